@@ -1,0 +1,60 @@
+# Every target sets up what it needs in .venv; all that is required is Python 3.11 or newer.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow test-wheel lint format bench clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+demo: $(VENV)/.run ## Hold a conversation with the order desk, without a key, and show why it said what it said
+	@$(BIN)/arq-graph demo
+	@$(BIN)/arq-graph explain
+
+test: $(VENV)/.dev ## Run the tests (no network, no key)
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+test-slow: $(VENV)/.slow ## Run the slower suites: killed processes, random answers, a real server
+	$(BIN)/python -m pytest -q -m slow
+
+test-wheel: $(VENV)/.dev ## Build the wheel and run the tests against it, from outside the checkout
+	$(BIN)/python tests/wheel.py
+
+lint: $(VENV)/.dev ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@# mypy does not know package-dir: it reads the folders where they are installed to.
+	@rm -rf build/typed && mkdir -p build/typed/arq_graph
+	@ln -s $(CURDIR)/arq_graph/* $(CURDIR)/nodes $(CURDIR)/milestones build/typed/arq_graph/
+	@ln -s $(CURDIR)/examples $(CURDIR)/benchmarks build/typed/
+	cd build/typed && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml arq_graph examples benchmarks
+
+format: $(VENV)/.dev ## Format the code
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev ## Print calls, characters, tokens and times
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "arq_graph needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 …"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+
+$(VENV)/.run: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q -e ".[sqlite]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q -e ".[sqlite]" --group dev
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.slow: $(VENV)/.dev
+	$(BIN)/python -m pip install -q --group slow
+	@touch $@

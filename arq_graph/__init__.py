@@ -1,0 +1,137 @@
+"""LangGraph agents that follow their rules, and milestones that measure how far a conversation got."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from arq_graph.agent.spec import Agent, Guideline, Term, Variable
+    from arq_graph.agent.state import AgentState, AppliedGuideline, GuidelineMatch, Revision, ToolInsight
+    from arq_graph.apps.guided import PAPER_MODELS, create_guided_agent
+    from arq_graph.apps.resuming import aresume_or_invoke, resume_or_invoke
+    from arq_graph.errors import (
+        ArqGraphError,
+        BlueprintDefinitionError,
+        BlueprintError,
+        InputError,
+        ModelRequestError,
+        ModelUnavailableError,
+        PromptError,
+        ReasoningError,
+        RefusalError,
+        SpecError,
+        StateError,
+        ToolError,
+        UnsatisfiedError,
+    )
+    from arq_graph.models.offline import OfflineChatModel
+    from arq_graph.models.scripted import ScriptedChatModel
+    from arq_graph.reasoning.answer import Answer, Attempt, Complaint, Question
+    from arq_graph.reasoning.blueprint import ARQ, Mode, query, reinstate, respond, verify
+    from arq_graph.reasoning.reasoner import Reasoner
+    from arq_graph.reasoning.usage import track_usage
+
+_here = Path(__file__).resolve().parent
+if not (_here / "nodes").is_dir() and (_here.parent / "nodes").is_dir():
+    # In a checkout `nodes/` and `milestones/` stand beside this folder, and this folder shadows an installed
+    # copy when Python runs from the repository's root.
+    __path__.append(str(_here.parent))
+
+_MODULES = {
+    "ARQ": "arq_graph.reasoning.blueprint",
+    "Mode": "arq_graph.reasoning.blueprint",
+    "query": "arq_graph.reasoning.blueprint",
+    "reinstate": "arq_graph.reasoning.blueprint",
+    "respond": "arq_graph.reasoning.blueprint",
+    "verify": "arq_graph.reasoning.blueprint",
+    "Reasoner": "arq_graph.reasoning.reasoner",
+    "Answer": "arq_graph.reasoning.answer",
+    "Attempt": "arq_graph.reasoning.answer",
+    "Complaint": "arq_graph.reasoning.answer",
+    "Question": "arq_graph.reasoning.answer",
+    "track_usage": "arq_graph.reasoning.usage",
+    "Agent": "arq_graph.agent.spec",
+    "Guideline": "arq_graph.agent.spec",
+    "Term": "arq_graph.agent.spec",
+    "Variable": "arq_graph.agent.spec",
+    "AgentState": "arq_graph.agent.state",
+    "AppliedGuideline": "arq_graph.agent.state",
+    "GuidelineMatch": "arq_graph.agent.state",
+    "Revision": "arq_graph.agent.state",
+    "ToolInsight": "arq_graph.agent.state",
+    "OfflineChatModel": "arq_graph.models.offline",
+    "ScriptedChatModel": "arq_graph.models.scripted",
+    "PAPER_MODELS": "arq_graph.apps.guided",
+    "create_guided_agent": "arq_graph.apps.guided",
+    "aresume_or_invoke": "arq_graph.apps.resuming",
+    "resume_or_invoke": "arq_graph.apps.resuming",
+    "ArqGraphError": "arq_graph.errors",
+    "BlueprintDefinitionError": "arq_graph.errors",
+    "BlueprintError": "arq_graph.errors",
+    "InputError": "arq_graph.errors",
+    "ModelRequestError": "arq_graph.errors",
+    "ModelUnavailableError": "arq_graph.errors",
+    "PromptError": "arq_graph.errors",
+    "ReasoningError": "arq_graph.errors",
+    "RefusalError": "arq_graph.errors",
+    "SpecError": "arq_graph.errors",
+    "StateError": "arq_graph.errors",
+    "ToolError": "arq_graph.errors",
+    "UnsatisfiedError": "arq_graph.errors",
+}
+
+__all__ = [
+    "ARQ",
+    "PAPER_MODELS",
+    "Agent",
+    "AgentState",
+    "Answer",
+    "AppliedGuideline",
+    "ArqGraphError",
+    "Attempt",
+    "BlueprintDefinitionError",
+    "BlueprintError",
+    "Complaint",
+    "Guideline",
+    "GuidelineMatch",
+    "InputError",
+    "Mode",
+    "ModelRequestError",
+    "ModelUnavailableError",
+    "OfflineChatModel",
+    "PromptError",
+    "Question",
+    "Reasoner",
+    "ReasoningError",
+    "RefusalError",
+    "Revision",
+    "ScriptedChatModel",
+    "SpecError",
+    "StateError",
+    "Term",
+    "ToolError",
+    "ToolInsight",
+    "UnsatisfiedError",
+    "Variable",
+    "aresume_or_invoke",
+    "create_guided_agent",
+    "query",
+    "reinstate",
+    "respond",
+    "resume_or_invoke",
+    "track_usage",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Importing this package must stay light: each name loads its module when it is first used.
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

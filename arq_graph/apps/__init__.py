@@ -1,0 +1,1 @@
+"""Compiled agents, and what drives them."""

@@ -1,0 +1,191 @@
+"""The guided agent: match guidelines, call tools, revise the reply, as one compiled graph (ARQ paper, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.cache.base import BaseCache
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
+from langgraph.types import Checkpointer
+
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import AgentState
+from arq_graph.errors import InputError
+from arq_graph.nodes.approval import ApproveCalls
+from arq_graph.nodes.batching import BatchPolicy, default_batch_size
+from arq_graph.nodes.guarded_tools import guarded_tools
+from arq_graph.nodes.guideline_matcher import GuidelineMatcher, OnFailure
+from arq_graph.nodes.message_reviser import MessageReviser, OnUnsatisfied
+from arq_graph.nodes.replies import MessageBlueprint
+from arq_graph.nodes.routing import route_approved, route_calls, route_round
+from arq_graph.nodes.tool_caller import ToolCaller
+from arq_graph.reasoning.blueprint import Mode
+from arq_graph.reasoning.reasoner import Reasoner
+
+ModelLike = BaseChatModel | str | Reasoner
+MODULES = ("matcher", "tools", "message")
+
+PAPER_MODELS: Mapping[str, str] = {
+    "matcher": "openai:gpt-4o-2024-08-06",
+    "tools": "openai:gpt-4o-2024-11-20",
+    "message": "openai:gpt-4o-2024-08-06",
+}
+"""The models of the ARQ paper's experiments (6.3), one per module."""
+
+
+class Prompts(TypedDict, total=False):
+    """Replacements for the shipped prompts: a path or a template's text, per module."""
+
+    matcher: Any
+    tools: Any
+    message: Any
+
+
+def create_guided_agent(
+    model: ModelLike | Mapping[str, ModelLike] | None,
+    agent: Agent,
+    *,
+    preset: Literal["paper"] | None = None,
+    mode: Mode = "arq",
+    blueprint: type[MessageBlueprint] = MessageBlueprint,
+    batch_size: BatchPolicy = default_batch_size,
+    tools_per_call: int = 1,
+    max_rounds: int = 3,
+    on_failure: OnFailure = "raise",
+    on_unsatisfied: OnUnsatisfied = "send_last",
+    prompts: Prompts | None = None,
+    max_history_tokens: int = 16_000,
+    state_schema: type[AgentState] = AgentState,
+    context_schema: type[Any] | None = None,
+    checkpointer: Checkpointer = None,
+    store: BaseStore | None = None,
+    cache: BaseCache[Any] | None = None,
+    name: str | None = None,
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Compile a guided agent.
+
+    A turn: the guidelines are matched, the tools that active ones grant are decided on and run, what the results
+    change is matched and decided again, and the reply is written and revised. No model is called to compile.
+
+    Args:
+        model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), a `Reasoner`, or
+            one of these per module: `{"matcher": …, "tools": …, "message": …}`.
+        agent: The specification.
+        preset: `paper` takes the models of the ARQ paper where `model` is None.
+        mode: `arq`, `cot` or `direct`.
+        blueprint: What the reply is asked with; a subclass of `MessageBlueprint`.
+        batch_size: From the number of guidelines to the number judged in one call.
+        tools_per_call: How many candidate tools one call decides on.
+        max_rounds: How many times tools may be called in one turn.
+        on_failure: What becomes of guidelines whose judgement failed.
+        on_unsatisfied: What is sent when no acceptable reply comes.
+        prompts: Replacements for the shipped prompts.
+        max_history_tokens: Over it, the history in the prompts is cut to half.
+        state_schema: `AgentState`, or a subclass with channels of your own.
+        context_schema: The run's context, as for `StateGraph`.
+        checkpointer: Keeps threads, as for `compile`.
+        store: As for `compile`.
+        cache: As for `compile`.
+        name: The graph's name; the agent's unless given.
+
+    Raises:
+        InputError: `model` lacks a module, or names one that does not exist.
+        PromptError: A prompt cannot be read or rendered.
+    """
+    models = _per_module(model, preset)
+    prompts = prompts or {}
+    shared: dict[str, Any] = {"mode": mode, "max_history_tokens": max_history_tokens}
+    matcher = GuidelineMatcher(
+        models["matcher"],
+        agent,
+        batch_size=batch_size,
+        on_failure=on_failure,
+        **shared,
+        **_template(prompts, "matcher"),
+    )
+    caller = ToolCaller(
+        models["tools"],
+        agent,
+        tools_per_call=tools_per_call,
+        max_rounds=max_rounds,
+        **shared,
+        **_template(prompts, "tools"),
+    )
+    reviser = MessageReviser(
+        models["message"],
+        agent,
+        blueprint=blueprint,
+        on_unsatisfied=on_unsatisfied,
+        **shared,
+        **_template(prompts, "message"),
+    )
+    builder = StateGraph(state_schema, context_schema)
+    builder.add_node("match", matcher)
+    builder.add_node("message", reviser)
+    builder.add_edge(START, "match")
+    builder.add_edge("message", END)
+    if agent.toolbox:
+        _add_tool_rounds(builder, agent, matcher, caller, max_rounds)
+    else:
+        builder.add_edge("match", "message")
+    return builder.compile(checkpointer, cache=cache, store=store, name=name or agent.name)
+
+
+def _add_tool_rounds(
+    builder: StateGraph[Any, Any, Any, Any],
+    agent: Agent,
+    matcher: GuidelineMatcher,
+    caller: ToolCaller,
+    max_rounds: int,
+) -> None:
+    """Between matching and the reply: decide, run, and look again at what the results change."""
+    second_look = ["match_again", "call_tools_again"]
+    builder.add_node("call_tools", caller)
+    builder.add_node("tools", guarded_tools(agent))
+    builder.add_node("match_again", matcher)
+    builder.add_node("call_tools_again", caller)
+    builder.add_node("next_round", _join)
+    builder.add_edge("match", "call_tools")
+    after_calls = ["tools", "message"]
+    if "operator" in agent.confirm.values():
+        builder.add_node("approve", ApproveCalls(agent))
+        builder.add_conditional_edges("approve", route_approved(), ["tools", *second_look])
+        after_calls.append("approve")
+    builder.add_conditional_edges("call_tools", route_calls(agent), after_calls)
+    for node in second_look:
+        builder.add_edge("tools", node)
+    builder.add_edge(second_look, "next_round")
+    builder.add_conditional_edges(
+        "next_round", route_round(agent, max_rounds=max_rounds), [*after_calls, "call_tools"]
+    )
+
+
+def _join(state: Any) -> dict[str, Any]:
+    """Wait for both halves of the second look: an edge behind one of them would not see what the other wrote."""
+    return {}
+
+
+def _per_module(
+    model: ModelLike | Mapping[str, ModelLike] | None, preset: Literal["paper"] | None
+) -> Mapping[str, ModelLike]:
+    if model is None:
+        if preset is None:
+            raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')
+        return PAPER_MODELS
+    if not isinstance(model, Mapping):
+        return dict.fromkeys(MODULES, model)
+    if unknown := [name for name in model if name not in MODULES]:
+        raise InputError(f"there is no module {unknown[0]!r}: the modules are {', '.join(MODULES)}")
+    if missing := [name for name in MODULES if name not in model]:
+        raise InputError(
+            f"no model is given for {', '.join(missing)}: give one model, or one for each module"
+        )
+    return model
+
+
+def _template(prompts: Prompts, module: str) -> dict[str, Any]:
+    return {"template": prompts[module]} if module in prompts else {}  # type: ignore[literal-required]

@@ -1,0 +1,111 @@
+"""Every error this library raises on purpose.
+
+ArqGraphError
+├── SpecError                  an agent file or specification is wrong (file, line, what was expected)
+├── BlueprintDefinitionError   a blueprint class cannot be asked (raised when the class is made)
+├── PromptError                a template or a prompt setting is wrong
+├── StateError                 a graph's state does not hold what a node needs
+├── InputError                 what a person or a file handed in cannot be used (conversation, thread, answer)
+├── ToolError                  a tool cannot be used as it is (async-only in a sync run, untyped, unknown)
+└── ReasoningError             asking a model did not lead to an answer
+    ├── BlueprintError         the model never gave a valid answer; `attempts` holds each raw text
+    │   └── UnsatisfiedError   its answers were valid, but none met the blueprint's verification
+    ├── RefusalError           the model refused; its words are in `refusal`
+    ├── ModelUnavailableError  overload, time-out or lost connection for longer than the caller waits
+    └── ModelRequestError      the provider rejects the request (key, model name, setting)
+
+`ModelUnavailableError` is worth another try later; all others need a change first.
+Every message says what was wrong, where, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from arq_graph.reasoning.answer import Attempt
+
+
+class ArqGraphError(Exception):
+    """Root of all errors that this library raises on purpose."""
+
+
+class SpecError(ArqGraphError, ValueError):
+    """An agent's specification is wrong.
+
+    Args:
+        message: What was wrong and what was expected.
+        file: The file it stands in, if it came from one.
+        line: The line in that file, counted from 1.
+    """
+
+    def __init__(self, message: str, *, file: str | None = None, line: int | None = None) -> None:
+        self.file = file
+        self.line = line
+        place = file or ""
+        if line is not None:
+            place = f"{place}:{line}" if place else f"line {line}"
+        super().__init__(f"{place}: {message}" if place else message)
+
+
+class BlueprintDefinitionError(ArqGraphError, TypeError):
+    """A blueprint class cannot be asked: a field has no stage, or a type that strict JSON schema cannot say."""
+
+
+class PromptError(ArqGraphError, ValueError):
+    """A prompt template is missing, broken, or names a variable that the node does not give it."""
+
+
+class StateError(ArqGraphError, ValueError):
+    """A graph's state does not hold what a node needs, or holds another type in one of its channels."""
+
+
+class InputError(ArqGraphError, ValueError):
+    """What a person or a file handed in cannot be used: a conversation, a thread id, a confirmation."""
+
+
+class ToolError(ArqGraphError, ValueError):
+    """A tool cannot be used as it is: async-only in a sync run, without types, unknown by that name."""
+
+
+class ReasoningError(ArqGraphError):
+    """Asking a model did not lead to an answer."""
+
+
+class BlueprintError(ReasoningError):
+    """The model never gave a valid answer.
+
+    Args:
+        message: What was asked, and the last thing that was wrong.
+        attempts: Every attempt, with its raw text and its error.
+    """
+
+    def __init__(self, message: str, attempts: Sequence[Attempt] = ()) -> None:
+        self.attempts = tuple(attempts)
+        super().__init__(message)
+
+
+class UnsatisfiedError(BlueprintError):
+    """The model's answers were valid, but none met the blueprint's verification within `max_candidates`."""
+
+
+class RefusalError(ReasoningError):
+    """The model refused to answer.
+
+    Args:
+        message: Which step was refused.
+        refusal: The model's words.
+    """
+
+    def __init__(self, message: str, refusal: str = "") -> None:
+        self.refusal = refusal
+        super().__init__(message)
+
+
+class ModelUnavailableError(ReasoningError):
+    """The model could not be reached, or was overloaded, for longer than `timeout`; try again later."""
+
+
+class ModelRequestError(ReasoningError):
+    """The provider rejects the request as it is: a key, a model name or a setting must change first."""

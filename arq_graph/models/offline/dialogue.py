@@ -1,0 +1,148 @@
+"""What a message does in a conversation: greet, thank, ask, agree, refuse, take leave, answer a question."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_GREETING = re.compile(
+    r"\s*(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening|day)|howdy|hiya)\b", re.IGNORECASE
+)
+_FAREWELL = re.compile(
+    r"\b(?:good ?bye|bye|see you|take care|that(?:'s| is| will be| would be|'ll be) (?:all|it|everything)|nothing else"
+    r"|no more questions|i'?m (?:all )?(?:done|set|good)(?: now)?\b|have a (?:nice|good|great|lovely))",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(r"\b(?:thanks?|thank you|thx|cheers|appreciate)\b", re.IGNORECASE)
+_ANGER = re.compile(
+    r"\b(?:angry|furious|frustrat\w+|annoy\w+|upset|mad at|unacceptable|ridiculous|terrible|awful|horrible|worst"
+    r"|disgust\w+|outrag\w+|fed up|sick of|disappoint\w+|useless|incompetent|rude|unhappy|dissatisf\w+|complain\w*"
+    r"|joke|pathetic|scam|rip[- ]?off|hate|damn|wtf|not happy|had enough|waste of)\b|!{2,}",
+    re.IGNORECASE,
+)
+_YES = re.compile(
+    r"\s*(?:(?:ok(?:ay)?|well|great|perfect|hi|thanks|thank you)[,.! ]+)*"
+    r"(?:yes|yeah|yep|yup|sure|certainly|of course|absolutely|definitely|indeed|correct|right|exactly|agreed|affirmative"
+    r"|go ahead|go for it|please do|do it|do that|sounds good|that(?:'s| is) (?:right|correct|fine|ok|okay|good)|fine"
+    r"|ok(?:ay)?|proceed|confirm(?:ed)?|i (?:do |hereby )?(?:confirm|agree|accept)|i'd (?:love|like) (?:to|that)|perfect"
+    r"|great|y)\b",
+    re.IGNORECASE,
+)
+_AGREES_LATER = re.compile(
+    r"\b(?:go ahead|please (?:do|proceed)|i (?:confirm|agree|accept)|yes,? please|confirmed)\b", re.IGNORECASE
+)
+_NO = re.compile(
+    r"\s*(?:(?:ok(?:ay)?|oh|um|hmm|well|sorry|actually)[,.! ]+)*"
+    r"(?:no|nope|nah|not (?:now|yet|really|today|sure)|don'?t|do not|stop|wait|hold on|hang on|never ?mind|cancel that"
+    r"|forget it|i(?:'d| would) rather not|negative)\b",
+    re.IGNORECASE,
+)
+_RESERVATION = re.compile(
+    r"\b(?:but|wait|hold on|hang on|don'?t|do not|not yet|instead|rather|actually|unless|except|change|first|no)\b"
+    r"|n't\b|\?",
+    re.IGNORECASE,
+)
+_QUESTION_START = re.compile(
+    r"(?:^|[.!?,;]\s*|\b(?:hi|hello|hey|and|so|but)\b[, ]+)(?:what|where|when|who|whose|which|why|how|is|are|was|were|do"
+    r"|does|did|can|could|will|would|should|may|have|has|am)\b[^.!?]*",
+    re.IGNORECASE,
+)
+_REQUEST = re.compile(
+    r"\b(?:i(?:'d| would) (?:like|love|prefer)|i(?:'m| am) (?:looking|trying|interested|calling|writing)|i (?:want|need|wish"
+    r"|have to|lost|forgot|can't|cannot)|please (?!do\b)\w+|(?:can|could|would|will) (?:you|i|we)|help me|let me|tell me"
+    r"|show me|give me|find me|my \w+ (?:is|isn't|was|has|won't|doesn't|keeps)|there(?:'s| is| are))\b",
+    re.IGNORECASE,
+)
+_GENERIC_OFFER = re.compile(
+    r"\b(?:(?:anything|something|what) else|how (?:can|may|could) (?:i|we) (?:help|assist|be of)|what can (?:i|we) do for you"
+    r"|(?:help|assist) you (?:with|today)|can i (?:help|assist))\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+(?=\s|$|[\"')\]])|[.!?](?=\S)[^.!?\n]*)*[.!?]*")
+_SHOUTED = re.compile(r"\b[A-Z]{3,}\b")
+
+
+@lru_cache(maxsize=2_048)
+def _sentences(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in _SENTENCE.findall(text) if part.strip(" .!?\n\t"))
+
+
+def sentences(text: str) -> tuple[str, ...]:
+    """The sentences of a text; a full stop inside a number, an address or a name ends none."""
+    return _sentences(text) if len(text) < 2_000 else _sentences.__wrapped__(text[:20_000])
+
+
+def greets(text: str) -> bool:
+    """Whether it begins with a greeting."""
+    return bool(_GREETING.match(text))
+
+
+def takes_leave(text: str) -> bool:
+    """Whether it ends the conversation."""
+    return bool(_FAREWELL.search(text))
+
+
+def thanks(text: str) -> bool:
+    """Whether it thanks."""
+    return bool(_THANKS.search(text))
+
+
+def is_angry(text: str) -> bool:
+    """Whether it complains, curses or shouts."""
+    shouted = _SHOUTED.findall(text)
+    return bool(_ANGER.search(text)) or (len(shouted) > 3 and len(shouted) * 2 > len(text.split()))
+
+
+def says_no(text: str) -> bool:
+    """Whether it begins with a refusal, or a request to wait."""
+    return bool(_NO.match(text))
+
+
+def says_yes(text: str) -> bool:
+    """Whether it agrees without reservation."""
+    if says_no(text):
+        return False
+    match = _YES.match(text)
+    if match is None:
+        agrees = _AGREES_LATER.search(text)
+        return agrees is not None and not _RESERVATION.search(text)
+    return not _RESERVATION.search(text[match.end() :])
+
+
+def asks(text: str) -> bool:
+    """Whether it holds a question."""
+    return "?" in text or bool(_QUESTION_START.match(text.strip()))
+
+
+def requests(text: str) -> bool:
+    """Whether it asks for something, as a question or as a wish."""
+    return asks(text) or bool(_REQUEST.search(text))
+
+
+def question_in(text: str) -> str:
+    """The last question in an agent's message that wants an answer; empty if it has none.
+
+    "Anything else?" and "How can I help you?" want none in particular.
+    """
+    for sentence in reversed(sentences(text)):
+        wants_answer = sentence.rstrip().endswith("?") or re.match(
+            r"please (?:tell|give|provide|share|send|let)", sentence, re.IGNORECASE
+        )
+        if wants_answer and not _GENERIC_OFFER.search(sentence):
+            return sentence
+    return ""
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether it says nothing but a greeting, thanks, or a farewell."""
+    rest = text
+    for pattern in (_GREETING, _FAREWELL, _THANKS, _YES):
+        rest = pattern.sub(" ", rest)
+    left = [word for word in re.findall(r"\w+", rest.lower()) if word not in _EMPTY]
+    return bool(text.strip()) and not left
+
+
+_EMPTY = frozenset(
+    "there you so much very a lot for your the help everything all today again too and now day one have nice good great"
+    " lovely evening weekend everyone team ok okay well no nope that it is was s".split()
+)

@@ -1,0 +1,146 @@
+"""The state a conversation is in: the last message, the need that is still open, what tools found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from arq_graph.models.offline import dialogue
+from arq_graph.models.offline.sections import Line, Prompt
+from arq_graph.models.offline.words import Word, content, words
+
+_NOTHING = Line("", "customer", "")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A conversation as the rules look at it.
+
+    Args:
+        prompt: The prompt it stands in.
+    """
+
+    prompt: Prompt
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """Everything said and found, oldest first."""
+        return self.prompt.lines
+
+    @cached_property
+    def last_index(self) -> int:
+        """Index of the last customer message; -1 if there is none."""
+        wanted = self.prompt.now.get("turn")
+        for index in range(len(self.lines) - 1, -1, -1):
+            if self.lines[index].speaker == "customer" and wanted in (None, self.lines[index].id):
+                return index
+        return max((i for i, line in enumerate(self.lines) if line.speaker == "customer"), default=-1)
+
+    @property
+    def last(self) -> Line:
+        """The last customer message, an empty one if there is none."""
+        return self.lines[self.last_index] if self.last_index >= 0 else _NOTHING
+
+    @cached_property
+    def customer(self) -> tuple[Line, ...]:
+        """The customer's messages, oldest first."""
+        return tuple(line for line in self.lines if line.speaker == "customer")
+
+    @cached_property
+    def agent(self) -> tuple[Line, ...]:
+        """The agent's messages, oldest first."""
+        return tuple(line for line in self.lines if line.speaker == "agent")
+
+    @cached_property
+    def fresh_results(self) -> tuple[Line, ...]:
+        """Tool results of this turn."""
+        return tuple(line for line in self.lines[self.last_index + 1 :] if line.speaker == "tool")
+
+    @cached_property
+    def known_results(self) -> tuple[Line, ...]:
+        """The newest result of each tool and arguments, newest first."""
+        newest: dict[tuple[str, str], Line] = {}
+        for line in reversed(self.lines):
+            if line.speaker == "tool":
+                newest.setdefault((line.tool, repr(sorted(line.arguments.items(), key=str))), line)
+        return tuple(newest.values())
+
+    def is_fresh(self, line: Line) -> bool:
+        """Whether a result is of this turn."""
+        return line in self.fresh_results
+
+    def index_of(self, id: str | None) -> int:
+        """Where the line with an id stands; -1 if nowhere."""
+        return next((index for index, line in enumerate(self.lines) if line.id == id), -1)
+
+    def question_before(self, line: Line) -> str:
+        """The question of the agent that a customer message follows; empty if it follows none."""
+        index = self.index_of(line.id)
+        for before in reversed(self.lines[:index]):
+            if before.speaker == "customer":
+                break
+            if before.speaker == "agent":
+                return dialogue.question_in(before.text)
+        return ""
+
+    @cached_property
+    def open_question(self) -> str:
+        """The question of the agent that the last customer message answers."""
+        return self.question_before(self.last)
+
+    def answers(self, line: Line) -> bool:
+        """Whether a customer message answers the agent's question rather than raising something of its own."""
+        if not self.question_before(line):
+            return False
+        text = line.text
+        if dialogue.asks(text) or dialogue.takes_leave(text):
+            return False
+        return len(text.split()) <= 6 or not dialogue.requests(text)
+
+    @cached_property
+    def inquiry(self) -> tuple[Line, ...]:
+        """The customer's messages that make up what they want now, newest first.
+
+        The last one; and where it answers a question of the agent, what the question was about.
+        """
+        chain: list[Line] = []
+        for line in reversed(self.lines[: self.last_index + 1]):
+            if line.speaker != "customer":
+                continue
+            chain.append(line)
+            if not self.answers(line) or dialogue.says_no(line.text):
+                break
+        return tuple(chain)
+
+    @cached_property
+    def accepted(self) -> str:
+        """What the agent proposed and the customer has just agreed to, in the agent's words."""
+        return self.open_question if dialogue.says_yes(self.last.text) else ""
+
+    @cached_property
+    def need(self) -> str:
+        """What the customer wants now, in their words (and in the agent's, where they only agreed)."""
+        said = [line.text for line in reversed(self.inquiry)]
+        return " ".join([*said, self.accepted]).strip()
+
+    @cached_property
+    def need_words(self) -> tuple[Word, ...]:
+        """The words of the open need."""
+        return tuple(word for line in self.inquiry for word in content(line.text)) + content(self.accepted)
+
+    @cached_property
+    def context_words(self) -> tuple[Word, ...]:
+        """The words of what was said shortly before, by either side."""
+        spoken = [line for line in self.lines[: self.last_index] if line.speaker != "tool"][-4:]
+        return tuple(word for line in spoken for word in words(line.text))
+
+    @property
+    def is_first_message(self) -> bool:
+        """Whether the agent has not said anything yet."""
+        return not any(line.speaker == "agent" for line in self.lines[: max(self.last_index, 0)])
+
+    @cached_property
+    def variables(self) -> list[dict[str, Any]]:
+        """What is known about the customer and the situation, each with id, name and value."""
+        return self.prompt.entries("variables")

@@ -1,0 +1,76 @@
+"""Chat models named by a string."""
+
+from __future__ import annotations
+
+import os
+
+from langchain_core.language_models import BaseChatModel
+
+from arq_graph.errors import InputError
+
+# Local servers check no key, but OpenAI's client insists on having one.
+_NO_KEY = "no-key-needed"
+
+
+def chat_model(spec: str, *, base_url: str | None = None) -> BaseChatModel:
+    """The chat model that a string names.
+
+    Args:
+        spec: "offline"; "openai:NAME" or a bare NAME; or "provider:NAME" of any provider that LangChain's
+            `init_chat_model` knows (extra `arq_graph[providers]`).
+        base_url: An OpenAI-compatible endpoint. With it every name is one of that endpoint's models, colons
+            included ("llama3:8b").
+
+    Raises:
+        InputError: The string names no model, a key is missing, or a provider's package is not installed.
+    """
+    spec = spec.strip()
+    provider, colon, name = spec.partition(":")
+    if spec == "offline":
+        if base_url is not None:
+            raise InputError("The offline model has no endpoint: leave base_url out, or name another model.")
+        from arq_graph.models.offline.model import OfflineChatModel
+
+        return OfflineChatModel()
+    if provider == "openai" and colon:
+        return _openai(name, base_url)
+    if base_url is not None or not colon:
+        return _openai(spec, base_url)
+    return _of_provider(spec)
+
+
+def _openai(name: str, base_url: str | None) -> BaseChatModel:
+    if not name:
+        raise InputError('The model string names no model: write it like "openai:gpt-4o" or "offline".')
+    endpoint = base_url or os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL")
+    key = os.environ.get("OPENAI_API_KEY")
+    if not key and not endpoint:
+        raise InputError(
+            f'The model "{name}" needs an API key: set OPENAI_API_KEY, give base_url= for a server of your'
+            ' own, or use the model "offline", which needs neither.'
+        )
+    from langchain_openai import ChatOpenAI
+    from pydantic import SecretStr
+
+    # The reasoner retries, and knows how long the caller waits.
+    return ChatOpenAI(model=name, base_url=base_url, api_key=SecretStr(key or _NO_KEY), max_retries=0)
+
+
+def _of_provider(spec: str) -> BaseChatModel:
+    try:
+        from langchain.chat_models import init_chat_model
+    except ImportError as error:
+        raise InputError(
+            f'The model string "{spec}" names another provider than OpenAI, and LangChain, which knows them, is'
+            ' not installed: pip install "arq_graph[providers]", and the provider\'s own package. For an'
+            " OpenAI-compatible server give base_url=."
+        ) from error
+    try:
+        model = init_chat_model(spec)
+    except ImportError as error:
+        raise InputError(f'The model string "{spec}" needs another package: {error}') from error
+    except Exception as error:
+        raise InputError(f'The model string "{spec}" cannot be used: {error}') from error
+    if not isinstance(model, BaseChatModel):
+        raise InputError(f'The model string "{spec}" names no single model: write it like "openai:gpt-4o".')
+    return model

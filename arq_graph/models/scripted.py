@@ -1,0 +1,162 @@
+"""A chat model that answers from a script, and remembers every call: the stand-in for a model in tests."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import BaseModel, PrivateAttr
+
+from arq_graph.errors import InputError
+from arq_graph.models.in_process import InProcessChatModel, object_message, text_message
+from arq_graph.models.requested import requested_schema
+
+Answerish = str | dict[str, Any] | BaseModel | AIMessage | BaseException
+"""What a script may answer with; an exception is raised, a dict becomes JSON or the forced tool call."""
+
+
+@dataclass(frozen=True)
+class ScriptedCall:
+    """One call of the scripted model.
+
+    Args:
+        messages: The messages it was given.
+        kwargs: The keyword arguments of the call, those that were bound to the model included.
+        schema: The JSON schema that the answer must have, from `response_format` or the forced tool.
+        blueprint: The name of that schema, or else what the call's metadata names; None if neither does.
+        metadata: The run's metadata, such as `arq_module` and `arq_batch`.
+    """
+
+    messages: list[BaseMessage]
+    kwargs: dict[str, Any]
+    schema: dict[str, Any] | None = None
+    blueprint: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The whole prompt: the text of all messages, joined."""
+        return "\n\n".join(str(message.text) for message in self.messages)
+
+    @property
+    def module(self) -> str | None:
+        """The module that asks, as the call's metadata names it: "matcher", "tools", "message"."""
+        return self.metadata.get("arq_module")
+
+
+class ScriptedChatModel(InProcessChatModel):
+    """A chat model that gives the answers it was handed, in the order in which it is called.
+
+    Calls may come from many threads or tasks; each takes the next answer of the list. A function is
+    called for each call instead (and may be async, for a model that is only awaited).
+
+    Args:
+        answers: A list of answers, or a function of the `ScriptedCall`.
+        model_name: The name it reports; two tests that need different memories of one model differ in it.
+        temperature: As on any chat model; a caller may pass another with the call.
+        max_tokens: As on any chat model.
+
+    Raises:
+        InputError: When it is called once more than the script has answers.
+    """
+
+    model_name: str = "scripted"
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+    _answer: Callable[[ScriptedCall], Any] = PrivateAttr()
+    _calls: list[ScriptedCall] = PrivateAttr(default_factory=list)
+    _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
+
+    def __init__(self, answers: Iterable[Answerish] | Callable[[ScriptedCall], Any], **fields: Any) -> None:
+        super().__init__(**fields)
+        self._answer = answers if callable(answers) else self._next_of(list(answers))
+
+    @property
+    def calls(self) -> list[ScriptedCall]:
+        """Every call so far, in the order of arrival."""
+        return self._calls
+
+    @property
+    def _llm_type(self) -> str:
+        return "arq-graph-scripted"
+
+    def _next_of(self, script: list[Answerish]) -> Callable[[ScriptedCall], Answerish]:
+        position = iter(range(len(script)))
+
+        def answer(call: ScriptedCall) -> Answerish:
+            with self._lock:
+                index = next(position, None)
+            if index is None:
+                raise InputError(
+                    f"ScriptedChatModel has {len(script)} answers, and one call too many came: module"
+                    f" {call.module!r}, blueprint {call.blueprint!r}. Add an answer to the script, or give"
+                    " a function of the call instead of a list."
+                )
+            return script[index]
+
+        return answer
+
+    def _record(self, messages: list[BaseMessage], metadata: Any, kwargs: dict[str, Any]) -> ScriptedCall:
+        name, schema = requested_schema(kwargs)
+        metadata = dict(metadata or {})
+        call = ScriptedCall(
+            messages=list(messages),
+            kwargs=kwargs,
+            schema=schema,
+            blueprint=name or metadata.get("arq_blueprint"),
+            metadata=metadata,
+        )
+        with self._lock:
+            self._calls.append(call)
+        return call
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        call = self._record(messages, run_manager and run_manager.metadata, _with_stop(kwargs, stop))
+        return _result(self._answer(call), call)
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        call = self._record(messages, run_manager and run_manager.metadata, _with_stop(kwargs, stop))
+        answer = self._answer(call)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        return _result(answer, call)
+
+
+def _with_stop(kwargs: dict[str, Any], stop: list[str] | None) -> dict[str, Any]:
+    return {**kwargs, "stop": stop} if stop else kwargs
+
+
+def _result(answer: Answerish, call: ScriptedCall) -> ChatResult:
+    if isinstance(answer, BaseException):
+        raise answer
+    return ChatResult(generations=[ChatGeneration(message=_message(answer, call))])
+
+
+def _message(answer: str | dict[str, Any] | BaseModel | AIMessage, call: ScriptedCall) -> AIMessage:
+    if isinstance(answer, AIMessage):
+        return answer.model_copy()  # LangChain sets ids on what it gets back; the script stays as it was
+    if isinstance(answer, str):
+        return text_message(answer, call.text)
+    if isinstance(answer, BaseModel):
+        return object_message(answer.model_dump_json(), call.text, call.kwargs)
+    return object_message(json.dumps(answer, ensure_ascii=False), call.text, call.kwargs)

@@ -1,0 +1,94 @@
+"""What asking a model gives: the answer, every attempt on the way, and what was complained about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from langchain_core.messages import BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+
+from arq_graph.reasoning.blueprint import ARQ, Mode
+
+B = TypeVar("B", bound=ARQ)
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """One thing that a valid answer does not meet.
+
+    Args:
+        blueprint: The blueprint's name.
+        query: Path of the query, such as "G3.score".
+        message: What is wrong, and what was expected.
+    """
+
+    blueprint: str
+    query: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.blueprint}.{self.query}" if self.query else self.blueprint
+        return f"{place}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One answer of the model, used or not.
+
+    Args:
+        text: The model's raw text.
+        method: How it was asked: "json_schema", "function_calling" or "json_mode".
+        error: Why the text is no valid answer; None if it is one.
+        complaints: What a valid answer did not meet.
+        usage: Tokens of this call, if the model reports them.
+    """
+
+    text: str
+    method: str
+    error: str | None
+    complaints: tuple[Complaint, ...]
+    usage: UsageMetadata | None
+
+
+@dataclass(frozen=True)
+class Answer(Generic[B]):
+    """A validated answer.
+
+    Args:
+        value: The blueprint's instance; in modes "cot" and "direct" it has only the fields of that mode.
+        text: The raw text that it was read from.
+        usage: Tokens of all attempts together, if the model reports them.
+        attempts: Every attempt, the one that became the answer included.
+        mode: The mode it was asked in.
+        satisfied: Whether nothing is complained about.
+        complaints: What `value` does not meet.
+    """
+
+    value: B
+    text: str
+    usage: UsageMetadata | None
+    attempts: tuple[Attempt, ...]
+    mode: Mode
+    satisfied: bool
+    complaints: tuple[Complaint, ...]
+
+
+@dataclass(frozen=True)
+class Question(Generic[B]):
+    """One of several blueprints to ask at the same time.
+
+    Args:
+        blueprint: What to ask.
+        messages: The prompt.
+        check: Complaints that code has about a valid answer; any leads to a new candidate.
+        name: Name of the batch, for traces.
+        max_candidates: Valid answers to ask for at most, 1 or more; None means the reasoner's own.
+    """
+
+    blueprint: type[B]
+    messages: Sequence[BaseMessage]
+    check: Callable[[B], Sequence[Complaint]] | None = None
+    name: str = ""
+    max_candidates: int | None = None

@@ -1,0 +1,203 @@
+"""A conversation as a model reads it: one JSON object a line, each with an id that never shifts.
+
+`M1`, `M2`, … are messages of the customer, the agent and the system; `T1`, `T2`, … are tool results, each with
+the call that it answers. A call without a result is not shown. Lines are only ever appended, so the prompt of
+the next turn begins with the prompt of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from arq_graph.reasoning.sections import as_json, clean
+
+CountTokens = Callable[[str], int]
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate tokens as a quarter of the characters, rounded up."""
+    return -(-len(text) // 4)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the conversation.
+
+    Args:
+        id: `M…` or `T…`.
+        speaker: `customer`, `agent`, `tool` or `system`.
+        message: The message it shows.
+        text: The line as the prompt has it.
+        call: For a tool result, the call that it answers.
+    """
+
+    id: str
+    speaker: str
+    message: BaseMessage
+    text: str
+    call: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Messages as numbered lines, cut to half where they exceed a budget.
+
+    Args:
+        messages: The messages of the thread, oldest first.
+        max_tokens: Budget of the history. Over it, whole turns' worth of lines are left out from the
+            beginning until half the budget is kept; where the cut falls depends on the history alone, so
+            that it stays where it is while the conversation grows. One line may take a quarter of it at most.
+        count_tokens: How tokens are counted.
+    """
+
+    messages: Sequence[BaseMessage]
+    max_tokens: int = 16_000
+    count_tokens: CountTokens = estimate_tokens
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """All lines, those included that the prompt leaves out."""
+        return tuple(self._number())
+
+    def _number(self) -> Iterator[Line]:
+        calls: dict[str, Mapping[str, Any]] = {}
+        spoken = results = 0
+        for message in self.messages:
+            if isinstance(message, ToolMessage):
+                results += 1
+                yield self._result(f"T{results}", message, calls.get(message.tool_call_id))
+                continue
+            if isinstance(message, AIMessage):
+                for call in message.tool_calls:
+                    if call["id"] is not None:
+                        calls[call["id"]] = {"name": call["name"], "args": call["args"]}
+                if message.tool_calls and not message.text:
+                    continue
+            spoken += 1
+            speaker = _speaker(message)
+            record = {"id": f"M{spoken}", "from": speaker, **self._shortened("text", message.text)}
+            if attachments := _attachments(message):
+                record["attachments"] = attachments
+            yield Line(f"M{spoken}", speaker, message, as_json(record))
+
+    def _result(self, id: str, message: ToolMessage, call: Mapping[str, Any] | None) -> Line:
+        name = call["name"] if call else (message.name or "")
+        record: dict[str, Any] = {"id": id, "from": "tool", "tool": name}
+        record["arguments"] = call["args"] if call else {}
+        record.update(self._shortened("result", message.text))
+        if message.status == "error":
+            record["error"] = True
+        return Line(id, "tool", message, as_json(record), call or {"name": name, "args": {}})
+
+    def _shortened(self, key: str, text: str) -> dict[str, Any]:
+        # Four characters a token is what any tokenizer stays near enough to, for a bound on one line.
+        room = self.max_tokens
+        if len(text) <= room:
+            return {key: text}
+        half = room // 2
+        return {key: f"{text[:half]} … {text[-half:]}", "shortened_from_characters": len(text)}
+
+    @cached_property
+    def first_shown(self) -> int:
+        """Index of the first line that the prompt shows.
+
+        A cut falls before something said, never between a message and the tool results that follow it, and
+        never behind the last customer message: a turn is read whole.
+        """
+        start = shown = 0
+        counts: list[int] = []
+        cuts: list[int] = []
+        for index, line in enumerate(self.lines):
+            counts.append(self.count_tokens(line.text))
+            shown += counts[-1]
+            if line.speaker == "customer":
+                cuts.extend(at for at in range(cuts[-1] + 1 if cuts else 0, index + 1) if self._may_cut(at))
+            while shown > self.max_tokens and any(cut > start for cut in cuts):
+                for cut in [cut for cut in cuts if cut > start]:
+                    shown -= sum(counts[start:cut])
+                    start = cut
+                    if shown <= self.max_tokens // 2:
+                        break
+        return start
+
+    def _may_cut(self, index: int) -> bool:
+        return self.lines[index].speaker != "tool"
+
+    @cached_property
+    def text(self) -> str:
+        """The lines that the prompt shows, with a note where earlier ones were left out."""
+        shown = [line.text for line in self.lines[self.first_shown :]]
+        if self.first_shown:
+            last = self.lines[self.first_shown - 1].id
+            shown.insert(
+                0, as_json({"note": f"everything up to {last} is left out: the conversation is long"})
+            )
+        return "\n".join(shown)
+
+    @cached_property
+    def last_customer_line(self) -> Line | None:
+        """The last thing the customer said."""
+        return next((line for line in reversed(self.lines) if line.speaker == "customer"), None)
+
+    @property
+    def turn(self) -> str:
+        """What records of this turn carry: the id of the last customer message ("" before the first)."""
+        line = self.last_customer_line
+        return (line.message.id or line.id) if line else ""
+
+    @cached_property
+    def turn_lines(self) -> tuple[Line, ...]:
+        """What came after the last customer message."""
+        line = self.last_customer_line
+        return self.lines[self.lines.index(line) + 1 :] if line else self.lines
+
+    @property
+    def results(self) -> tuple[Line, ...]:
+        """The tool results of this turn."""
+        return tuple(line for line in self.turn_lines if line.speaker == "tool")
+
+    @cached_property
+    def by_id(self) -> dict[str, Line]:
+        """Each line by its id."""
+        return {line.id: line for line in self.lines}
+
+    @cached_property
+    def _ids_of_messages(self) -> dict[str, str]:
+        return {line.message.id: line.id for line in self.lines if line.message.id}
+
+    def id_of(self, message_id: str | None) -> str | None:
+        """The line id of the message with this id."""
+        return self._ids_of_messages.get(message_id) if message_id else None
+
+
+def _speaker(message: BaseMessage) -> str:
+    if isinstance(message, HumanMessage):
+        return "customer"
+    return "agent" if isinstance(message, AIMessage) else "system"
+
+
+def _attachments(message: BaseMessage) -> list[str]:
+    if isinstance(message.content, str):
+        return []
+    kinds = [block.get("type", "?") for block in message.content if isinstance(block, dict)]
+    return [clean(str(kind)) for kind in kinds if kind not in {"text", "tool_use", "tool_call", "thinking"}]
+
+
+def unanswered_calls(messages: Iterable[BaseMessage]) -> list[tuple[AIMessage, list[Mapping[str, Any]]]]:
+    """The calls that have no result yet, with the message that made them, oldest first."""
+    listed = list(messages)
+    answered = {message.tool_call_id for message in listed if isinstance(message, ToolMessage)}
+    open_calls = []
+    for message in listed:
+        if isinstance(message, AIMessage):
+            calls: list[Mapping[str, Any]] = [
+                call for call in message.tool_calls if call["id"] not in answered
+            ]
+            if calls:
+                open_calls.append((message, calls))
+    return open_calls

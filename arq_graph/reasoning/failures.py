@@ -1,0 +1,222 @@
+"""What an exception of a model call means, read off its attributes and class names.
+
+No provider's package is imported here: the same condition has another class in each of them, but the HTTP
+status and the names in the class hierarchy are stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import Any
+
+from langchain_core.exceptions import ContextOverflowError
+
+from arq_graph.errors import ArqGraphError, ModelRequestError, ModelUnavailableError
+
+_TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
+_NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
+# Bases that HTTP clients and SDKs share: httpx, requests, openai, google, botocore.
+_TRANSIENT_NAMES = frozenset(
+    {
+        "APIConnectionError",
+        "TransportError",
+        "RequestException",
+        "ServiceUnavailable",
+        "ResourceExhausted",
+        "DeadlineExceeded",
+        "EndpointConnectionError",
+    }
+)
+# A bad URL or an unprintable key looks like a lost connection, and would stay one however often it is tried.
+_BAD_ADDRESS_NAMES = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "MissingSchema"})
+_MALFORMED_TYPES = (ValueError, KeyError, IndexError, AttributeError, TypeError)
+_MAX_WORDS = 600
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failed model call.
+
+    Args:
+        error: What was raised.
+        status: The HTTP status, if the provider answered with one.
+        transient: Whether the same request may succeed later.
+        maybe_unsupported: Whether the cause may be the way of asking, which the provider does not know.
+        malformed: Whether the endpoint answered with something that is no chat completion.
+    """
+
+    error: Exception
+    status: int | None
+    transient: bool
+    maybe_unsupported: bool
+    malformed: bool = False
+
+    @property
+    def from_provider(self) -> bool:
+        """Whether the provider or the network failed; anything else is a bug somewhere, and stays itself."""
+        return self.status is not None or self.transient or _is_request(self.error)
+
+    @property
+    def rejects_temperature(self) -> bool:
+        """Whether the provider refuses the sampling temperature."""
+        named = "temperature" in str(self.error).lower() or getattr(self.error, "param", None) == "temperature"
+        return self.status == 400 and named
+
+
+def read_failure(error: Exception, *, openai_class: bool = False) -> Failure:
+    """Tell what an exception of a model call means.
+
+    Args:
+        error: What the chat model raised.
+        openai_class: Whether the model is of LangChain's OpenAI family, whose client raises plain Python
+            errors when a 200 response is no chat completion.
+    """
+    if isinstance(error, ArqGraphError) or _is_request(error):
+        return Failure(error, http_status(error), transient=False, maybe_unsupported=False)
+    status = http_status(error)
+    malformed = _is_malformed(error, openai_class)
+    if status is not None and not malformed:
+        return Failure(
+            error,
+            status,
+            transient=status in _TRANSIENT_STATUS or status >= 500,
+            maybe_unsupported=status in _NOT_SUPPORTED_STATUS,
+        )
+    return Failure(
+        error,
+        status,
+        transient=malformed or _is_connection_trouble(error),
+        maybe_unsupported=malformed or isinstance(error, NotImplementedError | TypeError),
+        malformed=malformed,
+    )
+
+
+def http_status(error: BaseException) -> int | None:
+    """The HTTP status that an exception carries, or None."""
+    response = getattr(error, "response", None)
+    for value in (
+        getattr(error, "status_code", None),
+        getattr(response, "status_code", None),
+        getattr(error, "http_status", None),
+        getattr(error, "code", None),
+    ):
+        if isinstance(value, int) and 300 <= value < 600:
+            return int(value)
+    return None
+
+
+def retry_after(error: BaseException) -> float | None:
+    """Seconds that the provider asks to wait (`Retry-After`, `retry-after-ms`), or None."""
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    if headers is None:
+        return None
+    milliseconds, seconds = headers.get("retry-after-ms"), headers.get("retry-after")
+    try:
+        if milliseconds is not None:
+            return max(0.0, float(milliseconds) / 1000)
+        if seconds is not None:
+            return max(0.0, float(seconds))
+    except ValueError:
+        return _seconds_until(seconds)
+    return None
+
+
+def unavailable(failure: Failure, *, asked: str, tries: int, seconds: float) -> ModelUnavailableError:
+    """The error for a model that could not be reached, or was overloaded, for too long.
+
+    Args:
+        failure: The last failure.
+        asked: What was asked, for the message.
+        tries: Requests made.
+        seconds: Seconds that the caller waits at most.
+    """
+    return ModelUnavailableError(
+        f"{asked}: the model did not answer ({tries} {'try' if tries == 1 else 'tries'}, timeout {seconds:g}"
+        f" s); the last said: {_words(failure)}. Try again later; if it goes on, look at the provider's"
+        " status, at base_url, or raise timeout."
+    )
+
+
+def rejected(failure: Failure, *, asked: str) -> ModelRequestError:
+    """The error for a request that the provider rejects as it is.
+
+    Args:
+        failure: What the provider said.
+        asked: What was asked, for the message.
+    """
+    return ModelRequestError(f"{asked}: {_words(failure)}. {_advice(failure)}")
+
+
+def _is_request(error: BaseException) -> bool:
+    """Whether the request itself is at fault whatever the method of asking."""
+    return _is_too_long(error) or any(_names(cause) & _BAD_ADDRESS_NAMES for cause in _chain(error))
+
+
+def _is_too_long(error: BaseException) -> bool:
+    """Whether the prompt is longer than the model reads; LangChain does not recognise every provider's words."""
+    if isinstance(error, ContextOverflowError) or getattr(error, "code", None) == "context_length_exceeded":
+        return True
+    return http_status(error) == 400 and "maximum context length" in str(error)
+
+
+def _is_connection_trouble(error: BaseException) -> bool:
+    if isinstance(error, ConnectionError | TimeoutError) or getattr(error, "is_retryable", False) is True:
+        return True
+    return bool(_names(error) & _TRANSIENT_NAMES)
+
+
+def _is_malformed(error: BaseException, openai_class: bool) -> bool:
+    """Whether the endpoint answered 200 with something that is no chat completion."""
+    if "APIResponseValidationError" in _names(error):
+        return True
+    plain = type(error) in _MALFORMED_TYPES or type(error).__name__ in ("JSONDecodeError", "ValidationError")
+    return openai_class and plain
+
+
+def _names(error: BaseException) -> set[str]:
+    return {cls.__name__ for cls in type(error).__mro__}
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(10):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__
+
+
+def _seconds_until(date: Any) -> float | None:
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - time())
+    except (TypeError, ValueError):
+        return None
+
+
+def _words(failure: Failure) -> str:
+    words = f"{type(failure.error).__name__}: {failure.error}"
+    body = getattr(getattr(failure.error, "response", None), "text", None)
+    if failure.malformed and isinstance(body, str):
+        words += f"; the response was: {body}"
+    words = " ".join(words.split())
+    return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
+
+
+def _advice(failure: Failure) -> str:
+    if _is_too_long(failure.error):
+        return "The prompt is longer than the model reads: shorten the history or take another model."
+    if failure.status in (401, 403):
+        return (
+            "Look at the API key (api_key, or OPENAI_API_KEY), and whether it may use this model at base_url."
+        )
+    if failure.status == 404:
+        return "Look at the model name and at base_url: the provider knows no such model or address."
+    if failure.status is None and _is_request(failure.error):
+        return "Look at base_url (it must start with http:// or https://) and at the API key."
+    if failure.malformed:
+        return "The endpoint answered, but not with a chat completion: look at base_url."
+    if failure.status is None:
+        return "This chat model class takes neither response_format nor tools: take another model."
+    return "Look at what the provider says: a setting of the model or of the request must change first."

@@ -1,0 +1,100 @@
+"""Reading a blueprint's answer out of a model's text, whatever stands around it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+M = TypeVar("M", bound=BaseModel)
+
+_OBJECT_START = re.compile(r'\{(?=\s*["}])')
+_DECODER = json.JSONDecoder()
+# After each failure Python counts the lines before it: without a bound the time would be quadratic.
+_MAX_FAILURES = 2_000
+_MAX_VALIDATED = 50
+_MAX_ERRORS_TOLD = 20
+_MAX_ERROR_LENGTH = 300
+
+
+@dataclass(frozen=True)
+class Parsed(Generic[M]):
+    """What a text holds.
+
+    Args:
+        value: The last JSON object of the text that validates; None if none does.
+        errors: Why there is no value, one line per error, each with the path of its query.
+        has_object: Whether the text holds a JSON object at all.
+    """
+
+    value: M | None
+    errors: tuple[str, ...]
+    has_object: bool
+
+
+def parse_answer(model: type[M], text: str, *, name: str | None = None) -> Parsed[M]:
+    """Read an instance of `model` from a text: the whole of it, or else the last object that validates.
+
+    A code fence, chatter or thinking around the object is ignored. Never raises for any text.
+
+    Args:
+        model: The Pydantic model to validate with.
+        text: What the language model wrote.
+        name: Name of the model at the start of every error; its class name by default.
+    """
+    name = name or model.__name__
+    value, errors = _validated(model, text.strip(), name)
+    if value is not None:
+        return Parsed(value, (), has_object=True)
+    objects = _objects(text)
+    if not objects:
+        return Parsed(None, (f"{name}: the answer holds no complete JSON object", *errors), has_object=False)
+    value, errors = _validated(model, objects[-1], name)
+    for earlier in objects[-2 : -_MAX_VALIDATED - 1 : -1]:
+        if value is not None:
+            break
+        value, _ = _validated(model, earlier, name)
+    return Parsed(value, () if value is not None else errors, has_object=True)
+
+
+def _validated(model: type[M], text: str, name: str) -> tuple[M | None, tuple[str, ...]]:
+    try:
+        return model.model_validate_json(text), ()
+    except ValidationError as error:
+        return None, tuple(_lines(error, name))
+
+
+def _lines(error: ValidationError, name: str) -> Iterator[str]:
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    for detail in details[:_MAX_ERRORS_TOLD]:
+        path = ".".join([name, *(str(part) for part in detail["loc"])])
+        yield f"{path}: {detail['msg']}"[:_MAX_ERROR_LENGTH]
+    if len(details) > _MAX_ERRORS_TOLD:
+        yield f"{name}: and {len(details) - _MAX_ERRORS_TOLD} more errors"
+
+
+def _objects(text: str) -> list[str]:
+    """The top-level JSON objects of a text, from left to right.
+
+    Where decoding fails, the search goes on from the place of the error: what stands between is the
+    inside of a broken object, and a part of it must not be taken for the answer.
+    """
+    found: list[str] = []
+    position = failures = 0
+    while failures < _MAX_FAILURES and (start := _OBJECT_START.search(text, position)):
+        try:
+            _, position = _DECODER.raw_decode(text, start.start())
+        except json.JSONDecodeError as error:
+            if error.msg.startswith("Unterminated string"):
+                break  # no quote follows, so no object does
+            position = max(error.pos, start.end())
+            failures += 1
+        except (RecursionError, ValueError):
+            break  # nested deeper, or with a longer number, than Python reads: no answer looks like that
+        else:
+            found.append(text[start.start() : position])
+    return found

@@ -1,0 +1,164 @@
+"""Queries: what a field of a blueprint asks, and in which stage (ARQ paper, section 4).
+
+diet: list[str] = reinstate("Every dietary constraint the group stated, word for word.")
+answer: Annotated[str, respond("The recommendation, in one sentence.")]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypedDict, Unpack
+
+from pydantic import Discriminator, Field
+from pydantic.fields import FieldInfo
+
+from arq_graph.errors import BlueprintDefinitionError
+
+Kind = Literal["reinstate", "query", "respond", "verify"]
+_STAGES: Final[dict[Kind, int]] = {"reinstate": 0, "query": 0, "respond": 1, "verify": 2}
+
+
+class _Unset:
+    """No value given, where None is a value."""
+
+    def __repr__(self) -> str:
+        return "<unset>"
+
+
+UNSET: Final = _Unset()
+
+
+class Constraints(TypedDict, total=False):
+    """The constraints of Pydantic's `Field` that a query takes; they are checked in the answer."""
+
+    gt: Any
+    ge: Any
+    lt: Any
+    le: Any
+    multiple_of: float
+    min_length: int
+    max_length: int
+    pattern: str | re.Pattern[str]
+    max_digits: int
+    decimal_places: int
+    allow_inf_nan: bool
+    strict: bool
+    coerce_numbers_to_str: bool
+    fail_fast: bool
+    discriminator: str | Discriminator
+    union_mode: Literal["smart", "left_to_right"]
+    repr: bool
+    frozen: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What one field of a blueprint asks.
+
+    Args:
+        kind: Which of the four functions below made it.
+        question: The question, as the model reads it.
+        when: Whether the query has to be answered, given the whole instance; None: always.
+        must_be: The value, or a predicate of the value, that a verification must have.
+    """
+
+    kind: Kind
+    question: str
+    when: Callable[[Any], bool] | None = None
+    must_be: Any = UNSET
+
+    @property
+    def stage(self) -> int:
+        """0 for leading queries, 1 for the response, 2 for verification."""
+        return _STAGES[self.kind]
+
+    def is_met(self, value: object) -> bool:
+        """Whether a verification's answer is the one that `must_be` names; true where it names none."""
+        if self.must_be is UNSET:
+            return True
+        return bool(self.must_be(value)) if callable(self.must_be) else bool(value == self.must_be)
+
+
+def reinstate(
+    question: str, *, when: Callable[[Any], bool] | None = None, **constraints: Unpack[Constraints]
+) -> Any:
+    """Leading stage: the model repeats an instruction or a piece of context, just before it needs it.
+
+    Args:
+        question: What to repeat, and how exactly.
+        when: Whether the query has to be answered, given the whole instance. The field's type must admit
+            None; None where `when` is true is an invalid answer, and where it is false any value will do.
+        **constraints: Pydantic's, such as `ge`, `max_length` or `pattern`; checked in the answer.
+    """
+    return _field(Query("reinstate", question, when), constraints)
+
+
+def query(
+    question: str, *, when: Callable[[Any], bool] | None = None, **constraints: Unpack[Constraints]
+) -> Any:
+    """Leading stage: the model reasons one step.
+
+    Args:
+        question: The step, as a question about what has been reinstated and answered before it.
+        when: Whether the query has to be answered, given the whole instance. The field's type must admit
+            None; None where `when` is true is an invalid answer, and where it is false any value will do.
+        **constraints: Pydantic's, such as `ge`, `max_length` or `pattern`; checked in the answer.
+    """
+    return _field(Query("query", question, when), constraints)
+
+
+def respond(
+    question: str, *, when: Callable[[Any], bool] | None = None, **constraints: Unpack[Constraints]
+) -> Any:
+    """Response stage: what the blueprint is asked for. Every mode has these fields, and code reads only them.
+
+    Args:
+        question: What to answer.
+        when: Whether the field has to be answered, given the whole instance. The field's type must admit
+            None; None where `when` is true is an invalid answer, and where it is false any value will do.
+            In the modes without queries a `when` that reads one is taken as false.
+        **constraints: Pydantic's, such as `ge`, `max_length` or `pattern`; checked in the answer.
+    """
+    return _field(Query("respond", question, when), constraints)
+
+
+def verify(
+    question: str,
+    *,
+    must_be: Any = UNSET,
+    when: Callable[[Any], bool] | None = None,
+    **constraints: Unpack[Constraints],
+) -> Any:
+    """Verification stage: the model checks its response.
+
+    Args:
+        question: The check, as a question about the response.
+        must_be: The answer with which the response is satisfactory: a value, or a predicate of the value.
+            Another one makes the reasoner ask for a new candidate. Without it the answer is only recorded.
+        when: Whether the check applies, given the whole instance. The field's type must admit None; None
+            where `when` is true is an invalid answer, and where it is false any value will do.
+        **constraints: Pydantic's, such as `ge`, `max_length` or `pattern`; checked in the answer.
+    """
+    return _field(Query("verify", question, when, must_be), constraints)
+
+
+def queries_in(field: FieldInfo) -> list[Query]:
+    """The queries that a field was declared with: one, unless the declaration is wrong."""
+    return [item for item in field.metadata if isinstance(item, Query)]
+
+
+def _field(asked: Query, constraints: Constraints) -> Any:
+    if not isinstance(asked.question, str) or not asked.question.strip():
+        raise BlueprintDefinitionError(
+            f"{asked.kind}() needs a question, got {asked.question!r}: write what the model is to answer here."
+        )
+    if unknown := sorted(constraints.keys() - Constraints.__annotations__.keys()):
+        raise BlueprintDefinitionError(
+            f'{asked.kind}("{asked.question}") does not take {", ".join(unknown)}: a query has no default, no '
+            f"alias, and its question for a description. It takes {', '.join(Constraints.__annotations__)}."
+        )
+    field: FieldInfo = Field(description=asked.question, **constraints)
+    field.metadata.append(asked)
+    return field

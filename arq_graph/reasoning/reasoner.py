@@ -1,0 +1,304 @@
+"""The reasoner: asks a blueprint of any chat model and returns a validated answer, or one of five errors."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, Literal, TypeVar
+from weakref import WeakKeyDictionary
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+
+from arq_graph.errors import InputError, ReasoningError
+from arq_graph.models.resolve import chat_model
+from arq_graph.reasoning.answer import Answer, B, Complaint, Question
+from arq_graph.reasoning.asking import Asking, Terms
+from arq_graph.reasoning.blueprint import ARQ, Mode
+from arq_graph.reasoning.methods import Method, Prepared, prepare
+from arq_graph.reasoning.negotiation import negotiation_with
+from arq_graph.reasoning.transport import Transport, is_openai_class
+
+# langgraph.constants.TAG_NOSTREAM; this layer does not import langgraph.
+_NOSTREAM = "nostream"
+_MAX_THREADS = 64
+T = TypeVar("T")
+
+
+class Reasoner:
+    """Asks blueprints of a chat model.
+
+    How, depends on what the endpoint takes: a JSON schema in `response_format`, a forced tool call, or JSON
+    mode with the schema in the prompt. It is found out with the first calls and remembered for the model's
+    class, name and base URL. One ask gets at most `max_attempts` + `max_candidates` - 1 answers; calls that
+    the endpoint refused while this was found out, and retries of calls that were lost, come on top.
+
+    Args:
+        model: A LangChain chat model, or a string such as "openai:gpt-4o", "offline" or "anthropic:…".
+        module: The part of the program that asks: named in errors, traces and usage.
+        mode: "arq", "cot" or "direct", unless an ask says otherwise.
+        temperature: 0 to 2, sent with each call unless the model has one of its own or takes none.
+        max_attempts: Invalid answers, of which the last ends the ask; 1 or more.
+        max_candidates: Valid answers to ask for until one meets the blueprint's verification; 1 or more.
+        timeout: Seconds that one model call may take, its retries included. A chat model that retries by
+            itself does so inside each try: give it `max_retries=0`.
+        backoff: Seconds before the first retry of a lost call, doubled for each further one; 0 or more.
+        on_unsatisfied: "return" the last candidate, with `satisfied=False`, or "raise" UnsatisfiedError.
+        base_url: An OpenAI-compatible endpoint, where `model` is a string.
+
+    Raises:
+        InputError: A setting is out of its range, or the model is none.
+    """
+
+    def __init__(
+        self,
+        model: BaseChatModel | str,
+        *,
+        module: str = "reasoner",
+        mode: Mode = "arq",
+        temperature: float | None = None,
+        max_attempts: int = 3,
+        max_candidates: int = 3,
+        timeout: float = 60.0,
+        backoff: float = 0.5,
+        on_unsatisfied: Literal["return", "raise"] = "return",
+        base_url: str | None = None,
+    ) -> None:
+        _require(max_attempts >= 1, f"max_attempts is {max_attempts}: it must be 1 or more.")
+        _require(timeout > 0, f"timeout is {timeout}: it must be more than 0 seconds.")
+        _require(0 <= backoff < math.inf, f"backoff is {backoff}: it must be 0 seconds or more.")
+        _require(
+            on_unsatisfied in ("return", "raise"),
+            f'on_unsatisfied is {on_unsatisfied!r}: it must be "return" or "raise".',
+        )
+        self.model = _resolved(model, base_url)
+        self.module = module
+        self.mode = _checked_mode(mode)
+        self.max_candidates = _checked_candidates(max_candidates)
+        self._negotiation = negotiation_with(self.model)
+        self._transport = Transport(self.model, timeout=timeout, backoff=backoff)
+        self._prepared: WeakKeyDictionary[type[ARQ], dict[tuple[Mode, str], Prepared]] = WeakKeyDictionary()
+        self._terms = Terms(
+            module=module,
+            max_attempts=max_attempts,
+            on_unsatisfied=on_unsatisfied,
+            temperature=_temperature_to_send(self.model, temperature),
+            max_tokens=_token_limit(self.model),
+            openai_class=is_openai_class(self.model),
+            prepare=self._prepare,
+        )
+
+    def ask(
+        self,
+        blueprint: type[B],
+        messages: Sequence[BaseMessage],
+        *,
+        mode: Mode | None = None,
+        check: Callable[[B], Sequence[Complaint]] | None = None,
+        name: str = "",
+        max_candidates: int | None = None,
+        config: RunnableConfig | None = None,
+    ) -> Answer[B]:
+        """Ask one blueprint.
+
+        Args:
+            blueprint: What to ask.
+            messages: The prompt.
+            mode: "arq", "cot" or "direct"; None means the reasoner's own.
+            check: Complaints that code has about a valid answer; any leads to a new candidate.
+            name: Name of the batch, for traces and messages.
+            max_candidates: Valid answers to ask for at most; None means the reasoner's own.
+            config: LangChain's configuration of the run; its callbacks see every call.
+
+        Raises:
+            BlueprintError: The model never gave a valid answer.
+            UnsatisfiedError: No valid answer met the verification, and `on_unsatisfied` is "raise".
+            RefusalError: The model refused.
+            ModelUnavailableError: The model could not be reached for `timeout` seconds.
+            ModelRequestError: The provider rejects the request.
+            InputError: An argument is out of its range.
+        """
+        return self._ask(Question(blueprint, messages, check, name, max_candidates), mode, config)
+
+    async def aask(
+        self,
+        blueprint: type[B],
+        messages: Sequence[BaseMessage],
+        *,
+        mode: Mode | None = None,
+        check: Callable[[B], Sequence[Complaint]] | None = None,
+        name: str = "",
+        max_candidates: int | None = None,
+        config: RunnableConfig | None = None,
+    ) -> Answer[B]:
+        """Ask one blueprint; arguments and errors are those of `ask`."""
+        return await self._aask(Question(blueprint, messages, check, name, max_candidates), mode, config)
+
+    def ask_all(
+        self,
+        questions: Sequence[Question[Any]],
+        *,
+        mode: Mode | None = None,
+        config: RunnableConfig | None = None,
+    ) -> list[Answer[Any] | ReasoningError]:
+        """Ask several blueprints at the same time, each in a thread.
+
+        Args:
+            questions: What to ask.
+            mode: As in `ask`.
+            config: As in `ask`; its `max_concurrency` limits how many are asked at the same time.
+
+        Returns:
+            For each question, in order, its answer, or the error that its ask ended with. Errors of other
+            kinds are raised.
+        """
+        asks = [_kept(self._ask, question, mode, config) for question in questions]
+        if len(asks) <= 1:
+            return [ask() for ask in asks]
+        return _in_threads(asks, (config or {}).get("max_concurrency") or _MAX_THREADS)
+
+    async def aask_all(
+        self,
+        questions: Sequence[Question[Any]],
+        *,
+        mode: Mode | None = None,
+        config: RunnableConfig | None = None,
+    ) -> list[Answer[Any] | ReasoningError]:
+        """Ask several blueprints at the same time; arguments and result are those of `ask_all`."""
+        limit = (config or {}).get("max_concurrency") or len(questions) or 1
+        places = asyncio.Semaphore(limit)
+
+        async def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
+            async with places:
+                try:
+                    return await self._aask(question, mode, config)
+                except ReasoningError as error:
+                    return error
+
+        return await _all_or_none([ask(question) for question in questions])
+
+    def _ask(self, question: Question[B], mode: Mode | None, config: RunnableConfig | None) -> Answer[B]:
+        asking, config = self._asking(question, mode, config)
+        return self._transport.run(asking.steps(), config)
+
+    async def _aask(
+        self, question: Question[B], mode: Mode | None, config: RunnableConfig | None
+    ) -> Answer[B]:
+        asking, config = self._asking(question, mode, config)
+        return await self._transport.arun(asking.steps(), config)
+
+    def _asking(
+        self, question: Question[B], mode: Mode | None, config: RunnableConfig | None
+    ) -> tuple[Asking[B], RunnableConfig]:
+        mode = self.mode if mode is None else _checked_mode(mode)
+        candidates = self.max_candidates
+        if question.max_candidates is not None:
+            candidates = _checked_candidates(question.max_candidates)
+        asking = Asking(self._terms, question, mode, candidates, self._negotiation)
+        return asking, self._config_of(question, mode, config)
+
+    def _config_of(
+        self, question: Question[Any], mode: Mode, config: RunnableConfig | None
+    ) -> RunnableConfig:
+        given = config or {}
+        name = question.blueprint.__name__
+        labels = {
+            "arq_module": self.module,
+            "arq_blueprint": name,
+            "arq_batch": question.name,
+            "arq_mode": mode,
+        }
+        merged = RunnableConfig(**given)
+        merged["tags"] = [*(given.get("tags") or ()), _NOSTREAM]
+        merged["metadata"] = {**(given.get("metadata") or {}), **labels}
+        merged["run_name"] = f"{self.module}:{question.name or name}"
+        merged.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
+        return merged
+
+    def _prepare(self, blueprint: type[ARQ], mode: Mode, method: Method) -> Prepared:
+        """The blueprint bound to the model; kept as long as its class lives."""
+        of_blueprint = self._prepared.get(blueprint)
+        if of_blueprint is None:
+            of_blueprint = self._prepared.setdefault(blueprint, {})
+        prepared = of_blueprint.get((mode, method.name))
+        if prepared is None:
+            prepared = of_blueprint[mode, method.name] = prepare(self.model, blueprint, mode, method)
+        return prepared
+
+
+def _resolved(model: BaseChatModel | str, base_url: str | None) -> BaseChatModel:
+    if isinstance(model, str):
+        return chat_model(model, base_url=base_url)
+    _require(
+        isinstance(model, BaseChatModel),
+        f"model is a {type(model).__name__}: it must be a LangChain chat model, without bind() or"
+        ' with_…() around it, or a string such as "openai:gpt-4o".',
+    )
+    _require(base_url is None, "base_url belongs to a model given as a string: set it on the chat model.")
+    return model
+
+
+def _temperature_to_send(model: BaseChatModel, temperature: float | None) -> float | None:
+    """The reasoner's temperature, unless the model has its own or is known to take none."""
+    own = getattr(model, "temperature", None) if "temperature" in model.model_fields_set else None
+    takes_one = (
+        "temperature" in type(model).model_fields and (model.profile or {}).get("temperature") is not False
+    )
+    return temperature if takes_one and own is None else None
+
+
+def _token_limit(model: BaseChatModel) -> int | None:
+    limit = getattr(model, "max_tokens", None)
+    return limit if isinstance(limit, int) and limit > 0 else None
+
+
+def _kept(
+    ask: Callable[..., Answer[Any]], question: Question[Any], mode: Mode | None, config: RunnableConfig | None
+) -> Callable[[], Answer[Any] | ReasoningError]:
+    def kept() -> Answer[Any] | ReasoningError:
+        try:
+            return ask(question, mode, config)
+        except ReasoningError as error:
+            return error
+
+    return kept
+
+
+def _in_threads(tasks: Sequence[Callable[[], T]], limit: int) -> list[T]:
+    with ThreadPoolExecutor(min(limit, len(tasks)), thread_name_prefix="arq_graph-ask") as pool:
+        futures: list[Future[T]] = [pool.submit(copy_context().run, task) for task in tasks]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+async def _all_or_none(asks: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run all at the same time; if one raises, cancel the others and let none go on unseen."""
+    tasks = [asyncio.ensure_future(ask) for ask in asks]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _checked_mode(mode: Mode) -> Mode:
+    _require(mode in ("arq", "cot", "direct"), f'mode is {mode!r}: it must be "arq", "cot" or "direct".')
+    return mode
+
+
+def _checked_candidates(candidates: int) -> int:
+    _require(candidates >= 1, f"max_candidates is {candidates}: it must be 1 or more.")
+    return candidates
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise InputError(message)

@@ -1,0 +1,286 @@
+"""JSON schemas in the strict subset that providers hold a model's answer to.
+
+The subset is that of OpenAI's structured outputs, the narrowest of those in use: objects whose properties
+are all named and all required, lists, strings, numbers, booleans, null, enumerations, `anyOf`, and
+references into `$defs`. What only narrows a value (ranges, lengths, patterns, formats, uniqueness) is left
+out and stays with validation. What would lose part of an answer without anybody noticing (an open
+dictionary, a tuple, a value of any type) is refused with its path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+_PROPERTY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")  # the limit of Anthropic's tool schemas
+_SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
+_SHAPES = frozenset({"properties", "items", "anyOf", "oneOf", "allOf", "enum", "const", "$ref"})
+
+_OPEN = (
+    "an open dictionary cannot be asked; use a list of models with a field for the key and one for the value"
+)
+_ANY = "a value of any type cannot be asked; name its type"
+_TUPLE = "a tuple of fixed length cannot be asked; use a model with one field per place, or a list"
+_CONDITIONAL = "a conditional schema cannot be asked; use a union of models"
+_NAME = "a property name has 1 to 64 characters of A-Z, a-z, 0-9, _, . and -; rename it"
+_MIXED = "a schema that is several things at once cannot be asked; use a union of models"
+
+# Keywords that change what an answer looks like: without them the schema would ask for something else.
+_STRUCTURAL: Mapping[str, str] = {
+    "prefixItems": _TUPLE,
+    "patternProperties": _OPEN,
+    "not": "what a value must not be cannot be asked; name what it is",
+    "if": _CONDITIONAL,
+    "then": _CONDITIONAL,
+    "else": _CONDITIONAL,
+    "dependentSchemas": _CONDITIONAL,
+    "$dynamicRef": "a dynamic reference cannot be asked; use $defs and $ref",
+    "$recursiveRef": "a dynamic reference cannot be asked; use $defs and $ref",
+}
+_FORMS: Mapping[str, type] = {
+    "properties": dict,
+    "anyOf": list,
+    "oneOf": list,
+    "allOf": list,
+    "enum": list,
+    "$ref": str,
+    "$defs": dict,
+    "definitions": dict,
+}
+_REFUSED = "x-arq-refused"
+
+
+class NotStrict(ValueError):
+    """A schema says something that the strict subset cannot.
+
+    Args:
+        reason: What does not fit, and what to use instead.
+        path: Where, from the root: `order.lines[].note`; empty for the root itself.
+    """
+
+    def __init__(self, reason: str, path: str = "") -> None:
+        self.reason = reason
+        self.path = path
+        super().__init__(f"{path}: {reason}" if path else reason)
+
+
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a JSON schema in the strict subset.
+
+    Args:
+        schema: A JSON schema as Pydantic, a tool or an MCP server gives it; it is not changed.
+
+    Returns:
+        A schema whose answers the given one describes: order and descriptions are kept, every property is
+        required, no keyword stands beside a `$ref`, and the root is the schema itself, not a reference to it.
+
+    Raises:
+        NotStrict: The subset cannot say it.
+    """
+    return _Conversion(schema).root()
+
+
+def admits_null(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> bool:
+    """Whether a strict schema takes null; `definitions` is the `$defs` that its references point into."""
+    if "$ref" in schema:
+        return admits_null(definitions[schema["$ref"].removeprefix("#/$defs/")], definitions)
+    if "anyOf" in schema:
+        return any(admits_null(choice, definitions) for choice in schema["anyOf"])
+    return bool(schema.get("type") == "null")
+
+
+class AnswerJsonSchema(GenerateJsonSchema):
+    """Pydantic's schema of an answer: no defaults, decimals as strings, what cannot be asked is marked.
+
+    A mark becomes a `NotStrict` in `strict_schema`, which knows the path that a generator does not.
+    """
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        """Ask a decimal as a string, so that no digit is lost."""
+        return {"type": "string"}
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        """Leave a default out: every property is required."""
+        return self.generate_inner(schema["schema"])
+
+    def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
+        """Refuse a set: the order of an answer would be lost in it."""
+        return {_REFUSED: "a set cannot be asked; use a list"}
+
+    def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonSchemaValue:
+        """Refuse a frozen set as a set is."""
+        return {_REFUSED: "a set cannot be asked; use a list"}
+
+    def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
+        """Refuse bytes: JSON has none, and the encoding would be a guess."""
+        return {_REFUSED: "bytes cannot be asked; use a string"}
+
+    def handle_invalid_for_json_schema(
+        self, schema: core_schema.CoreSchema, error_info: str
+    ) -> JsonSchemaValue:
+        """Refuse what has no JSON form at all: a class, a callable, an arbitrary instance."""
+        return {_REFUSED: "this type has no JSON form; use one that has: str, int, bool, a list, a model"}
+
+
+class _Conversion:
+    """One schema on its way into the subset, with the definitions reached so far."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        _check_form(schema, "")
+        self.schema = schema
+        self.sources = {
+            f"#/{place}/{name}": (name, definition)
+            for place in ("definitions", "$defs")
+            for name, definition in schema.get(place, {}).items()
+        }
+        self.definitions: dict[str, dict[str, Any]] = {}
+
+    def root(self) -> dict[str, Any]:
+        schema = self.schema
+        followed: list[str] = []
+        while "$ref" in schema:
+            reference = schema["$ref"]
+            if reference in followed:
+                raise NotStrict(f"the reference {reference!r} leads back to itself")
+            followed.append(reference)
+            definition = self.source(reference, "")[1]
+            _check_form(definition, "")
+            schema = {**definition, **_description(schema)}
+        converted = self.node(schema, "")
+        return {**converted, "$defs": self.definitions} if self.definitions else converted
+
+    def source(self, reference: str, path: str) -> tuple[str, Mapping[str, Any]]:
+        try:
+            return self.sources[reference]
+        except KeyError:
+            raise NotStrict(f"the reference {reference!r} does not lead into $defs", path) from None
+
+    def node(self, schema: Any, path: str) -> dict[str, Any]:
+        _check_form(schema, path)
+        if _REFUSED in schema:
+            raise NotStrict(schema[_REFUSED], path)
+        for keyword, reason in _STRUCTURAL.items():
+            if keyword in schema:
+                raise NotStrict(reason, path)
+        shape = self.shape(schema, path)
+        if description := _description(schema):
+            # A reference stands alone; a choice of one carries the description for it.
+            return {**description, **({"anyOf": [shape]} if "$ref" in shape else shape), **description}
+        return shape
+
+    def shape(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
+        shapes = _SHAPES & schema.keys()
+        if len(shapes - {"enum", "const"}) > 1 or (len(shapes) > 1 and shapes & {"anyOf", "oneOf", "$ref"}):
+            raise NotStrict(_MIXED, path)
+        if "$ref" in schema:
+            return self.reference(schema["$ref"], path)
+        if "anyOf" in schema or "oneOf" in schema:
+            return self.choice(schema.get("anyOf") or schema.get("oneOf") or (), path)
+        if "allOf" in schema:
+            if len(schema["allOf"]) != 1:
+                raise NotStrict(_MIXED, path)
+            return self.node(schema["allOf"][0], path)
+        if "const" in schema:
+            return _enumeration([schema["const"]], path)
+        if "enum" in schema:
+            return _enumeration(schema["enum"], path)
+        match schema.get("type"):
+            case "object":
+                return self.object(schema, path)
+            case "array":
+                return {"type": "array", "items": self.node(schema.get("items"), f"{path}[]")}
+            case str(scalar) if scalar in _SCALARS:
+                return {"type": scalar}
+            case [*types]:
+                return self.choice([{**_without_description(schema), "type": name} for name in types], path)
+            case None if "properties" in schema:
+                return self.object(schema, path)
+            case None if "items" in schema:
+                return self.shape({**schema, "type": "array"}, path)
+            case None:
+                raise NotStrict(_ANY, path)
+            case unknown:
+                raise NotStrict(f"{unknown!r} is not a type of JSON schema", path)
+
+    def reference(self, reference: str, path: str) -> dict[str, Any]:
+        name, definition = self.source(reference, path)
+        if name not in self.definitions:
+            self.definitions[name] = {}  # entered before it is converted, so that recursion ends here
+            self.definitions[name] = self.node(definition, path)
+        return {"$ref": f"#/$defs/{name}"}
+
+    def choice(self, choices: Iterable[Any], path: str) -> dict[str, Any]:
+        """A union; choices that differ only in what the subset leaves out become one."""
+        kept: list[dict[str, Any]] = []
+        for choice in choices:
+            converted = self.node(choice, path)
+            for one in converted["anyOf"] if converted.keys() == {"anyOf"} else [converted]:
+                if one not in kept:
+                    kept.append(one)
+        if not kept:
+            raise NotStrict(_ANY, path)
+        return kept[0] if len(kept) == 1 else {"anyOf": kept}
+
+    def object(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
+        if schema.get("additionalProperties", "properties" not in schema) is not False:
+            raise NotStrict(_OPEN, path)
+        properties: dict[str, Any] = {}
+        for name, value in schema.get("properties", {}).items():
+            place = f"{path}.{name}" if path else name
+            if not _PROPERTY_NAME.fullmatch(name):
+                raise NotStrict(_NAME, place)
+            properties[name] = self.node(value, place)
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+
+
+def _check_form(schema: Any, path: str) -> None:
+    if not isinstance(schema, Mapping):
+        raise NotStrict(_ANY, path)
+    for keyword, form in _FORMS.items():
+        if not isinstance(schema.get(keyword, form()), form):
+            raise NotStrict(f"{keyword!r} holds {schema[keyword]!r}, which is no JSON schema", path)
+
+
+def _description(schema: Mapping[str, Any]) -> dict[str, str]:
+    description = schema.get("description")
+    return {"description": description} if description and isinstance(description, str) else {}
+
+
+def _without_description(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key != "description"}
+
+
+def _enumeration(values: Iterable[Any], path: str) -> dict[str, Any]:
+    """One enumeration per JSON type, since a strict enumeration names its type."""
+    by_type: dict[str, list[Any]] = {}
+    for value in values:
+        by_type.setdefault(_type_name(value, path), []).append(value)
+    if not by_type:
+        raise NotStrict("an enumeration without values cannot be answered; name its values", path)
+    choices = [{"type": name} if name == "null" else {"type": name, "enum": v} for name, v in by_type.items()]
+    return choices[0] if len(choices) == 1 else {"anyOf": choices}
+
+
+def _type_name(value: Any, path: str) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case _:
+            raise NotStrict(f"{value!r} cannot be a value of an enumeration; use strings or numbers", path)

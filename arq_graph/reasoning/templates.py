@@ -1,0 +1,94 @@
+"""Prompt templates: Markdown files with Jinja2 blocks, replaceable one by one.
+
+A template has a block `head` (the system message: constant for the life of a node) and a block `tail` (the
+end of the human message, after the conversation). A replacement may be a whole template or extend the shipped
+one and override a single block: `{% extends "guideline_matcher.md" %}{% block task %}…{% endblock %}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
+
+from arq_graph.errors import PromptError
+from arq_graph.reasoning.sections import as_json, section
+
+
+@cache
+def _environment(folder: Path) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+        autoescape=False,
+    )
+    environment.filters["section"] = section
+    environment.filters["json"] = as_json
+    return environment
+
+
+class PromptTemplate:
+    """A template whose blocks are rendered one at a time.
+
+    Args:
+        source: A path, or the template's text.
+        folder: Where `extends` and `include` look.
+
+    Raises:
+        PromptError: The file is missing or the text is no Jinja2 template.
+    """
+
+    def __init__(self, source: str | Path, folder: Path) -> None:
+        environment = _environment(folder)
+        self.name = str(source) if isinstance(source, Path) else "the given template"
+        try:
+            text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+            self._template: Template = environment.from_string(text)
+            self._blocks = _all_blocks(environment, self._template, text)
+        except OSError as error:
+            raise PromptError(f"cannot read the prompt template {source}: {error}") from error
+        except TemplateError as error:
+            raise PromptError(f"{self.name} is not a valid Jinja2 template: {error}") from error
+
+    def render(self, block: str, values: Mapping[str, Any]) -> str:
+        """Render one block.
+
+        Raises:
+            PromptError: The block does not exist, or names a variable that it is not given.
+        """
+        if block not in self._blocks:
+            raise PromptError(
+                f"{self.name} has no block {block!r}; it needs "
+                "{% block head %} (the instructions) and {% block tail %} (what to answer now)"
+            )
+        context = self._template.new_context(dict(values))
+        for name, renderers in self._blocks.items():
+            context.blocks[name] = list(renderers)
+        try:
+            return "".join(self._blocks[block][0](context)).strip()
+        except TemplateError as error:
+            raise PromptError(f"{self.name}, block {block!r}: {error}") from error
+        except TypeError as error:
+            raise PromptError(f"{self.name}, block {block!r}: a value cannot be shown: {error}") from error
+
+
+def _all_blocks(environment: Environment, template: Template, text: str) -> dict[str, list[Any]]:
+    """Each block's renderers, the most derived first, along the chain of `extends`."""
+    from jinja2 import nodes
+
+    blocks: dict[str, list[Any]] = {name: [renderer] for name, renderer in template.blocks.items()}
+    for parent in environment.parse(text).find_all(nodes.Extends):
+        if not isinstance(parent.template, nodes.Const):
+            raise PromptError("a prompt template can only extend a template named by a plain string")
+        name = parent.template.value
+        base = environment.get_template(name)
+        source, _, _ = environment.loader.get_source(environment, name)  # type: ignore[union-attr]
+        for block, renderers in _all_blocks(environment, base, source).items():
+            blocks.setdefault(block, []).extend(renderers)
+    return blocks

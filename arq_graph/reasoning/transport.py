@@ -1,0 +1,230 @@
+"""Making the model calls that an ask wants, with retries over lost connections and overload.
+
+An ask is a generator that yields what it needs (`Call`, `Wait`) and is sent what came of it, so that the sync
+and the async side differ in nothing but who performs a step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import tenacity
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+
+from arq_graph.reasoning.failures import read_failure, retry_after, unavailable
+from arq_graph.reasoning.methods import Bound
+from arq_graph.reasoning.negotiation import Found, Wait
+
+_MAX_TRIES = 8
+_MAX_PAUSE = 20.0
+# With less than this share of the time left, another try would only be cut short.
+_WORTH_TRYING = 0.02
+
+
+@dataclass(frozen=True)
+class Call:
+    """A model call that an ask wants made.
+
+    Args:
+        asked: What is asked, for error messages.
+        bound: The chat model with its schema.
+        messages: The whole prompt.
+        kwargs: Further arguments of the call, such as a temperature.
+        works: Whether the method is known to work: if not, a 500 is told to the ask at once, which may try
+            another method.
+    """
+
+    asked: str
+    bound: Bound
+    messages: list[BaseMessage]
+    kwargs: dict[str, Any]
+    works: bool
+
+
+Step = Call | Wait
+T = TypeVar("T")
+Steps = Generator[Step, Any, T]
+
+
+class Transport:
+    """Performs the steps of an ask.
+
+    Args:
+        model: The chat model, to know what its class takes.
+        timeout: Seconds that one call may take, its retries included.
+        backoff: Seconds before the first retry; doubled for each further one. 0 means no pause.
+    """
+
+    def __init__(self, model: BaseChatModel, *, timeout: float, backoff: float) -> None:
+        self._openai_class = is_openai_class(model)
+        self._request_timeout = _request_timeout(model, timeout) if self._openai_class else None
+        self._timeout = timeout
+        self._backoff = backoff
+
+    def run(self, steps: Steps[T], config: RunnableConfig) -> T:
+        """Perform all steps and return what the ask returns."""
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    reply = self._wait(step) if isinstance(step, Wait) else self._send(step, config)
+                except Exception as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(reply)
+        except StopIteration as finished:
+            result: T = finished.value
+            return result
+        finally:
+            steps.close()
+
+    async def arun(self, steps: Steps[T], config: RunnableConfig) -> T:
+        """Perform all steps and return what the ask returns."""
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    reply = (
+                        await self._await(step) if isinstance(step, Wait) else await self._asend(step, config)
+                    )
+                except Exception as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(reply)
+        except StopIteration as finished:
+            result: T = finished.value
+            return result
+        finally:
+            steps.close()
+
+    def _send(self, call: Call, config: RunnableConfig) -> BaseMessage:
+        tries = self._tries(call)
+
+        def send() -> BaseMessage:
+            return call.bound.invoke(call.messages, config, **tries.kwargs())
+
+        try:
+            return tenacity.Retrying(**tries.policy())(send)
+        except Exception as error:
+            tries.give_up(error)
+            raise
+
+    async def _asend(self, call: Call, config: RunnableConfig) -> BaseMessage:
+        tries = self._tries(call)
+
+        async def send() -> BaseMessage:
+            kwargs = tries.kwargs()
+            async with asyncio.timeout(tries.seconds_left()):
+                return await call.bound.ainvoke(call.messages, config, **kwargs)
+
+        try:
+            return await tenacity.AsyncRetrying(**tries.policy())(send)
+        except Exception as error:
+            tries.give_up(error)
+            raise
+
+    def _tries(self, call: Call) -> _Tries:
+        return _Tries(
+            call,
+            timeout=self._timeout,
+            request_timeout=self._request_timeout,
+            backoff=self._backoff,
+            openai_class=self._openai_class,
+        )
+
+    def _wait(self, wait: Wait) -> Found | None:
+        try:
+            return wait.search.result(self._timeout)
+        except TimeoutError:
+            return None
+
+    async def _await(self, wait: Wait) -> Found | None:
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(wait.search), self._timeout)
+        except TimeoutError:
+            return None
+
+
+class _Tries:
+    """The tries of one call: how long each may take, whether another is worth it, and when."""
+
+    def __init__(
+        self, call: Call, *, timeout: float, request_timeout: float | None, backoff: float, openai_class: bool
+    ) -> None:
+        self._call = call
+        self._timeout = timeout
+        self._request_timeout = request_timeout
+        self._backoff = backoff
+        self._openai_class = openai_class
+        self._deadline = time.monotonic() + timeout
+        self._made = 0
+
+    def policy(self) -> dict[str, Any]:
+        """The arguments for tenacity."""
+        return {
+            "retry": tenacity.retry_if_exception(self._is_worth_another),
+            "stop": self._is_over,
+            "wait": self._pause,
+            "reraise": True,
+        }
+
+    def seconds_left(self) -> float:
+        """Seconds until the call has taken its whole time; may be negative."""
+        return self._deadline - time.monotonic()
+
+    def kwargs(self) -> dict[str, Any]:
+        """The arguments of the next try."""
+        self._made += 1
+        if self._request_timeout is None:
+            return self._call.kwargs
+        # The first try names a constant, so that LangChain's cache finds the same call again.
+        timeout = self._request_timeout
+        if self._made > 1:
+            timeout = min(timeout, max(self.seconds_left(), self._timeout * _WORTH_TRYING))
+        return {**self._call.kwargs, "timeout": timeout}
+
+    def give_up(self, error: Exception) -> None:
+        """Raise ModelUnavailableError if `error` ended tries that were worth repeating."""
+        if self._is_worth_another(error):
+            failure = read_failure(error, openai_class=self._openai_class)
+            raise unavailable(
+                failure, asked=self._call.asked, tries=self._made, seconds=self._timeout
+            ) from error
+
+    def _is_worth_another(self, error: BaseException) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        failure = read_failure(error, openai_class=self._openai_class)
+        return failure.transient and (self._call.works or not failure.maybe_unsupported)
+
+    def _is_over(self, state: tenacity.RetryCallState) -> bool:
+        left_after_pause = self.seconds_left() - state.upcoming_sleep
+        return self._made >= _MAX_TRIES or left_after_pause < self._timeout * _WORTH_TRYING
+
+    def _pause(self, state: tenacity.RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        wanted = retry_after(error) if error is not None else None
+        if wanted is not None and wanted < self.seconds_left():
+            return wanted
+        doubled: float = self._backoff * 2 ** (state.attempt_number - 1)
+        return min(doubled, _MAX_PAUSE) + random.uniform(0, self._backoff)
+
+
+def is_openai_class(model: BaseChatModel) -> bool:
+    """Whether a model is of LangChain's OpenAI family, told without importing that package."""
+    return any(cls.__name__ == "BaseChatOpenAI" for cls in type(model).__mro__)
+
+
+def _request_timeout(model: BaseChatModel, timeout: float) -> float | None:
+    """What to pass as `timeout=` with each request: ours, or the model's own if that is shorter."""
+    own = getattr(model, "request_timeout", None)
+    if own is None:
+        return timeout
+    return min(timeout, own) if isinstance(own, int | float) else None

@@ -1,0 +1,1 @@
+"""What a turn costs: calls, characters, tokens, time. `python -m benchmarks` prints it."""

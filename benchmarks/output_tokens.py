@@ -1,0 +1,320 @@
+"""Output tokens per guideline, per candidate tool with one call, and per reply with one revision, in each mode.
+
+Each answer is given twice: by our blueprints, and with the same words under the full keys of the ARQ paper's
+appendices A to C. Both are counted by one tokenizer. The paper's own averages (its Fig. 5), counted by the authors
+on their data, stand beside them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from arq_graph import Mode
+from arq_graph.nodes.judgements import AppliedSegment, GuidelineJudgement
+from arq_graph.nodes.proposals import tool_blueprint
+from arq_graph.nodes.replies import MessageBlueprint
+from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.worked_examples import in_mode
+from arq_graph.reasoning.blueprint import ARQ
+
+MODES: tuple[Mode, ...] = ("direct", "cot", "arq")
+
+
+@dataclass(frozen=True)
+class Row:
+    """Tokens of one module's answer.
+
+    Args:
+        what: What is answered.
+        ours: Tokens by mode.
+        paper_keys: Tokens of the same words under the paper's full keys.
+        paper: The paper's average.
+    """
+
+    what: str
+    ours: dict[Mode, int]
+    paper_keys: int
+    paper: int
+
+
+def tokenizer() -> tuple[str, Callable[[str], int]]:
+    """A tokenizer's name and how it counts; an estimate where none is installed."""
+    try:
+        from bpe_openai import get_encoding
+    except ImportError:
+        return (
+            "a quarter of the characters (pip install 'arq_graph[bench]' for o200k_base)",
+            lambda text: len(text) // 4,
+        )
+    encoding = get_encoding("o200k_base")
+    return "o200k_base", lambda text: len(encoding.encode(text))
+
+
+def rows(count: Callable[[str], int]) -> list[Row]:
+    """The three modules' answers, counted."""
+    return [
+        _row("guideline", {"G1": _judgement()}, _REASONING, _judgement_by_the_paper(), 289, count),
+        _row("candidate tool, one call", _tool_answer(), _REASONING, _tool_answer_by_the_paper(), 550, count),
+        _row("reply, one revision", _reply(), _REASONING, _reply_by_the_paper(), 596, count),
+    ]
+
+
+def _row(
+    what: str,
+    answer: ARQ | dict[str, ARQ],
+    reasoning: str,
+    paper: Any,
+    average: int,
+    count: Callable[[str], int],
+) -> Row:
+    ours = {mode: count(json.dumps(_shown(answer, mode, reasoning), ensure_ascii=False)) for mode in MODES}
+    return Row(what, ours, count(json.dumps(paper, ensure_ascii=False)), average)
+
+
+def _shown(answer: ARQ | dict[str, ARQ], mode: Mode, reasoning: str) -> Any:
+    shown = in_mode(answer, mode)
+    return {"reasoning": reasoning, **shown} if mode == "cot" else shown
+
+
+_REASONING = (
+    "The customer asks for a drink, so this has to do with drinks and whether they are there. The agent looked up "
+    "the lemonade earlier and said that it is in stock, but nobody has looked up the coffee that is asked for now. "
+    "That is another drink, so the earlier look does not settle it and the stock has to be checked again."
+)
+
+
+def _judgement() -> GuidelineJudgement:
+    return GuidelineJudgement(
+        condition="a client asks for a drink",
+        condition_application_rationale="The client asks for a coffee in the last message.",
+        condition_applies=True,
+        action="check if the drink is available in stock",
+        guideline_is_continuous=False,
+        guideline_previously_applied_rationale=[
+            AppliedSegment(
+                action_segment="check if the drink is available in stock",
+                explanation="The agent did CHECK IF THE DRINK IS AVAILABLE IN STOCK, but for the lemonade.",
+            )
+        ],
+        new_or_subtly_different_context="The coffee is another drink than the lemonade.",
+        guideline_previously_applied="fully",
+        is_missing_part_cosmetic_or_functional=None,
+        guideline_should_reapply=True,
+        score=9,
+        should_apply=True,
+    )
+
+
+def _judgement_by_the_paper() -> Any:
+    ours = _judgement()
+    segment = ours.guideline_previously_applied_rationale[0]
+    return {
+        "guideline_id": "G1",
+        "condition": ours.condition,
+        "condition_application_rationale": ours.condition_application_rationale,
+        "condition_applies": True,
+        "action": ours.action,
+        "guideline_is_continuous": False,
+        "capitalize_exact_words_from_action_in_the_explanations_to_avoid_semantic_pitfalls": True,
+        "guideline_previously_applied_rationale": {segment.action_segment: segment.explanation},
+        "guideline_current_application_refers_to_a_new_or_subtly_different_context_or_information": (
+            ours.new_or_subtly_different_context
+        ),
+        "guideline_previously_applied": "fully",
+        "guideline_should_reapply": True,
+        "applies_score": 9,
+    }
+
+
+def book_table(guests: int, time: str) -> str:
+    """Book a table.
+
+    Args:
+        guests: For how many.
+        time: When, like 19:30.
+    """
+    return f"{guests} {time}"
+
+
+_CALL = {
+    "rationale": "The client wants a table for four at eight.",
+    "subtleties": "It books at once, without asking again.",
+    "comparison": "No other tool books a table.",
+    "guests": "M3: four of us",
+    "time": "M3: at eight",
+}
+
+
+def _tool_answer() -> ARQ:
+    from langchain_core.tools import tool
+
+    def decision(where: str, value: Any) -> dict[str, Any]:
+        return {
+            "value_in_context": where,
+            "customer_should_provide_it": True,
+            "already_provided_and_needed_again": None,
+            "problematic_to_guess": True,
+            "given": True,
+            "value": value,
+        }
+
+    return tool_blueprint([ToolArguments(tool(book_table))], frozenset()).model_validate(
+        {
+            "last_customer_message": "For four of us, at eight, please.",
+            "most_recent_customer_inquiry_or_need": "a table for four at eight",
+            "most_recent_customer_inquiry_or_need_was_already_resolved": False,
+            "book_table": {
+                "subtleties_to_be_aware_of": _CALL["subtleties"],
+                "tool_calls_for_candidate_tool": [
+                    {
+                        "applicability_rationale": _CALL["rationale"],
+                        "relevant_subtleties": None,
+                        "comparison_with_other_candidates": _CALL["comparison"],
+                        "potentially_better_tool_rationale": None,
+                        "score": 9,
+                        "arguments": {
+                            "guests": decision(_CALL["guests"], 4),
+                            "time": decision(_CALL["time"], "20:00"),
+                        },
+                        "same_call_is_already_staged": False,
+                        "potentially_better_tool_name": None,
+                        "better_tool_should_run_in_tandem": False,
+                        "repeat_is_justified": False,
+                        "should_run": True,
+                    }
+                ],
+            },
+        }
+    )
+
+
+def _tool_answer_by_the_paper() -> Any:
+    def evaluation(where: str, value: Any) -> dict[str, Any]:
+        # The paper lists these four questions in words; its keys are not printed, so these are short ones.
+        return {
+            "is_provided_in_the_current_context": where,
+            "should_principally_be_provided_by_the_customer": True,
+            "was_already_provided_and_needs_to_be_provided_again": "no",
+            "would_be_problematic_to_guess_if_not_provided": True,
+            "value": value,
+        }
+
+    return {
+        "last_customer_message": "For four of us, at eight, please.",
+        "most_recent_customer_inquiry_or_need": "a table for four at eight",
+        "most_recent_customer_inquiry_or_need_was_already_resolved": False,
+        "name": "book_table",
+        "subtleties_to_be_aware_of": _CALL["subtleties"],
+        "tool_calls_for_candidate_tool": [
+            {
+                "applicability_rationale": _CALL["rationale"],
+                "applicability_score": 9,
+                "argument_evaluations": {
+                    "guests": evaluation(_CALL["guests"], 4),
+                    "time": evaluation(_CALL["time"], "20:00"),
+                },
+                "same_call_is_already_staged": False,
+                "comparison_with_rejected_tools_including_references_to_subtleties": _CALL["comparison"],
+                "relevant_subtleties": "",
+                "a_rejected_tool_would_have_been_a_better_fit_if_it_werent_already_rejected": False,
+                "potentially_better_rejected_tool_name": "",
+                "potentially_better_rejected_tool_rationale": "",
+                "the_better_rejected_tool_should_clearly_be_run_in_tandem_with_the_candidate_tool": False,
+                "should_run": True,
+            }
+        ],
+    }
+
+
+_CONTEXT = ["a lemon cake, and its price", "T1: what is in stock", "which cakes there are", "prices"]
+_EVALUATIONS = [
+    ("G1", "name what is in stock", "yes, T1"),
+    ("the customer wants a cake today", "offer only what is there today", "yes, T1"),
+]
+_CONTENT = "The lemon cake is sold out today, I am sorry. We do have carrot cake."
+
+
+def _reply() -> ARQ:
+    return MessageBlueprint.model_validate(
+        {
+            "last_message_of_customer": "A lemon cake, please! What is it?",
+            "context_evaluation": {
+                "most_recent_customer_inquiries_or_needs": _CONTEXT[0],
+                "parts_of_the_context_with_information_on_these_needs": _CONTEXT[1],
+                "topics_with_sufficient_information_to_help": _CONTEXT[2],
+                "what_i_do_not_have_enough_information_to_help_with": _CONTEXT[3],
+                "was_i_given_specific_information_on_how_to_address_these_needs": True,
+                "should_i_tell_the_customer_i_cannot_help_with_some_needs": True,
+            },
+            "insights": [{"insight": "the customer wants a cake today", "source": "M1"}],
+            "evaluation_for_each_instruction": [
+                {"instruction": i, "evaluation": e, "data_available": d} for i, e, d in _EVALUATIONS
+            ],
+            "revisions": [
+                {
+                    "revision_number": 1,
+                    "content": _CONTENT,
+                    "followed": ["G1"],
+                    "factual_information_provided": [{"fact": "the lemon cake is sold out", "source": "T1"}],
+                    "offered_services": [{"service": "carrot cake", "source": "T1"}],
+                    "instructions_broken": [],
+                    "is_repeat_message": False,
+                }
+            ],
+        }
+    )
+
+
+def _reply_by_the_paper() -> Any:
+    return {
+        "last_message_of_customer": "A lemon cake, please! What is it?",
+        "guidelines": ["name what is in stock"],
+        "context_evaluation": {
+            "most_recent_customer_inquiries_or_needs": _CONTEXT[0],
+            "parts_of_the_context_i_have_here_if_any_with_specific_information_on_how_to_address_these_needs": (
+                _CONTEXT[1]
+            ),
+            "topics_for_which_i_have_sufficient_information_and_can_therefore_help_with": _CONTEXT[2],
+            "what_i_do_not_have_enough_information_to_help_with_based_on_the_provided_information_that_i_have": (
+                _CONTEXT[3]
+            ),
+            "was_i_given_specific_information_here_on_how_to_address_some_of_these_specific_needs": True,
+            "should_i_tell_the_customer_i_cannot_help_with_some_of_those_needs": True,
+        },
+        "insights": ["the customer wants a cake today"],
+        "evaluation_for_each_instruction": [
+            {"number": n, "instruction": i, "evaluation": e, "data_available": d}
+            for n, (i, e, d) in enumerate(_EVALUATIONS, start=1)
+        ],
+        "revisions": [
+            {
+                "revision_number": 1,
+                "content": _CONTENT,
+                "factual_information_provided": [
+                    {
+                        "fact": "the lemon cake is sold out",
+                        "source": "the result of looking up the stock",
+                        "is_source_based_in_this_prompt": True,
+                    }
+                ],
+                "offered_services": [
+                    {
+                        "service": "carrot cake",
+                        "source": "the result of looking up the stock",
+                        "is_source_based_in_this_prompt": True,
+                    }
+                ],
+                "instructions_followed": ["#1; name what is in stock", "the customer wants a cake today"],
+                "instructions_broken": [],
+                "is_repeat_message": False,
+                "followed_all_instructions": True,
+                "instructions_broken_due_to_missing_data": False,
+                "instructions_broken_only_due_to_prioritization": False,
+                "all_facts_and_services_sourced_from_prompt": True,
+                "further_revisions_required": False,
+            }
+        ],
+    }

@@ -1,0 +1,172 @@
+"""Grounded arguments: is every value of a call found in what the user or a tool said before it?
+
+Words are compared without case and punctuation, numbers by value ("1,200.50", "$1200.5", "three"), dates by
+day ("2024-05-20", "May 20th", "5/20/2024"). What is not found may still be right (derived, translated): a call
+is marked as possibly invented, no more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from unicodedata import normalize
+
+from arq_graph.milestones.transcript import Call, Event, Message, Transcript
+
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen twenty"
+)
+_TENS = "thirty forty fifty sixty seventy eighty ninety"
+_NUMBER_WORDS = {word: str(number) for number, word in enumerate(_SMALL.split())}
+_NUMBER_WORDS |= {word: str(10 * number) for number, word in enumerate(_TENS.split(), 3)}
+_LONG_MONTHS = (
+    "january february march april may june july august september october november december"
+)
+_MONTHS = {
+    word: number for number, name in enumerate(_LONG_MONTHS.split(), 1) for word in (name, name[:3])
+}
+_MONTHS["sept"] = 9
+_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+
+_DATE = re.compile(
+    rf"""\b(?:
+      (?P<y1>\d{{4}})[-/.](?P<m1>\d{{1,2}})[-/.](?P<d1>\d{{1,2}})
+    | (?P<a>\d{{1,2}})(?:[-./](?P<c>\d{{1,2}})[-./](?P<y2>\d{{4}}|\d\d)|/(?P<b>\d{{1,2}}))
+    | (?P<m3>{_MONTH})\.?\s+(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<y3>\d{{4}}))?
+    | (?P<d4>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<m4>{_MONTH})(?:\.?,?\s+(?P<y4>\d{{4}}))?
+    )(?!\d)""",
+    re.VERBOSE,
+)
+# A number, unless it is part of a word: the 136 of "HAT136" is none.
+_TOKEN = re.compile(r"(?<![^\W_])\d+(?:,\d{3})*(?:\.\d+)?(?![^\W_])|[^\W_]+")
+
+# Where a spelling is compared without any separator, it must be long enough not to arise by chance.
+SHORTEST_SQUEEZED = 6
+
+Day = tuple[int | None, int, int]
+
+
+class Grounding:
+    """What the user and the tools of one conversation said so far."""
+
+    def __init__(self) -> None:
+        self._unread: list[str] = []
+        self._words = " "
+        self._squeezed = ""
+        self._numbers: set[str] = set()
+        self._days: set[Day] = set()
+
+    def hear(self, event: Event) -> None:
+        """Take in an event; only the user's words and the tools' results ground a value."""
+        if isinstance(event, Call) or (isinstance(event, Message) and event.speaker != "user"):
+            return
+        self._unread.append(event.text)
+
+    def invented(self, call: Call) -> tuple[str, ...]:
+        """The arguments of a call, as paths like `passengers[0].dob`, whose value nobody said before it.
+
+        True, false, null and empty texts are decisions, not facts, and are never marked.
+        """
+        return tuple(path for path, value in _leaves(call.arguments) if not self._is_known(value))
+
+    def _is_known(self, value: str | float) -> bool:
+        self._read()
+        if not isinstance(value, str):
+            return _number(str(value)) in self._numbers
+        text = _plain(value)
+        tokens = _tokens(text)
+        if not tokens or f" {' '.join(tokens)} " in self._words:
+            return True
+        dates = list(_DATE.finditer(text))
+        if len(dates) == 1 and dates[0].group().strip() == text.strip():
+            return any(_is_same_day(day, said) for day in _days(dates[0]) for said in self._days)
+        squeezed = "".join(tokens)
+        has_digit = any(character.isdigit() for character in squeezed)
+        return has_digit and len(squeezed) >= SHORTEST_SQUEEZED and squeezed in self._squeezed
+
+    def _read(self) -> None:
+        for said in self._unread:
+            text = _plain(said)
+            tokens = _tokens(text)
+            self._words += " ".join(tokens) + " "
+            # A mark between two utterances keeps the end of one from running into the next.
+            self._squeezed += "|" + "".join(tokens)
+            self._numbers.update(token for token in tokens if token[0].isdigit())
+            for date in _DATE.finditer(text):
+                self._days.update(_days(date))
+        self._unread.clear()
+
+
+def invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]]:
+    """The possibly invented arguments of each call that has some, by event number; see `Grounding.invented`.
+
+    Cost linear in the characters of the conversation, times the values of its calls.
+    """
+    grounding = Grounding()
+    found: dict[int, tuple[str, ...]] = {}
+    for number, event in transcript.numbered():
+        if isinstance(event, Call):
+            invented = grounding.invented(event)
+            if invented:
+                found[number] = invented
+        grounding.hear(event)
+    return found
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str | float]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}[{index}]")
+    elif not isinstance(value, bool) and isinstance(value, str | int | float):
+        yield path, value
+
+
+def _plain(text: str) -> str:
+    return normalize("NFKC", text).casefold()
+
+
+def _tokens(text: str) -> list[str]:
+    return [
+        _number(token) if token[0].isdigit() else _NUMBER_WORDS.get(token, token)
+        for token in _TOKEN.findall(text)
+    ]
+
+
+def _number(text: str) -> str:
+    digits = text.lstrip("-").replace(",", "")
+    whole, _, decimals = digits.partition(".")
+    if not (whole.isdigit() and (not decimals or decimals.isdigit())):
+        return text
+    whole = whole.lstrip("0") or "0"
+    decimals = decimals.rstrip("0")
+    return f"{whole}.{decimals}" if decimals else whole
+
+
+def _days(date: re.Match[str]) -> Iterator[Day]:
+    found = date.groupdict()
+    written = found["y1"] or found["y2"] or found["y3"] or found["y4"]
+    year = int(written) if written else None
+    if found["a"]:
+        # 5/6 is the fifth of June to some and the sixth of May to others.
+        other = found["b"] or found["c"]
+        year = year + 2000 if year is not None and year < 100 else year
+        yield from _valid(year, found["a"], other)
+        yield from _valid(year, other, found["a"])
+    elif found["m1"]:
+        yield from _valid(year, found["m1"], found["d1"])
+    else:
+        yield from _valid(year, _MONTHS[found["m3"] or found["m4"]], found["d3"] or found["d4"])
+
+
+def _valid(year: int | None, month: str | int, day: str) -> Iterator[Day]:
+    if 1 <= int(month) <= 12 and 1 <= int(day) <= 31:
+        yield year, int(month), int(day)
+
+
+def _is_same_day(one: Day, other: Day) -> bool:
+    return one[1:] == other[1:] and (one[0] is None or other[0] is None or one[0] == other[0])

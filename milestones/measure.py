@@ -1,0 +1,232 @@
+"""The measure: what was reached, whether the goal was, and how much of the way to it.
+
+Source: Pre-Act, 4.3 and Appendices F to H, made exact. Each function takes any networkx `DiGraph` from
+dependencies to dependents whose nodes may have the attributes `type` (`FC`, `NFC`, `Aggregator`; default
+`FC`), `requires` (`any`, `all`; default `any`), `weight` (default 1) and `holds` (default false), with the
+nodes `Start` and `End`; a `MilestoneGraph` is one, and what depends on it alone is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from arq_graph.milestones.findings import require_sound
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.observations import Observations
+from arq_graph.milestones.reaching import Reaching
+from arq_graph.milestones.roads import needs, progress
+from arq_graph.milestones.structure import NEVER, Structure
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def structure_of(graph: nx.DiGraph[Any]) -> Structure:
+    """The graph as arrays; computed once for a `MilestoneGraph`, each time for any other. Cost O(V + E).
+
+    Raises:
+        SpecError: The graph cannot be measured on; what and where is named.
+    """
+    if not isinstance(graph, MilestoneGraph) or not graph.milestones:
+        return Structure(graph)
+    known: Structure | None = graph.__dict__.get("_structure")
+    if known is None:
+        require_sound(graph)
+        known = graph.__dict__["_structure"] = Structure(graph)
+    return known
+
+
+def reach(
+    graph: nx.DiGraph[Any],
+    observations: Observations | Mapping[str, Iterable[int]],
+    *,
+    optimistic: bool = False,
+) -> dict[str, int]:
+    """Which milestones were reached, and at which event, in the order in which they were.
+
+    Start is reached at event 0. A milestone is reached at the first event at which it was observed and which
+    is strictly later than the one that satisfied its dependencies: the earliest of them for alternatives, the
+    latest where all are required. Joins and End take that event itself. One event may serve several
+    independent milestones. The least fixpoint, so a cycle cannot reach itself. Pre-Act 4.3: "achieved
+    successfully in the correct sequence". Cost O(E log V + observations).
+
+    Args:
+        graph: The milestones.
+        observations: What `observe` gave, or the events, numbered from 1, by milestone.
+        optimistic: Take every milestone that nothing decided as observed at every event: what was reached
+            at most, instead of what was reached for certain.
+
+    Raises:
+        InputError: An observed milestone is none of the graph, or an event number is below 1.
+        SpecError: The graph cannot be measured on.
+    """
+    structure = structure_of(graph)
+    if not isinstance(observations, Observations):
+        observations = Observations.of(observations)
+    undecided = structure.numbers(observations.undecided) if optimistic else set()
+    structure.numbers(observations.events)
+    observed = {structure.number[name]: events for name, events in observations.events.items()}
+    return Reaching(structure, observed, observations.length, undecided).reached()
+
+
+def goal_completed(
+    graph: nx.DiGraph[Any], reached: Collection[str], forbidden: Collection[Any] = ()
+) -> bool | None:
+    """Goal completion (GC): End is reached and no forbidden event happened. Cost O(1).
+
+    Args:
+        graph: The milestones.
+        reached: The reached milestones, as `reach` gives them.
+        forbidden: The forbidden events that happened.
+
+    Returns:
+        None where there is nothing to complete: End follows from Start alone (an empty gold list), and the
+        graph forbids nothing either.
+
+    Raises:
+        InputError: A reached milestone is none of the graph.
+        SpecError: The graph cannot be measured on.
+    """
+    structure = structure_of(graph)
+    if _measures_nothing(graph, structure):
+        return None
+    return structure.end in structure.numbers(reached) and not forbidden
+
+
+def progress_rate(graph: nx.DiGraph[Any], reached: Collection[str]) -> float | None:
+    """Progress rate (PR): on the best road to End that was taken, the share of the distance covered.
+
+    1 if End is reached. Otherwise the maximum, over the milestones x, of
+
+        (depth(x) - need(x | R)) / (depth(x) + left(x | R))
+
+    where need(x | R) is what has still to be done to reach x once the milestones in R are reached
+    (`roads.needs`), depth(x) is the same from Start alone, and left(x | R) is the way on from x to End
+    (`roads.left`); 0 if no x has finite terms. It depends on R alone, never falls as R grows, and is 1 only
+    where End is reached. Pre-Act 4.3: "the ratio of the distance covered to the total distance from start to
+    end". Cost O(E log V).
+
+    Args:
+        graph: The milestones.
+        reached: R, the reached milestones; Start is one of them in any case.
+
+    Returns:
+        0 to 1, or None where there is no way to go (see `goal_completed`).
+
+    Raises:
+        InputError: A reached milestone is none of the graph.
+        SpecError: The graph cannot be measured on.
+    """
+    structure = structure_of(graph)
+    if _measures_nothing(graph, structure):
+        return None
+    return progress(structure, structure.numbers(reached))[0]
+
+
+def frontier(graph: nx.DiGraph[Any], reached: Collection[str]) -> tuple[str, ...]:
+    """The milestones that could come next: not reached, their dependencies are; in the graph's order.
+
+    One of the dependencies for alternatives, each of them where all are required. Cost O(V + E).
+
+    Raises:
+        InputError: A reached milestone is none of the graph.
+        SpecError: The graph cannot be measured on.
+    """
+    structure = structure_of(graph)
+    done = structure.numbers(reached)
+    return tuple(
+        name
+        for number, name in enumerate(structure.names)
+        if number not in done
+        and (all if structure.needs_all[number] else any)(
+            dependency in done for dependency in structure.dependencies[number]
+        )
+    )
+
+
+def coverage(graph: nx.DiGraph[Any], reached: Collection[str]) -> float | None:
+    """The share of all milestones that were reached; Start and joins, which are no steps, do not count.
+
+    It is no progress: it punishes the branches that were rightly not taken. Cost O(V).
+
+    Returns:
+        0 to 1, or None where there is no way to go (see `goal_completed`).
+
+    Raises:
+        InputError: A reached milestone is none of the graph.
+        SpecError: The graph cannot be measured on.
+    """
+    structure = structure_of(graph)
+    if _measures_nothing(graph, structure):
+        return None
+    done = structure.numbers(reached)
+    return sum(1 for number in done if structure.step[number]) / sum(map(bool, structure.step))
+
+
+def path_taken(graph: nx.DiGraph[Any], reached: Mapping[str, int]) -> tuple[str, ...]:
+    """The reached milestones on the road that the progress rate is about, in the order in which they were.
+
+    From End, or from the milestone at which the progress rate has its maximum, back along the dependencies
+    that satisfied each (see `satisfied_by`); from one that is not reached yet, along those that it needs.
+    Cost O(E log V).
+
+    Args:
+        graph: The milestones.
+        reached: The reached milestones and their events, as `reach` gives them.
+
+    Raises:
+        InputError: A reached milestone is none of the graph.
+        SpecError: The graph cannot be measured on.
+    """
+    structure = structure_of(graph)
+    done = structure.numbers(reached)
+    _, best = progress(structure, done)
+    need = needs(structure, done)
+    behind = satisfied_by(graph, reached)
+    seen = {best}
+    stack = [best]
+    while stack:
+        number = stack.pop()
+        if number in done:
+            before = [structure.number[name] for name in behind.get(structure.names[number], ())]
+        elif structure.needs_all[number]:
+            before = list(structure.dependencies[number])
+        else:
+            before = [min(structure.dependencies[number], key=need.__getitem__)]
+        for dependency in before:
+            if dependency not in seen:
+                seen.add(dependency)
+                stack.append(dependency)
+    on_road = {structure.names[number] for number in seen & done}
+    return tuple(name for name in reached if name in on_road)
+
+
+def satisfied_by(graph: nx.DiGraph[Any], reached: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+    """For each reached milestone, the dependencies that let it be reached: the edges that were travelled.
+
+    The earliest reached of alternatives (of several at one event, the first listed); all where all are
+    required. Cost O(V + E).
+
+    Raises:
+        InputError: A reached milestone is none of the graph.
+        SpecError: The graph cannot be measured on.
+    """
+    structure = structure_of(graph)
+    structure.numbers(reached)
+    behind: dict[str, tuple[str, ...]] = {}
+    for name in reached:
+        number = structure.number[name]
+        before = [structure.names[dependency] for dependency in structure.dependencies[number]]
+        if not structure.needs_all[number]:
+            before = sorted((one for one in before if one in reached), key=reached.__getitem__)[:1]
+        behind[name] = tuple(before)
+    return behind
+
+
+def _measures_nothing(graph: nx.DiGraph[Any], structure: Structure) -> bool:
+    if isinstance(graph, MilestoneGraph) and graph.forbidden:
+        return False
+    if structure.end_is_given is None:
+        structure.end_is_given = Reaching(structure).time[structure.end] < NEVER
+    return structure.end_is_given

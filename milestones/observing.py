@@ -1,0 +1,243 @@
+"""Where each milestone was observed: code reads the calls, the results and what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from arq_graph.milestones.constraints import Constraint, all_hold
+from arq_graph.milestones.functions import EventCheck, load_check
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.grounding import Grounding
+from arq_graph.milestones.milestone import Called, Forbidden, Function, Milestone, Said
+from arq_graph.milestones.observations import ForbiddenEvent, Observations
+from arq_graph.milestones.patterns import SECONDS_PER_SEARCH, Pattern
+from arq_graph.milestones.tool_schemas import Schema, argument_schemas, has_required_arguments
+from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
+from arq_graph.milestones.verdicts import Verdict, apply_verdicts
+
+from arq_graph.errors import SpecError
+
+
+def observe(
+    graph: MilestoneGraph,
+    transcript: Transcript,
+    *,
+    tools: Any = None,
+    verdicts: Iterable[Verdict] = (),
+) -> Observations:
+    """Where each milestone was observed in a conversation.
+
+    An FC is observed at each genuine call of its tool: its result is there, is no error and does not match
+    `failed_if`; it gives every argument that the tool's schema requires, in its type, where the schema is
+    known; `arguments:` holds; and, under `grounded: strict`, it has no value that nobody gave before. An NFC
+    is observed at each event where its `check:` holds, or where a judge says so with a quote that stands
+    there. An NFC without a check and without a verdict is undecided. Pre-Act 4.3 and Appendix H.
+    Cost O(events + observations), and the searches for the patterns.
+
+    Args:
+        graph: The milestones.
+        transcript: What happened.
+        tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name;
+            None: those that the transcript brings.
+        verdicts: What judges say, if any were asked.
+
+    Raises:
+        SpecError: A pattern does not finish, or a function cannot be loaded; file and line are named.
+        InputError: A verdict is about no milestone of the graph.
+        ToolError: A tool has no name.
+    """
+    observer = Observer(graph, tools=transcript.tools if tools is None else tools, conversation=transcript.id)
+    seen: dict[str, set[int]] = {}
+    for event in transcript.events:
+        for name, number in observer.feed(event):
+            seen.setdefault(name, set()).add(number)
+    decided = apply_verdicts(graph, transcript, verdicts, seen)
+    return Observations(
+        {name: tuple(sorted(numbers)) for name, numbers in seen.items() if numbers},
+        observer.now,
+        tuple(name for name in observer.rules.for_judges if name not in decided),
+        tuple(observer.forbidden),
+        observer.unanswered,
+    )
+
+
+class Observer:
+    """Observes one conversation, an event at a time.
+
+    Args:
+        graph: The milestones.
+        tools: The agent's tools, for their schemas; see `observe`.
+        conversation: Its id, for messages.
+
+    Raises:
+        SpecError: A function that a check names cannot be loaded.
+        ToolError: A tool has no name.
+    """
+
+    def __init__(self, graph: MilestoneGraph, *, tools: Any = None, conversation: str = "") -> None:
+        self.rules = _Rules.of(graph)
+        self.now = 0
+        self.forbidden: list[ForbiddenEvent] = []
+        self._schemas: Mapping[str, Schema] = argument_schemas(tools) if tools else {}
+        self._conversation = conversation
+        self._open: dict[int, tuple[Call, bool]] = {}
+        self._grounding = Grounding() if graph.grounded else None
+        self._earlier: list[Event] = []
+
+    @property
+    def unanswered(self) -> tuple[int, ...]:
+        """The calls, by event number, that have no result yet."""
+        return tuple(self._open)
+
+    def feed(self, event: Event) -> list[tuple[str, int]]:
+        """The next event; which milestones it shows as observed, and at which event.
+
+        A result shows the call before it to be genuine: the event is then the call's.
+
+        Raises:
+            SpecError: A pattern does not finish within one second; file and line are named.
+        """
+        self.now += 1
+        if isinstance(event, Message):
+            voice = {"user": "user", "agent": "agent"}.get(event.speaker)
+            observed = self._said(voice, event.text)
+        elif isinstance(event, Call):
+            self._called(event)
+            observed = []
+        else:
+            observed = self._said("tool", event.text)
+            observed += self._answered(event)
+        if self._grounding is not None:
+            self._grounding.hear(event)
+        if self.rules.functions:
+            observed += self._asked(event)
+        return observed
+
+    def _said(self, voice: str | None, text: str) -> list[tuple[str, int]]:
+        for rule, pattern in self.rules.forbidden_words.get(voice, ()):
+            if self._is_in(pattern, text, rule):
+                self.forbidden.append(ForbiddenEvent(self.now, rule))
+        return [
+            (milestone.name, self.now)
+            for milestone, pattern in self.rules.words.get(voice, ())
+            if self._is_in(pattern, text, milestone)
+        ]
+
+    def _called(self, call: Call) -> None:
+        for rule, constraints in self.rules.forbidden_calls.get(call.tool, ()):
+            if self._holds(constraints, call.arguments, rule):
+                self.forbidden.append(ForbiddenEvent(self.now, rule))
+        invented = bool(self._grounding and self._grounding.invented(call))
+        self._open[self.now] = (call, invented)
+
+    def _answered(self, result: Result) -> list[tuple[str, int]]:
+        called = self._open.pop(result.call, None) if result.call is not None else None
+        if called is None or result.call is None:
+            return []
+        call, invented = called
+        watching = self.rules.calls.get(call.tool, ())
+        if not watching or result.failed or invented or call.malformed is not None:
+            return []
+        failed_if = self.rules.failed_if
+        if failed_if is not None and self._is_in(failed_if, result.text, None):
+            return []
+        schema = self._schemas.get(call.tool)
+        if schema is not None and not has_required_arguments(schema, call.arguments):
+            return []
+        return [
+            (milestone.name, result.call)
+            for milestone, constraints in watching
+            if self._holds(constraints, call.arguments, milestone)
+        ]
+
+    def _asked(self, event: Event) -> list[tuple[str, int]]:
+        held = [
+            (milestone.name, self.now)
+            for milestone, function in self.rules.functions
+            if function(event, self._earlier)
+        ]
+        self._earlier.append(event)
+        return held
+
+    def _is_in(self, pattern: Pattern, text: str, rule: Milestone | Forbidden | None) -> bool:
+        try:
+            return pattern.is_in(text)
+        except TimeoutError:
+            raise self._too_slow(pattern.text, rule) from None
+
+    def _holds(
+        self,
+        constraints: Sequence[tuple[str, Constraint]],
+        arguments: Mapping[str, Any],
+        rule: Milestone | Forbidden,
+    ) -> bool:
+        try:
+            return all_hold(constraints, arguments)
+        except TimeoutError:
+            raise self._too_slow("the arguments' patterns", rule) from None
+
+    def _too_slow(self, pattern: str, rule: Milestone | Forbidden | None) -> SpecError:
+        whose = (
+            f"milestone {rule.name!r}"
+            if isinstance(rule, Milestone)
+            else "`forbidden`"
+            if rule
+            else "`failed_if`"
+        )
+        where = f" of conversation {self._conversation}" if self._conversation else ""
+        return SpecError(
+            f"{whose}: {pattern} was still searching after {SECONDS_PER_SEARCH:g} s in event {self.now}{where}; "
+            "write a pattern that backtracks less (no repeat inside a repeat)",
+            file=self.rules.file,
+            line=rule.line if rule else None,
+        )
+
+
+class _Rules:
+    """A graph's rules by what they listen to; made once per graph."""
+
+    def __init__(self, graph: MilestoneGraph) -> None:
+        self.file = graph.file
+        self.failed_if = graph.failed_if
+        self.calls: dict[str, list[tuple[Milestone, tuple[tuple[str, Constraint], ...]]]] = {}
+        self.words: dict[str | None, list[tuple[Milestone, Pattern]]] = {}
+        self.functions: list[tuple[Milestone, EventCheck]] = []
+        self.for_judges: list[str] = []
+        self.forbidden_calls: dict[str, list[tuple[Forbidden, tuple[tuple[str, Constraint], ...]]]] = {}
+        self.forbidden_words: dict[str | None, list[tuple[Forbidden, Pattern]]] = {}
+        for milestone in graph.milestones:
+            if milestone.is_derived:
+                continue
+            if milestone.type == "FC":
+                watching = self.calls.setdefault(milestone.called_tool, [])
+                watching.append((milestone, tuple(milestone.arguments.items())))
+            elif isinstance(milestone.check, Said):
+                for voice in _voices(milestone.check):
+                    self.words.setdefault(voice, []).append((milestone, milestone.check.pattern))
+            elif isinstance(milestone.check, Function):
+                function = load_check(milestone.check.name, file=graph.file, line=milestone.line)
+                self.functions.append((milestone, function))
+            else:
+                self.for_judges.append(milestone.name)
+        for rule in graph.forbidden:
+            if isinstance(rule.event, Called):
+                forbidden = self.forbidden_calls.setdefault(rule.event.tool, [])
+                forbidden.append((rule, tuple(rule.event.arguments.items())))
+            else:
+                for voice in _voices(rule.event):
+                    self.forbidden_words.setdefault(voice, []).append((rule, rule.event.pattern))
+
+    @classmethod
+    def of(cls, graph: MilestoneGraph) -> _Rules:
+        known: _Rules | None = graph.__dict__.get("_rules")
+        if known is None:
+            known = graph.__dict__["_rules"] = cls(graph)
+        return known
+
+
+def _voices(said: Said) -> Iterator[str]:
+    if said.said_by is None:
+        yield from ("user", "agent", "tool")
+    else:
+        yield said.said_by

@@ -1,0 +1,146 @@
+"""Distances on a milestone graph: what is still needed for a milestone, and what is left from it to End.
+
+The definitions make Pre-Act's progress rate exact (4.3: "the ratio of the distance covered to the total
+distance from start to end") on graphs with alternatives, joins, weights and cycles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from heapq import heapify, heappop, heappush
+from math import nextafter
+
+from arq_graph.milestones.structure import NEVER, Structure, Whole
+
+_BELOW_ONE = nextafter(1.0, 0.0)
+
+
+def needs(structure: Structure, reached: Collection[int]) -> list[Whole]:
+    """need(x | R): what has to be done to reach each milestone, once those in R are reached.
+
+    0 where x is in R. Otherwise step(x), 0 for joins and the weight for all others, plus the smallest need of
+    its dependencies; or, where all are required, plus the largest need among those not in R and 1 for each
+    further one not in R. The least fixpoint; `NEVER` where there is none (a cycle cannot reach itself).
+
+    The rule is superior in Knuth's sense (a milestone needs at least what each dependency counted needs), so
+    Dijkstra's order settles each milestone once. Cost O(E log V).
+    """
+    need: list[Whole] = [NEVER] * len(structure.names)
+    open_ = _not_in(structure, reached)
+    for number in reached:
+        need[number] = 0
+    step = structure.step
+    unit = structure.unit
+    dependents = structure.dependents
+    needs_all = structure.needs_all
+    # Where all are required: how many are not in R, and how many of these are not settled yet.
+    open_count: dict[int, int] = {}
+    unsettled: dict[int, int] = {}
+    heap: list[tuple[Whole, int]] = []
+    for number, dependencies in enumerate(structure.dependencies):
+        if not open_[number]:
+            continue
+        if needs_all[number]:
+            count = sum(open_[dependency] for dependency in dependencies)
+            open_count[number] = unsettled[number] = count
+            if not count:
+                heap.append((step[number], number))
+        elif not all(open_[dependency] for dependency in dependencies):
+            heap.append((step[number], number))
+    heapify(heap)
+    while heap:
+        cost, number = heappop(heap)
+        if need[number] != NEVER:
+            continue
+        need[number] = cost
+        for dependent in dependents[number]:
+            if need[dependent] != NEVER:
+                continue
+            if needs_all[dependent]:
+                unsettled[dependent] -= 1
+                if not unsettled[dependent]:
+                    further = (open_count[dependent] - 1) * unit
+                    heappush(heap, (step[dependent] + cost + further, dependent))
+            else:
+                heappush(heap, (step[dependent] + cost, dependent))
+    return need
+
+
+def left(structure: Structure, reached: Collection[int], need: list[Whole]) -> list[Whole]:
+    """left(x | R): the way from each milestone to End, once those in R are reached.
+
+    0 for End. Otherwise the minimum, over the w that depend on x, of cost(x, w) + left(w | R), where the cost
+    is 0 if w is in R, step(w) for an alternative, and for a w that requires all its need with x counted as
+    reached: step(w), plus the largest need among its other dependencies not in R and 1 for each further one.
+    `NEVER` where no road leads to End. Cost O(E log V).
+
+    Args:
+        structure: The graph.
+        reached: R, by number.
+        need: need(x | R), as `needs` gives it.
+    """
+    remaining: list[Whole] = [NEVER] * len(structure.names)
+    remaining[structure.end] = 0
+    open_ = _not_in(structure, reached)
+    heap: list[tuple[Whole, int]] = [(0, structure.end)]
+    while heap:
+        beyond, number = heappop(heap)
+        if beyond > remaining[number]:
+            continue
+        dependencies = structure.dependencies[number]
+        costs: list[Whole]
+        if not open_[number]:
+            costs = [0] * len(dependencies)
+        elif structure.needs_all[number]:
+            costs = _costs_of_all(structure, number, need, open_)
+        else:
+            costs = [structure.step[number]] * len(dependencies)
+        for dependency, cost in zip(dependencies, costs, strict=True):
+            if cost < NEVER and cost + beyond < remaining[dependency]:
+                remaining[dependency] = cost + beyond
+                heappush(heap, (cost + beyond, dependency))
+    return remaining
+
+
+def progress(structure: Structure, reached: Collection[int]) -> tuple[float, int]:
+    """The progress rate, and the milestone on whose road it was made; see `measure.progress_rate`."""
+    if structure.end in reached:
+        return 1.0, structure.end
+    if not structure.depth:
+        structure.depth = needs(structure, {structure.start})
+    need = needs(structure, reached)
+    remaining = left(structure, reached, need)
+    rate = 0.0
+    best = structure.start
+    for number, depth in enumerate(structure.depth):
+        if depth == NEVER or remaining[number] == NEVER or need[number] == depth:
+            continue
+        here = (depth - need[number]) / (depth + remaining[number])
+        if here > rate:
+            rate = here
+            best = number
+    # 1 is End's alone; a long way with a tiny rest must not be rounded up to it.
+    return min(rate, _BELOW_ONE), best
+
+
+def _costs_of_all(structure: Structure, number: int, need: list[Whole], open_: bytearray) -> list[Whole]:
+    # The largest need among the others takes the two largest: one of them may be the dependency's own.
+    missing = sorted(need[dependency] for dependency in structure.dependencies[number] if open_[dependency])
+    step = structure.step[number]
+    unit = structure.unit
+    costs: list[Whole] = []
+    for dependency in structure.dependencies[number]:
+        others = len(missing) - open_[dependency]
+        if not others:
+            costs.append(step)
+            continue
+        is_largest = open_[dependency] and need[dependency] == missing[-1]
+        costs.append(step + (missing[-2] if is_largest else missing[-1]) + (others - 1) * unit)
+    return costs
+
+
+def _not_in(structure: Structure, reached: Collection[int]) -> bytearray:
+    flags = bytearray(b"\x01") * len(structure.names)
+    for number in reached:
+        flags[number] = 0
+    return flags

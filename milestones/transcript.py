@@ -1,0 +1,123 @@
+"""A recorded conversation: what the user, the agent and its tools said and did, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from arq_graph.errors import InputError
+
+Speaker = Literal["user", "agent", "system"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something that was said.
+
+    Args:
+        speaker: Who said it.
+        text: The words.
+        step: Where it stands in the record: the message's index from 0, or the record's own step name.
+    """
+
+    speaker: Speaker
+    text: str
+    step: int | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call that the agent made.
+
+    Args:
+        tool: The tool's name.
+        arguments: The arguments by name; empty where they are malformed.
+        id: The provider's id of the call, if the record has one.
+        malformed: The raw text of arguments that are not a JSON object; such a call never counts.
+        step: Where it stands in the record.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    id: str | None = None
+    malformed: str | None = None
+    step: int | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool gave back.
+
+    Args:
+        call: The number of the event that called it, from 1; None where the record does not hold that call.
+        tool: The tool's name; empty if unknown.
+        text: What it gave back, as text.
+        failed: The record itself marks the result as an error.
+        step: Where it stands in the record.
+    """
+
+    call: int | None
+    tool: str
+    text: str
+    failed: bool = False
+    step: int | str | None = None
+
+
+Event = Message | Call | Result
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """One recorded conversation, of any agent.
+
+    Events are numbered from 1: each message, each call in the order listed, each result after its call.
+    Number 0 is before anything happened.
+
+    Args:
+        events: What happened, in order; never empty.
+        id: The conversation's id; unique within a file where the reader made it up.
+        task: The task it was a run of, where one task was run several times.
+        use_case: What kind of conversation it is.
+        instructions: What the agent was told before the conversation (the system prompt).
+        tools: JSON schema of the arguments, by tool name, where the record brings them.
+        extra: What else the record holds (a recorded reward, gold actions), as it stands there.
+
+    Raises:
+        InputError: There is no event at all: nothing could be measured on it.
+    """
+
+    events: tuple[Event, ...]
+    id: str = ""
+    task: str | None = None
+    use_case: str | None = None
+    instructions: str = ""
+    tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.events:
+            raise InputError("The conversation is empty: it holds no message, no tool call and no result.")
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def event(self, number: int) -> Event:
+        """The event of that number, from 1.
+
+        Raises:
+            IndexError: There is no event of that number.
+        """
+        if number < 1:
+            raise IndexError(f"Events are numbered from 1 to {len(self.events)}; {number} is none of them.")
+        return self.events[number - 1]
+
+    def numbered(self) -> Iterator[tuple[int, Event]]:
+        """Every event with its number."""
+        return enumerate(self.events, start=1)
+
+    def calls(self) -> Iterator[tuple[int, Call]]:
+        """Every tool call with its event number."""
+        for number, event in self.numbered():
+            if isinstance(event, Call):
+                yield number, event

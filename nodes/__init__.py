@@ -1,0 +1,81 @@
+"""Reasoning steps as LangGraph nodes, to add to any `StateGraph`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from arq_graph.nodes.approval import ApproveCalls
+    from arq_graph.nodes.blueprint_node import BlueprintNode
+    from arq_graph.nodes.events import (
+        Event,
+        GuidelinesMatched,
+        ReplyRevised,
+        ReplySent,
+        ToolCalled,
+        ToolsDecided,
+    )
+    from arq_graph.nodes.guarded_tools import guarded_tools
+    from arq_graph.nodes.guideline_matcher import GuidelineMatcher
+    from arq_graph.nodes.judgements import GuidelineJudgement
+    from arq_graph.nodes.message_reviser import MessageReviser
+    from arq_graph.nodes.replies import MessageBlueprint, MessageRevision
+    from arq_graph.nodes.routing import route_approved, route_calls, route_round
+    from arq_graph.nodes.tool_caller import ToolCaller
+    from arq_graph.nodes.worked_examples import Example
+
+_MODULES = {
+    "BlueprintNode": "arq_graph.nodes.blueprint_node",
+    "GuidelineMatcher": "arq_graph.nodes.guideline_matcher",
+    "ToolCaller": "arq_graph.nodes.tool_caller",
+    "MessageReviser": "arq_graph.nodes.message_reviser",
+    "guarded_tools": "arq_graph.nodes.guarded_tools",
+    "ApproveCalls": "arq_graph.nodes.approval",
+    "route_approved": "arq_graph.nodes.routing",
+    "route_calls": "arq_graph.nodes.routing",
+    "route_round": "arq_graph.nodes.routing",
+    "MessageBlueprint": "arq_graph.nodes.replies",
+    "MessageRevision": "arq_graph.nodes.replies",
+    "GuidelineJudgement": "arq_graph.nodes.judgements",
+    "Example": "arq_graph.nodes.worked_examples",
+    "Event": "arq_graph.nodes.events",
+    "GuidelinesMatched": "arq_graph.nodes.events",
+    "ReplyRevised": "arq_graph.nodes.events",
+    "ReplySent": "arq_graph.nodes.events",
+    "ToolCalled": "arq_graph.nodes.events",
+    "ToolsDecided": "arq_graph.nodes.events",
+}
+
+__all__ = [
+    "ApproveCalls",
+    "BlueprintNode",
+    "Event",
+    "Example",
+    "GuidelineJudgement",
+    "GuidelineMatcher",
+    "GuidelinesMatched",
+    "MessageBlueprint",
+    "MessageReviser",
+    "MessageRevision",
+    "ReplyRevised",
+    "ReplySent",
+    "ToolCalled",
+    "ToolCaller",
+    "ToolsDecided",
+    "guarded_tools",
+    "route_approved",
+    "route_calls",
+    "route_round",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Importing this package must stay light: each name loads its module when it is first used.
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,172 @@
+"""A reasoning step as a LangGraph node: a blueprint, a prompt template, and what to do with the answer."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeAlias, TypedDict, TypeVar
+
+from arq_graph.nodes.channels import Reader
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from arq_graph.errors import ReasoningError
+from arq_graph.reasoning.answer import Answer, Question
+from arq_graph.reasoning.blueprint import ARQ, Mode
+from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
+from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.sections import section
+from arq_graph.reasoning.templates import PromptTemplate
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+B = TypeVar("B", bound=ARQ)
+Update: TypeAlias = dict[str, Any]
+Answers: TypeAlias = "Sequence[Answer[Any] | ReasoningError]"
+Steps: TypeAlias = "Generator[Sequence[Question[Any]], Answers, Update]"
+
+
+class BlueprintNode(Runnable[Any, Update], Generic[B]):
+    """Ask a blueprint about the conversation and write the answer to the state.
+
+    The prompt is the template's block `head` as the system message, and the conversation followed by its
+    block `tail` as the human message. Works in any `StateGraph`, sync and async, and by itself:
+    `node.invoke({"messages": […]})`. The channels it reads and writes are named to LangGraph, so a graph that
+    lacks one of them gets it.
+
+    Args:
+        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
+        blueprint: What is asked.
+        template: The prompt: a path, or the text of a Jinja2 template with the blocks `head` and `tail`.
+        write: Channel names and how to make their values from the answer, e.g.
+            `{"sentiment": lambda answer: answer.value.sentiment}`.
+        reads: Further channels of the state that the template's tail is given by name (None where absent).
+        values: Constants for the template.
+        module: Name of the step in run names, tags and usage.
+        mode: `arq` (all queries), `cot` (free reasoning, then the response) or `direct`.
+        temperature: Sampling temperature, for models that take one and have none set.
+        max_history_tokens: Over it, the history in the prompt is cut to half.
+        count_tokens: How the history's tokens are counted.
+        messages_key: Channel of the messages.
+
+    Raises:
+        PromptError: The template cannot be read or rendered.
+        ReasoningError: When run: the model gave no answer.
+        StateError: When run: a channel holds another type.
+    """
+
+    module = "blueprint"
+
+    def __init__(
+        self,
+        model: BaseChatModel | str | Reasoner,
+        blueprint: type[B],
+        template: str | Path,
+        *,
+        write: Mapping[str, Callable[[Answer[B]], Any]] | None = None,
+        reads: Sequence[str] = (),
+        values: Mapping[str, Any] | None = None,
+        module: str | None = None,
+        mode: Mode | None = None,
+        temperature: float | None = None,
+        max_history_tokens: int = 16_000,
+        count_tokens: CountTokens = estimate_tokens,
+        messages_key: str = "messages",
+    ) -> None:
+        self.module = module or self.module
+        self.name = self.module
+        self.reasoner = (
+            model
+            if isinstance(model, Reasoner)
+            else Reasoner(model, module=self.module, mode=mode or "arq", temperature=temperature)
+        )
+        self.mode: Mode = mode or self.reasoner.mode
+        self.blueprint = blueprint
+        self.template = PromptTemplate(template, PROMPTS)
+        self.messages_key = messages_key
+        self._write = dict(write or {})
+        self._reads = tuple(reads)
+        self._values = dict(values or {})
+        self._max_history_tokens = max_history_tokens
+        self._count_tokens = count_tokens
+        self._head: str | None = None
+        self._name_channels()
+
+    def channels(self) -> dict[str, Any]:
+        """The channels this node reads or writes besides the messages, with their types."""
+        return dict.fromkeys((*self._reads, *self._write), Any)
+
+    def _name_channels(self) -> None:
+        # LangGraph infers a node's channels from the annotation of a bound `__call__`; without it a write to
+        # a channel that the graph lacks is lost without a word.
+        schema = TypedDict(  # type: ignore[misc]
+            f"{type(self).__name__}State",
+            {self.messages_key: list[AnyMessage], **self.channels()},
+            total=False,
+        )
+
+        def call(self: BlueprintNode[B], state: Any) -> Update:
+            return self.invoke(state)
+
+        call.__annotations__ = {"state": schema, "return": dict[str, Any]}
+        self.__call__ = types.MethodType(call, self)  # type: ignore[method-assign]
+
+    def __call__(self, state: Any) -> Update:
+        """Run the node on a state."""
+        return self.invoke(state)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
+        """Run the node on a state: a dict, a dataclass or a Pydantic model."""
+        steps = self.steps(Reader(input, self.messages_key))
+        answers: Answers | None = None
+        while True:
+            try:
+                questions = next(steps) if answers is None else steps.send(answers)
+            except StopIteration as done:
+                return done.value  # type: ignore[no-any-return]
+            answers = self.reasoner.ask_all(questions, mode=self.mode, config=config)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
+        """Run the node on a state, without blocking."""
+        steps = self.steps(Reader(input, self.messages_key))
+        answers: Answers | None = None
+        while True:
+            try:
+                questions = next(steps) if answers is None else steps.send(answers)
+            except StopIteration as done:
+                return done.value  # type: ignore[no-any-return]
+            answers = await self.reasoner.aask_all(questions, mode=self.mode, config=config)
+
+    def steps(self, state: Reader) -> Steps:
+        """The node's logic: yield questions, receive their answers, return the update.
+
+        Subclasses override this; it never touches a model, so sync and async share it.
+        """
+        conversation = self.read_conversation(state)
+        extra = {name: state.get(name) for name in self._reads}
+        (answer,) = yield [Question(self.blueprint, self.prompt(conversation, extra))]
+        if isinstance(answer, ReasoningError):
+            raise answer
+        return {name: make(answer) for name, make in self._write.items()}
+
+    def read_conversation(self, state: Reader) -> Conversation:
+        """The thread's messages as numbered lines."""
+        return Conversation(state.messages(), self._max_history_tokens, self._count_tokens)
+
+    def prompt(
+        self, conversation: Conversation, values: Mapping[str, Any], *, head: str | None = None
+    ) -> list[BaseMessage]:
+        """The messages to send: the head, and the conversation with the template's tail."""
+        if head is None:
+            if self._head is None:
+                self._head = self.template.render("head", self._values)
+            head = self._head
+        variables = values.get("variables")
+        parts = [
+            section(variables, "variables") if variables else "",
+            f"<conversation>\n{conversation.text}\n</conversation>",
+            self.template.render("tail", {**self._values, "conversation": conversation, **values}),
+        ]
+        return [SystemMessage(head), HumanMessage("\n".join(part for part in parts if part))]

@@ -1,0 +1,117 @@
+"""What the nodes write to `stream_mode="custom"` while a turn runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from langchain_core.messages.ai import UsageMetadata, add_usage
+from pydantic import BaseModel, ConfigDict
+
+from arq_graph.agent.state import GuidelineMatch, ToolInsight
+from arq_graph.reasoning.answer import Answer
+
+
+def total_usage(answers: Iterable[Answer[Any]]) -> UsageMetadata | None:
+    """The tokens of several answers together; None where the model reports none."""
+    total: UsageMetadata | None = None
+    for answer in answers:
+        if answer.usage is not None:
+            total = add_usage(total, answer.usage)
+    return total
+
+
+class Event(BaseModel):
+    """An event of one turn; `turn` is the id of the customer message that began it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    turn: str
+
+
+class GuidelinesMatched(Event):
+    """The matcher judged guidelines.
+
+    Args:
+        matches: The turn's judgements so far, active or not.
+        judged: Ids of those judged in this look.
+        calls: How many model calls it took.
+        usage: The tokens these used, where the model tells.
+    """
+
+    type: Literal["guidelines_matched"] = "guidelines_matched"
+    matches: tuple[GuidelineMatch, ...]
+    judged: tuple[str, ...]
+    calls: int = 0
+    usage: UsageMetadata | None = None
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Ids of the active guidelines."""
+        return tuple(match.guideline for match in self.matches if match.active)
+
+
+class ToolsDecided(Event):
+    """The tool caller decided which calls to make.
+
+    Args:
+        decisions: One per proposed call or missing argument.
+        calls: How many model calls it took.
+        usage: The tokens these used, where the model tells.
+    """
+
+    type: Literal["tools_decided"] = "tools_decided"
+    decisions: tuple[ToolInsight, ...]
+    calls: int = 0
+    usage: UsageMetadata | None = None
+
+
+class ToolCalled(Event):
+    """A tool ran, or was refused.
+
+    Args:
+        tool: The tool's name.
+        arguments: What it was called with.
+        call_id: Id of the tool call.
+        status: `success` or `error`.
+        result: The result as text.
+    """
+
+    type: Literal["tool_called"] = "tool_called"
+    tool: str
+    arguments: dict[str, Any]
+    call_id: str
+    status: Literal["success", "error"]
+    result: str
+
+
+class ReplyRevised(Event):
+    """The reviser wrote a candidate reply.
+
+    Args:
+        content: The candidate.
+        violations: What code found wrong with it.
+    """
+
+    type: Literal["reply_revised"] = "reply_revised"
+    content: str
+    violations: tuple[str, ...] = ()
+
+
+class ReplySent(Event):
+    """The turn's reply is decided.
+
+    Args:
+        content: The reply.
+        followed: Ids of the guidelines it follows.
+        satisfied: Whether nothing was found wrong with it.
+        calls: How many model calls it took.
+        usage: The tokens these used, where the model tells.
+    """
+
+    type: Literal["reply_sent"] = "reply_sent"
+    content: str
+    followed: tuple[str, ...]
+    satisfied: bool
+    calls: int = 0
+    usage: UsageMetadata | None = None

@@ -1,0 +1,356 @@
+"""Guideline matching: which guidelines the next reply has to act on (ARQ paper, 5.1.1 and Appendix A)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from arq_graph.nodes.batching import BatchPolicy, default_batch_size, form_batches
+from arq_graph.nodes.blueprint_node import PROMPTS, Answers, BlueprintNode, Steps, Update
+from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.events import GuidelinesMatched, total_usage
+from arq_graph.nodes.judgements import (
+    ACTIVE_FROM,
+    ConditionJudgement,
+    batch_blueprint,
+    contradictions,
+    leads_to_application,
+    misquoted,
+)
+from arq_graph.nodes.spec_sections import condition_text, designed, shown_guideline, shown_variables
+from arq_graph.nodes.turns import abandoned_calls, matches_of_turn
+from arq_graph.nodes.worked_examples import Example, matcher_examples, shown
+from langchain_core.language_models import BaseChatModel
+
+from arq_graph.agent.spec import Agent, Guideline
+from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, ToolInsight
+from arq_graph.errors import ReasoningError, SpecError
+from arq_graph.reasoning.answer import Answer, Complaint, Question
+from arq_graph.reasoning.blueprint import ARQ, Mode
+from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
+from arq_graph.reasoning.reasoner import Reasoner
+
+OnFailure = Literal["raise", "activate", "skip"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Guidelines that are judged in one call; formed once, so that its head and schema never change."""
+
+    guidelines: tuple[Guideline, ...]
+    blueprint: type[ARQ]
+    head: str
+    name: str
+
+
+class GuidelineMatcher(BlueprintNode[ARQ]):
+    """Judge the agent's guidelines against the conversation and write `guideline_matches`.
+
+    All batches are judged in parallel. Once tools have run in a turn, running it again judges only what is not
+    active yet and could be made true by a tool's result. A batch with nothing left to judge is skipped.
+
+    Args:
+        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
+        agent: The specification.
+        mode: `arq`, `cot` or `direct`.
+        batch_size: From the number of guidelines to the size of a batch; the default takes 5 up to 100
+            guidelines and 10 from 200 on.
+        on_failure: What becomes of a batch whose call fails: `raise`, `activate` its guidelines, or `skip` them.
+            A guideline's own `on_failure` goes before; the other batches are unharmed.
+        temperature: The paper's 0.15 unless given; left out for models that take none or have one set.
+        template: A replacement for the shipped prompt.
+        examples: Worked examples in the prompt.
+        max_history_tokens: Over it, the history in the prompt is cut to half.
+        count_tokens: How the history's tokens are counted.
+        messages_key: Channel of the messages.
+
+    Raises:
+        ReasoningError: When run: a batch failed under `on_failure="raise"`.
+        StateError: When run: a channel holds another type, or a condition's function fails.
+    """
+
+    module = "matcher"
+
+    def __init__(
+        self,
+        model: BaseChatModel | str | Reasoner,
+        agent: Agent,
+        *,
+        mode: Mode | None = None,
+        batch_size: BatchPolicy = default_batch_size,
+        on_failure: OnFailure = "raise",
+        temperature: float | None = 0.15,
+        template: str | Path = PROMPTS / "guideline_matcher.md",
+        examples: Sequence[Example] | None = None,
+        max_history_tokens: int = 16_000,
+        count_tokens: CountTokens = estimate_tokens,
+        messages_key: str = "messages",
+    ) -> None:
+        super().__init__(
+            model,
+            ARQ,
+            template,
+            mode=mode,
+            temperature=temperature,
+            max_history_tokens=max_history_tokens,
+            count_tokens=count_tokens,
+            messages_key=messages_key,
+        )
+        self.agent = agent
+        examples = matcher_examples() if examples is None else examples
+        self.on_failure: OnFailure = on_failure
+        judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
+        self.batches = tuple(
+            Batch(tuple(group), batch_blueprint(group), self._render_head(group, examples), f"batch-{number}")
+            for number, group in enumerate(form_batches(judged, batch_size), start=1)
+        )
+
+    def _render_head(self, guidelines: Sequence[Guideline], examples: Sequence[Example]) -> str:
+        return self.template.render(
+            "head",
+            {
+                **designed(self.agent),
+                "guidelines": [shown_guideline(guideline) for guideline in guidelines],
+                "examples": [shown(example, self.mode) for example in examples],
+            },
+        )
+
+    def channels(self) -> dict[str, Any]:
+        """What it reads and writes besides the messages."""
+        return {
+            "guideline_matches": list[GuidelineMatch],
+            "applied_guidelines": list[AppliedGuideline],
+            "tool_insights": list[ToolInsight],
+            "variables": dict[str, Any],
+        }
+
+    def steps(self, state: Reader) -> Steps:
+        """Judge what is left to judge in this turn."""
+        conversation = self.read_conversation(state)
+        turn = conversation.turn
+        before = matches_of_turn(state, turn) or []
+        known = {match.guideline: match for match in before}
+        holds = self._conditions_in_code(state)
+        asked = [batch for batch in self.batches if self._to_judge(batch, known, holds)]
+        prompts = {
+            batch.name: self.prompt(
+                conversation,
+                {
+                    "variables": shown_variables(self.agent, state),
+                    "now": self._now(state, conversation, self._to_judge(batch, known, holds), holds),
+                },
+                head=batch.head,
+            )
+            for batch in asked
+        }
+        answers: Answers = []
+        if asked:
+            answers = yield [
+                Question(
+                    batch.blueprint,
+                    prompts[batch.name],
+                    check=lambda answer, batch=batch: self._contradictions(batch, answer),  # type: ignore[misc]
+                    name=batch.name,
+                    max_candidates=2,
+                )
+                for batch in asked
+            ]
+        matches = dict(known)
+        for guideline in self.agent.guidelines:
+            if self._settled_in_code(guideline, known.get(guideline.id), holds):
+                matches[guideline.id] = self._decided(guideline, turn, holds)
+        for batch, answer in zip(asked, answers, strict=True):
+            for guideline in self._to_judge(batch, known, holds):
+                matches[guideline.id] = self._match(guideline, answer, turn, holds)
+        related = self._related([matches[guideline.id] for guideline in self.agent.guidelines])
+        judged = [guideline.id for batch in asked for guideline in self._to_judge(batch, known, holds)]
+        emit(
+            GuidelinesMatched(
+                turn=turn,
+                matches=tuple(related),
+                judged=tuple(judged),
+                calls=sum(len(answer.attempts) for answer in answers if isinstance(answer, Answer)),
+                usage=total_usage(answer for answer in answers if isinstance(answer, Answer)),
+            )
+        )
+        update: Update = {"guideline_matches": related}
+        if abandoned := abandoned_calls(state.messages()):
+            update[self.messages_key] = abandoned
+        return update
+
+    def _settled_in_code(
+        self, guideline: Guideline, before: GuidelineMatch | None, holds: dict[str, bool]
+    ) -> bool:
+        """Whether code decides on it in this look."""
+        if _decided_by_code(guideline):
+            return before is None or not before.matched
+        return before is None and holds.get(guideline.id) is False
+
+    def _conditions_in_code(self, state: Reader) -> dict[str, bool]:
+        """What code knows of conditions: those that are functions, and those that are always true."""
+        known: dict[str, bool] = {}
+        for guideline in self.agent.guidelines:
+            if guideline.condition is None:
+                known[guideline.id] = True
+            elif callable(guideline.condition):
+                try:
+                    known[guideline.id] = bool(guideline.condition(state.state))
+                except Exception as error:
+                    raise SpecError(
+                        f"the condition of guideline {guideline.id} raised {type(error).__name__}: {error}; "
+                        "it is called with the state and must return True or False for any state"
+                    ) from error
+        return known
+
+    def _to_judge(
+        self, batch: Batch, known: dict[str, GuidelineMatch], holds: dict[str, bool]
+    ) -> list[Guideline]:
+        def is_open(guideline: Guideline) -> bool:
+            if holds.get(guideline.id) is False:
+                return False
+            match = known.get(guideline.id)
+            if match is None:
+                return True
+            return not match.matched and guideline.sensitive_to_tools is not False
+
+        return [guideline for guideline in batch.guidelines if is_open(guideline)]
+
+    def _now(
+        self, state: Reader, conversation: Conversation, judged: Iterable[Guideline], holds: dict[str, bool]
+    ) -> dict[str, Any]:
+        ids = [guideline.id for guideline in judged]
+        last = conversation.last_customer_line
+        now: dict[str, Any] = {"turn": last.id if last else None, "judge": ids}
+        if in_code := [id for id in ids if holds.get(id) and callable(self.agent.guideline(id).condition)]:
+            now["holds"] = in_code
+        applied = state.records("applied_guidelines", AppliedGuideline) or []
+        evidence = [
+            {"guideline": record.guideline, "reply": conversation.id_of(record.message) or "an earlier reply"}
+            for record in applied
+            if record.guideline in ids
+        ]
+        if evidence:
+            now["applied"] = evidence
+        if unfinished := [id for id in ids if id in self._unfinished(state, conversation)]:
+            now["unfinished"] = unfinished
+        return now
+
+    def _unfinished(self, state: Reader, conversation: Conversation) -> set[str]:
+        """Guidelines of which a tool waits for what the last reply asked the customer for."""
+        waiting = {
+            insight.tool
+            for insight in state.records("tool_insights", ToolInsight) or []
+            if insight.kind in {"missing", "invalid", "confirm"} and insight.turn != conversation.turn
+        }
+        return {id for tool in waiting for id in self.agent.grants.get(tool, ())}
+
+    def _contradictions(self, batch: Batch, answer: ARQ) -> list[Complaint]:
+        return [
+            complaint
+            for guideline in batch.guidelines
+            for complaint in contradictions(guideline, getattr(answer, guideline.id))
+        ]
+
+    def _match(
+        self, guideline: Guideline, answer: Answer[Any] | ReasoningError, turn: str, holds: dict[str, bool]
+    ) -> GuidelineMatch:
+        if isinstance(answer, ReasoningError):
+            return self._failed(guideline, answer, turn)
+        judgement: ConditionJudgement = getattr(answer.value, guideline.id)
+        leading = leads_to_application(judgement, guideline.continuous)
+        applies = judgement.should_apply if leading is None else leading
+        held = holds.get(guideline.id, False)
+        matched = applies and (held or judgement.score >= ACTIVE_FROM)
+        continuous = guideline.continuous
+        if continuous is None:
+            continuous = getattr(judgement, "guideline_is_continuous", None)
+        return GuidelineMatch(
+            guideline=guideline.id,
+            turn=turn,
+            active=matched,
+            matched=matched,
+            score=judgement.score,
+            rationale=_rationale(judgement, answer),
+            continuous=continuous,
+            previously_applied=getattr(judgement, "guideline_previously_applied", None),
+            remarks=tuple(_remarks(guideline, judgement, answer, held)),
+        )
+
+    def _failed(self, guideline: Guideline, error: ReasoningError, turn: str) -> GuidelineMatch:
+        policy = guideline.on_failure or self.on_failure
+        if policy == "raise":
+            raise error
+        active = policy == "activate"
+        what = "activated" if active else "skipped"
+        warnings.warn(f"guideline {guideline.id} is {what}: judging it failed: {error}", stacklevel=2)
+        return GuidelineMatch(
+            guideline=guideline.id,
+            turn=turn,
+            active=active,
+            matched=active,
+            rationale=f"{what}, because judging it failed: {type(error).__name__}",
+            origin="failure",
+        )
+
+    def _decided(self, guideline: Guideline, turn: str, holds: dict[str, bool]) -> GuidelineMatch:
+        held = holds[guideline.id]
+        if guideline.condition is None:
+            why = "it has no condition and is continuous: always active"
+        else:
+            why = f"the condition's function returned {held}"
+        return GuidelineMatch(
+            guideline=guideline.id,
+            turn=turn,
+            active=held,
+            matched=held,
+            score=10 if held else 1,
+            rationale=why,
+            origin="code",
+            continuous=guideline.continuous,
+        )
+
+    def _related(self, matches: list[GuidelineMatch]) -> list[GuidelineMatch]:
+        """Apply the relations between guidelines to what was matched."""
+        scores = {match.guideline: match.score or ACTIVE_FROM for match in matches if match.matched}
+        resolution = self.agent.relations.resolve(scores)
+        related = []
+        for match in matches:
+            update: dict[str, Any] = {"active": match.guideline in resolution.active}
+            if (by := resolution.entailed.get(match.guideline)) and update["active"]:
+                update.update(
+                    score=resolution.active[match.guideline],
+                    origin="relation",
+                    remarks=(*match.remarks, f"active because {by} entails it"),
+                )
+            elif reason := resolution.removed.get(match.guideline):
+                update["remarks"] = (*match.remarks, f"not active: {reason}")
+            related.append(match.model_copy(update=update))
+        return related
+
+
+def _decided_by_code(guideline: Guideline) -> bool:
+    """Whether no model is needed: the condition is always true or a function, and the action continuous."""
+    return guideline.continuous is True and not isinstance(guideline.condition, str)
+
+
+def _rationale(judgement: ConditionJudgement, answer: Answer[Any]) -> str:
+    own = getattr(judgement, "condition_application_rationale", None)
+    return own if own is not None else getattr(answer.value, "reasoning", "")
+
+
+def _remarks(
+    guideline: Guideline, judgement: ConditionJudgement, answer: Answer[Any], held: bool
+) -> Iterator[str]:
+    for complaint in answer.complaints:
+        if complaint.query.split(".")[0] == guideline.id:
+            yield f"after a second look still: {complaint}"
+    if wrong := misquoted(guideline, judgement, condition_text(guideline)):
+        yield f"the model reinstated another {' and '.join(wrong)} than the guideline's"
+    said = getattr(judgement, "condition_applies", None)
+    if said is not None and not held and said != (judgement.score >= ACTIVE_FROM):
+        yield f"condition_applies is {said}, the score {judgement.score} decides"
+    if said is False and held:
+        yield "the model doubted the condition; code knows that it holds"

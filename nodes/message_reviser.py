@@ -1,0 +1,264 @@
+"""Message revision: the reply, revised until it follows the rules (ARQ paper, 5.1.3 and Appendix C)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+from uuid import uuid4
+
+from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode, Steps, Update
+from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
+from arq_graph.nodes.gate import active_guidelines
+from arq_graph.nodes.replies import MessageBlueprint
+from arq_graph.nodes.spec_sections import condition_text, designed, shown_variables
+from arq_graph.nodes.violations import PromptFacts, leaks, violations
+from arq_graph.nodes.worked_examples import Example, reviser_examples, shown
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, Revision, ToolInsight
+from arq_graph.errors import BlueprintError, ReasoningError, RefusalError, UnsatisfiedError
+from arq_graph.reasoning.answer import Answer, Complaint, Question
+from arq_graph.reasoning.blueprint import Mode
+from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
+from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.sections import as_json
+
+OnUnsatisfied = Literal["send_last", "fallback", "raise"]
+
+_FOR_THE_REPLY = {"missing", "invalid", "confirm"}
+
+
+class MessageReviser(BlueprintNode[MessageBlueprint]):
+    """Write the reply; have it revised while code finds something wrong with it.
+
+    Writes the reply as a message, the candidates to `revisions`, and what the reply follows to
+    `applied_guidelines`, which the matcher reads in later turns.
+
+    Args:
+        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
+        agent: The specification.
+        blueprint: What is asked; subclass `MessageBlueprint` to add queries of your domain.
+        mode: `arq`, `cot` or `direct`.
+        extra_revisions: How many more times the model is asked when code finds a violation.
+        on_unsatisfied: When violations are left: `send_last` sends the last candidate (the agent's `fallback`
+            if it is empty or gives internals away), `fallback` always sends that sentence, `raise` raises.
+        temperature: The paper's 0.1 unless given; left out for models that take none or have one set.
+        template: A replacement for the shipped prompt.
+        examples: Worked examples in the prompt.
+        max_history_tokens: Over it, the history in the prompt is cut to half.
+        count_tokens: How the history's tokens are counted.
+        messages_key: Channel of the messages.
+
+    Raises:
+        UnsatisfiedError: When run: violations are left under `on_unsatisfied="raise"`.
+        ReasoningError: When run: the model gave no answer. Under `on_unsatisfied="fallback"` an invalid answer
+            or a refusal sends the fallback instead.
+        StateError: When run: a channel holds another type.
+    """
+
+    module = "message"
+
+    def __init__(
+        self,
+        model: BaseChatModel | str | Reasoner,
+        agent: Agent,
+        *,
+        blueprint: type[MessageBlueprint] = MessageBlueprint,
+        mode: Mode | None = None,
+        extra_revisions: int = 1,
+        on_unsatisfied: OnUnsatisfied = "send_last",
+        temperature: float | None = 0.1,
+        template: str | Path = PROMPTS / "message_reviser.md",
+        examples: Sequence[Example] | None = None,
+        max_history_tokens: int = 16_000,
+        count_tokens: CountTokens = estimate_tokens,
+        messages_key: str = "messages",
+    ) -> None:
+        super().__init__(
+            model,
+            blueprint,
+            template,
+            mode=mode,
+            temperature=temperature,
+            max_history_tokens=max_history_tokens,
+            count_tokens=count_tokens,
+            messages_key=messages_key,
+        )
+        self.agent = agent
+        self.extra_revisions = extra_revisions
+        self.on_unsatisfied: OnUnsatisfied = on_unsatisfied
+        examples = reviser_examples() if examples is None else examples
+        designs = designed(agent)
+        self.head = self.template.render(
+            "head", {**designs, "examples": [shown(example, self.mode) for example in examples]}
+        )
+        self._sources = {
+            "P",
+            *(entry["id"] for entry in designs["glossary"]),
+            *(g.id for g in agent.guidelines),
+        }
+        self._internal = (
+            *agent.toolbox,
+            *(guideline.id for guideline in agent.guidelines),
+            *(variable.name for variable in agent.variables),
+        )
+        self._public = " ".join(
+            [agent.profile, as_json(designs["glossary"]), *(g.action for g in agent.guidelines)]
+        )
+
+    def channels(self) -> dict[str, Any]:
+        """What it reads and writes besides the messages."""
+        return {
+            "guideline_matches": list[GuidelineMatch],
+            "applied_guidelines": list[AppliedGuideline],
+            "tool_insights": list[ToolInsight],
+            "revisions": list[Revision],
+            "variables": dict[str, Any],
+        }
+
+    def steps(self, state: Reader) -> Steps:
+        """Write the reply of this turn."""
+        conversation = self.read_conversation(state)
+        active = active_guidelines(self.agent, state, conversation.turn)
+        variables = shown_variables(self.agent, state)
+        facts = PromptFacts(
+            conversation,
+            self._sources | {entry["id"] for entry in variables},
+            self._internal,
+            self._public,
+        )
+        candidates: list[Revision] = []
+
+        def check(answer: MessageBlueprint) -> list[Complaint]:
+            found = violations(answer, facts)
+            revision = _revision(answer, conversation.turn, found)
+            candidates.append(revision)
+            emit(
+                ReplyRevised(turn=conversation.turn, content=revision.content, violations=revision.violations)
+            )
+            return found
+
+        (answer,) = yield [
+            Question(
+                self.blueprint,
+                self.prompt(conversation, self._tail(state, conversation, active, variables), head=self.head),
+                check=check,
+                max_candidates=1 + self.extra_revisions,
+            )
+        ]
+        sent = self._choose(answer, candidates, conversation, facts)
+        return self._update(state, conversation, sent, candidates, active, answer)
+
+    def _tail(
+        self,
+        state: Reader,
+        conversation: Conversation,
+        active: dict[str, int],
+        variables: list[dict[str, Any]],
+    ) -> dict[str, Any]:
+        last = conversation.last_customer_line
+        now: dict[str, Any] = {"turn": last.id if last else None}
+        if staged := [line.id for line in conversation.results]:
+            now["staged"] = staged
+        return {
+            "variables": variables,
+            "active_guidelines": [self._active(id, score) for id, score in active.items()],
+            "insights": [
+                _shown_insight(insight)
+                for insight in state.records("tool_insights", ToolInsight) or []
+                if insight.turn == conversation.turn and insight.kind in _FOR_THE_REPLY
+            ],
+            "draft": None,
+            "now": now,
+        }
+
+    def _active(self, id: str, score: int) -> dict[str, Any]:
+        guideline = self.agent.guideline(id)
+        return {
+            "id": id,
+            "condition": condition_text(guideline),
+            "action": guideline.action,
+            "priority": guideline.priority,
+            "score": score,
+        }
+
+    def _choose(
+        self,
+        answer: Answer[Any] | ReasoningError,
+        candidates: list[Revision],
+        conversation: Conversation,
+        facts: PromptFacts,
+    ) -> Revision:
+        fallback = Revision(turn=conversation.turn, content=self.agent.fallback)
+        if isinstance(answer, ReasoningError):
+            if self.on_unsatisfied == "fallback" and isinstance(answer, BlueprintError | RefusalError):
+                return fallback
+            raise answer
+        last = candidates[-1]
+        if not last.violations:
+            return last
+        if self.on_unsatisfied == "raise":
+            raise UnsatisfiedError(
+                f"no acceptable reply within {1 + self.extra_revisions} answers: {'; '.join(last.violations)}",
+                answer.attempts,
+            )
+        unfit = not last.content.strip() or leaks(last.content, facts)
+        return fallback if self.on_unsatisfied == "fallback" or unfit else last
+
+    def _update(
+        self,
+        state: Reader,
+        conversation: Conversation,
+        sent: Revision,
+        candidates: list[Revision],
+        active: dict[str, int],
+        answer: Answer[Any] | ReasoningError,
+    ) -> Update:
+        reply = AIMessage(sent.content, id=str(uuid4()))
+        followed = [id for id in active if id in sent.followed]
+        applied = {r.guideline: r for r in state.records("applied_guidelines", AppliedGuideline) or []}
+        for id in followed:
+            times = applied[id].times + 1 if id in applied else 1
+            applied[id] = AppliedGuideline(
+                guideline=id, turn=conversation.turn, message=str(reply.id), times=times
+            )
+        kept = [revision for revision in candidates if revision is not sent]
+        answered = isinstance(answer, Answer)
+        emit(
+            ReplySent(
+                turn=conversation.turn,
+                content=sent.content,
+                followed=tuple(followed),
+                satisfied=answered and not sent.violations and sent in candidates,
+                calls=len(answer.attempts) if isinstance(answer, Answer | BlueprintError) else 1,
+                usage=total_usage([answer]) if isinstance(answer, Answer) else None,
+            )
+        )
+        return {
+            self.messages_key: [reply],
+            "revisions": [*kept, sent.model_copy(update={"sent": True})],
+            "applied_guidelines": list(applied.values()),
+        }
+
+
+def _revision(answer: Any, turn: str, found: Sequence[Complaint]) -> Revision:
+    last = answer.revisions[-1]
+    return Revision(
+        turn=turn,
+        content=last.content,
+        followed=tuple(last.followed),
+        violations=tuple(str(complaint) for complaint in found),
+    )
+
+
+def _shown_insight(insight: ToolInsight) -> dict[str, Any]:
+    shown = {"tool": insight.tool, "kind": insight.kind, "description": insight.description}
+    if insight.argument:
+        shown["argument"] = insight.argument
+    if insight.problem:
+        shown["problem"] = insight.problem
+    return {**shown, "arguments": insight.arguments} if insight.kind == "confirm" else shown

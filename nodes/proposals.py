@@ -1,0 +1,92 @@
+"""The tool caller's blueprint: what is asked about one candidate tool (ARQ paper, 5.1.2 and Appendix B).
+
+Query keys are the paper's where they fit into the 64 characters that some providers allow for a property.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import Any
+
+from arq_graph.nodes.tool_arguments import ToolArguments
+from pydantic import create_model
+
+from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
+
+CALL_FROM = 5
+"""Lowest score at which a call may run (ARQ paper, Appendix B)."""
+
+MAX_CALLS_PER_TOOL = 8
+
+
+class Applicability(ARQ):
+    """How much one call is called for; stands before the arguments."""
+
+    applicability_rationale: str = query("Does this call need to be made now, and what for?")
+    relevant_subtleties: str | None = query("Which of the subtleties matter to it?")
+    comparison_with_other_candidates: str | None = query("How does it compare with the other candidates?")
+    potentially_better_tool_rationale: str | None = query("If another candidate fits better: why?")
+    score: int = respond("How much the call is called for now, 1 to 10.", ge=1, le=10)
+
+
+class Verdict(ARQ):
+    """Whether the call is to be made; stands behind the arguments."""
+
+    same_call_is_already_staged: bool = query(
+        "Does a result in `staged` come from this tool with these arguments?"
+    )
+    potentially_better_tool_name: str | None = respond("The candidate that fits better; null if none does.")
+    better_tool_should_run_in_tandem: bool = respond("Should both clearly run together?")
+    repeat_is_justified: bool = respond("If the same call is staged: is there a reason to make it again?")
+    should_run: bool = respond("Should it be made, as soon as every required argument is known?")
+
+
+class AffirmedVerdict(Verdict):
+    """The verdict on a call that may only be made once the customer has agreed to it."""
+
+    affirmed_in: str | None = respond(
+        "Id of the customer's message that agrees to exactly these arguments, after being asked; null if none does."
+    )
+
+
+class CandidateTool(ARQ, ABC):
+    """Which calls of this tool should be made now?"""
+
+    subtleties_to_be_aware_of: str = query("What is easy to get wrong when using this tool here?")
+
+
+class ToolBatch(ARQ, ABC):
+    """Decide which tool calls to make now."""
+
+    last_customer_message: str = reinstate("The customer's last message.")
+    most_recent_customer_inquiry_or_need: str = query("What does the customer need most recently?")
+    most_recent_customer_inquiry_or_need_was_already_resolved: bool = query("Was it already resolved?")
+
+
+def tool_blueprint(tools: Sequence[ToolArguments], confirmed_by_customer: frozenset[str]) -> type[ARQ]:
+    """One blueprint for one or several tools: a property each, named like the tool."""
+    fields: dict[str, Any] = {
+        tool.name: (_candidate(tool, tool.name in confirmed_by_customer), respond(f"The tool {tool.name}."))
+        for tool in tools
+    }
+    return create_model("ToolBatch", __base__=ToolBatch, __doc__=ToolBatch.__doc__, **fields)
+
+
+def _candidate(tool: ToolArguments, confirmed: bool) -> type[ARQ]:
+    # Fields of a class further right come first: how much the call is called for, its arguments, the verdict.
+    parts: list[type[ARQ]] = [AffirmedVerdict if confirmed else Verdict]
+    if tool.arguments:
+        question = respond("Each argument; below a score of 5, none needs to be given.")
+        parts.append(
+            create_model(f"{tool.name}_call_arguments", __base__=ARQ, arguments=(tool.blueprint, question))
+        )
+    parts.append(Applicability)
+    call = create_model(f"{tool.name}_call", __base__=tuple(parts), __doc__="One call of this tool.")
+    calls = respond("One entry per set of arguments; empty if none.", max_length=MAX_CALLS_PER_TOOL)
+    return create_model(
+        f"{tool.name}_candidate",
+        __base__=CandidateTool,
+        __doc__=CandidateTool.__doc__,
+        tool_calls_for_candidate_tool=(list[call], calls),
+    )

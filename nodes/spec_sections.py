@@ -1,0 +1,54 @@
+"""The specification as the prompts show it: each thing with the id that answers may cite."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from arq_graph.nodes.channels import Reader
+
+from arq_graph.agent.spec import Agent, Guideline
+
+
+def designed(agent: Agent) -> dict[str, Any]:
+    """What every head shows of the agent: its profile and glossary."""
+    glossary = [
+        {
+            "id": f"K{number}",
+            "name": term.name,
+            "description": term.description,
+            **({"synonyms": list(term.synonyms)} if term.synonyms else {}),
+        }
+        for number, term in enumerate(agent.glossary, start=1)
+    ]
+    return {"profile": {"id": "P", "name": agent.name, "text": agent.profile}, "glossary": glossary}
+
+
+def condition_text(guideline: Guideline) -> str | None:
+    """A guideline's condition in words; a function's is the first line of its docstring, or its name."""
+    if callable(guideline.condition):
+        words = (inspect.getdoc(guideline.condition) or "").strip().splitlines()
+        name = getattr(guideline.condition, "__name__", type(guideline.condition).__name__)
+        return words[0] if words else name.strip("<>").replace("_", " ")
+    return guideline.condition
+
+
+def shown_guideline(guideline: Guideline) -> dict[str, Any]:
+    """A guideline as the prompts show it."""
+    return {"id": guideline.id, "condition": condition_text(guideline), "action": guideline.action}
+
+
+def shown_variables(agent: Agent, state: Reader) -> list[dict[str, Any]]:
+    """The context variables with this thread's values, or their defaults; those without a value are left out."""
+    given = state.mapping("variables")
+    known = {variable.name: variable for variable in agent.variables}
+    shown = []
+    for number, name in enumerate([*known, *(name for name in given if name not in known)], start=1):
+        value = given.get(name, known[name].value if name in known else None)
+        if value is None:
+            continue
+        entry: dict[str, Any] = {"id": f"V{number}", "name": name}
+        if name in known and known[name].description:
+            entry["description"] = known[name].description
+        shown.append({**entry, "value": value})
+    return shown

@@ -1,0 +1,248 @@
+"""A tool's arguments as a blueprint, and an answer as the tool's arguments.
+
+Each argument is a decision, `{given, value}`: not given, the tool's default applies; given and null, None is
+passed. What fits the strict subset of JSON schema is asked in its own type; what does not (open objects, tuples,
+recursion, anything) is asked as a string that holds JSON. The tool's own schema has the last word.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, ValidationError, WithJsonSchema, create_model
+
+from arq_graph.reasoning.blueprint import ARQ, query, respond
+from arq_graph.reasoning.schema import NotStrict, strict_schema
+
+_KEY = re.compile(r"[a-z][A-Za-z0-9_]{0,63}")
+
+
+class ArgumentDecision(ARQ):
+    """One argument of the call."""
+
+    value_in_context: str | None = query(
+        "Where is the value, with its id and in its own words? Null: nowhere."
+    )
+    customer_should_provide_it: bool = query("Is it for the customer to provide it?")
+    already_provided_and_needed_again: str | None = query("Was it provided before, and is it needed anew?")
+    problematic_to_guess: bool = query("If it is not in the context: would guessing it do harm?")
+    given: bool = respond("Is there a value to pass? Never one that nobody gave.")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a tool.
+
+    Args:
+        name: The name the tool knows it by.
+        key: The property that asks for it.
+        type: Its type in words, for the prompt.
+        required: Whether the tool demands it.
+        description: What it means.
+        as_json: Whether it is asked as a string that holds JSON.
+        schema: The strict schema of its value; None where it is asked as JSON.
+    """
+
+    name: str
+    key: str
+    type: str
+    required: bool
+    description: str
+    as_json: bool
+    schema: dict[str, Any] | None
+
+    def shown(self) -> dict[str, Any]:
+        """The argument as the prompt shows it."""
+        entry = {
+            "name": self.name,
+            "type": self.type,
+            "required": self.required,
+            "description": self.description,
+        }
+        if self.key != self.name:
+            entry["key"] = self.key
+        if self.schema and "enum" in self.schema:
+            entry["one_of"] = self.schema["enum"]
+        return entry
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An argument that is missing or invalid."""
+
+    argument: Argument | None
+    kind: str
+    message: str = ""
+
+
+class ToolArguments:
+    """How one tool's arguments are asked and read.
+
+    Args:
+        tool: A LangChain tool; its `tool_call_schema` may be a Pydantic model or a JSON schema.
+    """
+
+    def __init__(self, tool: BaseTool) -> None:
+        self.tool = tool
+        self.name = tool.name
+        schema = tool.tool_call_schema
+        self._model = None if isinstance(schema, dict) else cast(type[BaseModel], schema)
+        self._schema: dict[str, Any] = (
+            cast(dict[str, Any], schema) if self._model is None else self._model.model_json_schema()
+        )
+        required = set(self._schema.get("required", ()))
+        self.arguments = tuple(
+            self._argument(number, name, property, name in required)
+            for number, (name, property) in enumerate(self._schema.get("properties", {}).items(), start=1)
+        )
+
+    def _argument(self, number: int, name: str, property: Mapping[str, Any], required: bool) -> Argument:
+        try:
+            schema = strict_schema(_inlined(property, self._schema.get("$defs", {})))
+        except NotStrict:
+            schema = None
+        fits = bool(_KEY.fullmatch(name)) and not hasattr(ARQ, name)
+        return Argument(
+            name=name,
+            key=name if fits else f"argument_{number}",
+            type=_in_words(property),
+            required=required,
+            description=str(property.get("description") or _plain(name)),
+            as_json=schema is None,
+            schema=schema,
+        )
+
+    @property
+    def blueprint(self) -> type[ARQ]:
+        """A blueprint with one decision for each argument."""
+        fields: dict[str, Any] = {
+            argument.key: (_decision(self.name, argument), respond(argument.description))
+            for argument in self.arguments
+        }
+        return create_model(f"{self.name}_arguments", __base__=ARQ, **fields)
+
+    def read(self, decisions: Any) -> tuple[dict[str, Any], list[Problem]]:
+        """Turn an answer into the tool's arguments, and say what is missing or invalid.
+
+        Returns:
+            The arguments that were given, and the problems; the call can only be made without any.
+        """
+        arguments: dict[str, Any] = {}
+        problems: list[Problem] = []
+        for argument in self.arguments:
+            decision = getattr(decisions, argument.key)
+            if not decision.given:
+                if argument.required:
+                    problems.append(Problem(argument, "missing"))
+                continue
+            value = decision.value
+            if argument.as_json and value is not None:
+                try:
+                    value = json.loads(value)
+                except (ValueError, RecursionError) as error:
+                    problems.append(Problem(argument, "invalid", f"the value is not JSON: {error}"))
+                    continue
+            arguments[argument.name] = value
+        return arguments, problems + self.validate(
+            arguments, {p.argument.name for p in problems if p.argument}
+        )
+
+    def validate(self, arguments: Mapping[str, Any], known_problems: set[str] = frozenset()) -> list[Problem]:  # type: ignore[assignment]
+        """Hold arguments against the tool's own schema; those in `known_problems` are left out."""
+        errors = self._model_errors(arguments) if self._model is not None else self._schema_errors(arguments)
+        by_name = {argument.name: argument for argument in self.arguments}
+        problems = []
+        for name, kind, message in errors:
+            if name in known_problems:
+                continue
+            known_problems = {*known_problems, name}
+            problems.append(Problem(by_name.get(name), kind, message))
+        return problems
+
+    def _model_errors(self, arguments: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+        assert self._model is not None
+        try:
+            self._model.model_validate(dict(arguments))
+        except ValidationError as error:
+            found = []
+            for item in error.errors(include_url=False, include_context=False, include_input=False):
+                name = str(item["loc"][0]) if item["loc"] else ""
+                missing = item["type"] == "missing" and len(item["loc"]) == 1
+                nulled = name in arguments and arguments[name] is None
+                found.append((name, "missing" if missing or nulled else "invalid", item["msg"]))
+            return found
+        except Exception as error:  # a tool's own validator may raise anything
+            return [("", "invalid", f"{type(error).__name__}: {error}")]
+        return []
+
+    def _schema_errors(self, arguments: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import SchemaError
+
+        found = [(name, "missing", "") for name in self._schema.get("required", ()) if name not in arguments]
+        try:
+            for error in Draft202012Validator(self._schema).iter_errors(dict(arguments)):
+                if error.absolute_path:
+                    found.append((str(error.absolute_path[0]), "invalid", error.message))
+        except SchemaError as error:
+            found.append(("", "invalid", f"the tool's own schema is no valid JSON schema: {error.message}"))
+        return found
+
+
+def _decision(tool: str, argument: Argument) -> type[ArgumentDecision]:
+    value: Any
+    if argument.schema is None:
+        value = str | None
+    else:
+        value = Annotated[Any, WithJsonSchema({"anyOf": [_undescribed(argument.schema), {"type": "null"}]})]
+    question = "The value as a string that holds JSON" if argument.as_json else "The value"
+    return create_model(
+        f"{tool}_{argument.key}",
+        __base__=ArgumentDecision,
+        __doc__=ArgumentDecision.__doc__,
+        value=(value, respond(f"{question}, null if not given.")),
+    )
+
+
+def _undescribed(schema: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key != "description"}
+
+
+def _inlined(schema: Any, definitions: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Any:
+    """Replace references by what they refer to; a recursive one cannot be inlined.
+
+    Raises:
+        NotStrict: A type that holds itself.
+    """
+    if isinstance(schema, list):
+        return [_inlined(item, definitions, seen) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    if (reference := schema.get("$ref")) is not None:
+        name = str(reference).rsplit("/", 1)[-1]
+        if name in seen or name not in definitions:
+            raise NotStrict(f"{reference} refers to itself or to nothing")
+        return _inlined(definitions[name], definitions, (*seen, name))
+    return {key: _inlined(value, definitions, seen) for key, value in schema.items() if key != "default"}
+
+
+def _in_words(property: Mapping[str, Any]) -> str:
+    if "anyOf" in property:
+        return " or ".join(dict.fromkeys(_in_words(option) for option in property["anyOf"]))
+    if "enum" in property:
+        return "one of " + ", ".join(json.dumps(value) for value in property["enum"][:12])
+    if "$ref" in property:
+        return str(property["$ref"]).rsplit("/", 1)[-1]
+    kind = property.get("format") or property.get("type", "any")
+    if kind == "array" and isinstance(property.get("items"), Mapping):
+        return f"list of {_in_words(property['items'])}"
+    return str(kind)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name).lower()

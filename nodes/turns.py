@@ -1,0 +1,85 @@
+"""What belongs to the current turn, and what an unfinished turn has left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arq_graph.nodes.channels import Reader
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolCall,
+    ToolMessage,
+)
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from arq_graph.agent.state import GuidelineMatch
+
+ABANDONED = "abandoned: the turn was interrupted before a result was recorded; it is not known whether the call took effect"
+
+
+def matches_of_turn(state: Reader, turn: str) -> list[GuidelineMatch] | None:
+    """This turn's judgements; None where guidelines were not matched in this turn."""
+    matches = state.records("guideline_matches", GuidelineMatch)
+    current = [match for match in matches or [] if match.turn == turn]
+    return current or None
+
+
+def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
+    """The calls of the last message with calls that have no result yet, if they belong to this turn."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage):
+            return []
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+        elif isinstance(message, AIMessage) and message.tool_calls:
+            return [call for call in message.tool_calls if call["id"] not in answered]
+    return []
+
+
+def rounds_of_turn(messages: Sequence[AnyMessage]) -> int:
+    """How many times tools were called since the customer last spoke."""
+    rounds = 0
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage):
+            break
+        rounds += isinstance(message, AIMessage) and bool(message.tool_calls)
+    return rounds
+
+
+def settled(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """The messages with a result for every call of an earlier turn: what was abandoned is said to be.
+
+    A customer who writes again while a turn is unfinished abandons it. Providers reject a history in which a
+    call has no result, so each such call gets one, directly after those that its message already has.
+    """
+    last_customer = max(
+        (i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0
+    )
+    answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    result: list[AnyMessage] = []
+    owed: list[AnyMessage] = []
+    for index, message in enumerate(messages):
+        if owed and not isinstance(message, ToolMessage):
+            result += owed
+            owed = []
+        result.append(message)
+        if isinstance(message, AIMessage) and index < last_customer:
+            owed += [
+                ToolMessage(ABANDONED, name=call["name"], tool_call_id=call["id"] or "", status="error")
+                for call in message.tool_calls
+                if call["id"] not in answered
+            ]
+    return result + owed
+
+
+def abandoned_calls(messages: Sequence[AnyMessage]) -> list[BaseMessage] | None:
+    """The update that settles calls of an unfinished earlier turn; None where there are none."""
+    whole = settled(messages)
+    if len(whole) == len(messages):
+        return None
+    return [RemoveMessage(REMOVE_ALL_MESSAGES), *whole]

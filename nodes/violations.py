@@ -1,0 +1,127 @@
+"""What code finds wrong with a reply: it decides whether another revision is needed, not the model (Appendix C)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from arq_graph.nodes.replies import MessageBlueprint
+
+from arq_graph.reasoning.answer import Complaint
+from arq_graph.reasoning.conversation import Conversation
+
+_ID = re.compile(r"(?<![A-Za-z0-9])[GTKVM]\d+(?![A-Za-z0-9])")
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class PromptFacts:
+    """What the reviser's prompt held, to hold a reply against.
+
+    Args:
+        conversation: The thread.
+        sources: Ids in the prompt that are no lines of the conversation.
+        internal_names: Names that must not show in a reply: tools, guideline ids, variables.
+        public_text: Text from which a word may be quoted even if it looks like an id.
+    """
+
+    conversation: Conversation
+    sources: Collection[str]
+    internal_names: Collection[str]
+    public_text: str = ""
+
+
+def violations(answer: Any, facts: PromptFacts) -> list[Complaint]:
+    """What is wrong with the last revision of an answer."""
+    number = len(answer.revisions) - 1
+    revision = answer.revisions[number]
+    place = f"revisions[{number}]"
+    name = type(answer).__name__
+    found = [Complaint(name, f"{place}.content", message) for message in leaks(revision.content, facts)]
+    if not revision.content.strip():
+        found.append(Complaint(name, f"{place}.content", "the reply is empty"))
+    elif repeats(revision.content, facts.conversation):
+        found.append(
+            Complaint(
+                name,
+                f"{place}.content",
+                "an earlier message says exactly this: refer to it, take another way, or say that you are going "
+                "round in circles",
+            )
+        )
+    if isinstance(answer, MessageBlueprint):
+        found += [
+            Complaint(name, f"{place}.{query}", message) for query, message in _unverified(revision, facts)
+        ]
+    return found
+
+
+def leaks(content: str, facts: PromptFacts) -> list[str]:
+    """Ids and internal names that a reply gives away (secrecy, Appendix C)."""
+    given_away = [
+        token
+        for token in dict.fromkeys(_ID.findall(content))
+        if (token in facts.sources or token in facts.conversation.by_id) and not _is_quoted(token, facts)
+    ]
+    given_away += [name for name in facts.internal_names if _shows(name, content)]
+    return [f"{name!r} is internal and must not show in a reply" for name in dict.fromkeys(given_away)]
+
+
+def _shows(name: str, content: str) -> bool:
+    """Whether a reply shows an internal name as such.
+
+    `search` or `refund` is also a word; it gives something away only as code: in backticks or as a call.
+    """
+    escaped = re.escape(name)
+    if name.isalpha() and name.islower():
+        return re.search(rf"`{escaped}`|(?<!\w){escaped}\(", content) is not None
+    return re.search(rf"(?<!\w){escaped}(?!\w)", content) is not None
+
+
+def _is_quoted(token: str, facts: PromptFacts) -> bool:
+    """Whether a word that looks like an id is one of the customer's or the business's: a product called `M2`."""
+    pattern = re.compile(rf"(?<!\w){re.escape(token)}(?!\w)")
+    spoken = {"tool"} if token.startswith("G") else {"tool", "customer"}
+    return bool(pattern.search(facts.public_text)) or any(
+        pattern.search(line.message.text) for line in facts.conversation.lines if line.speaker in spoken
+    )
+
+
+def repeats(content: str, conversation: Conversation) -> bool:
+    """Whether the agent has said exactly this before, case and punctuation aside."""
+    words = _WORD.findall(content.casefold())
+    return any(
+        line.speaker == "agent" and _WORD.findall(line.message.text.casefold()) == words
+        for line in conversation.lines
+    )
+
+
+def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
+    for number, stated in enumerate(revision.factual_information_provided):
+        if reason := _no_source(stated.source, facts):
+            yield f"factual_information_provided[{number}]", f"{stated.fact!r}: {reason}"
+    for number, offered in enumerate(revision.offered_services):
+        reason = _no_source(offered.source, facts)
+        line = facts.conversation.by_id.get(offered.source or "")
+        if reason is None and line is not None and line.speaker == "customer":
+            reason = f"{offered.source} is the customer's message: it cannot be what offers a service"
+        if reason:
+            yield f"offered_services[{number}]", f"{offered.service!r}: {reason}"
+    for number, broken in enumerate(revision.instructions_broken):
+        if broken.reason == "none":
+            yield (
+                f"instructions_broken[{number}]",
+                f"{broken.instruction!r} is not followed, without a reason",
+            )
+    if revision.is_repeat_message:
+        yield "is_repeat_message", "it repeats an earlier message of the agent"
+
+
+def _no_source(source: str | None, facts: PromptFacts) -> str | None:
+    if source is None or not source.strip():
+        return "it has no source in this prompt; leave it out or say that it is not known"
+    cited = [part for part in re.split(r"[\s,;]+", source.strip()) if part]
+    unknown = [id for id in cited if id not in facts.sources and id not in facts.conversation.by_id]
+    return f"there is no {', '.join(unknown)} in this prompt" if unknown else None

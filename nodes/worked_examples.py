@@ -1,0 +1,216 @@
+"""Worked examples for the prompts, the same in all three modes (ARQ paper, 6.1.1).
+
+An example is a situation and an answer; in `arq` mode the prompt shows the filled queries, in `cot` and
+`direct` the response alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from arq_graph.nodes.judgements import AppliedSegment, GuidelineJudgement
+from arq_graph.nodes.proposals import tool_blueprint
+from arq_graph.nodes.replies import (
+    BrokenInstruction,
+    ContextEvaluation,
+    Insight,
+    InstructionEvaluation,
+    MessageBlueprint,
+    MessageRevision,
+    OfferedService,
+    SourcedFact,
+)
+from arq_graph.nodes.tool_arguments import ToolArguments
+
+from arq_graph.reasoning.blueprint import ARQ, Mode
+
+
+@dataclass(frozen=True)
+class Example:
+    """A worked example.
+
+    Args:
+        situation: What the step would be shown, in a few words or as data.
+        answer: The answer by id, or one answer.
+    """
+
+    situation: Any
+    answer: ARQ | Mapping[str, ARQ]
+
+
+def shown(example: Example, mode: Mode) -> dict[str, Any]:
+    """An example as the prompt of a mode shows it."""
+    return {"situation": example.situation, "answer": in_mode(example.answer, mode)}
+
+
+def in_mode(value: Any, mode: Mode) -> Any:
+    """An answer, or answers by id, as a mode has them: all of it, or the response alone."""
+    if isinstance(value, ARQ):
+        if mode == "arq":
+            return value.model_dump(mode="json")
+        response = type(value).in_mode("direct").model_fields
+        return {name: in_mode(getattr(value, name), mode) for name in response}
+    if isinstance(value, Mapping):
+        return {name: in_mode(item, mode) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_mode(item, mode) for item in value]
+    return value
+
+
+@cache
+def matcher_examples() -> tuple[Example, ...]:
+    """An action of two parts, of which one was done, for something else."""
+    return (
+        Example(
+            situation={
+                "guidelines": [
+                    {
+                        "id": "a",
+                        "condition": "the customer wants a drink",
+                        "action": "ask hot or cold, and mention the tea",
+                    },
+                ],
+                "conversation": [
+                    "customer: a lemonade, please",
+                    "agent: Hot or cold?",
+                    "customer: Cold. And a coffee!",
+                ],
+            },
+            answer={
+                "a": GuidelineJudgement(
+                    condition="the customer wants a drink",
+                    condition_application_rationale="A coffee is asked for just now.",
+                    condition_applies=True,
+                    action="ask hot or cold, and mention the tea",
+                    guideline_is_continuous=False,
+                    guideline_previously_applied_rationale=[
+                        AppliedSegment(
+                            action_segment="ask hot or cold",
+                            explanation="The agent did ASK HOT OR COLD, for the lemonade.",
+                        ),
+                        AppliedSegment(
+                            action_segment="mention the tea", explanation="The agent did not MENTION THE TEA."
+                        ),
+                    ],
+                    new_or_subtly_different_context="The coffee is another drink.",
+                    guideline_previously_applied="partially",
+                    is_missing_part_cosmetic_or_functional="functional",
+                    guideline_should_reapply=True,
+                    score=9,
+                    should_apply=True,
+                ),
+            },
+        ),
+    )
+
+
+@cache
+def tool_examples() -> tuple[Example, ...]:
+    """A call whose argument the customer gave, with one that was left open."""
+    from langchain_core.tools import tool
+
+    @tool
+    def book_table(guests: int, time: str, terrace: bool = False) -> str:
+        """Book a table for tonight."""
+        return f"{guests} {time} {terrace}"
+
+    answer = tool_blueprint([ToolArguments(book_table)], frozenset()).model_validate(
+        {
+            "last_customer_message": "Then for four of us, please.",
+            "most_recent_customer_inquiry_or_need": "a table for four tonight",
+            "most_recent_customer_inquiry_or_need_was_already_resolved": False,
+            "book_table": {
+                "subtleties_to_be_aware_of": "It books at once.",
+                "tool_calls_for_candidate_tool": [
+                    {
+                        "applicability_rationale": "The customer wants a table; the time is not known yet.",
+                        "relevant_subtleties": None,
+                        "comparison_with_other_candidates": None,
+                        "potentially_better_tool_rationale": None,
+                        "score": 8,
+                        "arguments": {
+                            "guests": _decision("M3: four of us", 4),
+                            "time": _decision(None, None, problematic_to_guess=True),
+                            "terrace": _decision(None, None),
+                        },
+                        "same_call_is_already_staged": False,
+                        "potentially_better_tool_name": None,
+                        "better_tool_should_run_in_tandem": False,
+                        "repeat_is_justified": False,
+                        "should_run": True,
+                    }
+                ],
+            },
+        }
+    )
+    return (
+        Example(
+            "book_table(guests, time, terrace=False); the customer said for how many, and no time.", answer
+        ),
+    )
+
+
+def _decision(where: str | None, value: Any, problematic_to_guess: bool = False) -> dict[str, Any]:
+    return {
+        "value_in_context": where,
+        "customer_should_provide_it": True,
+        "already_provided_and_needed_again": None,
+        "problematic_to_guess": problematic_to_guess,
+        "given": value is not None,
+        "value": value,
+    }
+
+
+@cache
+def reviser_examples() -> tuple[Example, ...]:
+    """A draft that offers what nothing in the prompt offers, and the revision without it."""
+    kept = "The lemon cake is sold out today, I am sorry. We do have carrot cake."
+    fact = SourcedFact(fact="the lemon cake is sold out", source="T1")
+    broken = BrokenInstruction(
+        instruction="G2", reason="missing_data", rationale="Its price is not in this prompt."
+    )
+    cake = OfferedService(service="carrot cake", source="T1")
+    answer = MessageBlueprint(
+        last_message_of_customer="A lemon cake, please! What is it?",
+        context_evaluation=ContextEvaluation(
+            most_recent_customer_inquiries_or_needs="a lemon cake, and its price",
+            parts_of_the_context_with_information_on_these_needs="T1: what is in stock",
+            topics_with_sufficient_information_to_help="which cakes there are",
+            what_i_do_not_have_enough_information_to_help_with="prices",
+            was_i_given_specific_information_on_how_to_address_these_needs=True,
+            should_i_tell_the_customer_i_cannot_help_with_some_needs=True,
+        ),
+        insights=[Insight(insight="the customer wants a cake today", source="M1")],
+        evaluation_for_each_instruction=[
+            InstructionEvaluation(
+                instruction="G1", evaluation="name what is in stock", data_available="yes, T1"
+            ),
+            InstructionEvaluation(instruction="G2", evaluation="tell the price", data_available="no"),
+        ],
+        revisions=[
+            MessageRevision(
+                revision_number=1,
+                content=f"{kept} Shall I have a lemon cake baked for you?",
+                followed=["G1"],
+                factual_information_provided=[fact],
+                offered_services=[cake, OfferedService(service="baking to order", source=None)],
+                instructions_broken=[broken],
+                is_repeat_message=False,
+            ),
+            MessageRevision(
+                revision_number=2,
+                content=f"{kept} I cannot tell you the price, I am afraid.",
+                followed=["G1"],
+                factual_information_provided=[fact],
+                offered_services=[cake],
+                instructions_broken=[broken],
+                is_repeat_message=False,
+            ),
+        ],
+    )
+    return (
+        Example("G1: name what is in stock. G2: tell the price. T1: no lemon cake, carrot cake.", answer),
+    )

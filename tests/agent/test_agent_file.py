@@ -1,0 +1,214 @@
+"""An agent written as a YAML file."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from arq_graph.agent.parts import GUIDELINE, TERM, VARIABLE
+from arq_graph.agent.spec import AGENT, FALLBACK, Agent
+from arq_graph.errors import SpecError
+
+TOOLS = '''
+def get_order(order_id: str) -> str:
+    """Look an order up."""
+    return order_id
+
+def search(title: str) -> str:
+    """Search the shelves."""
+    return title
+
+async def cancel_order(order_id: str) -> str:
+    """Cancel an order."""
+    return order_id
+
+def is_vip(state):
+    return bool(state.get("vip"))
+'''
+
+ORDERS = """\
+name: Order desk
+profile: >
+  A friendly clerk
+  of a small bookshop.
+guidelines:
+- condition: the customer asks where their order is
+  action: look it up and tell its status
+  tools: [orders:get_order, cancel_order]
+- id: vip
+  condition: {function: "orders:is_vip"}
+  action: be quick
+  depends_on: [G1]
+  overrides: [slow]
+  priority: 3
+  on_failure: activate
+- id: slow
+  condition: null
+  action: take your time
+  continuous: true
+  sensitive_to_tools: false
+tools:
+- orders:search
+- orders:cancel_order
+confirm: {cancel_order: operator}
+glossary:
+- name: ARC
+  description: an advance reader's copy
+  synonyms: [proof, no]
+variables:
+- {name: tier, description: the customer's tier, value: [1, 2.5, true, null, {opens: 9:30}]}
+- {name: since, description: customer since, value: 2021-03-04}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "orders.py").write_text(TOOLS)
+    return tmp_path
+
+
+def read(folder: Path, content: str | bytes) -> Agent:
+    file = folder / "agent.yaml"
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return Agent.from_yaml(file)
+
+
+def with_guideline(text: str) -> str:
+    return "name: n\nprofile: p\nguidelines:\n" + textwrap.dedent(text)
+
+
+def test_a_whole_file_is_read(folder: Path) -> None:
+    agent = read(folder, ORDERS)
+    assert agent.name == "Order desk"
+    assert agent.profile == "A friendly clerk of a small bookshop."
+    assert [guideline.id for guideline in agent.guidelines] == ["G1", "vip", "slow"]
+    vip, slow = agent.guideline("vip"), agent.guideline("slow")
+    assert callable(vip.condition)
+    assert vip.condition({"vip": True}) is True
+    assert (vip.depends_on, vip.overrides, vip.priority, vip.on_failure) == (
+        ("G1",),
+        ("slow",),
+        3,
+        "activate",
+    )
+    assert (slow.condition, slow.continuous, slow.sensitive_to_tools) == (None, True, False)
+    assert agent.grants == {"get_order": ("G1",), "search": (), "cancel_order": ("G1",)}
+    assert agent.always_available == {"search", "cancel_order"}
+    assert agent.confirm == {"cancel_order": "operator"}
+    assert agent.glossary[0].synonyms == ("proof", "no")
+    assert agent.variables[0].value == [1, 2.5, True, None, {"opens": "9:30"}]
+    assert agent.variables[1].value == "2021-03-04"
+    assert agent.fallback == FALLBACK
+
+
+def test_name_and_profile_are_enough(folder: Path) -> None:
+    assert read(folder, "name: n\nprofile: p\n").guidelines == ()
+
+
+def test_a_subclass_of_agent_can_be_read(folder: Path) -> None:
+    class Desk(Agent):
+        """An agent of a kind of its own."""
+
+    read(folder, "name: n\nprofile: p\n")
+    assert type(Desk.from_yaml(folder / "agent.yaml")) is Desk
+
+
+def test_words_that_yaml_is_known_to_turn_into_something_else_stay_text(folder: Path) -> None:
+    agent = read(
+        folder, "name: no\nprofile: 12:30\nglossary: [{name: on, description: 0123, synonyms: [y, 1e5]}]\n"
+    )
+    assert (agent.name, agent.profile) == ("no", "12:30")
+    term = agent.glossary[0]
+    assert (term.name, term.description, term.synonyms) == ("on", "0123", ("y", "1e5"))
+
+
+def test_anchors_and_merged_mappings_are_followed(folder: Path) -> None:
+    agent = read(
+        folder,
+        with_guideline("""\
+            - &first
+              condition: the customer asks
+              action: answer
+              tools: &tools [orders:get_order]
+            - <<: *first
+              action: answer at length
+            - {action: look, tools: *tools}
+            """),
+    )
+    assert [guideline.action for guideline in agent.guidelines] == ["answer", "answer at length", "look"]
+    assert agent.guidelines[1].condition == "the customer asks"
+    assert agent.grants == {"get_order": ("G1", "G2", "G3")}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_text_beyond_ascii_and_windows_line_ends_are_read(folder: Path, encoding: str) -> None:
+    agent = read(folder, "name: Café ☕\r\nprofile: Grüß Gott.\r\n".encode(encoding))
+    assert (agent.name, agent.profile) == ("Café ☕", "Grüß Gott.")
+
+
+words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).filter(str.strip)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+keys = st.sampled_from([*AGENT, *GUIDELINE, *TERM, *VARIABLE, "function"])
+almost_agents = st.recursive(
+    values | st.sampled_from(["orders:get_order", "search", "G1", "G2", "operator"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=6),
+    max_leaves=25,
+)
+in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+@in_one_folder
+@given(st.binary(max_size=200) | st.text("abn:-[]{}&*!#|>'\"%@`?, \n\t0", max_size=60).map(str.encode))
+@example(b"!")
+@example(b"--- a\n...\n%YAML 9.9\n")
+@example(b"<<: 3")
+def test_no_bytes_lead_to_any_other_error(folder: Path, content: bytes) -> None:
+    try:
+        read(folder, content)
+    except SpecError as error:
+        assert error.file
+
+
+@in_one_folder
+@given(st.dictionaries(keys, almost_agents, max_size=8))
+def test_no_values_lead_to_any_other_error(folder: Path, document: dict[str, Any]) -> None:
+    content = yaml.safe_dump({"name": "n", "profile": "p", **document}, sort_keys=False)
+    try:
+        read(folder, content)
+    except SpecError as error:
+        assert error.line is not None
+
+
+@in_one_folder
+@given(
+    name=words,
+    guidelines=st.lists(
+        st.tuples(st.none() | words.filter(lambda word: word.strip() != "None"), words), max_size=5
+    ),
+    variable=words,
+)
+def test_what_was_written_is_what_is_read(
+    folder: Path, name: str, guidelines: list[tuple[str | None, str]], variable: str
+) -> None:
+    document = {
+        "name": name,
+        "profile": "p",
+        "guidelines": [{"condition": condition, "action": action} for condition, action in guidelines],
+        "variables": [{"name": "v", "description": "d", "value": variable}],
+    }
+    agent = read(folder, yaml.safe_dump(document, allow_unicode=True))
+    assert agent.name == name.strip()
+    assert [(g.condition, g.action) for g in agent.guidelines] == [
+        (condition and condition.strip(), action.strip()) for condition, action in guidelines
+    ]
+    assert agent.variables[0].value == variable

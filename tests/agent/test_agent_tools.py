@@ -1,0 +1,218 @@
+"""Tools: what can be one, under which name, and which guidelines grant it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.tools import BaseTool, StructuredTool, Tool, tool
+
+from arq_graph.agent.spec import Agent, Guideline
+from arq_graph.errors import SpecError
+
+
+class Shelf:
+    """A class that no JSON schema describes."""
+
+    def search(self, title: str) -> str:
+        """Search the shelf."""
+        return title
+
+
+def get_order(order_id: str, verbose: bool = False) -> str:
+    """Look an order up.
+
+    Args:
+        order_id: The number on the receipt.
+        verbose: Whether to tell everything.
+    """
+    return f"order {order_id}"
+
+
+def annotated(order_id: Annotated[str, "The number on the receipt."]) -> str:
+    """Look an order up."""
+    return order_id
+
+
+async def cancel_order(order_id: str) -> str:
+    """Cancel an order."""
+    return f"cancelled {order_id}"
+
+
+def untyped(order_id, reason) -> str:  # type: ignore[no-untyped-def]
+    """Look an order up."""
+    return f"{order_id} {reason}"
+
+
+def undocumented(order_id: str) -> str:
+    return order_id
+
+
+def positional(order_id: str, /) -> str:
+    """Look an order up."""
+    return order_id
+
+
+def variadic(*order_ids: str) -> str:
+    """Look orders up."""
+    return " ".join(order_ids)
+
+
+def hidden(_order_id: str) -> str:
+    """Look an order up."""
+    return _order_id
+
+
+def unresolved(order_id: Nowhere) -> str:  # type: ignore[name-defined] # noqa: F821
+    """Look an order up."""
+    return str(order_id)
+
+
+def opaque(shelf: Shelf) -> str:
+    """Look a shelf up."""
+    return str(shelf)
+
+
+def misdescribed(order_id: str) -> str:
+    """Look an order up.
+
+    Args:
+        order: No such argument.
+    """
+    return order_id
+
+
+@tool("get_order")
+def another_get_order(order_id: str) -> str:
+    """Look an order up elsewhere."""
+    return order_id
+
+
+@tool("json")
+def named_like_a_method(order_id: str) -> str:
+    """Look an order up."""
+    return order_id
+
+
+@tool("auftrag lesen")
+def named_with_a_space(order_id: str) -> str:
+    """Look an order up."""
+    return order_id
+
+
+def agent(*guidelines: Guideline, **fields: Any) -> Agent:
+    return Agent("Order desk", "A friendly clerk.", guidelines, **fields)
+
+
+def only_tool(made: Agent) -> BaseTool:
+    (found,) = made.toolbox.values()
+    return found
+
+
+def test_a_typed_function_becomes_a_tool_with_described_arguments() -> None:
+    made = only_tool(agent(tools=[get_order]))
+    assert made.description == "Look an order up."
+    assert made.args["order_id"]["description"] == "The number on the receipt."
+    assert made.args["verbose"]["default"] is False
+    assert made.invoke({"order_id": "17"}) == "order 17"
+
+
+def test_an_argument_may_be_described_by_its_annotation() -> None:
+    assert only_tool(agent(tools=[annotated])).args["order_id"]["description"] == "The number on the receipt."
+
+
+async def test_an_async_function_stays_async_only() -> None:
+    made = only_tool(agent(tools=[cancel_order]))
+    assert isinstance(made, StructuredTool)
+    assert made.func is None
+    assert await made.ainvoke({"order_id": "17"}) == "cancelled 17"
+
+
+def test_a_langchain_tool_is_kept_as_it_is() -> None:
+    assert only_tool(agent(tools=[another_get_order])) is another_get_order
+
+
+def test_a_tool_with_a_plain_json_schema_is_taken() -> None:
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+    remote = StructuredTool(name="remote", description="Search.", args_schema=schema, func=lambda q: q)
+    assert only_tool(agent(tools=[remote])) is remote
+
+
+def test_a_method_becomes_a_tool() -> None:
+    shelf = Shelf()
+    made = agent(Guideline("a", "b", tools=[shelf.search]), tools=[shelf.search])
+    assert only_tool(made).invoke({"title": "Emma"}) == "Emma"
+
+
+def test_one_function_on_two_guidelines_is_one_tool() -> None:
+    made = agent(Guideline("a", "b", tools=[get_order]), Guideline("c", "d", tools=[get_order, cancel_order]))
+    assert made.grants == {"get_order": ("G1", "G2"), "cancel_order": ("G2",)}
+    assert made.guidelines[0].tools == (made.toolbox["get_order"],)
+    assert not made.always_available
+
+
+def test_an_always_available_tool_needs_no_guideline() -> None:
+    made = agent(Guideline("a", "b"), tools=[get_order])
+    assert made.grants == {"get_order": ()}
+    assert made.always_available == {"get_order"}
+
+
+def test_a_bare_name_refers_to_a_tool_named_elsewhere() -> None:
+    made = agent(Guideline("a", "b", tools=["get_order"]), Guideline("c", "d", tools=[get_order]))
+    assert made.grants == {"get_order": ("G1", "G2")}
+
+
+def test_a_tool_listed_twice_in_one_guideline_is_granted_once() -> None:
+    made = agent(Guideline("a", "b", tools=[get_order, get_order, "get_order"]))
+    assert made.grants == {"get_order": ("G1",)}
+    assert len(made.guidelines[0].tools) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (untyped, "arguments lack a type hint: order_id, reason; write `order_id: str`"),
+        (undocumented, "undocumented, which has no docstring"),
+        (positional, "argument order_id cannot be given by name"),
+        (variadic, "argument order_ids cannot be given by name"),
+        (hidden, "_order_id begins with _"),
+        (unresolved, "type hints cannot be read.*Nowhere"),
+        (opaque, "'opaque', whose arguments cannot be described"),
+        (misdescribed, "cannot become a tool: Arg order in docstring not found"),
+        (lambda order_id: order_id, "is a lambda"),
+        (len, "arguments lack a type hint"),
+        (functools.partial(get_order, "17"), "but is an object of type partial"),
+        (Tool, r"is the class Tool; make one with Tool\("),
+        (Shelf, "but is the class Shelf"),
+        (None, "name the function itself, not what it returns"),
+        ({"orders": "get_order"}, "leave out the space after the colon: orders:get_order"),
+        (Tool(name="t", func=str, description="d"), "takes one nameless text"),
+        (named_like_a_method, "called 'json', a word that answers use"),
+        (named_with_a_space, "'auftrag lesen', but a model can only call names"),
+        ("json:loads", "function loads, whose arguments lack a type hint"),
+        ("string:digits", "names 'string:digits', which is the text"),
+        ("unheard_of", "no tool that the agent names elsewhere; write module:unheard_of"),
+        ("orders.get", "names elsewhere; to name a function write orders:get"),
+        ("orders:get_order()", "write orders:get_order"),
+        ("shop/orders.py:get", "write shop.orders:get"),
+        ("a b", 'must be "module:function", but is the text'),
+    ],
+)
+def test_what_cannot_be_a_tool_is_told_with_what_to_do(value: Any, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        agent(Guideline("a", "b", tools=[value]))
+    with pytest.raises(SpecError, match=message):
+        agent(tools=[value])
+
+
+def test_a_mistyped_bare_name_gets_a_suggestion() -> None:
+    with pytest.raises(
+        SpecError, match=r"guideline G1: `tools\[0\]` names 'get_ordr'.*did you mean `get_order`"
+    ):
+        agent(Guideline("a", "b", tools=["get_ordr"]), tools=[get_order])
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(SpecError, match="holds a second tool called 'get_order'"):
+        agent(Guideline("a", "b", tools=[get_order]), tools=[another_get_order])

@@ -1,0 +1,229 @@
+"""How guidelines bear on one another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arq_graph.agent.relations import Resolution
+from arq_graph.agent.spec import Agent, Guideline
+from arq_graph.errors import SpecError
+
+
+def resolve(scores: dict[str, int], *guidelines: Guideline) -> Resolution:
+    return Agent("n", "p", guidelines).relations.resolve(scores)
+
+
+def guideline(id: str, **relations: Any) -> Guideline:
+    return Guideline("condition", "action", id=id, **relations)
+
+
+def test_without_relations_nothing_changes() -> None:
+    resolution = resolve({"b": 7, "a": 9}, guideline("a"), guideline("b"), guideline("c"))
+    assert resolution == Resolution({"a": 9, "b": 7}, {}, {})
+
+
+def test_ids_that_the_agent_does_not_have_are_ignored() -> None:
+    assert resolve({"x": 9}, guideline("a")).active == {}
+    assert resolve({"x": 9, "a": 8}, guideline("a", entails=["b"]), guideline("b")).active == {"a": 8, "b": 8}
+
+
+def test_what_an_active_guideline_entails_comes_in_with_its_score() -> None:
+    resolution = resolve(
+        {"a": 8}, guideline("a", entails=["b"]), guideline("b", entails=["c"]), guideline("c")
+    )
+    assert resolution.active == {"a": 8, "b": 8, "c": 8}
+    assert resolution.entailed == {"b": "a", "c": "b"}
+
+
+def test_of_several_scores_the_highest_counts() -> None:
+    guidelines = [guideline("a", entails=["c"]), guideline("b", entails=["c"]), guideline("c")]
+    assert resolve({"a": 6, "b": 9}, *guidelines).active["c"] == 9
+    assert resolve({"a": 9, "c": 7}, *guidelines).active["c"] == 9
+    assert resolve({"a": 6, "c": 7}, *guidelines).active["c"] == 7
+
+
+def test_guidelines_may_entail_each_other() -> None:
+    guidelines = [guideline("a", entails=["b"]), guideline("b", entails=["a"])]
+    assert resolve({"b": 7}, *guidelines).active == {"a": 7, "b": 7}
+    assert resolve({}, *guidelines).active == {}
+
+
+def test_a_guideline_goes_when_what_it_depends_on_is_not_active_repeatedly() -> None:
+    guidelines = [guideline("a", depends_on=["b"]), guideline("b", depends_on=["c"]), guideline("c")]
+    resolution = resolve({"a": 9, "b": 9}, *guidelines)
+    assert resolution.active == {}
+    assert resolution.removed["b"] == "depends on c, which is not active"
+    assert resolution.removed["a"] == "depends on b, which is not active"
+
+
+def test_an_entailed_guideline_can_be_depended_on() -> None:
+    guidelines = [guideline("a", depends_on=["b"]), guideline("b"), guideline("c", entails=["b"])]
+    assert resolve({"a": 9, "c": 6}, *guidelines).active == {"a": 9, "b": 6, "c": 6}
+
+
+def test_an_overridden_guideline_goes_with_its_dependents_and_what_only_it_entailed() -> None:
+    guidelines = [
+        guideline("a", overrides=["b"]),
+        guideline("b", entails=["d", "e"]),
+        guideline("c", depends_on=["b"]),
+        guideline("d"),
+        guideline("e"),
+    ]
+    resolution = resolve({"a": 6, "b": 9, "c": 9, "e": 7}, *guidelines)
+    assert resolution.active == {"a": 6, "e": 7}
+    assert resolution.removed == {
+        "b": "overridden by a",
+        "c": "depends on b, which is not active",
+        "d": "entailed by b, which was removed",
+    }
+
+
+def test_what_another_active_guideline_entails_too_stays_with_that_ones_score() -> None:
+    guidelines = [
+        guideline("a", overrides=["b"]),
+        guideline("b", entails=["d"]),
+        guideline("c", entails=["d"]),
+        guideline("d"),
+    ]
+    resolution = resolve({"a": 6, "b": 9, "c": 7}, *guidelines)
+    assert resolution.active == {"a": 6, "c": 7, "d": 7}
+    assert resolution.entailed == {"d": "c"}
+
+
+def test_guidelines_that_entail_each_other_do_not_hold_each_other_up() -> None:
+    guidelines = [
+        guideline("a", overrides=["b"]),
+        guideline("b", entails=["c"]),
+        guideline("c", entails=["d"]),
+        guideline("d", entails=["c"]),
+    ]
+    assert resolve({"a": 6, "b": 9}, *guidelines).active == {"a": 6}
+
+
+def test_an_inactive_guideline_overrides_nothing() -> None:
+    assert resolve({"b": 7}, guideline("a", overrides=["b"]), guideline("b")).active == {"b": 7}
+
+
+def test_a_removed_guideline_overrides_nothing_any_more() -> None:
+    guidelines = [guideline("a", overrides=["b"]), guideline("b", overrides=["c"]), guideline("c")]
+    assert resolve({"a": 9, "b": 7, "c": 8}, *guidelines).active == {"a": 9, "c": 8}
+
+
+def test_the_stronger_guideline_overrides_first() -> None:
+    def chain(priority: int) -> list[Guideline]:
+        middle = guideline("b", overrides=["c"], priority=priority)
+        return [guideline("a", overrides=["b"]), middle, guideline("c")]
+
+    assert resolve({"a": 7, "b": 9, "c": 8}, *chain(0)).active == {"a": 7}, "the higher score acts first"
+    assert resolve({"a": 9, "b": 7, "c": 8}, *chain(1)).active == {"a": 9}, "priority comes before score"
+    assert resolve({"a": 7, "b": 7, "c": 8}, *chain(0)).active == {"a": 7, "c": 8}, (
+        "else the one written first"
+    )
+
+
+@pytest.mark.parametrize(
+    ("guidelines", "message"),
+    [
+        ([guideline("vip", entails=["G9"])], "guideline vip: `entails` names 'G9', the id of no guideline"),
+        ([guideline("vip"), guideline("x", depends_on=["vib"])], "did you mean `vip`"),
+        ([guideline("a", overrides=["a"])], "`overrides` names the guideline itself"),
+        (
+            [
+                guideline("a", depends_on=["b"]),
+                guideline("b", depends_on=["c"]),
+                guideline("c", depends_on=["a"]),
+            ],
+            "`depends_on` goes in a circle: a → b → c → a",
+        ),
+        (
+            [guideline("a", overrides=["b"]), guideline("b", overrides=["a"])],
+            "`overrides` goes in a circle: a → b → a",
+        ),
+        (
+            [guideline("a", overrides=["b"], depends_on=["b"]), guideline("b")],
+            "overrides b and also needs or entails",
+        ),
+        (
+            [guideline("a", overrides=["b"], entails=["b"]), guideline("b")],
+            "overrides b and also needs or entails",
+        ),
+    ],
+)
+def test_relations_that_cannot_hold_are_refused(guidelines: list[Guideline], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        Agent("n", "p", guidelines)
+
+
+@st.composite
+def agents_and_scores(draw: st.DrawFn, *, entailing: bool = True) -> tuple[Agent, dict[str, int]]:
+    size = draw(st.integers(1, 8))
+    ids = [f"g{number}" for number in range(size)]
+    ranked = draw(st.permutations(ids))  # overrides and dependencies point down their own orders: no circles
+    guidelines = []
+    for number, id in enumerate(ids):
+        depends = draw(st.sets(st.sampled_from(ids[:number]), max_size=2)) if number else set()
+        below = ranked[: ranked.index(id)]
+        entails = draw(st.sets(st.sampled_from(ids), max_size=2)) - {id} if entailing else set()
+        overrides = draw(st.sets(st.sampled_from(below), max_size=2)) if below else set()
+        guidelines.append(
+            guideline(
+                id,
+                priority=draw(st.integers(0, 2)),
+                depends_on=sorted(depends),
+                entails=sorted(entails),
+                overrides=sorted(overrides - depends - entails),
+            )
+        )
+    scores = draw(st.dictionaries(st.sampled_from(ids), st.integers(6, 10)))
+    return Agent("n", "p", guidelines), scores
+
+
+@given(agents_and_scores())
+def test_what_is_active_in_the_end_holds_together(case: tuple[Agent, dict[str, int]]) -> None:
+    agent, scores = case
+    resolution = agent.relations.resolve(scores)
+    active = resolution.active
+    assert not active.keys() & resolution.removed.keys()
+    assert scores.keys() <= active.keys() | resolution.removed.keys()
+    assert active.keys() <= scores.keys() | resolution.entailed.keys()
+    assert resolution.entailed.keys() == active.keys() - scores.keys()
+    for id in active:
+        this = agent.guideline(id)
+        assert set(this.depends_on) <= active.keys()
+        assert not set(this.overrides) & active.keys()
+        assert set(this.entails) <= active.keys() | resolution.removed.keys()
+    for id, by in resolution.entailed.items():
+        assert by in active
+        assert id in agent.guideline(by).entails
+
+
+@given(agents_and_scores())
+def test_an_active_guideline_has_the_highest_score_that_reaches_it(
+    case: tuple[Agent, dict[str, int]],
+) -> None:
+    agent, scores = case
+    active = agent.relations.resolve(scores).active
+    for id, score in active.items():
+        reaching = [id]
+        for reached in reaching:
+            reaching += [g for g in active if reached in agent.guideline(g).entails and g not in reaching]
+        assert score == max(scores[origin] for origin in reaching if origin in scores)
+
+
+@given(agents_and_scores(), st.randoms())
+def test_the_order_of_the_scores_does_not_matter(case: tuple[Agent, dict[str, int]], random: Any) -> None:
+    agent, scores = case
+    items = list(scores.items())
+    random.shuffle(items)
+    assert agent.relations.resolve(dict(items)) == agent.relations.resolve(scores)
+
+
+@given(agents_and_scores(entailing=False))
+def test_what_holds_together_is_left_as_it_is(case: tuple[Agent, dict[str, int]]) -> None:
+    agent, scores = case
+    settled = agent.relations.resolve(scores)
+    assert agent.relations.resolve(settled.active) == Resolution(settled.active, {}, {})

@@ -1,0 +1,126 @@
+"""The scripted model: it answers in order, shows what it was asked, and says when the script runs out."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from pydantic import BaseModel
+
+from arq_graph.errors import InputError
+from arq_graph.models import ScriptedCall, ScriptedChatModel
+
+SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
+JSON_SCHEMA = {"type": "json_schema", "json_schema": {"name": "Reply", "schema": SCHEMA, "strict": True}}
+TOOL = {"type": "function", "function": {"name": "Reply", "description": "A reply.", "parameters": SCHEMA}}
+
+
+class Reply(BaseModel):
+    answer: str
+
+
+def test_answers_come_in_the_order_of_the_calls():
+    model = ScriptedChatModel(["one", {"answer": "two"}, Reply(answer="three"), AIMessage("four")])
+    texts = [str(model.invoke("go on").text) for _ in range(4)]
+    assert texts == ["one", '{"answer": "two"}', '{"answer":"three"}', "four"]
+
+
+def test_a_call_shows_messages_arguments_schema_and_blueprint():
+    model = ScriptedChatModel([{"answer": "yes"}])
+    model.bind(response_format=JSON_SCHEMA, temperature=0.1).invoke(
+        [SystemMessage("The rules."), HumanMessage("Am I here?")],
+        config={"metadata": {"arq_module": "matcher", "arq_batch": "B1"}},
+    )
+    (call,) = model.calls
+    assert (call.schema, call.blueprint, call.module) == (SCHEMA, "Reply", "matcher")
+    assert call.metadata["arq_batch"] == "B1"
+    assert call.kwargs["temperature"] == 0.1
+    assert call.text == "The rules.\n\nAm I here?"
+    assert [message.type for message in call.messages] == ["system", "human"]
+
+
+def test_without_a_schema_the_blueprint_is_known_from_the_metadata():
+    model = ScriptedChatModel(["{}"])
+    model.bind(response_format={"type": "json_object"}).invoke(
+        "x", config={"metadata": {"arq_blueprint": "Batch"}}
+    )
+    assert (model.calls[0].schema, model.calls[0].blueprint) == (None, "Batch")
+
+
+@pytest.mark.parametrize("choice", ["Reply", "any", {"type": "function", "function": {"name": "Reply"}}])
+def test_a_dict_answers_a_forced_tool_with_a_call(choice):
+    model = ScriptedChatModel([{"answer": "yes"}])
+    message = model.bind_tools([TOOL], tool_choice=choice).invoke("x")
+    assert [(call["name"], call["args"]) for call in message.tool_calls] == [("Reply", {"answer": "yes"})]
+    assert message.content == ""
+    assert (model.calls[0].schema, model.calls[0].blueprint) == (SCHEMA, "Reply")
+
+
+def test_text_stays_text_where_a_tool_is_forced():
+    message = ScriptedChatModel(["I will not."]).bind_tools([TOOL], tool_choice="Reply").invoke("x")
+    assert (message.content, message.tool_calls) == ("I will not.", [])
+
+
+def test_tools_that_nobody_forces_do_not_turn_an_answer_into_a_call():
+    message = ScriptedChatModel([{"answer": "yes"}]).bind_tools([TOOL]).invoke("x")
+    assert (message.content, message.tool_calls) == ('{"answer": "yes"}', [])
+
+
+def test_an_exception_in_the_script_is_raised():
+    model = ScriptedChatModel([TimeoutError("too slow"), "fine"])
+    with pytest.raises(TimeoutError, match="too slow"):
+        model.invoke("x")
+    assert model.invoke("x").content == "fine"
+    assert len(model.calls) == 2
+
+
+def test_a_script_that_runs_out_says_which_call_came_too_many():
+    model = ScriptedChatModel(["only one"])
+    model.invoke("x")
+    with pytest.raises(InputError, match=r"1 answers.*'matcher'.*'Reply'"):
+        model.bind(response_format=JSON_SCHEMA).invoke("x", config={"metadata": {"arq_module": "matcher"}})
+
+
+def test_usage_is_reported_and_an_answers_own_usage_is_kept():
+    own = {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}
+    model = ScriptedChatModel(["12345678", AIMessage("x", usage_metadata=own), AIMessage("x")])
+    assert model.invoke("1234").usage_metadata == {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    assert model.invoke("1234").usage_metadata == own
+    assert model.invoke("1234").usage_metadata is None
+
+
+def test_one_scripted_message_can_be_given_twice():
+    message = AIMessage("same")
+    model = ScriptedChatModel([message, message])
+    model.invoke("x")
+    model.invoke("x")
+    assert message == AIMessage("same")
+
+
+def test_a_function_answers_each_call():
+    def echo(call: ScriptedCall) -> dict:
+        return {"answer": call.text.upper()}
+
+    assert ScriptedChatModel(echo).invoke("abc").content == '{"answer": "ABC"}'
+
+
+async def test_async_calls_take_the_same_script():
+    model = ScriptedChatModel([str(i) for i in range(20)])
+    answers = await asyncio.gather(*(model.ainvoke("x") for _ in range(20)))
+    assert sorted(int(answer.content) for answer in answers) == list(range(20))
+
+
+async def test_an_async_function_may_answer_an_awaited_model():
+    async def answer(call: ScriptedCall) -> str:
+        await asyncio.sleep(0)
+        return "later"
+
+    assert (await ScriptedChatModel(answer).ainvoke("x")).content == "later"
+
+
+def test_many_threads_share_one_script():
+    model = ScriptedChatModel([str(i) for i in range(200)])
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda _: model.invoke("x").content, range(200)))
+    assert sorted(map(int, answers)) == list(range(200))
+    assert len(model.calls) == 200
