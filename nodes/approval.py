@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Self, cast
 
-from arq_graph.nodes.channels import Reader
-from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import pending_calls
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.types import interrupt
@@ -20,6 +17,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
+from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.turns import pending_calls
 
 Update = dict[str, Any]
 

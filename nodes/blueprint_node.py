@@ -7,12 +7,12 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypedDict, TypeVar
 
-from arq_graph.nodes.channels import Reader
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from arq_graph.errors import ReasoningError
+from arq_graph.nodes.channels import Reader
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from arq_graph.nodes.channels import Reader
 from langchain_core.messages import AIMessage
 
 from arq_graph.agent.state import ToolInsight
+from arq_graph.nodes.channels import Reader
 from arq_graph.reasoning.conversation import Conversation
 
 

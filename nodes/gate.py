@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 
+from arq_graph.agent.spec import Agent
 from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.turns import matches_of_turn
-
-from arq_graph.agent.spec import Agent
 
 
 def active_guidelines(agent: Agent, state: Reader, turn: str) -> dict[str, int]:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from arq_graph.nodes.channels import Reader, emit
-from arq_graph.nodes.events import ToolCalled
-from arq_graph.nodes.gate import callable_tools
 from langchain_core.messages import ToolMessage
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -15,6 +12,9 @@ from langgraph.types import Command
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import ToolError
+from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.events import ToolCalled
+from arq_graph.nodes.gate import callable_tools
 from arq_graph.reasoning.conversation import Conversation
 
 MAX_ERROR = 500

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from langchain_core.language_models import BaseChatModel
+
+from arq_graph.agent.spec import Agent, Guideline
+from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, ToolInsight
+from arq_graph.errors import ReasoningError, SpecError
 from arq_graph.nodes.batching import BatchPolicy, default_batch_size, form_batches
 from arq_graph.nodes.blueprint_node import PROMPTS, Answers, BlueprintNode, Steps, Update
 from arq_graph.nodes.channels import Reader, emit
@@ -23,11 +28,6 @@ from arq_graph.nodes.judgements import (
 from arq_graph.nodes.spec_sections import condition_text, designed, shown_guideline, shown_variables
 from arq_graph.nodes.turns import abandoned_calls, matches_of_turn
 from arq_graph.nodes.worked_examples import Example, matcher_examples, shown
-from langchain_core.language_models import BaseChatModel
-
-from arq_graph.agent.spec import Agent, Guideline
-from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, ToolInsight
-from arq_graph.errors import ReasoningError, SpecError
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens

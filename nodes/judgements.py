@@ -122,7 +122,9 @@ def contradictions(guideline: Guideline, judgement: ConditionJudgement) -> list[
     if isinstance(judgement, OneTimeJudgement) and judgement.guideline_should_reapply is False:
         partially = judgement.guideline_previously_applied == "partially"
         if partially and judgement.is_missing_part_cosmetic_or_functional == "functional":
-            found.append(("guideline_should_reapply", "what is missing is functional: the action is due again"))
+            found.append(
+                ("guideline_should_reapply", "what is missing is functional: the action is due again")
+            )
     name = type(judgement).__name__
     return [Complaint(name, f"{guideline.id}.{field}", message) for field, message in found]
 

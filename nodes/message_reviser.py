@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode, Steps, Update
-from arq_graph.nodes.channels import Reader, emit
-from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
-from arq_graph.nodes.gate import active_guidelines
-from arq_graph.nodes.replies import MessageBlueprint
-from arq_graph.nodes.spec_sections import condition_text, designed, shown_variables
-from arq_graph.nodes.violations import PromptFacts, leaks, violations
-from arq_graph.nodes.worked_examples import Example, reviser_examples, shown
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, ReasoningError, RefusalError, UnsatisfiedError
+from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode, Steps, Update
+from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
+from arq_graph.nodes.gate import active_guidelines
+from arq_graph.nodes.replies import MessageBlueprint
+from arq_graph.nodes.spec_sections import condition_text, designed, shown_variables
+from arq_graph.nodes.violations import PromptFacts, forbids, leaks, violations
+from arq_graph.nodes.worked_examples import Example, reviser_examples, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
@@ -106,6 +106,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             *(guideline.id for guideline in agent.guidelines),
             *(variable.name for variable in agent.variables),
         )
+        self._prohibitions = frozenset(g.id for g in agent.guidelines if forbids(g.action))
         self._public = " ".join(
             [agent.profile, as_json(designs["glossary"]), *(g.action for g in agent.guidelines)]
         )
@@ -129,6 +130,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             conversation,
             self._sources | {entry["id"] for entry in variables},
             self._internal,
+            self._prohibitions,
             self._public,
         )
         candidates: list[Revision] = []

@@ -9,9 +9,9 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import Any
 
-from arq_graph.nodes.tool_arguments import ToolArguments
 from pydantic import create_model
 
+from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
 CALL_FROM = 5
@@ -67,10 +67,18 @@ class ToolBatch(ARQ, ABC):
 def tool_blueprint(tools: Sequence[ToolArguments], confirmed_by_customer: frozenset[str]) -> type[ARQ]:
     """One blueprint for one or several tools: a property each, named like the tool."""
     fields: dict[str, Any] = {
-        tool.name: (_candidate(tool, tool.name in confirmed_by_customer), respond(f"The tool {tool.name}."))
+        property_of(tool.name): (
+            _candidate(tool, tool.name in confirmed_by_customer),
+            respond(f"The tool {tool.name}."),
+        )
         for tool in tools
     }
     return create_model("ToolBatch", __base__=ToolBatch, __doc__=ToolBatch.__doc__, **fields)
+
+
+def property_of(tool: str) -> str:
+    """The property that asks about a tool: its name, unless a query of the batch is called the same."""
+    return f"tool_{tool}"[:64] if tool in ToolBatch.model_fields else tool
 
 
 def _candidate(tool: ToolArguments, confirmed: bool) -> type[ARQ]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from arq_graph.nodes.channels import Reader
-from arq_graph.nodes.gate import callable_tools
-from arq_graph.nodes.turns import pending_calls, rounds_of_turn
 from langchain_core.messages import ToolCall
 from langgraph.types import Send
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
+from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.gate import callable_tools
+from arq_graph.nodes.turns import pending_calls, rounds_of_turn
 from arq_graph.reasoning.conversation import Conversation
 
 

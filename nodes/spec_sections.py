@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from arq_graph.nodes.channels import Reader
-
 from arq_graph.agent.spec import Agent, Guideline
+from arq_graph.nodes.channels import Reader
 
 
 def designed(agent: Agent) -> dict[str, Any]:

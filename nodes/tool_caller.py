@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from arq_graph.nodes.blueprint_node import PROMPTS, Answers, BlueprintNode, Steps, Update
-from arq_graph.nodes.channels import Reader, emit
-from arq_graph.nodes.confirmation import awaiting_confirmation, is_affirmed
-from arq_graph.nodes.events import ToolsDecided, total_usage
-from arq_graph.nodes.gate import active_guidelines, callable_tools
-from arq_graph.nodes.proposals import CALL_FROM, tool_blueprint
-from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_variables
-from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import rounds_of_turn
-from arq_graph.nodes.worked_examples import Example, shown, tool_examples
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch, ToolInsight
 from arq_graph.errors import ReasoningError
+from arq_graph.nodes.blueprint_node import PROMPTS, Answers, BlueprintNode, Steps, Update
+from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.confirmation import awaiting_confirmation, is_affirmed
+from arq_graph.nodes.events import ToolsDecided, total_usage
+from arq_graph.nodes.gate import active_guidelines, callable_tools
+from arq_graph.nodes.proposals import CALL_FROM, property_of, tool_blueprint
+from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_variables
+from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.turns import rounds_of_turn
+from arq_graph.nodes.worked_examples import Example, shown, tool_examples
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
@@ -168,7 +168,7 @@ class ToolCaller(BlueprintNode[ARQ]):
                 raise answer
             for tool in batch.tools:
                 if tool.name in candidates:
-                    candidate = getattr(answer.value, tool.name)
+                    candidate = getattr(answer.value, property_of(tool.name))
                     decisions.consider(tool, candidate, tool.name in self._confirmed)
         return self._update(state, conversation, decisions, [a for a in answers if isinstance(a, Answer)])
 

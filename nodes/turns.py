@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arq_graph.nodes.channels import Reader
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -17,6 +16,7 @@ from langchain_core.messages import (
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from arq_graph.agent.state import GuidelineMatch
+from arq_graph.nodes.channels import Reader
 
 ABANDONED = "abandoned: the turn was interrupted before a result was recorded; it is not known whether the call took effect"
 

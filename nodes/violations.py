@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from arq_graph.nodes.replies import MessageBlueprint
-
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
 
 _ID = re.compile(r"(?<![A-Za-z0-9])[GTKVM]\d+(?![A-Za-z0-9])")
+_PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+(-[a-z]+)*")
 _WORD = re.compile(r"\w+")
+_FORBIDS = re.compile(
+    r"\b(?:never|do not|don't|must not|mustn't|may not|not allowed|refuse to)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,20 @@ class PromptFacts:
         conversation: The thread.
         sources: Ids in the prompt that are no lines of the conversation.
         internal_names: Names that must not show in a reply: tools, guideline ids, variables.
+        prohibitions: Ids of the guidelines that forbid something.
         public_text: Text from which a word may be quoted even if it looks like an id.
     """
 
     conversation: Conversation
     sources: Collection[str]
     internal_names: Collection[str]
+    prohibitions: Collection[str] = ()
     public_text: str = ""
+
+
+def forbids(action: str) -> bool:
+    """Whether an action is a prohibition, as far as English words tell."""
+    return _FORBIDS.search(action) is not None
 
 
 def violations(answer: Any, facts: PromptFacts) -> list[Complaint]:
@@ -55,6 +65,11 @@ def violations(answer: Any, facts: PromptFacts) -> list[Complaint]:
         found += [
             Complaint(name, f"{place}.{query}", message) for query, message in _unverified(revision, facts)
         ]
+        found += [
+            Complaint(name, f"insights[{index}]", f"{insight.insight!r}: {reason}")
+            for index, insight in enumerate(answer.insights)
+            if insight.source and (reason := _no_source(insight.source, facts))
+        ]
     return found
 
 
@@ -72,10 +87,10 @@ def leaks(content: str, facts: PromptFacts) -> list[str]:
 def _shows(name: str, content: str) -> bool:
     """Whether a reply shows an internal name as such.
 
-    `search` or `refund` is also a word; it gives something away only as code: in backticks or as a call.
+    `search` or `wrap-up` is also a word; it gives something away only as code: in backticks or as a call.
     """
     escaped = re.escape(name)
-    if name.isalpha() and name.islower():
+    if _PLAIN_WORD.fullmatch(name):
         return re.search(rf"`{escaped}`|(?<!\w){escaped}\(", content) is not None
     return re.search(rf"(?<!\w){escaped}(?!\w)", content) is not None
 
@@ -115,6 +130,8 @@ def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
                 f"instructions_broken[{number}]",
                 f"{broken.instruction!r} is not followed, without a reason",
             )
+        elif broken.reason == "customer_request" and broken.instruction.strip() in facts.prohibitions:
+            yield f"instructions_broken[{number}]", f"{broken.instruction!r} forbids it, whoever asks"
     if revision.is_repeat_message:
         yield "is_repeat_message", "it repeats an earlier message of the agent"
 

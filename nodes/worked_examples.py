@@ -24,7 +24,6 @@ from arq_graph.nodes.replies import (
     SourcedFact,
 )
 from arq_graph.nodes.tool_arguments import ToolArguments
-
 from arq_graph.reasoning.blueprint import ARQ, Mode
 
 

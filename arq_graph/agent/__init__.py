@@ -1,0 +1,1 @@
+"""What a designer writes: guidelines, tools, glossary; their relations; and the state of a thread."""

@@ -66,8 +66,10 @@ def load(reference: str, folder: Path | None = None) -> object:
             place = f"module {name}" if isinstance(found, ModuleType) else f"{name}:{attribute}"
             raise Misfit(
                 f"names {reference!r}, but {place} has no {step!r}"
-                + suggestion(step, (known for known in vars(found) if not known.startswith("_")))
+                + suggestion(step, (known for known in dir(found) if not known.startswith("_")))
             ) from None
+        except Exception as error:  # a module's or an object's own __getattr__
+            raise Misfit(f"names {reference!r}, and looking up {step!r} fails{_said(error)}") from error
     return found
 
 
@@ -97,21 +99,23 @@ def _module(name: str, folder: Path | None) -> ModuleType:
 
 
 def _failed(name: str, error: Exception) -> Misfit:
-    said = f": {error}" if str(error) else ""
-    return Misfit(
-        f"names the module {name!r}, which fails to import with {type(error).__name__}{said}{_place(error)}"
-    )
+    return Misfit(f"names the module {name!r}, which fails to import{_said(error)}")
+
+
+def _said(error: Exception) -> str:
+    return f" with {type(error).__name__}{f': {error}' if str(error) else ''}{_place(error)}"
 
 
 def _place(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return ""  # its own text names file and line
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [
-        frame for frame in frames if not frame.filename.startswith("<frozen ") and frame.filename != __file__
+    machinery = (__file__, importlib.__file__)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename not in machinery and not frame.filename.startswith("<frozen ")
     ]
-    own = [frame for frame in own if frame.filename != importlib.__file__]
-    return f" (line {own[-1].lineno} of {own[-1].filename})" if own else ""
+    return f" (line {frames[-1].lineno} of {frames[-1].filename})" if frames else ""
 
 
 def _files(folder: Path, name: str) -> tuple[Path, Path]:
@@ -184,7 +188,8 @@ def _importable(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.path.remove(str(folder))
+        with contextlib.suppress(ValueError):  # a module may have taken it out itself
+            sys.path.remove(str(folder))
         for name in sys.modules.keys() - before:
             file = getattr(sys.modules[name], "__file__", None)
             if file and Path(file) in _files(folder, name):

@@ -17,19 +17,21 @@ class Origin:
     """A file, and where in it each entry stands.
 
     Args:
-        file: The file, as it was named.
+        file: The file, as it was named: what errors say.
+        path: The same, absolute: where it is found whatever the current folder is by then.
         lines: For each entry, by keys and indices from the outermost inwards, its line, counted from 1.
         bare: The words of entries that YAML does not read as text, because they stand without quotes.
     """
 
     file: str
-    lines: Mapping[Place, int] = field(default_factory=dict, repr=False)
-    bare: Mapping[Place, str] = field(default_factory=dict, repr=False)
+    path: Path
+    lines: Mapping[Place, int] = field(repr=False)
+    bare: Mapping[Place, str] = field(repr=False)
 
     @property
     def folder(self) -> Path:
         """The folder of the file; the modules of its tools are looked for here first."""
-        return Path(self.file).resolve().parent
+        return self.path.resolve().parent
 
     def error(self, misfit: Misfit) -> SpecError:
         """Return the error for a misfit: at its own line, or else at that of what it stands in."""

@@ -84,7 +84,7 @@ class PreparedAnswers:
 
 def prepared_path(origin: Origin) -> Path:
     """Where the answers for an agent's file are kept: `orders.prepared.json` beside `orders.yaml`."""
-    return Path(origin.file).with_suffix(".prepared.json")
+    return origin.path.with_suffix(".prepared.json")
 
 
 def with_prepared_answers(agent: A) -> A:

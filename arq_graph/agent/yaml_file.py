@@ -4,13 +4,13 @@
 name: Order desk
 profile: A friendly clerk of a small bookshop.
 guidelines:
-- condition: the customer asks where their order is   # leave out: always; or {function: "rules:is_vip"}
+- condition: the customer asks where their order is   # leave out: always; or {function: "orders:is_vip"}
   action: look the order up and tell its status
   tools: [orders:get_order]                           # orders.py beside this file, or an installed module
 - id: no-discount
   action: never offer a discount
   continuous: true
-tools: [orders:search]                                # may always be called
+tools: [orders:search, orders:cancel_order]           # may always be called
 confirm: {cancel_order: operator}
 glossary:
 - {name: ARC, description: an advance reader's copy, synonyms: [proof]}
@@ -98,11 +98,12 @@ def _function(value: Mapping[str, object], origin: Origin, owner: str, *place: s
         )
     try:
         found = load(reference, origin.folder)
-        if not callable(found):
-            raise Misfit(f"names {reference!r}, which is {described(found)}; name a function of the state")
-        return found
     except Misfit as misfit:
         raise misfit.inside(owner, "condition", *place) from misfit.__cause__
+    if not callable(found):
+        wrong = Misfit(f"names {reference!r}, which is {described(found)}; name a function of the state")
+        raise wrong.inside(owner, "condition", *place)
+    return found
 
 
 def _entry(kind: type[E], key: str, index: int, value: object) -> E:

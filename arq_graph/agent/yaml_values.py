@@ -17,7 +17,7 @@ from arq_graph.agent.origin import Origin, Place
 from arq_graph.errors import SpecError
 
 MAX_BYTES = 1_000_000  # more than 5,000 guidelines; PyYAML reads about 600,000 bytes a second
-MAX_SIZE = 3_000_000  # values and characters once aliases are followed: a few lines can multiply to billions
+MAX_SIZE = 1_500_000  # values and characters once aliases are followed: a few lines can multiply to billions
 MAX_DEPTH = 40
 
 _TAG = "tag:yaml.org,2002:"
@@ -77,11 +77,11 @@ def read_yaml(file: str) -> tuple[Any, Origin]:
     if root is None:
         raise SpecError("is empty; an agent needs at least `name:` and `profile:`", file=file, line=1)
     reading = _Reading()
+    origin = Origin(file, Path(file).absolute(), reading.lines, reading.bare)
     try:
-        values = reading.value(root, ())
+        return reading.value(root, ()), origin
     except Misfit as misfit:
-        raise Origin(file, reading.lines).error(misfit) from None
-    return values, Origin(file, reading.lines, reading.bare)
+        raise origin.error(misfit) from None
 
 
 def _read(file: str) -> str:

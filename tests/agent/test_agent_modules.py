@@ -191,6 +191,19 @@ def test_a_missing_function_gets_a_suggestion(tmp_path: Path) -> None:
     assert "module shop has no 'get_ordr'; did you mean `get_order`?" in failure(tmp_path, "shop:get_ordr")
 
 
+def test_an_attribute_of_what_has_none_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "shop.py", "TABLE = {}\ndef __getattr__(name):\n    raise RuntimeError('no ' + name)\n")
+    assert "shop:TABLE.rows has no 'rows'" in failure(tmp_path, "shop:TABLE.rows")
+    assert "looking up 'get_order' fails with RuntimeError: no get_order (line 3" in failure(
+        tmp_path, "shop:get_order"
+    )
+
+
+def test_a_module_may_rearrange_the_search_path(tmp_path: Path) -> None:
+    write(tmp_path / "shop.py", module(f"import sys\nsys.path.remove({str(tmp_path)!r})\nSHOP = 'books'"))
+    assert answer(agent_file(tmp_path, "shop:get_order")) == "books 17"
+
+
 def test_a_function_inside_an_object_is_found(tmp_path: Path) -> None:
     write(
         tmp_path / "shop.py",

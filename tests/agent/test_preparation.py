@@ -196,3 +196,13 @@ def test_an_answer_edited_by_hand_counts(orders: Path) -> None:
     file = orders.parent / "orders.prepared.json"
     file.write_text(file.read_text().replace('"continuous": true', '"continuous": false', 1))
     assert properties(Agent.from_yaml(orders))["G1"] == (False, False)
+
+
+def test_answers_are_kept_beside_the_file_even_from_another_folder(
+    orders: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.chdir(orders.parent)
+    agent = Agent.from_yaml("orders.yaml")
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    agent.prepare(calm_model())
+    assert (orders.parent / "orders.prepared.json").is_file()
