@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         ToolCalled,
         ToolsDecided,
     )
-    from arq_graph.nodes.guarded_tools import guarded_tools
+    from arq_graph.nodes.tool_node import guarded_tools
     from arq_graph.nodes.guideline_matcher import GuidelineMatcher
     from arq_graph.nodes.judgements import GuidelineJudgement
     from arq_graph.nodes.message_reviser import MessageReviser
@@ -30,7 +30,7 @@ _MODULES = {
     "GuidelineMatcher": "arq_graph.nodes.guideline_matcher",
     "ToolCaller": "arq_graph.nodes.tool_caller",
     "MessageReviser": "arq_graph.nodes.message_reviser",
-    "guarded_tools": "arq_graph.nodes.guarded_tools",
+    "guarded_tools": "arq_graph.nodes.tool_node",
     "ApproveCalls": "arq_graph.nodes.approval",
     "route_approved": "arq_graph.nodes.routing",
     "route_calls": "arq_graph.nodes.routing",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +35,10 @@ from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate
 from arq_graph.reasoning.reasoner import Reasoner
 
 OnFailure = Literal["raise", "activate", "skip"]
+
+_ENTAILED = "active because"
+_REMOVED = "not active:"
+_OF_RELATIONS = (_ENTAILED, _REMOVED)
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,8 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
 
     Raises:
         ReasoningError: When run: a batch failed under `on_failure="raise"`.
-        StateError: When run: a channel holds another type, or a condition's function fails.
+        SpecError: When run: a condition's function fails.
+        StateError: When run: a channel holds another type.
     """
 
     module = "matcher"
@@ -134,44 +140,39 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         before = matches_of_turn(state, turn) or []
         known = {match.guideline: match for match in before}
         holds = self._conditions_in_code(state)
-        asked = [batch for batch in self.batches if self._to_judge(batch, known, holds)]
-        prompts = {
-            batch.name: self.prompt(
-                conversation,
-                {
-                    "variables": shown_variables(self.agent, state),
-                    "now": self._now(state, conversation, self._to_judge(batch, known, holds), holds),
-                },
-                head=batch.head,
-            )
-            for batch in asked
-        }
+        asked = [
+            (batch, judged) for batch in self.batches if (judged := self._to_judge(batch, known, holds))
+        ]
+        variables = shown_variables(self.agent, state)
         answers: Answers = []
         if asked:
             answers = yield [
                 Question(
                     batch.blueprint,
-                    prompts[batch.name],
-                    check=lambda answer, batch=batch: self._contradictions(batch, answer),  # type: ignore[misc]
+                    self.prompt(
+                        conversation,
+                        {"variables": variables, "now": self._now(state, conversation, judged, holds)},
+                        head=batch.head,
+                    ),
+                    check=partial(self._contradictions, judged, holds),
                     name=batch.name,
                     max_candidates=2,
                 )
-                for batch in asked
+                for batch, judged in asked
             ]
         matches = dict(known)
         for guideline in self.agent.guidelines:
             if self._settled_in_code(guideline, known.get(guideline.id), holds):
                 matches[guideline.id] = self._decided(guideline, turn, holds)
-        for batch, answer in zip(asked, answers, strict=True):
-            for guideline in self._to_judge(batch, known, holds):
+        for (_, judged), answer in zip(asked, answers, strict=True):
+            for guideline in judged:
                 matches[guideline.id] = self._match(guideline, answer, turn, holds)
         related = self._related([matches[guideline.id] for guideline in self.agent.guidelines])
-        judged = [guideline.id for batch in asked for guideline in self._to_judge(batch, known, holds)]
         emit(
             GuidelinesMatched(
                 turn=turn,
                 matches=tuple(related),
-                judged=tuple(judged),
+                judged=tuple(guideline.id for _, judged in asked for guideline in judged),
                 calls=sum(len(answer.attempts) for answer in answers if isinstance(answer, Answer)),
                 usage=total_usage(answer for answer in answers if isinstance(answer, Answer)),
             )
@@ -214,7 +215,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
             match = known.get(guideline.id)
             if match is None:
                 return True
-            return not match.matched and guideline.sensitive_to_tools is not False
+            return not (match.matched or match.active) and guideline.sensitive_to_tools is not False
 
         return [guideline for guideline in batch.guidelines if is_open(guideline)]
 
@@ -247,11 +248,15 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         }
         return {id for tool in waiting for id in self.agent.grants.get(tool, ())}
 
-    def _contradictions(self, batch: Batch, answer: ARQ) -> list[Complaint]:
+    def _contradictions(
+        self, judged: Sequence[Guideline], holds: dict[str, bool], answer: ARQ
+    ) -> list[Complaint]:
         return [
             complaint
-            for guideline in batch.guidelines
-            for complaint in contradictions(guideline, getattr(answer, guideline.id))
+            for guideline in judged
+            for complaint in contradictions(
+                guideline, getattr(answer, guideline.id), holds=holds.get(guideline.id, False)
+            )
         ]
 
     def _match(
@@ -318,15 +323,14 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         resolution = self.agent.relations.resolve(scores)
         related = []
         for match in matches:
-            update: dict[str, Any] = {"active": match.guideline in resolution.active}
+            own = tuple(remark for remark in match.remarks if not remark.startswith(_OF_RELATIONS))
+            update: dict[str, Any] = {"active": match.guideline in resolution.active, "remarks": own}
             if (by := resolution.entailed.get(match.guideline)) and update["active"]:
-                update.update(
-                    score=resolution.active[match.guideline],
-                    origin="relation",
-                    remarks=(*match.remarks, f"active because {by} entails it"),
-                )
+                update["score"] = resolution.active[match.guideline]
+                update["origin"] = "relation"
+                update["remarks"] = (*own, f"{_ENTAILED} {by} entails it")
             elif reason := resolution.removed.get(match.guideline):
-                update["remarks"] = (*match.remarks, f"not active: {reason}")
+                update["remarks"] = (*own, f"{_REMOVED} {reason}")
             related.append(match.model_copy(update=update))
         return related
 

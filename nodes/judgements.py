@@ -110,10 +110,10 @@ def leads_to_application(judgement: ConditionJudgement, continuous: bool | None)
     return bool(judgement.guideline_should_reapply)
 
 
-def contradictions(guideline: Guideline, judgement: ConditionJudgement) -> list[Complaint]:
-    """Where a judgement that would activate a guideline contradicts itself."""
+def contradictions(guideline: Guideline, judgement: ConditionJudgement, *, holds: bool) -> list[Complaint]:
+    """Where a judgement contradicts itself, if the condition holds: by its score, or known by code."""
     leading = leads_to_application(judgement, guideline.continuous)
-    if leading is None or judgement.score < ACTIVE_FROM:
+    if leading is None or not (holds or judgement.score >= ACTIVE_FROM):
         return []
     found: list[tuple[str, str]] = []
     if judgement.should_apply != leading:

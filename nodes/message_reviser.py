@@ -25,7 +25,6 @@ from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
 from arq_graph.reasoning.reasoner import Reasoner
-from arq_graph.reasoning.sections import as_json
 
 OnUnsatisfied = Literal["send_last", "fallback", "raise"]
 
@@ -108,7 +107,11 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         )
         self._prohibitions = frozenset(g.id for g in agent.guidelines if forbids(g.action))
         self._public = " ".join(
-            [agent.profile, as_json(designs["glossary"]), *(g.action for g in agent.guidelines)]
+            [
+                agent.profile,
+                *(text for term in agent.glossary for text in (term.name, term.description, *term.synonyms)),
+                *(guideline.action for guideline in agent.guidelines),
+            ]
         )
 
     def channels(self) -> dict[str, Any]:

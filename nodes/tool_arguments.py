@@ -11,15 +11,17 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, ValidationError, WithJsonSchema, create_model
+from pydantic import WithJsonSchema, create_model
 
+from arq_graph.nodes.argument_checks import check_of, schema_of
 from arq_graph.reasoning.blueprint import ARQ, query, respond
 from arq_graph.reasoning.schema import NotStrict, strict_schema
 
 _KEY = re.compile(r"[a-z][A-Za-z0-9_]{0,63}")
+_NUMBERED = re.compile(r"argument_\d+")
 
 
 class ArgumentDecision(ARQ):
@@ -90,31 +92,13 @@ class ToolArguments:
     def __init__(self, tool: BaseTool) -> None:
         self.tool = tool
         self.name = tool.name
-        schema = tool.tool_call_schema
-        self._model = None if isinstance(schema, dict) else cast(type[BaseModel], schema)
-        self._schema: dict[str, Any] = (
-            cast(dict[str, Any], schema) if self._model is None else self._model.model_json_schema()
-        )
-        required = set(self._schema.get("required", ()))
+        self._check = check_of(tool)
+        schema = schema_of(tool)
+        definitions = {**(schema.get("definitions") or {}), **(schema.get("$defs") or {})}
+        required = set(schema.get("required") or ())
         self.arguments = tuple(
-            self._argument(number, name, property, name in required)
-            for number, (name, property) in enumerate(self._schema.get("properties", {}).items(), start=1)
-        )
-
-    def _argument(self, number: int, name: str, property: Mapping[str, Any], required: bool) -> Argument:
-        try:
-            schema = strict_schema(_inlined(property, self._schema.get("$defs", {})))
-        except NotStrict:
-            schema = None
-        fits = bool(_KEY.fullmatch(name)) and not hasattr(ARQ, name)
-        return Argument(
-            name=name,
-            key=name if fits else f"argument_{number}",
-            type=_in_words(property),
-            required=required,
-            description=str(property.get("description") or _plain(name)),
-            as_json=schema is None,
-            schema=schema,
+            _argument(number, name, property, definitions, name in required)
+            for number, (name, property) in enumerate((schema.get("properties") or {}).items(), start=1)
         )
 
     @property
@@ -148,50 +132,44 @@ class ToolArguments:
                     problems.append(Problem(argument, "invalid", f"the value is not JSON: {error}"))
                     continue
             arguments[argument.name] = value
-        return arguments, problems + self.validate(
-            arguments, {p.argument.name for p in problems if p.argument}
-        )
+        known = {problem.argument.name for problem in problems if problem.argument}
+        return arguments, problems + [
+            problem
+            for problem in self.validate(arguments)
+            if problem.argument is None or problem.argument.name not in known
+        ]
 
-    def validate(self, arguments: Mapping[str, Any], known_problems: set[str] = frozenset()) -> list[Problem]:  # type: ignore[assignment]
-        """Hold arguments against the tool's own schema; those in `known_problems` are left out."""
-        errors = self._model_errors(arguments) if self._model is not None else self._schema_errors(arguments)
+    def validate(self, arguments: Mapping[str, Any]) -> list[Problem]:
+        """Hold arguments against the tool's own schema; one problem for each argument at most."""
         by_name = {argument.name: argument for argument in self.arguments}
-        problems = []
-        for name, kind, message in errors:
-            if name in known_problems:
-                continue
-            known_problems = {*known_problems, name}
-            problems.append(Problem(by_name.get(name), kind, message))
-        return problems
+        problems: dict[str, Problem] = {}
+        for error in self._check(arguments):
+            argument = by_name.get(error.argument)
+            # A null that the schema does not take, for an argument it cannot do without, is no value.
+            nulled = argument is not None and argument.required and arguments.get(argument.name) is None
+            kind = "missing" if error.missing or nulled else "invalid"
+            problems.setdefault(error.argument, Problem(argument, kind, error.message))
+        return list(problems.values())
 
-    def _model_errors(self, arguments: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-        assert self._model is not None
-        try:
-            self._model.model_validate(dict(arguments))
-        except ValidationError as error:
-            found = []
-            for item in error.errors(include_url=False, include_context=False, include_input=False):
-                name = str(item["loc"][0]) if item["loc"] else ""
-                missing = item["type"] == "missing" and len(item["loc"]) == 1
-                nulled = name in arguments and arguments[name] is None
-                found.append((name, "missing" if missing or nulled else "invalid", item["msg"]))
-            return found
-        except Exception as error:  # a tool's own validator may raise anything
-            return [("", "invalid", f"{type(error).__name__}: {error}")]
-        return []
 
-    def _schema_errors(self, arguments: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-        from jsonschema import Draft202012Validator
-        from jsonschema.exceptions import SchemaError
-
-        found = [(name, "missing", "") for name in self._schema.get("required", ()) if name not in arguments]
-        try:
-            for error in Draft202012Validator(self._schema).iter_errors(dict(arguments)):
-                if error.absolute_path:
-                    found.append((str(error.absolute_path[0]), "invalid", error.message))
-        except SchemaError as error:
-            found.append(("", "invalid", f"the tool's own schema is no valid JSON schema: {error.message}"))
-        return found
+def _argument(
+    number: int, name: str, property: Any, definitions: Mapping[str, Any], required: bool
+) -> Argument:
+    described = property if isinstance(property, Mapping) else {}  # `true` stands for any value
+    try:
+        schema = strict_schema(_inlined(described, definitions))
+    except NotStrict:
+        schema = None
+    fits = _KEY.fullmatch(name) and not _NUMBERED.fullmatch(name) and not hasattr(ARQ, name)
+    return Argument(
+        name=name,
+        key=name if fits else f"argument_{number}",
+        type=_in_words(described),
+        required=required,
+        description=str(described.get("description") or _plain(name)),
+        as_json=schema is None,
+        schema=schema,
+    )
 
 
 def _decision(tool: str, argument: Argument) -> type[ArgumentDecision]:
@@ -224,14 +202,22 @@ def _inlined(schema: Any, definitions: Mapping[str, Any], seen: tuple[str, ...] 
     if not isinstance(schema, Mapping):
         return schema
     if (reference := schema.get("$ref")) is not None:
-        name = str(reference).rsplit("/", 1)[-1]
-        if name in seen or name not in definitions:
+        place, _, name = str(reference).rpartition("/")
+        if name in seen or name not in definitions or place not in ("#/$defs", "#/definitions"):
             raise NotStrict(f"{reference} refers to itself or to nothing")
         return _inlined(definitions[name], definitions, (*seen, name))
-    return {key: _inlined(value, definitions, seen) for key, value in schema.items() if key != "default"}
+    inlined = {key: _inlined(value, definitions, seen) for key, value in schema.items() if key != "default"}
+    if isinstance(properties := schema.get("properties"), Mapping):
+        # Names of the tool's own choice, `default` and `$ref` among them.
+        inlined["properties"] = {
+            name: _inlined(value, definitions, seen) for name, value in properties.items()
+        }
+    return inlined
 
 
-def _in_words(property: Mapping[str, Any]) -> str:
+def _in_words(property: Any) -> str:
+    if not isinstance(property, Mapping):
+        return "any"
     if "anyOf" in property:
         return " or ".join(dict.fromkeys(_in_words(option) for option in property["anyOf"]))
     if "enum" in property:
@@ -241,7 +227,7 @@ def _in_words(property: Mapping[str, Any]) -> str:
     kind = property.get("format") or property.get("type", "any")
     if kind == "array" and isinstance(property.get("items"), Mapping):
         return f"list of {_in_words(property['items'])}"
-    return str(kind)
+    return " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
 
 
 def _plain(name: str) -> str:

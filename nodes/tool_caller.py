@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch, ToolInsight
-from arq_graph.errors import ReasoningError
+from arq_graph.errors import InputError, ReasoningError
 from arq_graph.nodes.blueprint_node import PROMPTS, Answers, BlueprintNode, Steps, Update
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import awaiting_confirmation, is_affirmed
@@ -62,6 +62,7 @@ class ToolCaller(BlueprintNode[ARQ]):
         messages_key: Channel of the messages.
 
     Raises:
+        InputError: `tools_per_call` is below 1.
         ReasoningError: When run: the model gave no answer.
         StateError: When run: a channel holds another type.
     """
@@ -84,7 +85,7 @@ class ToolCaller(BlueprintNode[ARQ]):
         messages_key: str = "messages",
     ) -> None:
         if tools_per_call < 1:
-            raise ValueError(f"tools_per_call must be at least 1, not {tools_per_call}")
+            raise InputError(f"tools_per_call must be at least 1, not {tools_per_call}")
         super().__init__(
             model,
             ARQ,

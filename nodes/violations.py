@@ -10,6 +10,7 @@ from typing import Any
 from arq_graph.nodes.replies import MessageBlueprint
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.sections import as_json
 
 _ID = re.compile(r"(?<![A-Za-z0-9])[GTKVM]\d+(?![A-Za-z0-9])")
 _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+(-[a-z]+)*")
@@ -66,7 +67,7 @@ def violations(answer: Any, facts: PromptFacts) -> list[Complaint]:
             Complaint(name, f"{place}.{query}", message) for query, message in _unverified(revision, facts)
         ]
         found += [
-            Complaint(name, f"insights[{index}]", f"{insight.insight!r}: {reason}")
+            Complaint(name, f"insights[{index}]", f"{as_json(insight.insight)}: {reason}")
             for index, insight in enumerate(answer.insights)
             if insight.source and (reason := _no_source(insight.source, facts))
         ]
@@ -116,22 +117,22 @@ def repeats(content: str, conversation: Conversation) -> bool:
 def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
     for number, stated in enumerate(revision.factual_information_provided):
         if reason := _no_source(stated.source, facts):
-            yield f"factual_information_provided[{number}]", f"{stated.fact!r}: {reason}"
+            yield f"factual_information_provided[{number}]", f"{as_json(stated.fact)}: {reason}"
     for number, offered in enumerate(revision.offered_services):
         reason = _no_source(offered.source, facts)
         line = facts.conversation.by_id.get(offered.source or "")
         if reason is None and line is not None and line.speaker == "customer":
             reason = f"{offered.source} is the customer's message: it cannot be what offers a service"
         if reason:
-            yield f"offered_services[{number}]", f"{offered.service!r}: {reason}"
+            yield f"offered_services[{number}]", f"{as_json(offered.service)}: {reason}"
     for number, broken in enumerate(revision.instructions_broken):
         if broken.reason == "none":
             yield (
                 f"instructions_broken[{number}]",
-                f"{broken.instruction!r} is not followed, without a reason",
+                f"{as_json(broken.instruction)} is not followed, without a reason",
             )
         elif broken.reason == "customer_request" and broken.instruction.strip() in facts.prohibitions:
-            yield f"instructions_broken[{number}]", f"{broken.instruction!r} forbids it, whoever asks"
+            yield f"instructions_broken[{number}]", f"{as_json(broken.instruction)} forbids it, whoever asks"
     if revision.is_repeat_message:
         yield "is_repeat_message", "it repeats an earlier message of the agent"
 
@@ -141,4 +142,4 @@ def _no_source(source: str | None, facts: PromptFacts) -> str | None:
         return "it has no source in this prompt; leave it out or say that it is not known"
     cited = [part for part in re.split(r"[\s,;]+", source.strip()) if part]
     unknown = [id for id in cited if id not in facts.sources and id not in facts.conversation.by_id]
-    return f"there is no {', '.join(unknown)} in this prompt" if unknown else None
+    return f"there is no {as_json(' '.join(unknown))} in this prompt" if unknown else None

@@ -17,7 +17,7 @@ from arq_graph.agent.state import AgentState
 from arq_graph.errors import InputError
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.batching import BatchPolicy, default_batch_size
-from arq_graph.nodes.guarded_tools import guarded_tools
+from arq_graph.nodes.tool_node import guarded_tools
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher, OnFailure
 from arq_graph.nodes.message_reviser import MessageReviser, OnUnsatisfied
 from arq_graph.nodes.replies import MessageBlueprint

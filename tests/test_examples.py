@@ -1,0 +1,132 @@
+"""The examples run, and do what they say."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.checkpoint.memory import MemorySaver
+
+from arq_graph import Agent, create_guided_agent
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def hold(app: Any, turns: list[str]) -> list[dict[str, Any]]:
+    thread = {"configurable": {"thread_id": "1"}}
+    return [app.invoke({"messages": [("user", text)]}, thread) for text in turns]
+
+
+def active(state: dict[str, Any]) -> set[str]:
+    return {match.guideline for match in state["guideline_matches"] if match.active}
+
+
+@pytest.fixture(scope="module")
+def desk() -> list[dict[str, Any]]:
+    agent = Agent.from_yaml(EXAMPLES / "order_desk" / "agent.yaml")
+    turns = (EXAMPLES / "order_desk" / "conversation.txt").read_text(encoding="utf-8").splitlines()
+    assert len(turns) >= 5
+    return hold(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)
+
+
+def test_the_desk_welcomes_the_customer_once(desk: list[dict[str, Any]]) -> None:
+    assert ["welcome" in active(state) for state in desk] == [True] + [False] * (len(desk) - 1)
+    replies = [message.text for message in desk[-1]["messages"] if isinstance(message, AIMessage)]
+    assert sum("Thank you for writing to Northwind Outdoor." in reply for reply in replies) == 1
+
+
+def test_the_desk_keeps_to_plain_words_throughout(desk: list[dict[str, Any]]) -> None:
+    assert all("plain-words" in active(state) for state in desk)
+
+
+def test_the_desk_asks_for_the_order_number_and_then_looks_the_order_up(desk: list[dict[str, Any]]) -> None:
+    assert [(i.kind, i.argument) for i in desk[0]["tool_insights"]] == [("missing", "order_id")]
+    assert "order" in desk[0]["messages"][-1].text
+    assert "?" in desk[0]["messages"][-1].text
+    called = [call for m in desk[1]["messages"] if isinstance(m, AIMessage) for call in m.tool_calls]
+    assert [(call["name"], call["args"]) for call in called] == [
+        ("get_order_details", {"order_id": "ORD-1002"})
+    ]
+
+
+def test_what_the_desk_finds_activates_another_guideline_in_the_same_turn(desk: list[dict[str, Any]]) -> None:
+    assert "at-warehouse" in active(desk[1])
+    assert "expedited shipping" in desk[1]["messages"][-1].text
+
+
+def test_the_desk_expedites_the_order_once(desk: list[dict[str, Any]]) -> None:
+    done = [m for m in desk[-1]["messages"] if isinstance(m, ToolMessage) and m.name == "expedite_shipping"]
+    assert [m.status for m in done] == ["success"]
+
+
+def test_the_desk_never_shows_internals_and_leaves_no_violation(desk: list[dict[str, Any]]) -> None:
+    for state in desk:
+        reply = state["messages"][-1].text
+        assert reply
+        assert "get_order_details" not in reply
+        assert [revision.violations for revision in state["revisions"] if revision.sent] == [()]
+
+
+def test_the_desk_wraps_up(desk: list[dict[str, Any]]) -> None:
+    assert "wrap-up" in active(desk[-1])
+    assert "Have a great day outdoors!" in desk[-1]["messages"][-1].text
+
+
+def test_guided_nodes_stand_beside_an_apps_own_router_and_sub_agent() -> None:
+    app = load("drop_in_nodes").build()
+    assert (
+        "9 to 18" in app.invoke({"messages": [("user", "When are you open on Monday?")]})["messages"][-1].text
+    )
+    assert (
+        "due on Friday" in app.invoke({"messages": [("user", "How long is my loan?")]})["messages"][-1].text
+    )
+
+
+def test_the_graph_wired_by_hand_does_what_the_compiled_one_does() -> None:
+    agent = Agent.from_yaml(EXAMPLES / "order_desk" / "agent.yaml")
+    turns = ["Hi, where is my order?", "It is ORD-1003."]
+    by_hand = hold(load("wired_by_hand").build("offline", agent), turns)
+    compiled = hold(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)
+    assert [m.text for m in by_hand[-1]["messages"]] == [m.text for m in compiled[-1]["messages"]]
+    assert active(by_hand[-1]) == active(compiled[-1])
+
+
+def test_the_hand_wired_example_fits_on_a_screen() -> None:
+    assert len((EXAMPLES / "wired_by_hand.py").read_text(encoding="utf-8").splitlines()) <= 60
+
+
+def test_the_restaurant_blueprint_answers_every_query_in_its_stage() -> None:
+    answer = load("restaurant").recommend()
+    assert list(answer.value.model_dump()) == ["diet", "in_range", "answer", "fits_everyone"]
+
+
+def test_a_domain_query_of_the_reply_lands_in_its_stage() -> None:
+    example = load("domain_reply")
+    properties = list(example.ClinicReply.response_schema()["properties"])
+    assert (
+        properties.index("urgency") < properties.index("revisions") < properties.index("gives_no_diagnosis")
+    )
+    reply = example.app().invoke({"messages": [("user", "Hello, can I have an appointment for my knee?")]})
+    assert "We will find a time for you." in reply["messages"][-1].text
+
+
+def test_a_blueprint_node_writes_its_channel() -> None:
+    state = (
+        load("sentiment_node")
+        .build()
+        .invoke({"messages": [("user", "I am so angry! The third broken lamp!")]})
+    )
+    assert state["mood"] in {"calm", "annoyed", "angry"}
