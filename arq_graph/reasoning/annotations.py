@@ -41,7 +41,7 @@ def replaced(annotation: Any, wanted: type, replace: Callable[[type], Any]) -> A
 
 def _parts(annotation: Any, seen: list[Any]) -> Iterator[Any]:
     """An annotation, what it is made of, and what that is made of."""
-    if any(annotation is one for one in seen):
+    if annotation in seen:
         return
     seen.append(annotation)
     yield annotation

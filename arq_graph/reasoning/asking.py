@@ -132,7 +132,6 @@ class Asking(Generic[B]):
             if not parsed.has_object and not self._route.works:
                 self._troubles.append(None)
                 if (yield from self._route.move_on()):
-                    retry = []
                     continue
                 self._decide_by_first_trouble()
             retry = _asked_again(text, "could not be used", parsed.errors)
@@ -246,14 +245,14 @@ class Asking(Generic[B]):
             return self._finished()
         self._route.gave_up()
         raise BlueprintError(
-            f"{self._asked}: no valid answer, of {len(self._attempts)} in all: {reason}. The raw texts are in"
+            f"{self._asked}: no valid answer (attempts: {len(self._attempts)}): {reason}. The raw texts are in"
             " .attempts.",
             self._attempts,
         )
 
 
 def _asked_again(text: str, verdict: str, problems: Sequence[object]) -> list[BaseMessage]:
-    lines = "\n".join(f"- {problem}" for problem in problems)
+    lines = "\n".join(f"- {str(problem)[:_MAX_QUOTED]}" for problem in problems)
     return [
         AIMessage(_repeatable(text)),
         HumanMessage(

@@ -33,9 +33,9 @@ from arq_graph.errors import BlueprintDefinitionError
 from arq_graph.reasoning.definition import (
     check_fields,
     checked_schema,
+    fields_without_schema,
     queries_by_stage,
     require_complete,
-    unknown_type,
 )
 from arq_graph.reasoning.queries import Query, query, reinstate, respond, verify
 
@@ -89,7 +89,7 @@ class ARQ(BaseModel):
 
     @classmethod
     def in_mode(cls, mode: Mode) -> type[ARQ]:
-        """The same blueprint with more or less reasoning.
+        """The same blueprint with more or less reasoning (ARQ paper, section 6.1).
 
         Args:
             mode: `"arq"`: all queries, this class itself. `"cot"`: one free `reasoning`, then the response.
@@ -97,6 +97,12 @@ class ARQ(BaseModel):
 
         Returns:
             A blueprint of the same name, docstring and validation of the response; the same class each time.
+            `modes.py` says what carries over.
+
+        Raises:
+            InputError: There is no such mode.
+            BlueprintDefinitionError: As in `response_schema`; or a blueprint inside the response stands where
+                it cannot be reduced, in a dataclass for one.
         """
         from arq_graph.reasoning.modes import variant_of  # which builds on this module
 
@@ -166,7 +172,7 @@ class ARQ(BaseModel):
         try:
             return handler(source)
         except PydanticSchemaGenerationError as error:
-            raise BlueprintDefinitionError(unknown_type(cls, handler)) from error
+            raise BlueprintDefinitionError(fields_without_schema(cls, handler)) from error
 
     @classmethod
     def __get_pydantic_json_schema__(

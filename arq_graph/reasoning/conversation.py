@@ -128,10 +128,15 @@ class Conversation:
     def _may_cut(self, index: int) -> bool:
         return self.lines[index].speaker != "tool"
 
+    @property
+    def shown(self) -> tuple[Line, ...]:
+        """The lines that the prompt shows."""
+        return self.lines[self.first_shown :]
+
     @cached_property
     def text(self) -> str:
         """The lines that the prompt shows, with a note where earlier ones were left out."""
-        shown = [line.text for line in self.lines[self.first_shown :]]
+        shown = [line.text for line in self.shown]
         if self.first_shown:
             last = self.lines[self.first_shown - 1].id
             shown.insert(
@@ -163,15 +168,15 @@ class Conversation:
 
     @cached_property
     def by_id(self) -> dict[str, Line]:
-        """Each line by its id."""
-        return {line.id: line for line in self.lines}
+        """Each line that the prompt shows by its id."""
+        return {line.id: line for line in self.shown}
 
     @cached_property
     def _ids_of_messages(self) -> dict[str, str]:
-        return {line.message.id: line.id for line in self.lines if line.message.id}
+        return {line.message.id: line.id for line in self.shown if line.message.id}
 
     def id_of(self, message_id: str | None) -> str | None:
-        """The line id of the message with this id."""
+        """The line id of the message with this id; None where the prompt does not show it."""
         return self._ids_of_messages.get(message_id) if message_id else None
 
 

@@ -82,17 +82,18 @@ def checked_schema(blueprint: type[BaseModel], queries: Mapping[str, Query]) -> 
     return schema
 
 
-def unknown_type(blueprint: type[BaseModel], handler: GetCoreSchemaHandler) -> str:
-    """The message for a class whose schema cannot be generated: which field, and which type."""
+def fields_without_schema(blueprint: type[BaseModel], handler: GetCoreSchemaHandler) -> str:
+    """Which fields of a blueprint have a type that Pydantic cannot validate, and what to do about it."""
+    unknown = []
     for name, field in blueprint.model_fields.items():
         try:
             handler.generate_schema(field.annotation)
         except PydanticSchemaGenerationError:
-            return (
-                f"{blueprint.__name__}.{name}: {field.annotation!r} is not a type that Pydantic can validate; use "
-                "one that JSON can hold: str, int, bool, a list, a model."
-            )
-    return f"{blueprint.__name__}: Pydantic cannot validate one of its types; use types that JSON can hold."
+            unknown.append(f"{name}: {field.annotation!r}")
+    return (
+        f"{blueprint.__name__}.{', '.join(unknown)} is not a type that Pydantic can validate; use one that JSON "
+        "can hold: str, int, bool, a list, a model."
+    )
 
 
 def _problem(name: str, field: FieldInfo) -> str:

@@ -62,7 +62,9 @@ class Failure:
     @property
     def rejects_temperature(self) -> bool:
         """Whether the provider refuses the sampling temperature."""
-        named = "temperature" in str(self.error).lower() or getattr(self.error, "param", None) == "temperature"
+        named = (
+            "temperature" in str(self.error).lower() or getattr(self.error, "param", None) == "temperature"
+        )
         return self.status == 400 and named
 
 
@@ -97,9 +99,11 @@ def read_failure(error: Exception, *, openai_class: bool = False) -> Failure:
 def http_status(error: BaseException) -> int | None:
     """The HTTP status that an exception carries, or None."""
     response = getattr(error, "response", None)
+    metadata = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}  # botocore
     for value in (
         getattr(error, "status_code", None),
         getattr(response, "status_code", None),
+        metadata.get("HTTPStatusCode"),
         getattr(error, "http_status", None),
         getattr(error, "code", None),
     ):
@@ -197,11 +201,17 @@ def _seconds_until(date: Any) -> float | None:
 
 def _words(failure: Failure) -> str:
     words = f"{type(failure.error).__name__}: {failure.error}"
-    body = getattr(getattr(failure.error, "response", None), "text", None)
-    if failure.malformed and isinstance(body, str):
+    if failure.malformed and (body := _body(failure.error)):
         words += f"; the response was: {body}"
     words = " ".join(words.split())
     return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
+
+
+def _body(error: BaseException) -> str:
+    try:
+        return str(getattr(getattr(error, "response", None), "text", ""))
+    except RuntimeError:  # httpx: a body that was never read
+        return ""
 
 
 def _advice(failure: Failure) -> str:

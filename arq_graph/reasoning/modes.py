@@ -6,7 +6,7 @@ the response, and models that hold such, are replaced by their variants in the s
 
 Only what needs no query carries over. A model validator sees the whole answer and stays with `"arq"`; in a
 field validator, `info.data` holds response fields only; a `when` that reads a query which the mode does not
-have counts as false.
+have counts as false. A variant has its members from no base class, so they cannot call `super()` there.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Iterator
 from functools import cached_property
+from inspect import getattr_static
 from threading import RLock
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, ForwardRef
@@ -184,7 +185,7 @@ def _field_validators(blueprint: type[ARQ], kept: list[str]) -> dict[str, Any]:
             options: dict[str, Any] = {"mode": validator.info.mode}
             options["json_schema_input_type"] = validator.info.json_schema_input_type
             decorate: Any = field_validator(*fields, **options)
-            validators[name] = decorate(validator.func)
+            validators[name] = decorate(getattr_static(blueprint, name))
     return validators
 
 

@@ -72,7 +72,7 @@ def _lines(error: ValidationError, name: str) -> Iterator[str]:
     details = error.errors(include_url=False, include_context=False, include_input=False)
     for detail in details[:_MAX_ERRORS_TOLD]:
         path = ".".join([name, *(str(part) for part in detail["loc"])])
-        yield f"{path}: {detail['msg']}"[:_MAX_ERROR_LENGTH]
+        yield " ".join(f"{path}: {detail['msg']}".split())[:_MAX_ERROR_LENGTH]
     if len(details) > _MAX_ERRORS_TOLD:
         yield f"{name}: and {len(details) - _MAX_ERRORS_TOLD} more errors"
 

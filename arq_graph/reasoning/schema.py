@@ -168,8 +168,13 @@ class _Conversion:
                 raise NotStrict(reason, path)
         shape = self.shape(schema, path)
         if description := _description(schema):
-            # A reference stands alone; a choice of one carries the description for it.
-            return {**description, **({"anyOf": [shape]} if "$ref" in shape else shape), **description}
+            if "$ref" not in shape:
+                return {**description, **shape, **description}
+            # A reference stands alone; if the description says more than that of what it refers to, a choice of
+            # one carries it.
+            reference = schema.get("$ref")
+            if reference is None or description != _description(self.source(reference, path)[1]):
+                return {**description, "anyOf": [shape]}
         return shape
 
     def shape(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ one and override a single block: `{% extends "guideline_matcher.md" %}{% block t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,12 +39,13 @@ class PromptTemplate:
     Args:
         source: A path, or the template's text.
         folder: Where `extends` and `include` look.
+        needs: Blocks that it must have.
 
     Raises:
-        PromptError: The file is missing or the text is no Jinja2 template.
+        PromptError: The file is missing, the text is no Jinja2 template, or a block is missing.
     """
 
-    def __init__(self, source: str | Path, folder: Path) -> None:
+    def __init__(self, source: str | Path, folder: Path, needs: Sequence[str] = ()) -> None:
         environment = _environment(folder)
         self.name = str(source) if isinstance(source, Path) else "the given template"
         try:
@@ -55,6 +56,8 @@ class PromptTemplate:
             raise PromptError(f"cannot read the prompt template {source}: {error}") from error
         except TemplateError as error:
             raise PromptError(f"{self.name} is not a valid Jinja2 template: {error}") from error
+        for block in needs:
+            self._require(block)
 
     def render(self, block: str, values: Mapping[str, Any]) -> str:
         """Render one block.
@@ -62,11 +65,7 @@ class PromptTemplate:
         Raises:
             PromptError: The block does not exist, or names a variable that it is not given.
         """
-        if block not in self._blocks:
-            raise PromptError(
-                f"{self.name} has no block {block!r}; it needs "
-                "{% block head %} (the instructions) and {% block tail %} (what to answer now)"
-            )
+        self._require(block)
         context = self._template.new_context(dict(values))
         for name, renderers in self._blocks.items():
             context.blocks[name] = list(renderers)
@@ -76,6 +75,14 @@ class PromptTemplate:
             raise PromptError(f"{self.name}, block {block!r}: {error}") from error
         except TypeError as error:
             raise PromptError(f"{self.name}, block {block!r}: a value cannot be shown: {error}") from error
+
+
+    def _require(self, block: str) -> None:
+        if block not in self._blocks:
+            raise PromptError(
+                f"{self.name} has no block {block!r}; it needs "
+                "{% block head %} (the instructions) and {% block tail %} (what to answer now)"
+            )
 
 
 def _all_blocks(environment: Environment, template: Template, text: str) -> dict[str, list[Any]]:

@@ -63,10 +63,9 @@ class Transport:
     """
 
     def __init__(self, model: BaseChatModel, *, timeout: float, backoff: float) -> None:
-        self._openai_class = is_openai_class(model)
-        self._request_timeout = _request_timeout(model, timeout) if self._openai_class else None
-        self._timeout = timeout
-        self._backoff = backoff
+        openai_class = is_openai_class(model)
+        request_timeout = _request_timeout(model, timeout) if openai_class else None
+        self._limits = _Limits(timeout, backoff, request_timeout, openai_class)
 
     def run(self, steps: Steps[T], config: RunnableConfig) -> T:
         """Perform all steps and return what the ask returns."""
@@ -105,7 +104,7 @@ class Transport:
             steps.close()
 
     def _send(self, call: Call, config: RunnableConfig) -> BaseMessage:
-        tries = self._tries(call)
+        tries = _Tries(call, self._limits)
 
         def send() -> BaseMessage:
             return call.bound.invoke(call.messages, config, **tries.kwargs())
@@ -117,7 +116,7 @@ class Transport:
             raise
 
     async def _asend(self, call: Call, config: RunnableConfig) -> BaseMessage:
-        tries = self._tries(call)
+        tries = _Tries(call, self._limits)
 
         async def send() -> BaseMessage:
             kwargs = tries.kwargs()
@@ -130,40 +129,37 @@ class Transport:
             tries.give_up(error)
             raise
 
-    def _tries(self, call: Call) -> _Tries:
-        return _Tries(
-            call,
-            timeout=self._timeout,
-            request_timeout=self._request_timeout,
-            backoff=self._backoff,
-            openai_class=self._openai_class,
-        )
-
     def _wait(self, wait: Wait) -> Found | None:
         try:
-            return wait.search.result(self._timeout)
+            return wait.search.result(self._limits.timeout)
         except TimeoutError:
             return None
 
     async def _await(self, wait: Wait) -> Found | None:
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(wait.search), self._timeout)
+            return await asyncio.wait_for(asyncio.wrap_future(wait.search), self._limits.timeout)
         except TimeoutError:
             return None
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """What holds for each call of a model; `request_timeout` is None where its class takes no `timeout=`."""
+
+    timeout: float
+    backoff: float
+    request_timeout: float | None
+    openai_class: bool
 
 
 class _Tries:
     """The tries of one call: how long each may take, whether another is worth it, and when."""
 
-    def __init__(
-        self, call: Call, *, timeout: float, request_timeout: float | None, backoff: float, openai_class: bool
-    ) -> None:
+    def __init__(self, call: Call, limits: _Limits) -> None:
         self._call = call
-        self._timeout = timeout
-        self._request_timeout = request_timeout
-        self._backoff = backoff
-        self._openai_class = openai_class
-        self._deadline = time.monotonic() + timeout
+        self._limits = limits
+        self._deadline = time.monotonic() + limits.timeout
+        self._worth_trying = limits.timeout * _WORTH_TRYING
         self._made = 0
 
     def policy(self) -> dict[str, Any]:
@@ -182,39 +178,40 @@ class _Tries:
     def kwargs(self) -> dict[str, Any]:
         """The arguments of the next try."""
         self._made += 1
-        if self._request_timeout is None:
+        timeout = self._limits.request_timeout
+        if timeout is None:
             return self._call.kwargs
         # The first try names a constant, so that LangChain's cache finds the same call again.
-        timeout = self._request_timeout
         if self._made > 1:
-            timeout = min(timeout, max(self.seconds_left(), self._timeout * _WORTH_TRYING))
+            timeout = min(timeout, max(self.seconds_left(), self._worth_trying))
         return {**self._call.kwargs, "timeout": timeout}
 
     def give_up(self, error: Exception) -> None:
         """Raise ModelUnavailableError if `error` ended tries that were worth repeating."""
         if self._is_worth_another(error):
-            failure = read_failure(error, openai_class=self._openai_class)
+            failure = read_failure(error, openai_class=self._limits.openai_class)
             raise unavailable(
-                failure, asked=self._call.asked, tries=self._made, seconds=self._timeout
+                failure, asked=self._call.asked, tries=self._made, seconds=self._limits.timeout
             ) from error
 
     def _is_worth_another(self, error: BaseException) -> bool:
         if not isinstance(error, Exception):
             return False
-        failure = read_failure(error, openai_class=self._openai_class)
+        failure = read_failure(error, openai_class=self._limits.openai_class)
         return failure.transient and (self._call.works or not failure.maybe_unsupported)
 
     def _is_over(self, state: tenacity.RetryCallState) -> bool:
         left_after_pause = self.seconds_left() - state.upcoming_sleep
-        return self._made >= _MAX_TRIES or left_after_pause < self._timeout * _WORTH_TRYING
+        return self._made >= _MAX_TRIES or left_after_pause < self._worth_trying
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         wanted = retry_after(error) if error is not None else None
         if wanted is not None and wanted < self.seconds_left():
             return wanted
-        doubled: float = self._backoff * 2 ** (state.attempt_number - 1)
-        return min(doubled, _MAX_PAUSE) + random.uniform(0, self._backoff)
+        backoff = self._limits.backoff
+        doubled: float = backoff * 2 ** (state.attempt_number - 1)
+        return min(doubled, max(_MAX_PAUSE, backoff)) + random.uniform(0, backoff)
 
 
 def is_openai_class(model: BaseChatModel) -> bool:

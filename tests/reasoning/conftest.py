@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Coroutine, Iterator, Sequence
+from contextvars import copy_context
+from typing import Any, TypeVar
 
 import pytest
 
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.reasoner import Reasoner
 from tests.reasoning.verdict import PROMPT, Verdict
+
+T = TypeVar("T")
 
 
 class Asks:
@@ -19,15 +22,17 @@ class Asks:
     def __init__(self, runner: asyncio.Runner | None) -> None:
         self._runner = runner
 
-    def one(self, reasoner: Reasoner, blueprint: Any = Verdict, messages: Any = PROMPT, **kw: Any) -> Answer[Any]:
+    def one(
+        self, reasoner: Reasoner, blueprint: Any = Verdict, messages: Any = PROMPT, **kw: Any
+    ) -> Answer[Any]:
         if self._runner is None:
             return reasoner.ask(blueprint, messages, **kw)
-        return self._runner.run(reasoner.aask(blueprint, messages, **kw))
+        return self._run(reasoner.aask(blueprint, messages, **kw))
 
     def all(self, reasoner: Reasoner, questions: Sequence[Question[Any]], **kw: Any) -> list[Any]:
         if self._runner is None:
             return reasoner.ask_all(questions, **kw)
-        return self._runner.run(reasoner.aask_all(questions, **kw))
+        return self._run(reasoner.aask_all(questions, **kw))
 
     def stream(self, graph: Any, *args: Any, **kw: Any) -> list[Any]:
         if self._runner is None:
@@ -36,7 +41,11 @@ class Asks:
         async def collect() -> list[Any]:
             return [part async for part in graph.astream(*args, **kw)]
 
-        return self._runner.run(collect())
+        return self._run(collect())
+
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        assert self._runner is not None
+        return self._runner.run(coroutine, context=copy_context())
 
     @property
     def is_async(self) -> bool:

@@ -297,13 +297,12 @@ def _scripted(script: Script) -> Callable[[Request], Reply]:
     return answer
 
 
-def _completion_body(reply: dict[str, Any], request: Request) -> dict[str, Any]:
+def _completion_body(reply: Any, request: Request) -> dict[str, Any]:
     if "answer" in reply:
         answer = reply["answer"]
         words = answer if isinstance(answer, str) else json.dumps(answer)
         if request.method == "function_calling" and not isinstance(answer, str):
-            assert isinstance(called := tool_call(_forced(request), words).body, dict)
-            reply = called
+            reply = tool_call(_forced(request), words).body
         else:
             reply = {"message": {"role": "assistant", "content": words}, "finish_reason": "stop"}
     tokens = {"in": len(request.prompt) // 4, "out": len(_text(reply["message"].get("content"))) // 4}
@@ -315,7 +314,12 @@ def _completion_body(reply: dict[str, Any], request: Request) -> dict[str, Any]:
         "created": 1,
         "model": request.body.get("model", "test-model"),
         "choices": [
-            {"index": 0, "message": reply["message"], "finish_reason": reply["finish_reason"], "logprobs": None}
+            {
+                "index": 0,
+                "message": reply["message"],
+                "finish_reason": reply["finish_reason"],
+                "logprobs": None,
+            }
         ],
         "usage": {
             "prompt_tokens": tokens["in"],
@@ -392,7 +396,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: _Server
 
-    def do_POST(self) -> None:  # noqa: N802 - named by http.server
+    def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         headers = {name.lower(): value for name, value in self.headers.items()}
         reply = self.server.endpoint.handle(self.path, headers, body)
@@ -416,5 +420,5 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: Any) -> None:
         """Tests read `requests` instead."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from types import GenericAlias
 from typing import Annotated, Any, Literal
 
 from hypothesis import strategies as st
@@ -60,14 +61,10 @@ class RandomBlueprint:
 
     def answers(self, mode: Mode) -> st.SearchStrategy[dict[str, Any]]:
         """JSON objects that answer the blueprint in a mode, their keys in any order."""
-        values = {
-            name: st.text()
-            if name not in self.shapes or (mode == "cot" and name == self.order(mode)[0])
-            else self.shapes[name].full
-            if mode == "arq"
-            else self.shapes[name].reduced
-            for name in self.order(mode)
-        }
+        values = {name: shape.full if mode == "arq" else shape.reduced for name, shape in self.shapes.items()}
+        values = {name: values.get(name, st.text()) for name in self.order(mode)}
+        if mode == "cot":
+            values[self.order(mode)[0]] = st.text()
         return st.permutations(list(values)).flatmap(
             lambda names: st.fixed_dictionaries({n: values[n] for n in names})
         )
@@ -94,8 +91,8 @@ LEAVES = st.sampled_from(
 def _models(draw: st.DrawFn, inner: st.SearchStrategy[Shape]) -> Shape:
     """A plain Pydantic model that may hold blueprints."""
     shapes = draw(st.dictionaries(st.sampled_from(_NAMES), inner, min_size=1, max_size=3))
-    model = create_model("Plain", **{name: (shape.annotation, ...) for name, shape in shapes.items()})  # type: ignore[call-overload]
-    assert issubclass(model, BaseModel)
+    fields: dict[str, Any] = {name: (shape.annotation, ...) for name, shape in shapes.items()}
+    model: type[BaseModel] = create_model("Plain", **fields)
     return Shape(
         model,
         st.fixed_dictionaries({name: shape.full for name, shape in shapes.items()}),
@@ -106,7 +103,9 @@ def _models(draw: st.DrawFn, inner: st.SearchStrategy[Shape]) -> Shape:
 def _containers(inner: st.SearchStrategy[Shape]) -> st.SearchStrategy[Shape]:
     def listed(shape: Shape) -> Shape:
         return Shape(
-            list.__class_getitem__(shape.annotation), st.lists(shape.full, max_size=2), st.lists(shape.reduced, max_size=2)
+            GenericAlias(list, (shape.annotation,)),
+            st.lists(shape.full, max_size=2),
+            st.lists(shape.reduced, max_size=2),
         )
 
     def optional(shape: Shape) -> Shape:
@@ -146,15 +145,13 @@ def blueprints(draw: st.DrawFn, inner: st.SearchStrategy[Shape] | None = None) -
             name = next(iter(fields))
             fields[name] = (respond, fields[name][1])
             stages[name] = 1
-        blueprint = create_model(
-            f"Level{level}",
-            __base__=made.blueprint,
-            **{
-                name: (shape.annotation, stage(f"{name} of level {level}?"))
-                for name, (stage, shape) in fields.items()
-            },
-        )  # type: ignore[call-overload]
+        definitions: dict[str, Any] = {
+            name: (shape.annotation, stage(f"{name} of level {level}?"))
+            for name, (stage, shape) in fields.items()
+        }
         made = RandomBlueprint(
-            blueprint, stages, made.shapes | {name: shape for name, (_, shape) in fields.items()}
+            create_model(f"Level{level}", __base__=made.blueprint, **definitions),
+            stages,
+            made.shapes | {name: shape for name, (_, shape) in fields.items()},
         )
     return made

@@ -152,9 +152,11 @@ def test_a_bad_answer_is_shown_to_the_model_with_what_is_wrong_with_it(asks, bad
 
 def test_after_three_bad_answers_the_error_holds_each_of_them(asks):
     bad = [{**GOOD, "score": score} for score in (11, 12, 13)]
-    with Endpoint([ok(each) for each in bad]) as endpoint:
-        with pytest.raises(BlueprintError, match=r"matcher asking Verdict.*Verdict\.score") as raised:
-            asks.one(reasoner_of(endpoint, module="matcher"))
+    with (
+        Endpoint([ok(each) for each in bad]) as endpoint,
+        pytest.raises(BlueprintError, match=r"matcher asking Verdict.*Verdict\.score") as raised,
+    ):
+        asks.one(reasoner_of(endpoint, module="matcher"))
     assert endpoint.calls == 3
     assert [json.loads(attempt.text) for attempt in raised.value.attempts] == bad
 
@@ -201,7 +203,7 @@ def test_candidates_are_bounded_and_the_last_is_returned_unsatisfied(asks):
     with Endpoint([ok({**UNCERTAIN, "score": score}) for score in (1, 2)]) as endpoint:
         answer = asks.one(reasoner_of(endpoint, max_candidates=2))
     assert (answer.satisfied, answer.value.score) == (False, 2)
-    assert [str(complaint) for complaint in answer.complaints][0].startswith("Verdict.certain: ")
+    assert str(answer.complaints[0]).startswith("Verdict.certain: ")
     assert endpoint.calls == 2
 
 
@@ -217,9 +219,11 @@ def test_one_ask_never_makes_more_calls_than_attempts_and_candidates_allow(asks)
 
 
 def test_an_answer_cut_off_without_a_limit_of_the_callers_is_an_error_at_once(asks):
-    with Endpoint([truncated('{"rationale": "The')]) as endpoint:
-        with pytest.raises(BlueprintError, match="cut off at the token limit") as raised:
-            asks.one(reasoner_of(endpoint))
+    with (
+        Endpoint([truncated('{"rationale": "The')]) as endpoint,
+        pytest.raises(BlueprintError, match="cut off at the token limit") as raised,
+    ):
+        asks.one(reasoner_of(endpoint))
     assert endpoint.calls == 1
     assert raised.value.attempts[0].text == '{"rationale": "The'
     assert raised.value.attempts[0].usage is not None
@@ -234,9 +238,11 @@ def test_an_answer_cut_off_at_the_callers_limit_is_asked_again_once_with_twice_a
 
 
 def test_an_answer_cut_off_twice_is_an_error(asks):
-    with Endpoint([truncated("{"), truncated("{")]) as endpoint:
-        with pytest.raises(BlueprintError, match="max_tokens"):
-            asks.one(reasoner_of(endpoint, model={"max_tokens": 40}))
+    with (
+        Endpoint([truncated("{"), truncated("{")]) as endpoint,
+        pytest.raises(BlueprintError, match="max_tokens"),
+    ):
+        asks.one(reasoner_of(endpoint, model={"max_tokens": 40}))
     assert endpoint.calls == 2
 
 
@@ -257,7 +263,11 @@ def test_a_cut_off_tool_call_is_recognised(asks):
         {
             "content": None,
             "tool_calls": [
-                {"id": "c", "type": "function", "function": {"name": "Verdict", "arguments": '{"rationale": "T'}}
+                {
+                    "id": "c",
+                    "type": "function",
+                    "function": {"name": "Verdict", "arguments": '{"rationale": "T'},
+                }
             ],
         },
         finish_reason="length",
@@ -270,17 +280,18 @@ def test_a_cut_off_tool_call_is_recognised(asks):
 
 
 def test_a_refusal_is_final_and_keeps_the_models_words(asks):
-    with Endpoint([refusal("I cannot judge people.")]) as endpoint:
-        with pytest.raises(RefusalError, match="I cannot judge people") as raised:
-            asks.one(reasoner_of(endpoint))
+    with (
+        Endpoint([refusal("I cannot judge people.")]) as endpoint,
+        pytest.raises(RefusalError, match="I cannot judge people") as raised,
+    ):
+        asks.one(reasoner_of(endpoint))
     assert raised.value.refusal == "I cannot judge people."
     assert endpoint.calls == 1
 
 
 def test_a_content_filter_is_a_refusal(asks):
-    with Endpoint([filtered()]) as endpoint:
-        with pytest.raises(RefusalError):
-            asks.one(reasoner_of(endpoint))
+    with Endpoint([filtered()]) as endpoint, pytest.raises(RefusalError):
+        asks.one(reasoner_of(endpoint))
     assert endpoint.calls == 1
 
 
@@ -318,19 +329,22 @@ def test_passing_trouble_is_waited_out(asks, trouble):
     assert set(endpoint.methods) == {"json_schema"}
 
 
-@pytest.mark.parametrize("trouble", [status(429, "slow down"), status(503), drop()], ids=["429", "503", "reset"])
+@pytest.mark.parametrize(
+    "trouble", [status(429, "slow down"), status(503), drop()], ids=["429", "503", "reset"]
+)
 def test_lasting_trouble_ends_in_an_error_after_a_bounded_number_of_requests(asks, trouble):
-    with Endpoint(lambda request: trouble) as endpoint:
-        with pytest.raises(ModelUnavailableError, match="8 tries"):
-            asks.one(reasoner_of(endpoint))
+    with Endpoint(lambda request: trouble) as endpoint, pytest.raises(ModelUnavailableError, match="8 tries"):
+        asks.one(reasoner_of(endpoint))
     assert endpoint.calls == 8
     assert set(endpoint.methods) == {"json_schema"}
 
 
 def test_an_endpoint_that_hangs_is_given_up_when_the_time_is_over(asks):
-    with Endpoint(lambda request: hang()) as endpoint:
-        with pytest.raises(ModelUnavailableError, match=r"timeout 0\.3 s"):
-            asks.one(reasoner_of(endpoint, timeout=0.3))
+    with (
+        Endpoint(lambda request: hang()) as endpoint,
+        pytest.raises(ModelUnavailableError, match=r"timeout 0\.3 s"),
+    ):
+        asks.one(reasoner_of(endpoint, timeout=0.3))
     assert endpoint.calls == 1
 
 
@@ -363,9 +377,8 @@ def test_a_wait_that_does_not_fit_into_the_timeout_is_not_waited(asks, value):
 
 
 def test_a_pause_that_would_outlast_the_timeout_is_not_begun(asks):
-    with Endpoint([status(429)]) as endpoint:
-        with pytest.raises(ModelUnavailableError, match="1 try"):
-            asks.one(reasoner_of(endpoint, backoff=1_000, timeout=10))
+    with Endpoint([status(429)]) as endpoint, pytest.raises(ModelUnavailableError, match="1 try"):
+        asks.one(reasoner_of(endpoint, backoff=1_000, timeout=10))
 
 
 # Requests that the provider rejects
@@ -373,7 +386,13 @@ def test_a_pause_that_would_outlast_the_timeout_is_not_begun(asks):
 
 @pytest.mark.parametrize(
     ("code", "setting"),
-    [(400, "what the provider says"), (401, "API key"), (403, "API key"), (404, "model name"), (413, "setting")],
+    [
+        (400, "what the provider says"),
+        (401, "API key"),
+        (403, "API key"),
+        (404, "model name"),
+        (413, "setting"),
+    ],
 )
 def test_a_rejected_request_is_an_error_at_once_that_names_the_setting(asks, code, setting):
     with Endpoint([ok(GOOD), status(code, "the provider's words")]) as endpoint:
@@ -385,16 +404,14 @@ def test_a_rejected_request_is_an_error_at_once_that_names_the_setting(asks, cod
 
 @pytest.mark.parametrize("code", [401, 403])
 def test_a_bad_key_is_told_by_the_very_first_request(asks, code):
-    with Endpoint([status(code)]) as endpoint:
-        with pytest.raises(ModelRequestError, match="API key"):
-            asks.one(reasoner_of(endpoint))
+    with Endpoint([status(code)]) as endpoint, pytest.raises(ModelRequestError, match="API key"):
+        asks.one(reasoner_of(endpoint))
 
 
 def test_a_prompt_that_is_too_long_is_told_at_once(asks):
     too_long = status(400, "This model's maximum context length is 10", error_code="context_length_exceeded")
-    with Endpoint([too_long]) as endpoint:
-        with pytest.raises(ModelRequestError, match="shorten the history"):
-            asks.one(reasoner_of(endpoint))
+    with Endpoint([too_long]) as endpoint, pytest.raises(ModelRequestError, match="shorten the history"):
+        asks.one(reasoner_of(endpoint))
 
 
 def test_an_address_without_http_is_told_at_once(asks):
@@ -420,10 +437,15 @@ def test_an_address_without_http_is_told_at_once(asks):
     ids=["page", "broken", "empty", "null", "null choices", "no choices", "error", "null message"],
 )
 def test_an_address_that_serves_no_chat_completions_is_told_after_a_look_at_each_method(asks, body):
-    with Endpoint(lambda request: body) as endpoint:
-        with pytest.raises(ModelRequestError, match="base_url"):
-            asks.one(reasoner_of(endpoint))
+    with Endpoint(lambda request: body) as endpoint, pytest.raises(ModelRequestError, match="base_url"):
+        asks.one(reasoner_of(endpoint))
     assert endpoint.calls == 3
+
+
+def test_an_error_that_is_sent_as_a_success_is_told_in_its_own_words(asks):
+    body = raw('{"error": {"message": "out of credits"}}')
+    with Endpoint(lambda request: body) as endpoint, pytest.raises(ModelRequestError, match="out of credits"):
+        asks.one(reasoner_of(endpoint))
 
 
 # Methods
@@ -489,13 +511,18 @@ def test_a_method_that_never_led_to_a_valid_answer_is_not_where_the_next_ask_beg
     assert endpoint.methods == ["json_schema"] * 3 + ["function_calling"]
 
 
+def test_after_an_answer_with_a_json_object_a_server_error_is_not_blamed_on_the_method(asks):
+    with Endpoint([ok(OUT_OF_RANGE), status(500), ok(GOOD)]) as endpoint:
+        assert asks.one(reasoner_of(endpoint)).value.score == 8
+    assert endpoint.methods == ["json_schema"] * 3
+
+
 def test_if_no_method_is_known_the_first_refusal_is_told(asks):
     def script(request):
         return status(400, f"no {request.method} here")
 
-    with Endpoint(script) as endpoint:
-        with pytest.raises(ModelRequestError, match="no json_schema here"):
-            asks.one(reasoner_of(endpoint))
+    with Endpoint(script) as endpoint, pytest.raises(ModelRequestError, match="no json_schema here"):
+        asks.one(reasoner_of(endpoint))
     assert endpoint.calls == 3
 
 
@@ -507,9 +534,11 @@ def test_a_server_that_is_down_for_every_method_is_waited_for(asks):
 
 
 def test_a_server_that_stays_down_for_every_method_ends_in_an_error(asks):
-    with Endpoint(lambda request: status(500, "down")) as endpoint:
-        with pytest.raises(ModelUnavailableError, match="down"):
-            asks.one(reasoner_of(endpoint))
+    with (
+        Endpoint(lambda request: status(500, "down")) as endpoint,
+        pytest.raises(ModelUnavailableError, match="down"),
+    ):
+        asks.one(reasoner_of(endpoint))
     assert endpoint.calls == 3 + 8
 
 
