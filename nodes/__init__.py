@@ -16,13 +16,13 @@ if TYPE_CHECKING:
         ToolCalled,
         ToolsDecided,
     )
-    from arq_graph.nodes.tool_node import guarded_tools
     from arq_graph.nodes.guideline_matcher import GuidelineMatcher
     from arq_graph.nodes.judgements import GuidelineJudgement
     from arq_graph.nodes.message_reviser import MessageReviser
     from arq_graph.nodes.replies import MessageBlueprint, MessageRevision
     from arq_graph.nodes.routing import route_approved, route_calls, route_round
     from arq_graph.nodes.tool_caller import ToolCaller
+    from arq_graph.nodes.tool_node import guarded_tools
     from arq_graph.nodes.worked_examples import Example
 
 _MODULES = {

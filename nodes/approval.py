@@ -133,12 +133,14 @@ class ApproveCalls(Runnable[Any, Update]):
                         f"decisions[{number}] is about {call['name']!r}: an edit may change its arguments, not the "
                         f"tool; got {edited.name!r}"
                     )
-                if problems := arguments[call["name"]].validate(edited.args):
+                place = f"decisions[{number}].edited_action.args"
+                tool = arguments[call["name"]]
+                if unknown := edited.args.keys() - {argument.name for argument in tool.arguments}:
+                    raise ValueError(f"{place}: {call['name']!r} has no argument {min(unknown)!r}")
+                if problems := tool.validate(edited.args):
                     first = problems[0]
-                    where = f".{first.argument.name}" if first.argument else ""
-                    raise ValueError(
-                        f"decisions[{number}].edited_action.args{where}: {first.message or first.kind}"
-                    )
+                    where = f"{place}.{first.argument.name}" if first.argument else place
+                    raise ValueError(f"{where}: {first.message or first.kind}")
             return answer
 
         return create_model(

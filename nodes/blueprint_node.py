@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from arq_graph.errors import ReasoningError
+from arq_graph.errors import InputError, ReasoningError
 from arq_graph.nodes.channels import Reader
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, Mode
@@ -21,6 +21,7 @@ from arq_graph.reasoning.sections import section
 from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPTS = Path(__file__).parent / "prompts"
+MIN_HISTORY_TOKENS = 100
 
 B = TypeVar("B", bound=ARQ)
 Update: TypeAlias = dict[str, Any]
@@ -52,7 +53,8 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         messages_key: Channel of the messages.
 
     Raises:
-        PromptError: The template cannot be read or rendered.
+        InputError: `max_history_tokens` is below 100.
+        PromptError: The template cannot be read, lacks a block, or (when run, too) cannot be rendered.
         ReasoningError: When run: the model gave no answer.
         StateError: When run: a channel holds another type.
     """
@@ -75,6 +77,10 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         count_tokens: CountTokens = estimate_tokens,
         messages_key: str = "messages",
     ) -> None:
+        if max_history_tokens < MIN_HISTORY_TOKENS:
+            raise InputError(
+                f"max_history_tokens must be at least {MIN_HISTORY_TOKENS}, not {max_history_tokens}"
+            )
         self.module = module or self.module
         self.name = self.module
         self.reasoner = (
@@ -84,7 +90,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         )
         self.mode: Mode = mode or self.reasoner.mode
         self.blueprint = blueprint
-        self.template = PromptTemplate(template, PROMPTS)
+        self.template = PromptTemplate(template, PROMPTS, needs=("head", "tail"))
         self.messages_key = messages_key
         self._write = dict(write or {})
         self._reads = tuple(reads)

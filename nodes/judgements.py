@@ -6,7 +6,9 @@ characters that some providers allow for a property, and the two response keys.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import create_model
@@ -14,6 +16,8 @@ from pydantic import create_model
 from arq_graph.agent.spec import Guideline
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
+
+_WORD = re.compile(r"[^\W_]+")
 
 ACTIVE_FROM = 6
 """Lowest score that activates a guideline (ARQ paper, 5.1.1)."""
@@ -44,13 +48,13 @@ class ConditionJudgement(ARQ):
 
 
 class Continuity(ConditionJudgement):
-    """The judgement with the question whether the action is continuous."""
+    """Does the guideline call for its action now, and is the action continuous?"""
 
     guideline_is_continuous: bool = query("Is the action, or any part of it, continuous?")
 
 
 class OneTimeJudgement(ConditionJudgement):
-    """The judgement of an action that is done once: was it done before, and is it due again?"""
+    """Does the guideline call for its action now, was it done before, and is it due again?"""
 
     guideline_previously_applied_rationale: list[AppliedSegment] = query(
         "Each part of the action: was it already done?", max_length=12
@@ -72,7 +76,7 @@ class OneTimeJudgement(ConditionJudgement):
 
 
 class GuidelineJudgement(OneTimeJudgement, Continuity):
-    """The judgement of a guideline of which nothing is known beforehand."""
+    """Does the guideline call for its action now, is it continuous, was it done before, is it due again?"""
 
 
 def judgement_of(guideline: Guideline) -> type[ConditionJudgement]:
@@ -85,7 +89,7 @@ def judgement_of(guideline: Guideline) -> type[ConditionJudgement]:
 def batch_blueprint(guidelines: Sequence[Guideline]) -> type[ARQ]:
     """One blueprint for several guidelines: a property each, named by its id."""
     fields: dict[str, Any] = {
-        str(guideline.id): (judgement_of(guideline), respond(f"Guideline {guideline.id}."))
+        guideline.id: (judgement_of(guideline), respond(str(judgement_of(guideline).__doc__)))
         for guideline in guidelines
     }
     return create_model("GuidelineBatch", __base__=ARQ, __doc__="Judge each guideline.", **fields)
@@ -141,5 +145,6 @@ def misquoted(guideline: Guideline, judgement: ConditionJudgement, condition: st
     return wrong
 
 
-def _words(text: str) -> list[str]:
-    return "".join(c if c.isalnum() else " " for c in text.casefold()).split()
+@lru_cache(maxsize=4096)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text.casefold()))

@@ -22,7 +22,7 @@ from arq_graph.nodes.spec_sections import condition_text, designed, shown_variab
 from arq_graph.nodes.violations import PromptFacts, forbids, leaks, violations
 from arq_graph.nodes.worked_examples import Example, reviser_examples, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.blueprint import Mode
+from arq_graph.reasoning.blueprint import Mode, Unmet
 from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
 from arq_graph.reasoning.reasoner import Reasoner
 
@@ -95,11 +95,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         self.head = self.template.render(
             "head", {**designs, "examples": [shown(example, self.mode) for example in examples]}
         )
-        self._sources = {
-            "P",
-            *(entry["id"] for entry in designs["glossary"]),
-            *(g.id for g in agent.guidelines),
-        }
+        self._sources = {"P", *(entry["id"] for entry in designs["glossary"])}
         self._internal = (
             *agent.toolbox,
             *(guideline.id for guideline in agent.guidelines),
@@ -131,7 +127,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         variables = shown_variables(self.agent, state)
         facts = PromptFacts(
             conversation,
-            self._sources | {entry["id"] for entry in variables},
+            {*self._sources, *active, *(entry["id"] for entry in variables)},
             self._internal,
             self._prohibitions,
             self._public,
@@ -140,7 +136,8 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
 
         def check(answer: MessageBlueprint) -> list[Complaint]:
             found = violations(answer, facts)
-            revision = _revision(answer, conversation.turn, found)
+            # What a subclass verifies with `must_be` is held against the reply too; the reasoner tells the model.
+            revision = _revision(answer, conversation.turn, [*answer.unmet(), *found])
             candidates.append(revision)
             emit(
                 ReplyRevised(turn=conversation.turn, content=revision.content, violations=revision.violations)
@@ -250,13 +247,13 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         }
 
 
-def _revision(answer: Any, turn: str, found: Sequence[Complaint]) -> Revision:
+def _revision(answer: Any, turn: str, found: Sequence[Complaint | Unmet]) -> Revision:
     last = answer.revisions[-1]
     return Revision(
         turn=turn,
         content=last.content,
         followed=tuple(last.followed),
-        violations=tuple(str(complaint) for complaint in found),
+        violations=tuple(map(str, found)),
     )
 
 

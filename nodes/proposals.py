@@ -69,7 +69,7 @@ def tool_blueprint(tools: Sequence[ToolArguments], confirmed_by_customer: frozen
     fields: dict[str, Any] = {
         property_of(tool.name): (
             _candidate(tool, tool.name in confirmed_by_customer),
-            respond(f"The tool {tool.name}."),
+            respond(str(CandidateTool.__doc__)),
         )
         for tool in tools
     }
@@ -85,9 +85,10 @@ def _candidate(tool: ToolArguments, confirmed: bool) -> type[ARQ]:
     # Fields of a class further right come first: how much the call is called for, its arguments, the verdict.
     parts: list[type[ARQ]] = [AffirmedVerdict if confirmed else Verdict]
     if tool.arguments:
-        question = respond("Each argument; below a score of 5, none needs to be given.")
+        arguments = tool.blueprint
+        question = respond(str(arguments.__doc__))
         parts.append(
-            create_model(f"{tool.name}_call_arguments", __base__=ARQ, arguments=(tool.blueprint, question))
+            create_model(f"{tool.name}_call_arguments", __base__=ARQ, arguments=(arguments, question))
         )
     parts.append(Applicability)
     call = create_model(f"{tool.name}_call", __base__=tuple(parts), __doc__="One call of this tool.")

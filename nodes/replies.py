@@ -15,7 +15,7 @@ MAX_INSIGHTS = 3
 
 
 class ContextEvaluation(ARQ):
-    """What the customer needs, and what is here to help with it."""
+    """What does the customer need, and what is here to help with it?"""
 
     most_recent_customer_inquiries_or_needs: str = query("What does the customer ask or need now?")
     parts_of_the_context_with_information_on_these_needs: str = query(
@@ -88,7 +88,7 @@ class MessageBlueprint(ARQ):
     """Write the agent's next message to the customer."""
 
     last_message_of_customer: str | None = reinstate("The customer's last message, word for word.")
-    context_evaluation: ContextEvaluation = query("What is needed, and what is known?")
+    context_evaluation: ContextEvaluation = query("What does the customer need, and what is here to help with it?")
     insights: list[Insight] = query("Up to three insights the reply has to respect.", max_length=MAX_INSIGHTS)
     evaluation_for_each_instruction: list[InstructionEvaluation] = query(
         "Each active guideline and each insight."

@@ -108,7 +108,12 @@ class ToolArguments:
             argument.key: (_decision(self.name, argument), respond(argument.description))
             for argument in self.arguments
         }
-        return create_model(f"{self.name}_arguments", __base__=ARQ, **fields)
+        return create_model(
+            f"{self.name}_arguments",
+            __base__=ARQ,
+            __doc__="Each argument; below a score of 5, none needs to be given.",
+            **fields,
+        )
 
     def read(self, decisions: Any) -> tuple[dict[str, Any], list[Problem]]:
         """Turn an answer into the tool's arguments, and say what is missing or invalid.
@@ -182,7 +187,7 @@ def _decision(tool: str, argument: Argument) -> type[ArgumentDecision]:
     return create_model(
         f"{tool}_{argument.key}",
         __base__=ArgumentDecision,
-        __doc__=ArgumentDecision.__doc__,
+        __doc__=argument.description,
         value=(value, respond(f"{question}, null if not given.")),
     )
 

@@ -13,7 +13,7 @@ from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
 _ID = re.compile(r"(?<![A-Za-z0-9])[GTKVM]\d+(?![A-Za-z0-9])")
-_PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+(-[a-z]+)*")
+_PLAIN_WORDS = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[ -](?:[A-Z]?[a-z]+|[A-Z]+))*")
 _WORD = re.compile(r"\w+")
 _FORBIDS = re.compile(
     r"\b(?:never|do not|don't|must not|mustn't|may not|not allowed|refuse to)\b", re.IGNORECASE
@@ -27,7 +27,8 @@ class PromptFacts:
     Args:
         conversation: The thread.
         sources: Ids in the prompt that are no lines of the conversation.
-        internal_names: Names that must not show in a reply: tools, guideline ids, variables.
+        internal_names: Names that must not show in a reply: tools, guidelines' ids (those that are not in the
+            prompt too), variables.
         prohibitions: Ids of the guidelines that forbid something.
         public_text: Text from which a word may be quoted even if it looks like an id.
     """
@@ -76,22 +77,26 @@ def violations(answer: Any, facts: PromptFacts) -> list[Complaint]:
 
 def leaks(content: str, facts: PromptFacts) -> list[str]:
     """Ids and internal names that a reply gives away (secrecy, Appendix C)."""
+    internal = {*facts.sources, *facts.internal_names, *(line.id for line in facts.conversation.lines)}
     given_away = [
         token
         for token in dict.fromkeys(_ID.findall(content))
-        if (token in facts.sources or token in facts.conversation.by_id) and not _is_quoted(token, facts)
+        if token in internal and not _is_quoted(token, facts)
     ]
-    given_away += [name for name in facts.internal_names if _shows(name, content)]
+    given_away += [
+        name for name in facts.internal_names if not _ID.fullmatch(name) and _shows(name, content)
+    ]
     return [f"{name!r} is internal and must not show in a reply" for name in dict.fromkeys(given_away)]
 
 
 def _shows(name: str, content: str) -> bool:
     """Whether a reply shows an internal name as such.
 
-    `search` or `wrap-up` is also a word; it gives something away only as code: in backticks or as a call.
+    `search`, `VIP` or `loyalty tier` are also words; they give something away only as code: in backticks or as
+    a call.
     """
     escaped = re.escape(name)
-    if _PLAIN_WORD.fullmatch(name):
+    if _PLAIN_WORDS.fullmatch(name):
         return re.search(rf"`{escaped}`|(?<!\w){escaped}\(", content) is not None
     return re.search(rf"(?<!\w){escaped}(?!\w)", content) is not None
 
@@ -120,8 +125,8 @@ def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
             yield f"factual_information_provided[{number}]", f"{as_json(stated.fact)}: {reason}"
     for number, offered in enumerate(revision.offered_services):
         reason = _no_source(offered.source, facts)
-        line = facts.conversation.by_id.get(offered.source or "")
-        if reason is None and line is not None and line.speaker == "customer":
+        lines = [facts.conversation.by_id.get(id) for id in _cited(offered.source)]
+        if reason is None and all(line is not None and line.speaker == "customer" for line in lines):
             reason = f"{offered.source} is the customer's message: it cannot be what offers a service"
         if reason:
             yield f"offered_services[{number}]", f"{as_json(offered.service)}: {reason}"
@@ -137,9 +142,14 @@ def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
         yield "is_repeat_message", "it repeats an earlier message of the agent"
 
 
+def _cited(source: str | None) -> list[str]:
+    """The ids of a source; an answer may cite several."""
+    return [part for part in re.split(r"[\s,;]+", source or "") if part]
+
+
 def _no_source(source: str | None, facts: PromptFacts) -> str | None:
-    if source is None or not source.strip():
+    cited = _cited(source)
+    if not cited:
         return "it has no source in this prompt; leave it out or say that it is not known"
-    cited = [part for part in re.split(r"[\s,;]+", source.strip()) if part]
     unknown = [id for id in cited if id not in facts.sources and id not in facts.conversation.by_id]
     return f"there is no {as_json(' '.join(unknown))} in this prompt" if unknown else None
