@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         ToolError,
         UnsatisfiedError,
     )
-    from arq_graph.models.offline import OfflineChatModel
+    from arq_graph.models.offline.model import OfflineChatModel
     from arq_graph.models.scripted import ScriptedChatModel
     from arq_graph.reasoning.answer import Answer, Attempt, Complaint, Question
     from arq_graph.reasoning.blueprint import ARQ, Mode, query, reinstate, respond, verify
@@ -61,7 +61,7 @@ _MODULES = {
     "GuidelineMatch": "arq_graph.agent.state",
     "Revision": "arq_graph.agent.state",
     "ToolInsight": "arq_graph.agent.state",
-    "OfflineChatModel": "arq_graph.models.offline",
+    "OfflineChatModel": "arq_graph.models.offline.model",
     "ScriptedChatModel": "arq_graph.models.scripted",
     "PAPER_MODELS": "arq_graph.apps.guided",
     "create_guided_agent": "arq_graph.apps.guided",

@@ -9,9 +9,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
-from arq_graph.milestones.milestone import END, START, Called, Milestone
 
 from arq_graph.errors import SpecError
+from arq_graph.milestones.milestone import END, START, Called, Milestone
+from arq_graph.milestones.reaching import needs_nothing
+from arq_graph.milestones.roads import depths
+from arq_graph.milestones.structure import NEVER, compiled
 
 if TYPE_CHECKING:
     from arq_graph.milestones.graph import MilestoneGraph
@@ -62,7 +65,7 @@ class Findings:
 
 
 def check(graph: MilestoneGraph, tools: Any = None) -> Findings:
-    """Everything that is wrong or doubtful. Cost O(V + E).
+    """Everything that is wrong or doubtful. Cost O(E log V).
 
     Args:
         graph: The graph.
@@ -106,7 +109,14 @@ def _broken(graph: MilestoneGraph) -> Iterator[Finding]:
                 )
         if milestone.name in (START, END):
             yield from _broken_end(milestone)
-    if START in graph and END in graph and END not in _reachable(graph):
+    if START not in graph or END not in graph:
+        return
+    try:
+        structure = compiled(graph)
+    except SpecError as error:
+        yield Finding("error", str(error))
+        return
+    if depths(structure)[structure.end] == NEVER:
         yield _error(
             graph.milestone(END),
             "End cannot be reached: not even if every milestone is observed all the time; "
@@ -144,34 +154,20 @@ def _doubtful(graph: MilestoneGraph) -> Iterator[Finding]:
             )
     if START not in graph or END not in graph:
         return
-    reachable = _reachable(graph)
+    try:
+        structure = compiled(graph)
+    except SpecError:
+        return
     leads_to_end = nx.ancestors(graph, END) | {END}
-    for milestone in graph.milestones:
-        if milestone.name not in reachable and milestone.name != END:
+    for milestone, depth in zip(graph.milestones, depths(structure), strict=True):
+        if depth == NEVER and milestone.name != END:
             yield _warning(milestone, f"{milestone.name!r} can never be reached")
         elif milestone.name not in leads_to_end:
             yield _warning(milestone, f"End cannot be reached from {milestone.name!r}: a dead end")
-    if END in reachable and END in _reachable(graph, observing=False):
+    if needs_nothing(structure):
         yield _warning(
             graph.milestone(END), "End needs nothing to happen: neither goal nor progress is measured"
         )
-
-
-def _reachable(graph: MilestoneGraph, *, observing: bool = True) -> set[str]:
-    # With `observing`: if everything is observed all the time; without: if nothing ever is.
-    missing = {name: graph.in_degree(name) for name in graph}
-    reached = {START}
-    stack = [START]
-    while stack:
-        for name in graph.successors(stack.pop()):
-            milestone = graph.milestone(name)
-            missing[name] -= 1
-            waits = graph.nodes[name]["requires"] == "all"
-            complete = missing[name] == 0 and not any(d not in graph for d in milestone.dependencies)
-            if name not in reached and (complete or not waits) and (observing or milestone.is_derived):
-                reached.add(name)
-                stack.append(name)
-    return reached
 
 
 def _unknown_tools(graph: MilestoneGraph, names: list[str]) -> Iterator[Finding]:

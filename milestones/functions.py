@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
-from arq_graph.milestones.transcript import Event
-
 from arq_graph.agent.entries import Misfit
 from arq_graph.agent.modules import load
 from arq_graph.errors import SpecError
+from arq_graph.milestones.transcript import Event
 
 EventCheck = Callable[[Event, Sequence[Event]], bool]
 """Asked at every event, with all events before it; must depend on nothing else."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
+
+from arq_graph.errors import SpecError
 from arq_graph.milestones.constraints import Equals
 from arq_graph.milestones.milestone import END, START, Forbidden, Milestone
 from arq_graph.milestones.patterns import Pattern
-
-from arq_graph.errors import SpecError
 
 if TYPE_CHECKING:
     from arq_graph.milestones.findings import Findings
@@ -87,6 +87,10 @@ class MilestoneGraph(_DiGraph):
         if self.milestones:
             # What is computed once per graph stays true only while the graph stays as it is.
             nx.freeze(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was computed from the graph may hold functions of the user's own, which cannot be pickled.
+        return {key: value for key, value in self.__dict__.items() if key not in ("_structure", "_rules")}
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> MilestoneGraph:

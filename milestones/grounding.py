@@ -21,12 +21,8 @@ _SMALL = (
 _TENS = "thirty forty fifty sixty seventy eighty ninety"
 _NUMBER_WORDS = {word: str(number) for number, word in enumerate(_SMALL.split())}
 _NUMBER_WORDS |= {word: str(10 * number) for number, word in enumerate(_TENS.split(), 3)}
-_LONG_MONTHS = (
-    "january february march april may june july august september october november december"
-)
-_MONTHS = {
-    word: number for number, name in enumerate(_LONG_MONTHS.split(), 1) for word in (name, name[:3])
-}
+_LONG_MONTHS = "january february march april may june july august september october november december"
+_MONTHS = {word: number for number, name in enumerate(_LONG_MONTHS.split(), 1) for word in (name, name[:3])}
 _MONTHS["sept"] = 9
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 
@@ -82,7 +78,7 @@ class Grounding:
         dates = list(_DATE.finditer(text))
         if len(dates) == 1 and dates[0].group().strip() == text.strip():
             return any(_is_same_day(day, said) for day in _days(dates[0]) for said in self._days)
-        squeezed = "".join(tokens)
+        squeezed = _squeezed(text)
         has_digit = any(character.isdigit() for character in squeezed)
         return has_digit and len(squeezed) >= SHORTEST_SQUEEZED and squeezed in self._squeezed
 
@@ -92,7 +88,7 @@ class Grounding:
             tokens = _tokens(text)
             self._words += " ".join(tokens) + " "
             # A mark between two utterances keeps the end of one from running into the next.
-            self._squeezed += "|" + "".join(tokens)
+            self._squeezed += "|" + _squeezed(text)
             self._numbers.update(token for token in tokens if token[0].isdigit())
             for date in _DATE.finditer(text):
                 self._days.update(_days(date))
@@ -128,6 +124,10 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str | float]]:
 
 def _plain(text: str) -> str:
     return normalize("NFKC", text).casefold()
+
+
+def _squeezed(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
 
 
 def _tokens(text: str) -> list[str]:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.observations import Observations
-from arq_graph.milestones.reaching import Reaching
+from arq_graph.milestones.reaching import Reaching, needs_nothing
 from arq_graph.milestones.roads import needs, progress
-from arq_graph.milestones.structure import NEVER, Structure
+from arq_graph.milestones.structure import Structure, compiled
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -28,12 +28,13 @@ def structure_of(graph: nx.DiGraph[Any]) -> Structure:
     Raises:
         SpecError: The graph cannot be measured on; what and where is named.
     """
-    if not isinstance(graph, MilestoneGraph) or not graph.milestones:
-        return Structure(graph)
+    if not isinstance(graph, MilestoneGraph):
+        return compiled(graph)
     known: Structure | None = graph.__dict__.get("_structure")
-    if known is None:
+    if known is None or not known.is_sound:
         require_sound(graph)
-        known = graph.__dict__["_structure"] = Structure(graph)
+        known = compiled(graph)
+        known.is_sound = True
     return known
 
 
@@ -227,6 +228,4 @@ def satisfied_by(graph: nx.DiGraph[Any], reached: Mapping[str, int]) -> dict[str
 def _measures_nothing(graph: nx.DiGraph[Any], structure: Structure) -> bool:
     if isinstance(graph, MilestoneGraph) and graph.forbidden:
         return False
-    if structure.end_is_given is None:
-        structure.end_is_given = Reaching(structure).time[structure.end] < NEVER
-    return structure.end_is_given
+    return needs_nothing(structure)

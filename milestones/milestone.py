@@ -33,7 +33,8 @@ class Said:
 class Function:
     """A function of the user's own, `(event, earlier) -> bool`, asked at every event.
 
-    It gets the event and the sequence of all events before it, and must depend on nothing else.
+    It gets the event and the sequence of all events before it, and must depend on nothing else. Scoring with
+    a milestone file runs the functions that it names; reading, checking and drawing it does not.
 
     Args:
         name: `module:function`; the module beside the milestone file is preferred.

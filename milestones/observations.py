@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from arq_graph.milestones.milestone import Forbidden
-
 from arq_graph.errors import InputError
+from arq_graph.milestones.milestone import Forbidden
 
 
 @dataclass(frozen=True, slots=True)

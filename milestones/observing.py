@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from arq_graph.errors import SpecError
 from arq_graph.milestones.constraints import Constraint, all_hold
 from arq_graph.milestones.functions import EventCheck, load_check
 from arq_graph.milestones.graph import MilestoneGraph
@@ -15,8 +16,6 @@ from arq_graph.milestones.patterns import SECONDS_PER_SEARCH, Pattern
 from arq_graph.milestones.tool_schemas import Schema, argument_schemas, has_required_arguments
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
 from arq_graph.milestones.verdicts import Verdict, apply_verdicts
-
-from arq_graph.errors import SpecError
 
 
 def observe(
@@ -38,8 +37,9 @@ def observe(
     Args:
         graph: The milestones.
         transcript: What happened.
-        tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name;
-            None: those that the transcript brings.
+        tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name
+            (what `argument_schemas` gives: worth making once for many conversations); None: those that the
+            transcript brings.
         verdicts: What judges say, if any were asked.
 
     Raises:
@@ -152,11 +152,19 @@ class Observer:
         ]
 
     def _asked(self, event: Event) -> list[tuple[str, int]]:
-        held = [
-            (milestone.name, self.now)
-            for milestone, function in self.rules.functions
-            if function(event, self._earlier)
-        ]
+        held = []
+        for milestone, name, function in self.rules.functions:
+            try:
+                holds = function(event, self._earlier)
+            except Exception as error:
+                raise SpecError(
+                    f"the check of milestone {milestone.name!r}, {name}, fails at event {self.now}{self._where()}: "
+                    f"{type(error).__name__}: {error}",
+                    file=self.rules.file,
+                    line=milestone.line,
+                ) from error
+            if holds:
+                held.append((milestone.name, self.now))
         self._earlier.append(event)
         return held
 
@@ -185,13 +193,15 @@ class Observer:
             if rule
             else "`failed_if`"
         )
-        where = f" of conversation {self._conversation}" if self._conversation else ""
         return SpecError(
-            f"{whose}: {pattern} was still searching after {SECONDS_PER_SEARCH:g} s in event {self.now}{where}; "
-            "write a pattern that backtracks less (no repeat inside a repeat)",
+            f"{whose}: {pattern} was still searching after {SECONDS_PER_SEARCH:g} s in event {self.now}"
+            f"{self._where()}; write a pattern that backtracks less (no repeat inside a repeat)",
             file=self.rules.file,
             line=rule.line if rule else None,
         )
+
+    def _where(self) -> str:
+        return f" of conversation {self._conversation}" if self._conversation else ""
 
 
 class _Rules:
@@ -202,7 +212,7 @@ class _Rules:
         self.failed_if = graph.failed_if
         self.calls: dict[str, list[tuple[Milestone, tuple[tuple[str, Constraint], ...]]]] = {}
         self.words: dict[str | None, list[tuple[Milestone, Pattern]]] = {}
-        self.functions: list[tuple[Milestone, EventCheck]] = []
+        self.functions: list[tuple[Milestone, str, EventCheck]] = []
         self.for_judges: list[str] = []
         self.forbidden_calls: dict[str, list[tuple[Forbidden, tuple[tuple[str, Constraint], ...]]]] = {}
         self.forbidden_words: dict[str | None, list[tuple[Forbidden, Pattern]]] = {}
@@ -217,7 +227,7 @@ class _Rules:
                     self.words.setdefault(voice, []).append((milestone, milestone.check.pattern))
             elif isinstance(milestone.check, Function):
                 function = load_check(milestone.check.name, file=graph.file, line=milestone.line)
-                self.functions.append((milestone, function))
+                self.functions.append((milestone, milestone.check.name, function))
             else:
                 self.for_judges.append(milestone.name)
         for rule in graph.forbidden:

@@ -127,3 +127,10 @@ class Reaching:
                 if since < self.satisfied[dependent]:
                     self.satisfied[dependent] = since
                     self._settle(dependent, changed)
+
+
+def needs_nothing(structure: Structure) -> bool:
+    """Whether End follows from Start alone, so that there is nothing to do; computed once. Cost O(E log V)."""
+    if structure.end_is_given is None:
+        structure.end_is_given = Reaching(structure).time[structure.end] < NEVER
+    return structure.end_is_given

@@ -102,17 +102,22 @@ def left(structure: Structure, reached: Collection[int], need: list[Whole]) -> l
     return remaining
 
 
+def depths(structure: Structure) -> list[Whole]:
+    """depth(x): need(x | {Start}), computed once; `NEVER` for what can never be reached. Cost O(E log V)."""
+    if not structure.depth:
+        structure.depth = needs(structure, {structure.start})
+    return structure.depth
+
+
 def progress(structure: Structure, reached: Collection[int]) -> tuple[float, int]:
     """The progress rate, and the milestone on whose road it was made; see `measure.progress_rate`."""
     if structure.end in reached:
         return 1.0, structure.end
-    if not structure.depth:
-        structure.depth = needs(structure, {structure.start})
     need = needs(structure, reached)
     remaining = left(structure, reached, need)
     rate = 0.0
     best = structure.start
-    for number, depth in enumerate(structure.depth):
+    for number, depth in enumerate(depths(structure)):
         if depth == NEVER or remaining[number] == NEVER or need[number] == depth:
             continue
         here = (depth - need[number]) / (depth + remaining[number])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -43,6 +44,14 @@ class Call:
     id: str | None = None
     malformed: str | None = None
     step: int | str | None = None
+
+    def key(self) -> str:
+        """Tool and arguments as one text: equal for calls that ask the same, whatever the order of keys."""
+        arguments = self.arguments if self.malformed is None else self.malformed
+        try:
+            return json.dumps([self.tool, arguments], sort_keys=True, default=str)
+        except TypeError:  # keys of several types, which a Python literal may have
+            return repr((self.tool, arguments))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.transcript import Call, Event, Transcript
-
-from arq_graph.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar, cast
 
 import yaml
+
+from arq_graph.agent.entries import suggestion
+from arq_graph.errors import SpecError
 from arq_graph.milestones.constraints import Constraint, read_constraint
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import Called, Forbidden, Function, Milestone, MilestoneType, Said, Voice
 from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.yaml_nodes import Node, parse
-
-from arq_graph.agent.entries import suggestion
-from arq_graph.errors import SpecError
 
 LARGEST_FILE = 64_000_000
 
@@ -45,6 +45,8 @@ _ONLY_FOR: dict[str, MilestoneType] = {"tool": "FC", "arguments": "FC", "check":
 _VOICES = ("user", "agent", "tool")
 _REFERENCE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
 Word = TypeVar("Word", bound=str)
 
 
@@ -69,7 +71,7 @@ def read_yaml(path: Path) -> MilestoneGraph:
             are named.
     """
     try:
-        content = path.read_bytes()[: LARGEST_FILE + 1] if path.stat().st_size <= LARGEST_FILE else None
+        content = path.read_bytes() if path.stat().st_size <= LARGEST_FILE else None
     except OSError as error:
         raise SpecError(f"the milestone file cannot be read: {error.strerror}", file=str(path)) from None
     if content is None:
@@ -113,7 +115,7 @@ def write_yaml(graph: MilestoneGraph) -> str:
     if graph.forbidden:
         written["forbidden"] = [_forbidden_as_written(rule) for rule in graph.forbidden]
     written["milestones"] = [_as_written(milestone) for milestone in graph.milestones]
-    text: str = yaml.safe_dump(written, sort_keys=False, allow_unicode=True, width=110)
+    text: str = yaml.dump(written, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=110)
     return text
 
 
@@ -297,7 +299,7 @@ class _File:
         text = self.text(node, f"`{what}`")
         if text.lower() not in meanings:
             allowed = ", ".join(dict.fromkeys(meanings.values()))
-            self.wrong(f"`{what}` is {text!r}; it is one of {allowed}{suggestion(text, meanings)}", node.line)
+            self.wrong(f"`{what}` is {text!r}; it is one of {allowed}{suggestion(text, meanings.values())}", node.line)
         return meanings[text.lower()]
 
     def flag(self, node: Node, what: str) -> bool:

@@ -22,6 +22,7 @@ DEEPEST = 40
 _WORDS = {"": None, "~": None, "true": True, "false": False}
 _WORDS |= dict.fromkeys(("null", "Null", "NULL"))
 _WORDS |= {word: word[0] in "tT" for word in ("True", "TRUE", "False", "FALSE")}
+_NUMERIC = frozenset("+-0123456789")
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,300})")
 _DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?")
 
@@ -88,42 +89,31 @@ def parse(text: str, file: str | None) -> Node | None:
 
 def _build(events: Iterator[Any], file: str | None) -> Node | None:
     root: Node | None = None
+    # The open lists and mappings from the outermost in, and for each mapping the key that waits for its value.
     open_: list[Node] = []
-    # The key that waits for its value, for each open mapping; None for lists.
     keys: list[tuple[str, int] | None] = []
-    documents = 0
     for event in events:
-        line = event.start_mark.line + 1
-        if isinstance(event, yaml.DocumentStartEvent):
-            documents += 1
-            if documents > 1:
-                raise SpecError("a second document begins here; keep one in a file", file=file, line=line)
-            continue
-        if isinstance(event, yaml.CollectionEndEvent):
+        kind = type(event)
+        if kind is yaml.SequenceEndEvent or kind is yaml.MappingEndEvent:
             open_.pop()
             keys.pop()
             continue
+        line = event.start_mark.line + 1
+        if kind is yaml.DocumentStartEvent and root is not None:
+            raise SpecError("a second document begins here; keep one in a file", file=file, line=line)
         if not isinstance(event, yaml.NodeEvent):
             continue
         node = _node(event, line, file)
         if not open_:
             root = node
-        elif open_[-1].is_list:
-            open_[-1].value.append(node)
-        elif keys[-1] is None:
-            if node.text is None:
-                raise SpecError("a key is a list or a mapping; a key is a word", file=file, line=line)
-            if node.text in open_[-1].value:
-                first = open_[-1].value[node.text][0]
-                raise SpecError(
-                    f"the key {node.text!r} stands here again (first in line {first})", file=file, line=line
-                )
-            keys[-1] = (node.text, line)
-            continue
-        else:
-            key, key_line = keys[-1]
-            open_[-1].value[key] = (key_line, node)
+        elif type(inside := open_[-1].value) is list:
+            inside.append(node)
+        elif (key := keys[-1]) is not None:
+            inside[key[0]] = (key[1], node)
             keys[-1] = None
+        else:
+            keys[-1] = (_new_key(node, inside, file), line)
+            continue
         if node.text is None:
             if len(open_) == DEEPEST:
                 raise SpecError(f"nested more than {DEEPEST} deep", file=file, line=line)
@@ -132,27 +122,41 @@ def _build(events: Iterator[Any], file: str | None) -> Node | None:
     return root
 
 
+def _new_key(node: Node, mapping: dict[str, tuple[int, Node]], file: str | None) -> str:
+    if node.text is None:
+        raise SpecError("a key is a list or a mapping; a key is a word", file=file, line=node.line)
+    if node.text in mapping:
+        first = mapping[node.text][0]
+        raise SpecError(
+            f"the key {node.text!r} stands here again (first in line {first})", file=file, line=node.line
+        )
+    return node.text
+
+
 def _node(event: Any, line: int, file: str | None) -> Node:
-    if isinstance(event, yaml.AliasEvent) or event.anchor:
+    if event.anchor or type(event) is yaml.AliasEvent:
         raise SpecError(
             "anchors (&) and aliases (*) are not supported: write the part out, or put text that begins "
             "with such a sign in quotes",
             file=file,
             line=line,
         )
-    if isinstance(event, yaml.ScalarEvent):
-        is_text = event.tag == "tag:yaml.org,2002:str" or (event.tag is None and not event.implicit[0])
-        if not is_text and event.tag is not None:
-            raise SpecError(f"the tag {event.tag!r} is not supported", file=file, line=line)
-        return Node(line, event.value if is_text else _meaning(event.value), event.value)
+    is_text = False
     if event.tag is not None:
-        raise SpecError(f"the tag {event.tag!r} is not supported", file=file, line=line)
-    return Node(line, {} if isinstance(event, yaml.MappingStartEvent) else [])
+        is_text = event.tag == "tag:yaml.org,2002:str"
+        if not is_text:
+            raise SpecError(f"the tag {event.tag!r} is not supported", file=file, line=line)
+    if type(event) is yaml.ScalarEvent:
+        word: str = event.value
+        return Node(line, word if is_text or not event.implicit[0] else _meaning(word), word)
+    return Node(line, {} if type(event) is yaml.MappingStartEvent else [])
 
 
 def _meaning(word: str) -> Any:
     if word in _WORDS:
         return _WORDS[word]
+    if word[0] not in _NUMERIC:
+        return word
     if _WHOLE.fullmatch(word):
         return int(word)
     return float(word) if _DECIMAL.fullmatch(word) else word

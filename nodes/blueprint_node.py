@@ -109,7 +109,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         # a channel that the graph lacks is lost without a word.
         schema = TypedDict(  # type: ignore[misc]
             f"{type(self).__name__}State",
-            {self.messages_key: list[AnyMessage], **self.channels()},
+            {**self.channels(), self.messages_key: list[AnyMessage]},
             total=False,
         )
 

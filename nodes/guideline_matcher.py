@@ -68,6 +68,8 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         temperature: The paper's 0.15 unless given; left out for models that take none or have one set.
         template: A replacement for the shipped prompt.
         examples: Worked examples in the prompt.
+        reads: Further channels of the state that conditions that are functions look at; they are called with a
+            dict of these, `messages`, `variables` and the channels of this library.
         max_history_tokens: Over it, the history in the prompt is cut to half.
         count_tokens: How the history's tokens are counted.
         messages_key: Channel of the messages.
@@ -91,6 +93,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         temperature: float | None = 0.15,
         template: str | Path = PROMPTS / "guideline_matcher.md",
         examples: Sequence[Example] | None = None,
+        reads: Sequence[str] = (),
         max_history_tokens: int = 16_000,
         count_tokens: CountTokens = estimate_tokens,
         messages_key: str = "messages",
@@ -99,6 +102,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
             model,
             ARQ,
             template,
+            reads=reads,
             mode=mode,
             temperature=temperature,
             max_history_tokens=max_history_tokens,
@@ -127,6 +131,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
         return {
+            **super().channels(),
             "guideline_matches": list[GuidelineMatch],
             "applied_guidelines": list[AppliedGuideline],
             "tool_insights": list[ToolInsight],
@@ -140,9 +145,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         before = matches_of_turn(state, turn) or []
         known = {match.guideline: match for match in before}
         holds = self._conditions_in_code(state)
-        asked = [
-            (batch, judged) for batch in self.batches if (judged := self._to_judge(batch, known, holds))
-        ]
+        asked = [(batch, judged) for batch in self.batches if (judged := self._to_judge(batch, known, holds))]
         variables = shown_variables(self.agent, state)
         answers: Answers = []
         if asked:

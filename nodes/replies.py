@@ -88,7 +88,9 @@ class MessageBlueprint(ARQ):
     """Write the agent's next message to the customer."""
 
     last_message_of_customer: str | None = reinstate("The customer's last message, word for word.")
-    context_evaluation: ContextEvaluation = query("What does the customer need, and what is here to help with it?")
+    context_evaluation: ContextEvaluation = query(
+        "What does the customer need, and what is here to help with it?"
+    )
     insights: list[Insight] = query("Up to three insights the reply has to respect.", max_length=MAX_INSIGHTS)
     evaluation_for_each_instruction: list[InstructionEvaluation] = query(
         "Each active guideline and each insight."

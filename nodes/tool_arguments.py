@@ -11,7 +11,9 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any
+from zlib import crc32
 
 from langchain_core.tools import BaseTool
 from pydantic import WithJsonSchema, create_model
@@ -105,8 +107,7 @@ class ToolArguments:
     def blueprint(self) -> type[ARQ]:
         """A blueprint with one decision for each argument."""
         fields: dict[str, Any] = {
-            argument.key: (_decision(self.name, argument), respond(argument.description))
-            for argument in self.arguments
+            argument.key: (_decision(argument), respond(argument.description)) for argument in self.arguments
         }
         return create_model(
             f"{self.name}_arguments",
@@ -177,17 +178,26 @@ def _argument(
     )
 
 
-def _decision(tool: str, argument: Argument) -> type[ArgumentDecision]:
-    value: Any
+def _decision(argument: Argument) -> type[ArgumentDecision]:
     if argument.schema is None:
-        value = str | None
+        return _decision_on("json")
+    return _decision_on(json.dumps(_undescribed(argument.schema)))
+
+
+@lru_cache(maxsize=1024)
+def _decision_on(schema: str) -> type[ArgumentDecision]:
+    """The decision on a value of one type, shared by all arguments that have it; making a class takes long."""
+    if schema == "json":
+        name, value, question = "json", str | None, "The value as a string that holds JSON"
     else:
-        value = Annotated[Any, WithJsonSchema({"anyOf": [_undescribed(argument.schema), {"type": "null"}]})]
-    question = "The value as a string that holds JSON" if argument.as_json else "The value"
+        strict = json.loads(schema)
+        name = strict["type"] if strict.keys() == {"type"} else f"{crc32(schema.encode()):x}"
+        value = Annotated[Any, WithJsonSchema({"anyOf": [strict, {"type": "null"}]})]
+        question = "The value"
     return create_model(
-        f"{tool}_{argument.key}",
+        f"Decision_{name}",
         __base__=ArgumentDecision,
-        __doc__=argument.description,
+        __doc__=ArgumentDecision.__doc__,
         value=(value, respond(f"{question}, null if not given.")),
     )
 

@@ -18,7 +18,9 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from arq_graph.agent.state import GuidelineMatch
 from arq_graph.nodes.channels import Reader
 
-ABANDONED = "abandoned: the turn was interrupted before a result was recorded; it is not known whether the call took effect"
+ABANDONED = (
+    "abandoned: the turn ended before a result was recorded; the call may or may not have taken effect"
+)
 
 
 def matches_of_turn(state: Reader, turn: str) -> list[GuidelineMatch] | None:

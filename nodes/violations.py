@@ -83,9 +83,7 @@ def leaks(content: str, facts: PromptFacts) -> list[str]:
         for token in dict.fromkeys(_ID.findall(content))
         if token in internal and not _is_quoted(token, facts)
     ]
-    given_away += [
-        name for name in facts.internal_names if not _ID.fullmatch(name) and _shows(name, content)
-    ]
+    given_away += [name for name in facts.internal_names if not _ID.fullmatch(name) and _shows(name, content)]
     return [f"{name!r} is internal and must not show in a reply" for name in dict.fromkeys(given_away)]
 
 

@@ -21,7 +21,9 @@ def test_every_package_of_the_checkout_is_named_for_the_wheel() -> None:
     root = Path(__file__).parent.parent
     if not (root / "arq_graph").is_dir():
         pytest.skip("not in a checkout")
-    named = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    named = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"][
+        "packages"
+    ]
     inner = [root / "arq_graph", *(root / "arq_graph").rglob("*")]
     found = {".".join(path.relative_to(root).parts) for path in inner if (path / "__init__.py").is_file()}
     found |= {f"arq_graph.{name}" for name in ("nodes", "milestones", "examples.order_desk")}

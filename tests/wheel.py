@@ -29,7 +29,11 @@ def main() -> int:
             else:
                 shutil.copy(source, work / "away" / name)
         # Before an editable install's own finder, and without the checkout's folder on the path.
-        environment = {**os.environ, "PYTHONPATH": str(work / "site"), "ARQ_GRAPH_INSTALLED": str(work / "site")}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(work / "site"),
+            "ARQ_GRAPH_INSTALLED": str(work / "site"),
+        }
         command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-m", "not slow", *sys.argv[1:]]
         return subprocess.run(command, cwd=work / "away", env=environment, check=False).returncode
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypedDict
 
 from langchain_core.language_models import BaseChatModel
@@ -93,17 +93,19 @@ def create_guided_agent(
         name: The graph's name; the agent's unless given.
 
     Raises:
-        InputError: `model` lacks a module, or names one that does not exist.
+        InputError: `model` lacks a module, or `model` or `prompts` names one that does not exist.
         PromptError: A prompt cannot be read or rendered.
     """
     models = _per_module(model, preset)
     prompts = prompts or {}
+    _check_modules(prompts)
     shared: dict[str, Any] = {"mode": mode, "max_history_tokens": max_history_tokens}
     matcher = GuidelineMatcher(
         models["matcher"],
         agent,
         batch_size=batch_size,
         on_failure=on_failure,
+        reads=tuple(state_schema.__annotations__),
         **shared,
         **_template(prompts, "matcher"),
     )
@@ -178,13 +180,17 @@ def _per_module(
         return PAPER_MODELS
     if not isinstance(model, Mapping):
         return dict.fromkeys(MODULES, model)
-    if unknown := [name for name in model if name not in MODULES]:
-        raise InputError(f"there is no module {unknown[0]!r}: the modules are {', '.join(MODULES)}")
+    _check_modules(model)
     if missing := [name for name in MODULES if name not in model]:
         raise InputError(
             f"no model is given for {', '.join(missing)}: give one model, or one for each module"
         )
     return model
+
+
+def _check_modules(names: Iterable[str]) -> None:
+    if unknown := [name for name in names if name not in MODULES]:
+        raise InputError(f"there is no module {unknown[0]!r}: the modules are {', '.join(MODULES)}")
 
 
 def _template(prompts: Prompts, module: str) -> dict[str, Any]:

@@ -24,10 +24,11 @@ def resume_or_invoke(
         **kwargs: As for `invoke`; `durability="sync"` keeps every finished step.
 
     Returns:
-        The state after the input, or after the resumed turn where `input` is None.
+        The state after the input, or after the resumed turn where `input` is None; with `__interrupt__` if that
+        waits for an answer.
 
     Raises:
-        InputError: The thread waits for an answer to an interrupt and the input is none.
+        InputError: The thread waits for an answer to an interrupt, and the input is something else.
     """
     unfinished = _unfinished(app.get_state(config), input)
     if unfinished:
@@ -59,7 +60,7 @@ def _unfinished(snapshot: StateSnapshot, input: Any) -> bool:
         return False
     if snapshot.interrupts and input is not None:
         raise InputError(_WAITING)
-    return not snapshot.interrupts
+    return True
 
 
 def _finished(state: Any, input: Any) -> Any:

@@ -1,0 +1,22 @@
+"""The command `arq-graph`: try an agent, run it over conversations, and see why it said what it said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run `arq-graph`.
+
+    Args:
+        arguments: The command line without the program's name; None takes the process's own.
+
+    Raises:
+        SystemExit: Always. 0: done. 1: the agent's file or another input is wrong. 2: the command line is.
+            3: the model gave no answer. 4: a tool call waits for an operator. 130: Ctrl-C.
+    """
+    from arq_graph.cli.app import app
+    from arq_graph.cli.screen import tolerate_any_text
+
+    tolerate_any_text()
+    app(args=None if arguments is None else list(arguments), prog_name="arq-graph")

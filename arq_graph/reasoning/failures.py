@@ -14,7 +14,7 @@ from typing import Any
 
 from langchain_core.exceptions import ContextOverflowError
 
-from arq_graph.errors import ArqGraphError, ModelRequestError, ModelUnavailableError
+from arq_graph.errors import ModelRequestError, ModelUnavailableError
 
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 _NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
@@ -76,7 +76,7 @@ def read_failure(error: Exception, *, openai_class: bool = False) -> Failure:
         openai_class: Whether the model is of LangChain's OpenAI family, whose client raises plain Python
             errors when a 200 response is no chat completion.
     """
-    if isinstance(error, ArqGraphError) or _is_request(error):
+    if _is_request(error):
         return Failure(error, http_status(error), transient=False, maybe_unsupported=False)
     status = http_status(error)
     malformed = _is_malformed(error, openai_class)

@@ -8,7 +8,7 @@ one and override a single block: `{% extends "guideline_matcher.md" %}{% block t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +46,11 @@ class PromptTemplate:
     """
 
     def __init__(self, source: str | Path, folder: Path, needs: Sequence[str] = ()) -> None:
-        environment = _environment(folder)
         self.name = str(source) if isinstance(source, Path) else "the given template"
         try:
             text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
-            self._template: Template = environment.from_string(text)
-            self._blocks = _all_blocks(environment, self._template, text)
-        except OSError as error:
+            self._template, self._blocks = _compiled(text, folder)
+        except (OSError, UnicodeDecodeError) as error:
             raise PromptError(f"cannot read the prompt template {source}: {error}") from error
         except TemplateError as error:
             raise PromptError(f"{self.name} is not a valid Jinja2 template: {error}") from error
@@ -73,8 +71,8 @@ class PromptTemplate:
             return "".join(self._blocks[block][0](context)).strip()
         except TemplateError as error:
             raise PromptError(f"{self.name}, block {block!r}: {error}") from error
-        except TypeError as error:
-            raise PromptError(f"{self.name}, block {block!r}: a value cannot be shown: {error}") from error
+        except Exception as error:  # an expression of the template, or a value that cannot be shown
+            raise PromptError(f"{self.name}, block {block!r}: {type(error).__name__}: {error}") from error
 
 
     def _require(self, block: str) -> None:
@@ -83,6 +81,14 @@ class PromptTemplate:
                 f"{self.name} has no block {block!r}; it needs "
                 "{% block head %} (the instructions) and {% block tail %} (what to answer now)"
             )
+
+
+@lru_cache(maxsize=128)
+def _compiled(text: str, folder: Path) -> tuple[Template, dict[str, list[Any]]]:
+    """A template and its blocks; compiled once, as every node made of a shipped prompt has the same."""
+    environment = _environment(folder)
+    template = environment.from_string(text)
+    return template, _all_blocks(environment, template, text)
 
 
 def _all_blocks(environment: Environment, template: Template, text: str) -> dict[str, list[Any]]:

@@ -146,6 +146,10 @@ def test_a_text_without_a_complete_object_says_so(text):
     assert parsed.errors[0] == "Tree: the answer holds no complete JSON object"
 
 
+def test_braces_inside_a_string_that_was_cut_off_are_no_object():
+    assert not parse_answer(Tree, '{"name": "a {} b').has_object
+
+
 def test_nan_is_refused_by_its_range_and_surrogates_by_their_kind():
     for text in (
         '{"name": "x", "weight": NaN, "branches": []}',

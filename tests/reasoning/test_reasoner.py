@@ -147,6 +147,10 @@ def test_names_of_classes_become_names_that_providers_take(asks):
     model = scripted([{"answer": "x"}])
     asks.one(reasoner_with(model), blueprint)
     assert model.calls[0].blueprint == "Frage___b_"
+    long = create_model("A" * 80, __base__=ARQ, answer=(str, respond("What?")))
+    model = scripted([{"answer": "x"}])
+    asks.one(reasoner_with(model), long)
+    assert model.calls[0].blueprint == "A" * 64
 
 
 def test_a_mode_may_be_given_to_the_reasoner_or_the_ask(asks):
@@ -255,6 +259,13 @@ def test_an_empty_filtered_answer_is_a_refusal(asks, reason):
     model = scripted([AIMessage("", response_metadata={"finish_reason": reason})])
     with pytest.raises(RefusalError, match="content filter"):
         asks.one(reasoner_with(model))
+
+
+def test_a_valid_answer_is_taken_although_a_filter_ended_it(asks):
+    message = AIMessage(
+        Verdict(**GOOD).model_dump_json(), response_metadata={"finish_reason": "content_filter"}
+    )
+    assert asks.one(reasoner_with(scripted([message]))).satisfied
 
 
 def test_a_refusal_that_is_raised_is_recognised_by_its_name(asks):

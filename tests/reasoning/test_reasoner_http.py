@@ -547,7 +547,7 @@ def test_a_forced_tool_call_carries_the_schema(asks):
         answer = asks.one(reasoner_of(endpoint))
     request = endpoint.requests[-1]
     (tool,) = request.body["tools"]
-    assert tool["function"]["name"] == "Verdict"
+    assert (tool["function"]["name"], tool["function"]["strict"]) == ("Verdict", True)
     assert tool["function"]["description"] == "Judge the case."
     assert list(tool["function"]["parameters"]["properties"]) == ["rationale", "score", "certain"]
     assert request.body["tool_choice"] == {"type": "function", "function": {"name": "Verdict"}}

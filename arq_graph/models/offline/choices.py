@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 from arq_graph.models.offline import dialogue
+from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.shapes import Candidate, denied
 from arq_graph.models.offline.wanted import Wanted
 from arq_graph.models.offline.words import in_words, likeness, stem, words
 
 _FILLERS = frozenset(
     stem(word)
-    for word in "is has with want wants needs include included includes enable enabled add use flag".split()
+    for word in listed("is has with want wants needs include included includes enable enabled add use flag")
 )
 
 
@@ -23,11 +24,12 @@ def choice_in(text: str, wanted: Wanted) -> list[Candidate]:
             continue
         for start, end in _mentions(text, str(option)):
             inside = any(other.start <= start and end <= other.end for other in found)
-            if (
-                not inside
-                and not denied(text, start)
-                and not re.search(r"\b(?:no|without)\s+$", text[:start], re.I)
-            ):
+            # "My email is …" names the customer's address, not the service called "email".
+            told = re.search(r"\bmy\s+$", text[:start], re.IGNORECASE) and re.match(
+                r"(?: \w+)?(?: is|:)\s", text[end:]
+            )
+            ruled_out = denied(text, start) or re.search(r"\b(?:no|without)\s+$", text[:start], re.IGNORECASE)
+            if not inside and not told and not ruled_out:
                 found.append(Candidate(option, start, end))
     if not found:
         found = [candidate for candidate in _by_meaning(text, wanted) if not denied(text, candidate.start)]
@@ -43,7 +45,7 @@ def _mentions(text: str, option: str) -> list[tuple[int, int]]:
         ]
     pattern = r"[\s_-]*".join(map(re.escape, spoken.split()))
     plural = "" if option[-1:].isdigit() else r"(?:s|es)?"
-    return [match.span() for match in re.finditer(rf"(?<!\w){pattern}{plural}(?!\w)", text, re.I)]
+    return [match.span() for match in re.finditer(rf"(?<!\w){pattern}{plural}(?!\w)", text, re.IGNORECASE)]
 
 
 def _by_meaning(text: str, wanted: Wanted) -> list[Candidate]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import ge, gt, le, lt
 from typing import Literal
 
 from arq_graph.models.offline.lexicon import NEGATORS
-from arq_graph.models.offline.words import Word, content, words
+from arq_graph.models.offline.words import Word, content, stem, words
 
 Kind = Literal[
     "start", "greeting", "farewell", "thanks", "anger", "agreement", "refusal", "question", "off topic",
@@ -18,99 +17,198 @@ Kind = Literal[
 ]  # fmt: skip
 
 _PERSON = (
-    r"(?:(?:the|a|an|this|our|any|your) )?(?:\w+ )?(?:customer|user|guest|patient|client|caller|visitor|member|person|patron|shopper"
-    r"|buyer|reader|student|passenger|travell?er|employee|colleague|subscriber|borrower|tenant|cardholder|they|someone|somebody"
+    r"(?:(?:the|a|an|this|our|any|your) )?(?:\w+ )?(?:customer|user|guest|patient|client|caller|visitor"
+    r"|member|person|patron|shopper"
+    r"|buyer|reader|student|passenger|travell?er|employee|colleague|subscriber|borrower|tenant"
+    r"|cardholder|they|someone|somebody"
     r"|he|she|diner|owner|applicant|learner|player|parent|driver|rider|host|citizen|resident)\b(?!')"
 )
 _ACTS = (
-    r"asks?|asking|asked|wants?|wanted|wishes|requests?|requested|requesting|inquires?|enquires?|needs?|mentions?|mentioned|says?|said"
-    r"|tells?|reports?|reported|complains?|complained|expresses|would like|looks? for|is looking|tries|talks?|brings? up|states?"
-    r"|describes?|raises|seeks?|wonders?|is interested|has (?:a|an|any|some) (?:question|problem|issue|complaint|request|concern)"
-    r"|refers?|insists?|orders?|books?|claims?|prefers?|intends?|plans?|hopes|demands?|chooses?|picks?|selects?|discuss(?:es)?"
+    r"asks?|asking|asked|wants?|wanted|wishes|requests?|requested|requesting|inquires?|enquires?|needs?"
+    r"|mentions?|mentioned|says?|said"
+    r"|tells?|reports?|reported|complains?|complained|expresses|would like|looks? for|is looking|tries"
+    r"|talks?|brings? up|states?"
+    r"|describes?|raises|seeks?|wonders?|is interested|has (?:a|an|any|some) (?:question|problem|issue"
+    r"|complaint|request|concern)"
+    r"|refers?|insists?|orders?|books?|claims?|prefers?|intends?|plans?|hopes|demands?|chooses?|picks?"
+    r"|selects?|discuss(?:es)?"
 )
 _LEAD = re.compile(
     r"^(?:when(?:ever)?|if|once|while|as (?:soon|long) as|in case|every time|after|always when|each time)\s+",
-    re.I,
+    re.IGNORECASE,
 )
 _FINITE = (
-    rf"(?:is|are|was|were|isn't|aren't|wasn't|has|have|had|hasn't|haven't|does|do|did|doesn't|don't|didn't|can|can't|cannot|will"
-    rf"|won't|{_ACTS}|fails?|failed|shows?|exceeds?|costs?|exists?|gives?|provides?|confirms?|agrees?|accepts?|declines?|refuses?)"
+    r"(?:is|are|was|were|isn't|aren't|wasn't|has|have|had|hasn't|haven't|does|do|did|doesn't|don't"
+    r"|didn't|can|can't|cannot|will"
+    rf"|won't|{_ACTS}|fails?|failed|shows?|exceeds?|costs?|exists?|gives?|provides?|confirms?|agrees?"
+    r"|accepts?|declines?|refuses?)"
 )
 _COPULA = (
-    r"(?:is|are|was|were|isn't|aren't|wasn't|weren't|has|have|had|hasn't|haven't|does|do|did|doesn't|don't|didn't|can|can't|cannot"
+    r"(?:is|are|was|were|isn't|aren't|wasn't|weren't|has|have|had|hasn't|haven't|does|do|did|doesn't"
+    r"|don't|didn't|can|can't|cannot"
     r"|will|won't|fails|failed|shows|exceeds|costs|exists|contains|includes|needs|requires|says)"
 )
-_NONE = re.compile(r"^(?:there (?:is|are|were|was) (?:no|not any|nothing)|no|nothing)\b ?", re.I)
+_NONE = re.compile(r"^(?:there (?:is|are|were|was) (?:no|not any|nothing)|no|nothing)\b ?", re.IGNORECASE)
 _CLAUSE_START = (
-    rf"(?:(?:{_FINITE}|not)\b|(?:(?:the|a|an|their|his|her|its|our|this|that|no|there|it|they|he|she|nothing|any)\b"
+    rf"(?:(?:{_FINITE}|not)\b|(?:(?:the|a|an|their|his|her|its|our|this|that|no|there|it|they|he|she"
+    r"|nothing|any)\b"
     rf"(?: [\w'-]+){{0,4}}? {_FINITE}\b))"
 )
-_OR = re.compile(rf",? or (?={_CLAUSE_START})", re.I)
-_AND = re.compile(rf",?(?: and| but)(?: also| then| still)? (?={_CLAUSE_START})|,? but (?=\w)", re.I)
-_UNLESS = re.compile(r",? (?:unless|except (?:when|if)) ", re.I)
+_OR = re.compile(rf",? or (?={_CLAUSE_START})", re.IGNORECASE)
+_AND = re.compile(rf",?(?: and| but)(?: also| then| still)? (?={_CLAUSE_START})|,? but (?=\w)", re.IGNORECASE)
+_UNLESS = re.compile(r",? (?:unless|except (?:when|if)) ", re.IGNORECASE)
 _WITHOUT = re.compile(
-    r",? without (?:giving|providing|saying|telling|specifying|mentioning|stating|having (?:given|provided)|naming|an?|the|their) (?P<thing>.+)$",
-    re.I,
+    r",? without (?:giving|providing|saying|telling|specifying|mentioning|stating|having (?:given"
+    r"|provided)|naming|an?|the|their) (?P<thing>.+)$",
+    re.IGNORECASE,
 )
 _SUBJECT = re.compile(
-    rf"^(?P<subject>{_PERSON}|(?:the|a|an|their|its|his|her|this|that|no|any)(?: [\w'-]+){{1,3}}?(?= {_FINITE}\b))",
-    re.I,
+    rf"^(?P<subject>{_PERSON}|(?:the|a|an|their|its|his|her|this|that|no|any)(?: [\w'-]+){{1,3}}?(?= "
+    rf"{_FINITE}\b))",
+    re.IGNORECASE,
 )
 _WISH = re.compile(
-    rf"^{_PERSON}(?: (?:also|now|again|explicitly|first|then|still|just|only))? (?:{_ACTS})\b", re.I
+    rf"^{_PERSON}(?: (?:also|now|again|explicitly|first|then|still|just|only))? (?:{_ACTS})\b", re.IGNORECASE
 )
 _RESULT_LEAD = re.compile(
-    r"^(?:(?:the|a|any) )?(?:[\w-]+ ){0,2}?(?:tools?|lookup|search|results?|system|query|call|check|response|output|data|records?)"
-    r"(?:'s)?(?: results?| output)? (?:shows?|says?|returns?|indicates?|reports?|finds?|found|reveals?|confirms?|tells?(?: us)?)(?: that)? ",
-    re.I,
+    r"^(?:(?:the|a|any) )?(?:[\w-]+ ){0,2}?(?:tools?|lookup|search|results?|system|query|call|check"
+    r"|response|output|data|records?)"
+    r"(?:'s)?(?: results?| output)? (?:shows?|says?|returns?|indicates?|reports?|finds?|found|reveals?"
+    r"|confirms?|tells?(?: us)?)(?: that)? ",
+    re.IGNORECASE,
 )
 _VALUE_NOUN = re.compile(
-    r"\b(?:id|ids|number|numbers|name|date|dates|time|address|e-?mail|phone|size|code|amount|city|reason|reference|details|colou?r"
-    r"|destination|origin|budget|age|quantity|type|kind|model|account|card|document|title|location|birth|party)\b",
-    re.I,
+    r"\b(?:id|ids|number|numbers|name|date|dates|time|address|e-?mail|phone|size|code|amount|city"
+    r"|reason|reference|details|colou?r"
+    r"|destination|origin|budget|age|quantity|type|kind|model|account|card|document|title|location"
+    r"|birth|party)\b",
+    re.IGNORECASE,
 )
 _GIVEN = re.compile(
-    r"\b(?P<aux>has|have|had|did|does|do|hasn't|haven't|didn't|doesn't|don't)?(?P<negated> not| never|(?<=n't))?(?: yet| already| also)?"
-    r" ?(?P<verb>given?|gave|gives|provided?|provides|told|tells?|mention(?:s|ed)?|specif(?:y|ies|ied)|stated?|states|shared?|shares"
+    r"\b(?P<aux>has|have|had|did|does|do|hasn't|haven't|didn't|doesn't|don't)?(?P<negated> not| never"
+    r"|(?<=n't))?(?: yet| already| also)?"
+    r" ?(?P<verb>given?|gave|gives|provided?|provides|told|tells?|mention(?:s|ed)?|specif(?:y|ies|ied)"
+    r"|stated?|states|shared?|shares"
     r"|supplied|supplies|said|says?|indicated?|entered|named)"
-    r"(?: (?:us|me|you|the agent))?(?: yet| already)?(?: (?:their|his|her|the|an?|any|its|which|what|how many|how much|when|where|whether))?"
+    r"(?: (?:us|me|you|the agent))?(?: yet| already)?(?: (?:their|his|her|the|an?|any|its|which|what"
+    r"|how many|how much|when|where|whether))?"
     r"(?: (?P<thing>.+))$",
-    re.I,
+    re.IGNORECASE,
 )
 _UNKNOWN = re.compile(
     r"^(?:(?:the|their|an?|his|her|no) )?(?P<thing>.+?) (?:is|are|was|were|has|have) (?:still |yet )?(?:been )?"
-    r"(?:missing|unknown|unclear|not (?:yet )?(?:been )?(?:known|given|provided|stated|specified|clear|mentioned))",
-    re.I,
+    r"(?:missing|unknown|unclear|not (?:yet )?(?:been )?(?:known|given|provided|stated|specified|clear"
+    r"|mentioned))",
+    re.IGNORECASE,
 )
+_BARE = frozenset(map(stem, ("where", "when", "why", "how")))
 _COMPARISON = re.compile(
-    r"(?P<less>under|below|less than|fewer than|younger than|shorter than|smaller than|lower than|cheaper than|no more than|at most|up to)"
-    r"|(?P<more>over|above|more than|greater than|exceed(?:s|ing)?|older than|longer than|larger than|bigger than|higher than|at least)",
-    re.I,
+    r"(?P<less>under|below|less than|fewer than|younger than|shorter than|smaller than|lower than"
+    r"|cheaper than|no more than|at most|up to)"
+    r"|(?P<more>over|above|more than|greater than|exceed(?:s|ing)?|older than|longer than|larger than"
+    r"|bigger than|higher than|at least)",
+    re.IGNORECASE,
 )
-_NUMBER = re.compile(r"\s*(?:of )?(?:[$€£]\s?|usd |eur )?(\d[\d,]*(?:\.\d+)?)(?:\s?(%|k\b))?", re.I)
+_NUMBER = re.compile(r"\s*(?:of )?(?:[$€£]\s?|usd |eur )?(\d[\d,]*(?:\.\d+)?)(?:\s?(%|k\b))?", re.IGNORECASE)
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("start", re.compile(
-        r"\b(?:conversation|chat|session|interaction|call)\b.{0,20}\b(?:start|begin|began|open|just|new)|\bfirst (?:message|reply|contact|turn)\b"
-        r"|\b(?:start|beginning) of (?:the|a|each|every)\b|\b(?:starts?|begins?|opens?) (?:a|the) (?:new )?(?:conversation|chat)", re.I)),
-    ("greeting", re.compile(r"\bgreet(?:s|ed|ing)?\b|\bsays? (?:hello|hi|good morning)\b", re.I)),
-    ("farewell", re.compile(
-        r"\b(?:says? (?:good ?)?bye|good ?bye|farewell|no (?:more|further|other) (?:questions?|requests?)|nothing (?:else|more)|is (?:all )?done$"
-        r"|takes? (?:their )?leave|wraps? up|is (?:about to |leaving$)|leaves?$)|\b(?:ends?|ending|finish(?:es)?|closes?) the (?:conversation|chat|call)"
-        r"|\b(?:conversation|chat|call)\b.{0,15}\b(?:end|over|finish|clos)", re.I)),
-    ("thanks", re.compile(r"\bthank(?:s|ed|ing)?\b|\bgratitude\b|\bgrateful\b|\bappreciation\b", re.I)),
-    ("language", re.compile(r"\b(?:writes?|speaks?|talks?|asks?|types?|messages?|uses?)\b.{0,25}\b(?:in|language)\b.{0,30}\b(?:language|"
-        r"english|spanish|french|german|italian|portuguese|dutch)\b|\bspeaks? (?:english|spanish|french|german|italian|portuguese|dutch)\b", re.I)),
-    ("off topic", re.compile(
-        r"\bunrelated\b|\boff[- ]topic\b|\birrelevant\b|\bout of scope\b|\boutside (?:of |the scope|our|the)|\bnot (?:related|relevant|about|connected)\b"
-        r"|\b(?:anything|something|topics?|questions?|things?) (?:else|other)\b|\bother than\b|\bbeyond\b", re.I)),
-    ("agreement", re.compile(r"\b(?:confirm(?:s|ed)?|agree(?:s|d)?|accept(?:s|ed)?|approve[sd]?|says? yes|affirm(?:s|ed)?|consent(?:s|ed)?)\b", re.I)),
-    ("refusal", re.compile(r"\b(?:decline[sd]?|refuse[sd]?|reject(?:s|ed)?|says? no|turn(?:s|ed) (?:it |this )?down|disagree[sd]?|not interested)\b", re.I)),
-    ("question", re.compile(r"\bask(?:s|ing)? (?:a|any|some) questions?$|\bhas (?:a|any|some) questions?$|\basks? (?:something|anything)$", re.I)),
-)  # fmt: skip
+    (
+        "start",
+        re.compile(
+            r"\b(?:conversation|chat|session|interaction|call)\b.{0,20}\b(?:start|begin|began|open|just|new)"
+            r"|\bfirst (?:message|reply|contact|turn)\b"
+            r"|\b(?:start|beginning) of (?:the|a|each|every)\b|\b(?:starts?|begins?|opens?) (?:a|the) (?:new "
+            r")?(?:conversation|chat)",
+            re.IGNORECASE,
+        ),
+    ),
+    ("greeting", re.compile(r"\bgreet(?:s|ed|ing)?\b|\bsays? (?:hello|hi|good morning)\b", re.IGNORECASE)),
+    (
+        "farewell",
+        re.compile(
+            r"\b(?:says? (?:good ?)?bye|good ?bye|farewell|no (?:more|further|other) (?:questions?|requests?)"
+            r"|nothing (?:else|more)|is (?:all )?done$"
+            r"|takes? (?:their )?leave|wraps? up|is (?:about to |leaving$)|leaves?$)|\b(?:ends?|ending"
+            r"|finish(?:es)?|closes?) the (?:conversation|chat|call)"
+            r"|\b(?:conversation|chat|call)\b.{0,15}\b(?:end|over|finish|clos)",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "thanks",
+        re.compile(r"\bthank(?:s|ed|ing)?\b|\bgratitude\b|\bgrateful\b|\bappreciation\b", re.IGNORECASE),
+    ),
+    (
+        "language",
+        re.compile(
+            r"\b(?:writes?|speaks?|talks?|asks?|types?|messages?|uses?)\b.{0,25}\b(?:in"
+            r"|language)\b.{0,30}\b(?:language|"
+            r"english|spanish|french|german|italian|portuguese|dutch)\b|\bspeaks? (?:english|spanish|french"
+            r"|german|italian|portuguese|dutch)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "off topic",
+        re.compile(
+            r"\bunrelated\b|\boff[- ]topic\b|\birrelevant\b|\bout of scope\b|\boutside (?:of |the scope|our"
+            r"|the)|\bnot (?:related|relevant|about|connected)\b"
+            r"|\b(?:anything|something|topics?|questions?|things?) (?:else|other)\b|\bother than\b|\bbeyond\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "agreement",
+        re.compile(
+            r"\b(?:confirm(?:s|ed)?|agree(?:s|d)?|accept(?:s|ed)?|approve[sd]?|says? yes|affirm(?:s|ed)?"
+            r"|consent(?:s|ed)?)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "refusal",
+        re.compile(
+            r"\b(?:decline[sd]?|refuse[sd]?|reject(?:s|ed)?|says? no|turn(?:s|ed) (?:it |this )?down"
+            r"|disagree[sd]?|not interested)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "question",
+        re.compile(
+            r"\bask(?:s|ing)? (?:a|any|some) questions?$|\bhas (?:a|any|some) questions?$|\basks? (?:something"
+            r"|anything)$",
+            re.IGNORECASE,
+        ),
+    ),
+)
 _ANGER = re.compile(
-    r"\b(?:angry|furious|frustrat\w+|annoy\w+|upset|rude|irritated|unhappy|dissatisf\w+|impatient|aggressive|abusive|swears?|insult\w*"
-    r"|complain(?:s|ed|ing)?|disappoint\w+|emotional|hostile|agitated)\b(?P<about>.*)", re.I)  # fmt: skip
-_ABOUT = re.compile(r"\b(?:with|about|at|that|of|because|over)\b (?P<what>.+)", re.I)
+    r"\b(?:angry|furious|frustrat\w+|annoy\w+|upset|rude|irritated|unhappy|dissatisf\w+|impatient"
+    r"|aggressive|abusive|swears?|insult\w*"
+    r"|complain(?:s|ed|ing)?|disappoint\w+|emotional|hostile|agitated)\b(?P<about>.*)",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(r"\b(?:with|about|at|that|of|because|over)\b (?P<what>.+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a number is compared with.
+
+    Args:
+        limit: The number.
+        above: Whether it must be more, rather than less.
+        inclusive: Whether the limit itself will do.
+    """
+
+    limit: float
+    above: bool
+    inclusive: bool
+
+    def admits(self, value: float) -> bool:
+        """Whether a number is what it must be."""
+        return (value == self.limit and self.inclusive) or (
+            value != self.limit and (value > self.limit) == self.above
+        )
 
 
 @dataclass(frozen=True)
@@ -124,7 +222,7 @@ class Clause:
         negated: Whether it must not hold ("unless …").
         subject: For a result: the words of what it is about.
         thing: For `given`: what is or is not given.
-        holds: For a comparison: the test of a number.
+        bound: For a comparison: what the number must be.
     """
 
     kind: Kind
@@ -133,7 +231,7 @@ class Clause:
     negated: bool = False
     subject: tuple[Word, ...] = ()
     thing: str = ""
-    holds: Callable[[float], bool] | None = None
+    bound: Bound | None = None
 
 
 @lru_cache(maxsize=2_048)
@@ -161,7 +259,7 @@ def parse(condition: str) -> tuple[tuple[Clause, ...], ...]:
 
 
 def _starts_with_verb(text: str) -> bool:
-    return re.match(rf"(?:{_FINITE}|not)\b", text, re.I) is not None
+    return re.match(rf"(?:{_FINITE}|not)\b", text, re.IGNORECASE) is not None
 
 
 def _split_without(parts: list[str]) -> Iterator[str]:
@@ -177,7 +275,7 @@ def _split_without(parts: list[str]) -> Iterator[str]:
 def _clause(text: str, negated: bool) -> Clause:
     if text.startswith("without "):
         return Clause("given", text, (), not negated, thing=text.removeprefix("without "))
-    by_person = re.match(_PERSON, text, re.I) is not None
+    by_person = re.match(_PERSON, text, re.IGNORECASE) is not None
     reported = _RESULT_LEAD.match(text)
     if reported:
         return _about_result(text[reported.end() :], text, negated)
@@ -225,35 +323,37 @@ def _compared(text: str, negated: bool) -> Clause | None:
         number = _NUMBER.match(text, match.end())
         if number is None:
             continue
-        bound = float(number[1].replace(",", "")) * (1_000 if (number[2] or "").lower() == "k" else 1)
+        limit = float(number[1].replace(",", "")) * (1_000 if (number[2] or "").lower() == "k" else 1)
         said = match[0].lower()
-        if match["more"]:
-            compare = ge if said == "at least" else gt
-        else:
-            compare = le if said in ("at most", "no more than", "up to") else lt
-        rest = re.sub(_PERSON, " ", f"{text[: match.start()]} {text[number.end() :]}", count=1, flags=re.IGNORECASE)
+        bound = Bound(
+            limit,
+            above=bool(match["more"]),
+            inclusive=said in ("at least", "at most", "no more than", "up to"),
+        )
+        rest = re.sub(
+            _PERSON, " ", f"{text[: match.start()]} {text[number.end() :]}", count=1, flags=re.IGNORECASE
+        )
         about = words(rest) or words("age old")
         if re.match("older|younger", said):
             about += words("age old")
-
-        def holds(value: float, compare: Callable[[float, float], bool] = compare) -> bool:
-            return compare(value, bound)
-
-        return Clause("comparison", text, (about,), negated, holds=holds)
+        return Clause("comparison", text, (about,), negated, bound=bound)
     return None
 
 
 def _about_result(text: str, whole: str, negated: bool) -> Clause:
     match = re.match(
-        rf"^(?P<subject>(?:(?!there\b)[\w'-]+ ){{1,6}}?)(?={_COPULA}\b|(?:not |already |still )?\w+ed\b|(?:un)?(?:available|free)\b)",
+        rf"^(?P<subject>(?:(?!there\b)[\w'-]+ ){{1,6}}?)(?={_COPULA}\b|(?:not |already |still )?\w+ed\b"
+        r"|(?:un)?(?:available|free)\b)",
         text,
-        re.I,
+        re.IGNORECASE,
     )
     about = words(match["subject"]) if match else ()
     rest = text[match.end() :] if match else text
     if none := _NONE.match(text):
         rest = f"unfound {text[max(none.end(), match.end() if match else 0) :]}"
-    subject = tuple(word._replace(negated=False) for word in about)
+    subject = (
+        tuple(word._replace(negated=False) for word in content(match["subject"]) or about) if match else ()
+    )
     return Clause("result", whole, _variants(rest) or (words(rest),), negated, subject=subject)
 
 
@@ -267,6 +367,8 @@ def _variants(text: str) -> tuple[tuple[Word, ...], ...]:
     if len(sets) < 2:
         whole = content(text) or words(text)
         return (whole,) if whole else ()
+    # "asks about an order or where it is": only the nouns before say what "it" is.
+    sets = [found if any(word.stem not in _BARE for word in found) else found + sets[0] for found in sets]
     first_is_verb = re.search(r"\bto (?:\w+(?:, | or |/))+\w+", text) is not None
     tail = sets[-1][1:] if first_is_verb else ()
     return tuple(found + tuple(word for word in tail if word not in found) for found in sets)

@@ -7,9 +7,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-_MONTHS = "january february march april may june july august september october november december".split()
-_DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_MONTH = r"(?P<{}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_MONTH = (
+    r"(?P<{}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
 _WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"
 _DATE = re.compile(
     r"\b(?:(?P<iso>\d{4}-\d{1,2}-\d{1,2})"
@@ -17,20 +33,24 @@ _DATE = re.compile(
     rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH.format('month')}(?:,? (?P<year>\d{{4}}))?"
     rf"|{_MONTH.format('month2')} (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year2>\d{{4}}))?(?!\d|:)"
     rf"|(?P<relative>the day after tomorrow|today|tonight|tomorrow|(?:(?:next|this|coming|on) )?{_WEEKDAY}\b"
-    r"|(?:next|this) (?:week(?:end)?|month)|in (?:a|an|one|two|three|four|five|six|\d+) (?:days?|weeks?|months?))"
+    r"|(?:next|this) (?:week(?:end)?|month)|in (?:a|an|one|two|three|four|five|six|\d+) (?:days?|weeks?"
+    r"|months?))"
     r")(?!\w)",
-    re.I,
+    re.IGNORECASE,
 )
 _RANGE_OF_DAYS = re.compile(
-    rf"\b(?:from )?(?P<first>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:-|–|to|until|till)\s*(?P<last>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?\s"
-    rf"{_MONTH.format('month')}(?:,? (?P<year>\d{{4}}))?|\b{_MONTH.format('month2')} (?P<first2>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:-|–|to)\s*"
+    rf"\b(?:from )?(?P<first>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:-|–|to|until"
+    rf"|till)\s*(?P<last>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?\s"
+    rf"{_MONTH.format('month')}(?:,? (?P<year>\d{{4}}))?|\b{_MONTH.format('month2')} "
+    rf"(?P<first2>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:-|–|to)\s*"
     rf"(?P<last2>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year2>\d{{4}}))?",
-    re.I,
+    re.IGNORECASE,
 )
 _TIME = re.compile(
-    r"\b(?:(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))? ?(?P<half>a\.?m\b|p\.?m\b)\.?|(?P<hour24>[01]?\d|2[0-3]):(?P<minute24>[0-5]\d)\b"
+    r"\b(?:(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))? ?(?P<half>a\.?m\b|p\.?m\b)\.?|(?P<hour24>[01]?\d"
+    r"|2[0-3]):(?P<minute24>[0-5]\d)\b"
     r"|(?P<word>noon|midnight)\b|(?P<clock>\d{1,2}) o'?clock\b)",
-    re.I,
+    re.IGNORECASE,
 )
 _SMALL = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 
@@ -89,8 +109,8 @@ def _value(match: re.Match[str], today: date | None) -> str:
         return _numeric(match["numeric"]) or match[0]
     if match["relative"]:
         return _relative(match["relative"].lower(), today) or match[0]
-    day, month = match["day"] or match["day2"], match["month"] or match["month2"]
-    return _in_full(day, month, match["year"] or match["year2"], today) or match[0]
+    number, name = match["day"] or match["day2"], match["month"] or match["month2"]
+    return _in_full(number, name, match["year"] or match["year2"], today) or match[0]
 
 
 def _numeric(text: str) -> str | None:

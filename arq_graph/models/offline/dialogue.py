@@ -5,26 +5,34 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from arq_graph.models.offline.lexicon import listed
+
 _GREETING = re.compile(
     r"\s*(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening|day)|howdy|hiya)\b", re.IGNORECASE
 )
 _FAREWELL = re.compile(
-    r"\b(?:good ?bye|bye|see you|take care|that(?:'s| is| will be| would be|'ll be) (?:all|it|everything)|nothing else"
+    r"\b(?:good ?bye|bye|see you|take care|that(?:'s| is| will be| would be|'ll be) (?:all|it"
+    r"|everything)|nothing else"
     r"|no more questions|i'?m (?:all )?(?:done|set|good)(?: now)?\b|have a (?:nice|good|great|lovely))",
     re.IGNORECASE,
 )
 _THANKS = re.compile(r"\b(?:thanks?|thank you|thx|cheers|appreciate)\b", re.IGNORECASE)
 _ANGER = re.compile(
-    r"\b(?:angry|furious|frustrat\w+|annoy\w+|upset|mad at|unacceptable|ridiculous|terrible|awful|horrible|worst"
-    r"|disgust\w+|outrag\w+|fed up|sick of|disappoint\w+|useless|incompetent|rude|unhappy|dissatisf\w+|complain\w*"
+    r"\b(?:angry|furious|frustrat\w+|annoy\w+|upset|mad at|unacceptable|ridiculous|terrible|awful"
+    r"|horrible|worst"
+    r"|disgust\w+|outrag\w+|fed up|sick of|disappoint\w+|useless|incompetent|rude|unhappy|dissatisf\w+"
+    r"|complain\w*"
     r"|joke|pathetic|scam|rip[- ]?off|hate|damn|wtf|not happy|had enough|waste of)\b|!{2,}",
     re.IGNORECASE,
 )
 _YES = re.compile(
     r"\s*(?:(?:ok(?:ay)?|well|great|perfect|hi|thanks|thank you)[,.! ]+)*"
-    r"(?:yes|yeah|yep|yup|sure|certainly|of course|absolutely|definitely|indeed|correct|right|exactly|agreed|affirmative"
-    r"|go ahead|go for it|please do|do it|do that|sounds good|that(?:'s| is) (?:right|correct|fine|ok|okay|good)|fine"
-    r"|ok(?:ay)?|proceed|confirm(?:ed)?|i (?:do |hereby )?(?:confirm|agree|accept)|i'd (?:love|like) (?:to|that)|perfect"
+    r"(?:yes|yeah|yep|yup|sure|certainly|of course|absolutely|definitely|indeed|correct|right|exactly"
+    r"|agreed|affirmative"
+    r"|go ahead|go for it|please do|do it|do that|sounds good|that(?:'s| is) (?:right|correct|fine|ok"
+    r"|okay|good)|fine"
+    r"|ok(?:ay)?|proceed|confirm(?:ed)?|i (?:do |hereby )?(?:confirm|agree|accept)|i'd (?:love|like) "
+    r"(?:to|that)|perfect"
     r"|great|y)\b",
     re.IGNORECASE,
 )
@@ -33,29 +41,54 @@ _AGREES_LATER = re.compile(
 )
 _NO = re.compile(
     r"\s*(?:(?:ok(?:ay)?|oh|um|hmm|well|sorry|actually)[,.! ]+)*"
-    r"(?:no|nope|nah|not (?:now|yet|really|today|sure)|don'?t|do not|stop|wait|hold on|hang on|never ?mind|cancel that"
+    r"(?:no|nope|nah|not (?:now|yet|really|today|sure)|don'?t|do not|stop|wait|hold on|hang on|never "
+    r"?mind|cancel that"
     r"|forget it|i(?:'d| would) rather not|negative)\b",
     re.IGNORECASE,
 )
 _RESERVATION = re.compile(
-    r"\b(?:but|wait|hold on|hang on|don'?t|do not|not yet|instead|rather|actually|unless|except|change|first|no)\b"
+    r"\b(?:but|wait|hold on|hang on|don'?t|do not|not yet|instead|rather|actually|unless|except|change"
+    r"|first|no)\b"
     r"|n't\b|\?",
     re.IGNORECASE,
 )
 _QUESTION_START = re.compile(
-    r"(?:^|[.!?,;]\s*|\b(?:hi|hello|hey|and|so|but)\b[, ]+)(?:what|where|when|who|whose|which|why|how|is|are|was|were|do"
+    r"(?:^|[.!?,;]\s*|\b(?:hi|hello|hey|and|so|but)\b[, ]+)(?:what|where|when|who|whose|which|why|how"
+    r"|is|are|was|were|do"
     r"|does|did|can|could|will|would|should|may|have|has|am)\b[^.!?]*",
     re.IGNORECASE,
 )
 _REQUEST = re.compile(
-    r"\b(?:i(?:'d| would) (?:like|love|prefer)|i(?:'m| am) (?:looking|trying|interested|calling|writing)|i (?:want|need|wish"
-    r"|have to|lost|forgot|can't|cannot)|please (?!do\b)\w+|(?:can|could|would|will) (?:you|i|we)|help me|let me|tell me"
-    r"|show me|give me|find me|my \w+ (?:is|isn't|was|has|won't|doesn't|keeps)|there(?:'s| is| are))\b",
+    r"\b(?:i(?:'d| would) (?:like|love|prefer)|i(?:'m| am) (?:looking|trying|interested|calling"
+    r"|writing)|i (?:want|need|wish"
+    r"|have to|lost|forgot|can't|cannot)|please (?!do\b)\w+|(?:can|could|would|will) (?:you|i|we)|help "
+    r"me|let me|tell me"
+    r"|show me|give me|find me|my (?!name|number|e?-?mail|phone|id|card|address|account|birthday)\w+ "
+    r"(?:is|isn't|was|has|won't|doesn't|keeps)|there(?:'s| is| are))\b",
     re.IGNORECASE,
 )
+_CHOICE = re.compile(
+    r"\bI (?:found|can offer|would (?:suggest|recommend))\b|\b(?:following|these) (?:options|times"
+    r"|slots|dates)\b"
+)
 _GENERIC_OFFER = re.compile(
-    r"\b(?:(?:anything|something|what) else|how (?:can|may|could) (?:i|we) (?:help|assist|be of)|what can (?:i|we) do for you"
+    r"\b(?:(?:anything|something|what) else|how (?:can|may|could) (?:i|we) (?:help|assist|be of)|what "
+    r"can (?:i|we) do for you"
     r"|(?:help|assist) you (?:with|today)|can i (?:help|assist))\b",
+    re.IGNORECASE,
+)
+_CORRECTION = re.compile(
+    r"\b(?:make (?:it|that)|instead|i mean|i meant|change (?:it|that) to|rather|should be|it's actually"
+    r"|not \w+,? but)\b",
+    re.IGNORECASE,
+)
+_ADDITION = re.compile(
+    r"\bi(?:'d| would|'m| am| have|'ve)? also\b|\bby the way\b|\banother (?:thing|question)\b", re.IGNORECASE
+)
+_ELLIPSIS = re.compile(
+    r"\s*(?:(?:ok(?:ay)?|thanks|thank you|great|and|so|hm+|alright)[,.! ]+)*(?:what about|how about"
+    r"|and (?:for|on|at|in|with|the|my|if|a|an|what|how|[\w-]*\d)"
+    r"|same (?:for|with)|also (?:for|the|my)|instead\b)|\s*and\b.{1,30}\?\s*$",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+(?=\s|$|[\"')\]])|[.!?](?=\S)[^.!?\n]*)*[.!?]*")
@@ -119,6 +152,21 @@ def requests(text: str) -> bool:
     return asks(text) or bool(_REQUEST.search(text))
 
 
+def corrects(text: str) -> bool:
+    """Whether it puts another value in the place of an earlier one ("no, make it two")."""
+    return _CORRECTION.search(text) is not None
+
+
+def adds_something(text: str) -> bool:
+    """Whether it brings up something further ("I also have …", "by the way …")."""
+    return _ADDITION.search(text) is not None
+
+
+def is_elliptical(text: str) -> bool:
+    """Whether it leaves out what the message before it was about: "and tomorrow?", "what about a single?"."""
+    return len(text.split()) <= 10 and _ELLIPSIS.match(text) is not None
+
+
 def question_in(text: str) -> str:
     """The last question in an agent's message that wants an answer; empty if it has none.
 
@@ -133,6 +181,11 @@ def question_in(text: str) -> str:
     return ""
 
 
+def choice_in(text: str) -> str:
+    """The sentence of an agent's message that leaves a choice to the customer without asking; empty if none does."""
+    return next((sentence for sentence in reversed(sentences(text)) if _CHOICE.search(sentence)), "")
+
+
 def is_small_talk(text: str) -> bool:
     """Whether it says nothing but a greeting, thanks, or a farewell."""
     rest = text
@@ -142,7 +195,8 @@ def is_small_talk(text: str) -> bool:
     return bool(text.strip()) and not left
 
 
-_EMPTY = frozenset(
-    "there you so much very a lot for your the help everything all today again too and now day one have nice good great"
-    " lovely evening weekend everyone team ok okay well no nope that it is was s".split()
+_EMPTY = listed(
+    "there you so much very a lot for your the help everything all today again too and now day one "
+    "have nice good great"
+    " lovely evening weekend everyone team ok okay well no nope that it is was s"
 )

@@ -13,23 +13,27 @@ from arq_graph.models.offline.words import Word, in_words, likeness, words
 
 MAX_LEAVES = 200
 _EMPTY_TEXT = re.compile(
-    r"\b(?:not found|no (?:results?|match(?:es)?|records?|entr(?:y|ies)|\w+ (?:were |was )?found)|none|nothing|does(?:n't| not)"
+    r"\b(?:not found|no (?:results?|match(?:es)?|records?|entr(?:y|ies)|\w+ (?:were |was )?found)|none"
+    r"|nothing|does(?:n't| not)"
     r" exist|unknown|could not find|unable to find|invalid|empty)\b",
     re.IGNORECASE,
 )
 _FAILED_TEXT = re.compile(
-    r"^\W*(?:error|exception|failed|failure|traceback)\b|\b(?:timed? ?out|an? (?:\w+ )?error|exception|failed)\b",
+    r"^\W*(?:error|exception|failed|failure|traceback)\b|\b(?:timed? ?out|an? (?:\w+ )?error|exception"
+    r"|failed)\b",
     re.IGNORECASE,
 )
 _FAILURE_KEYS = frozenset(("error", "errors", "exception", "failure"))
 _SUCCESS_KEYS = frozenset(("ok", "success", "successful", "succeeded"))
 _COUNT_KEYS = re.compile(
-    r"(?:^|_)(?:count|total|available|availability|remaining|left|stock|quantity|copies|seats|slots|rooms|results?|matches"
+    r"(?:^|_)(?:count|total|available|availability|remaining|left|stock|quantity|copies|seats|slots"
+    r"|rooms|results?|matches"
     r"|free|units)(?:$|_)",
     re.IGNORECASE,
 )
 _YET_TO_COME = re.compile(
-    r"\b(?:will|to) be\b|\byet to\b|\b(?:expected|scheduled|estimated|due|planned) (?:to|for)\b|\bnot yet\b|\bbefore\b|\bif\b"
+    r"\b(?:will|to) be\b|\byet to\b|\b(?:expected|scheduled|estimated|due|planned) (?:to|for)\b|\bnot "
+    r"yet\b|\bbefore\b|\bif\b"
     r"|\bonce\b|\bwhen\b|\buntil\b",
     re.IGNORECASE,
 )

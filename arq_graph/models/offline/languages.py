@@ -6,13 +6,17 @@ import re
 
 _COMMON = {
     "English": "the is are my i you to and of what where how can please for have it do not want thanks hello",
-    "Spanish": "el la los que es mi de y en por para un una dónde donde cómo como quiero hola gracias está esta mi pedido no con",
-    "French": "le la les que est mon ma de et en pour un une où comment je vous bonjour merci s'il pas avec est-ce mes votre",
-    "German": "der die das ist mein meine ich und zu für ein eine wo wie möchte bitte hallo danke nicht mit wann sie haben",
+    "Spanish": "el la los que es mi de y en por para un una dónde donde cómo como quiero hola gracias está esta "
+    "mi pedido no con",
+    "French": "le la les que est mon ma de et en pour un une où comment je vous bonjour merci s'il pas avec "
+    "est-ce mes votre",
+    "German": "der die das ist mein meine ich und zu für ein eine wo wie möchte bitte hallo danke nicht mit wann "
+    "sie haben",
     "Italian": "il la che è mio mia di e in per un una dove come vorrei ciao grazie non con sono buongiorno quando",
     "Portuguese": "o a os que é meu minha de e em para um uma onde como quero olá obrigado não com está eu",
     "Dutch": "de het is mijn ik en te voor een waar hoe wil graag hallo dank niet met wanneer je u",
 }
+LANGUAGES = tuple(language.lower() for language in _COMMON)
 _WORDS = {language: frozenset(listed.split()) for language, listed in _COMMON.items()}
 _SCRIPTS = (
     ("Russian", re.compile(r"[\u0400-\u04ff]")),
@@ -41,7 +45,9 @@ def language_of(text: str) -> str | None:
 
 def language_wanted(condition: str, spoken: str | None) -> bool:
     """Whether a message's language is one that a condition speaks of ("in Spanish", "other than English")."""
-    named = [name for name in (*_COMMON, *(name for name, _ in _SCRIPTS)) if name.lower() in condition.lower()]
+    named = [
+        name for name in (*_COMMON, *(name for name, _ in _SCRIPTS)) if name.lower() in condition.lower()
+    ]
     if re.search(r"\b(?:other than|not|isn't|different from|except)\b", condition, re.IGNORECASE):
         return spoken is not None and spoken not in named
     if not named:  # "in another language"

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-STOP_WORDS = frozenset(
+
+def listed(text: str) -> frozenset[str]:
+    """The words of a text as a set."""
+    return frozenset(text.split())
+
+
+STOP_WORDS = listed(
     """
     a an the this that these those here there it its it's itself he him his she her hers they them their theirs
     i i'm i've i'd i'll me my mine myself we us our ours you your yours you're you've you'd he's she's they're
@@ -10,44 +16,57 @@ STOP_WORDS = frozenset(
     can could may might must ought let's
     of in on at to for from by with about into onto over under than then as and or but if so because while of
     off up down out per via between among during through
-    what which who whom whose that's what's who's here's there's
+    whether what which who whom whose that's what's who's here's there's
     some any all each every both either such other another same own just only also too very really quite rather
     much many more most less least few lot lots bit still already yet ever now again soon
     please kindly well ok okay oh um hmm yes yeah yep sure thing things something anything everything someone
     anyone one ones way kind sort maybe perhaps else able ask asks asked asking
-    """.split()
+    """
 )
 """Words that never count, neither in a condition nor in a message."""
 
-WEAK_WORDS = frozenset(
+WEAK_WORDS = listed(
     """
-    customer user guest patient client caller visitor member person patron shopper buyer reader student passenger
-    traveler traveller employee colleague subscriber borrower tenant people
+    customer user guest patient client caller visitor member patron shopper buyer reader student passenger
+    traveler traveller employee colleague subscriber borrower tenant
     want wish need like request inquire enquire inquiry enquiry question wonder query say tell mention talk speak
     state express indicate know find get give make take go come look seek interest try provide specify share
-    report describe discuss raise bring refer concern regard relate involve include information info detail details conversation
+    report describe discuss raise bring refer concern regard relate involve include information info detail details
+    conversation
     message agent assistant chat current currently currently actually possible certain specific particular general
+    hi hello hey dear there thanks thank two three four five six seven eight nine ten
     use using show see think believe mean seem appear turn happen learn hear understand
-    """.split()
+    """
 )
 """Words that a condition is made of whatever it is about."""
 
-FAINT_WORDS = frozenset(
-    "type kind level status state result results system account member customer value number amount date name help"
-    " service option policy rule".split()
+FAINT_WORDS = listed(
+    "type kind level status state result results system account member customer value number amount "
+    "date name help"
+    " service option policy rule food"
 )
 """Words that say a little about what a condition is about."""
 
-NEGATORS = frozenset(
-    "not no never none nothing neither nor without cannot can't cant don't dont doesn't doesnt didn't didnt isn't"
-    " isnt aren't wasn't weren't won't wont wouldn't couldn't shouldn't haven't havent hasn't hasnt hadn't ain't"
-    " unable".split()
+NEGATORS = listed(
+    "not no never none nothing neither nor without cannot can't cant don't dont doesn't doesnt didn't "
+    "didnt isn't"
+    " isnt aren't wasn't weren't won't wont wouldn't couldn't shouldn't haven't havent hasn't hasnt "
+    "hadn't ain't"
+    " unable"
 )
 
 PHRASES = {
     r"how much|how expensive|what does (?:it|this|that) cost": "price",
     r"how long": "duration",
     r"what time|opening (?:hours|times)|business hours|office hours": "hours",
+    r"(?:do|did|would) you (?:still )?(?:have|stock|carry|sell|offer)(?: any)?|have you got(?: any)?"
+    r"|(?:is|are) there (?:any|an?)"
+    r"|(?:whether|if) (?:the|you|we|a) ?\w* (?:has|have|stocks|sells|offers)": "onoffer",
+    r"(?:is|are|was|were) not (?:in|on) (?:the|our|any|this) (?:\w+ )?(?:catalog(?:ue)?|list|system"
+    r"|database|inventory|records?|register|directory)"
+    r"|(?:isn't|aren't) (?:in|on) (?:the|our) (?:catalog(?:ue)?|list|system|database|inventory"
+    r"|records?)": "unfound",
+    r"should (?:i|we)|what would you (?:do|recommend)": "advice",
     r"money back": "refund",
     r"(?:send|bring|give) (?:it |them |this |that )?back": "return",
     r"call(?:ed|ing)? off": "cancel",
@@ -57,7 +76,8 @@ PHRASES = {
     r"wi[- ]fi": "wifi",
     r"e-mail": "email",
     r"(?:log|sign)(?:ged|ging|ned|ning)?[- ](?:in|on)(?:to)?\b": "login",
-    r"(?:do|does|did)(?:n't| not|nt) work|not working|stopped working|is down|out of order|won't (?:start|turn on)"
+    r"(?:do|does|did)(?:n't| not|nt) work|not working|stopped working|is down|out of order|won't "
+    r"(?:start|turn on)"
     r"|(?:went|go|goes|is) dead": "broken",
     r"out[- ]of[- ]stock|sold[- ]out|fully booked|no longer available|not available|on loan": "unavailable",
     r"in stock": "available",
@@ -123,7 +143,7 @@ SYNONYMS = (
     "lost missing lose",
     "decline reject deny refuse",
     "fail failure unsuccessful",
-    "available availability vacant",
+    "available availability vacant onoffer",
     "password passcode",
     "renew extend renewal extension",
     "meal food",
@@ -153,8 +173,6 @@ RELATED = (
     "status arrive",
     "status late",
     "where late",
-    "where ship",
-    "status ship",
     "when hour",
     "when time",
     "when open",
@@ -197,6 +215,10 @@ RELATED = (
     "group person",
     "guest person",
     "old year",
+    "room suite",
+    "room bedroom",
+    "sell onoffer",
+    "free onoffer",
 )
 """Pairs that count as nearly the same word."""
 

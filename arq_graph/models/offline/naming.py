@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.dates import dates_in
+from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.shapes import Candidate, denied
 from arq_graph.models.offline.wanted import Wanted
 from arq_graph.models.offline.words import content, likeness, stem
@@ -14,53 +15,70 @@ from arq_graph.models.offline.words import content, likeness, stem
 _CAPITALISED = r"[A-ZÀ-ÖØ-Þ][\w'’.-]*(?<!\.)"
 _NAME = rf"{_CAPITALISED}(?: (?:(?:of|de|del|da|di|la|le|the|van|von|and|&) )*{_CAPITALISED})*"
 _PERSON_CUES = (
-    re.compile(r"\b(?:my|the|his|her|their|guest'?s?|patient'?s?|full|whose) (?:\w+ )?name(?: is|'s|:)\s+(?P<name>[^\W\d_][\w'’-]*(?: [^\W\d_][\w'’-]*){0,3})", re.I),
-    re.compile(r"\bname(?: is|:)\s*(?P<name>[^\W\d_][\w'’-]*(?: [^\W\d_][\w'’-]*){0,3})", re.I),
+    re.compile(
+    r"\b(?:my|the|his|her|their|guest'?s?|patient'?s?|full|whose) (?:\w+ )?name(?: is|'s"
+    r"|:)\s+(?P<name>[^\W\d_][\w'’-]*(?: [^\W\d_][\w'’-]*){0,3})", re.IGNORECASE),
+    re.compile(r"\bname(?: is|:)\s*(?P<name>[^\W\d_][\w'’-]*(?: [^\W\d_][\w'’-]*){0,3})", re.IGNORECASE),
     re.compile(rf"\b(?:[Uu]nder|[Ii]n) (?:the name(?: of)?|my name,?)?\s*(?P<name>{_NAME})"),
     re.compile(rf"\b(?:I am|I'm|I’m|[Tt]his is|[Ii]t's|[Cc]all me|[Cc]alled|[Nn]amed)\s+(?P<name>{_NAME})"),
     re.compile(rf"\b(?:[Ff]or|[Tt]o|[Ww]ith|[Bb]y)\s+(?:(?:Mr|Mrs|Ms|Dr)\.? )?(?P<name>{_NAME})"),
 )  # fmt: skip
 _NAME_ENDS = re.compile(
-    r"\b(?:and|from|i|my|for|on|at|the|with|but|is|please|here|calling|speaking|in|to|a)\b.*", re.I
+    r"\b(?:and|from|i|my|for|on|at|the|with|but|is|please|here|calling|speaking|in|to|a)\b.*", re.IGNORECASE
 )
-_NOT_NAMES = frozenset(
-    "i i'm i'd i've i'll monday tuesday wednesday thursday friday saturday sunday january february march april may june july"
-    " august september october november december hi hello hey thanks thank yes no ok okay please the a an my is are can could do"
-    " does what where when who how why dear sir madam mr mrs ms dr mon tue wed thu fri sat sun today tomorrow and or but also it"
-    " it's this that there here we you would will".split()
+_NOT_NAMES = listed(
+    "i i'm i'd i've i'll monday tuesday wednesday thursday friday saturday sunday january february "
+    "march april may june july"
+    " august september october november december hi hello hey thanks thank yes no ok okay please the a "
+    "an my is are can could do"
+    " does what where when who how why dear sir madam mr mrs ms dr mon tue wed thu fri sat sun today "
+    "tomorrow and or but also it"
+    " it's this that there here we you would will"
+)
+_TO_BE_HAD = listed(
+    "item product dish meal food drink medicine medication book title service treatment device equipment thing article"
+    " flavor flavour"
 )
 _QUOTED = re.compile(r"[\"“”«]([^\"“”»]{1,200})[\"“”»]|(?<!\w)['‘]([^'’]{2,200})['’](?!\w)")
 _VERBS_OF_WISH = (
-    r"(?:order(?:ing)?|want|have|like|get|need|buy|book|reserve|borrow|rent|add|take|try|find|renew|return|got|prefer|about|looking for"
+    r"(?:order(?:ing)?|want|have|like|get|need|buy|book|reserve|borrow|rent|add|take|try|find|renew"
+    r"|return|got|prefer|about|looking for"
     r"|search for|available|called|cancel|recommend)"
 )
 _NOUN_PHRASE = re.compile(
-    rf"\b{_VERBS_OF_WISH}\s+(?:to (?:order|have|book|buy|get|reserve|borrow|rent|try)\s+)?(?:me\s+)?(?:a|an|the|one|two|three|four|\d+|some|my|your|any)\s+"
+    rf"\b{_VERBS_OF_WISH}\s+(?:to (?:order|have|book|buy|get|reserve|borrow|rent"
+    r"|try)\s+)?(?:me\s+)?(?:a|an|the|one|two|three|four|\d+|some|my|your|any)\s+"
     r"(?P<phrase>[a-zà-ÿ][\w'-]*(?: [a-zà-ÿ][\w'-]*){0,3})",
-    re.I,
+    re.IGNORECASE,
 )
 _PHRASE_ENDS = re.compile(
-    r"\b(?:for|on|at|in|to|with|without|please|and|from|by|tomorrow|today|tonight|is|are|that|which|i|but|if|or|of course|now|under)\b.*",
-    re.I,
+    r"\b(?:for|on|at|in|to|with|without|please|and|from|by|tomorrow|today|tonight|is|are|that|which|i"
+    r"|but|if|or|of course|now|under)\b.*",
+    re.IGNORECASE,
 )
 _POLITE = re.compile(
-    r"^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|dear \w+|yes|ok(?:ay)?|sure|well|um|so|please|thanks|thank you|actually|sorry"
+    r"^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|dear \w+|yes|ok(?:ay)?|sure|well|um|so"
+    r"|please|thanks|thank you|actually|sorry"
     r"|no|there)\b[,.! ]*)+",
-    re.I,
+    re.IGNORECASE,
 )
 _ANSWER_LEAD = re.compile(
-    r"^(?:(?:it|that|this)(?:'s| is| would be| should be)|i(?:'d| would) (?:say|like|prefer|love)|i think|make (?:it|that)|let'?s (?:say|do|make it)"
-    r"|my \w+(?: \w+)? (?:is|are)|the \w+(?: \w+)? (?:is|are)|i(?:'m| am)|just|maybe|for|to|from|in|at|on|the one (?:called|named))\s+",
-    re.I,
+    r"^(?:(?:it|that|this)(?:'s| is| would be| should be)|i(?:'d| would) (?:say|like|prefer|love)|i "
+    r"think|make (?:it|that)|let'?s (?:say|do|make it)"
+    r"|my \w+(?: \w+)? (?:is|are)|the \w+(?: \w+)? (?:is|are)|i(?:'m| am)|just|maybe|for|to|from|in|at"
+    r"|on|the one (?:called|named))\s+",
+    re.IGNORECASE,
 )
 _REASON = re.compile(
-    r"\b(?:because|since|due to|as i|the reason (?:is|being)(?: that)?|owing to|so that)\s+(?P<reason>[^.!?\n]+)",
-    re.I,
+    r"\b(?:because|since|due to|as i|the reason (?:is|being)(?: that)?|owing to|so "
+    r"that)\s+(?P<reason>[^.!?\n]+)",
+    re.IGNORECASE,
 )
 _SEARCH = re.compile(
-    r"\b(?:search(?:ing)? for|look(?:ing)? (?:up|for)|find(?: me)?|(?:ask|asking|know|information|info|question|details|hear|something|anything|more|tell me"
+    r"\b(?:search(?:ing)? for|look(?:ing)? (?:up|for)|find(?: me)?|(?:ask|asking|know|information|info"
+    r"|question|details|hear|something|anything|more|tell me"
     r"|books?) (?:about|on)|recommend(?: me)?|show me)\s+(?P<query>[^.!?\n]+)",
-    re.I,
+    re.IGNORECASE,
 )  # fmt: skip
 
 
@@ -73,7 +91,7 @@ def bare_answer(text: str) -> str:
     """A short answer without what surrounds it: "It's Anna, please." is "Anna"."""
     answer = _POLITE.sub("", text.strip())
     answer = _ANSWER_LEAD.sub("", answer)
-    answer = re.sub(r"[,.!]*\s*(?:please|thanks|thank you)[.! ]*$", "", answer, flags=re.I)
+    answer = re.sub(r"[,.!]*\s*(?:please|thanks|thank you)[.! ]*$", "", answer, flags=re.IGNORECASE)
     return answer.strip(" .,!;:\"'")
 
 
@@ -84,7 +102,7 @@ def people_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
             name = _NAME_ENDS.sub("", match["name"]).strip(" .,")
             if name and not _is_no_name(name) and not denied(text, match.start("name")):
                 return [Candidate(_part_of_name(name, wanted), *match.span("name"))]
-    answer = bare_answer(text) if answering else ""
+    answer = bare_answer(text) if answering and not dialogue.says_yes(text) else ""
     if (
         answer
         and len(answer.split()) <= 4
@@ -112,7 +130,8 @@ def places_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
     tokens = set(wanted.tokens)
     if "address" in tokens:
         match = re.search(
-            r"\b\d{1,5}[a-z]?,? (?:[A-Z][\w'.-]+ ?){1,4}(?:,[^.!?\n]{2,60})?|\b[A-Z][\w'.-]+(?:straße|strasse|gasse| Street| Road| Lane| Avenue) \d+[^.!?\n]{0,40}",
+            r"\b\d{1,5}[a-z]?,? (?:[A-Z][\w'.-]+ ?){1,4}(?:,[^.!?\n]{2,60})?|\b[A-Z][\w'.-]+(?:straße"
+            r"|strasse|gasse| Street| Road| Lane| Avenue) \d+[^.!?\n]{0,40}",
             text,
         )
         if match:
@@ -134,7 +153,7 @@ def places_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
             return [Candidate(route["origin"], *route.span("origin"))]
         if route and tokens & {"destination", "to", "arrival"}:
             return [Candidate(route["destination"], *route.span("destination"))]
-    answer = bare_answer(text) if answering else ""
+    answer = bare_answer(text) if answering and not dialogue.says_yes(text) else ""
     if answer and len(answer.split()) <= (12 if "address" in tokens else 4) and not dialogue.asks(text):
         return [Candidate(answer, 0, len(text))]
     return []
@@ -154,12 +173,12 @@ def things_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
             :1
         ]
     capitalised = list(_capitalised(text))
-    if capitalised and not wanted.tokens[-1].endswith("type"):
+    if capitalised and wanted.required and not wanted.tokens[-1].endswith("type"):
         return capitalised[:1]
     named = _phrase_for(text, wanted)
     if named is not None:
         return [named]
-    answer = bare_answer(text) if answering else ""
+    answer = bare_answer(text) if answering and not dialogue.says_yes(text) else ""
     if answer and len(answer.split()) <= 5 and not dialogue.asks(text) and not dialogue.says_no(text):
         return [Candidate(answer, 0, len(text))]
     return []
@@ -169,11 +188,13 @@ def _capitalised(text: str) -> Iterator[Candidate]:
     dates = [(span.start, span.end) for span in dates_in(text)]
     for match in re.finditer(_NAME, text):
         start, name = match.start(), match[0]
+        while " " in name and name.split()[0].lower() in _NOT_NAMES:
+            start += name.index(" ") + 1
+            name = name[name.index(" ") + 1 :]
         begins_sentence = not re.search(r"[\w,;:)]\s*$", text[:start])
         words = name.split()
-        if begins_sentence:
-            if len(words) < 2 or words[0].lower() in _NOT_NAMES:
-                continue
+        if begins_sentence and (len(words) < 2 or words[0].lower() in _NOT_NAMES):
+            continue
         if (
             _is_no_name(name)
             or name.isupper()
@@ -183,13 +204,11 @@ def _capitalised(text: str) -> Iterator[Candidate]:
             continue
         if re.search(r"\b(?:by|name is|I'm|I am|this is|for|from|in|under)\s+$", text[:start]):
             continue  # a person's or a place's name
-        yield Candidate(name.rstrip("."), *match.span())
+        yield Candidate(name.rstrip("."), start, match.end())
 
 
 def _phrase_for(text: str, wanted: Wanted) -> Candidate | None:
     """The noun phrase of a wish, if its head is what is wanted, or what is wanted is something to be had."""
-    anything = {"item", "product", "dish", "meal", "food", "drink", "medicine", "medication", "book", "title", "service", "treatment",
-                "device", "equipment", "thing", "article", "flavor", "flavour"}  # fmt: skip
     for match in _NOUN_PHRASE.finditer(text):
         phrase = _PHRASE_ENDS.sub("", match["phrase"]).strip()
         words = phrase.split()
@@ -198,7 +217,7 @@ def _phrase_for(text: str, wanted: Wanted) -> Candidate | None:
         is_head = any(likeness(stem(words[-1].lower()), name) >= 0.9 for name in wanted.objects)
         if is_head and len(words) > 1:
             words = words[:-1]
-        elif is_head or not (anything & set(wanted.tokens)):
+        elif is_head or not (_TO_BE_HAD & set(wanted.tokens)):
             continue
         start = match.start("phrase")
         return Candidate(" ".join(words), start, start + len(phrase))
@@ -237,7 +256,7 @@ def text_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
         match = re.search(
             r"\b(?:note|comment|feedback|remark|instruction|request)s?(?: is| are|:|that)\s*([^\n]+)",
             text,
-            re.I,
+            re.IGNORECASE,
         )
         return [Candidate(match[1].strip(), *match.span(1))] if match else []
     said = [

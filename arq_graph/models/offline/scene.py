@@ -81,7 +81,7 @@ class Scene:
             if before.speaker == "customer":
                 break
             if before.speaker == "agent":
-                return dialogue.question_in(before.text)
+                return dialogue.question_in(before.text) or dialogue.choice_in(before.text)
         return ""
 
     @cached_property
@@ -94,24 +94,36 @@ class Scene:
         if not self.question_before(line):
             return False
         text = line.text
-        if dialogue.asks(text) or dialogue.takes_leave(text):
+        if dialogue.asks(text) or dialogue.takes_leave(text) or dialogue.adds_something(text):
             return False
         return len(text.split()) <= 6 or not dialogue.requests(text)
+
+    def follows_up(self, line: Line) -> bool:
+        """Whether a customer message only makes sense after the one before it: "and for two?", "what about …?"."""
+        return dialogue.is_elliptical(line.text) and any(
+            before.speaker == "customer" for before in self.lines[: self.index_of(line.id)]
+        )
 
     @cached_property
     def inquiry(self) -> tuple[Line, ...]:
         """The customer's messages that make up what they want now, newest first.
 
-        The last one; and where it answers a question of the agent, what the question was about.
+        The last one; and where it answers a question of the agent or follows up, what that was about.
         """
         chain: list[Line] = []
         for line in reversed(self.lines[: self.last_index + 1]):
             if line.speaker != "customer":
                 continue
             chain.append(line)
-            if not self.answers(line) or dialogue.says_no(line.text):
+            refused = dialogue.says_no(line.text) and not dialogue.corrects(line.text)
+            if refused or not (self.answers(line) or self.follows_up(line)):
                 break
         return tuple(chain)
+
+    @property
+    def latest(self) -> tuple[Line, ...]:
+        """The last customer message, with the one that it follows up."""
+        return self.inquiry if self.follows_up(self.last) else (self.last,)
 
     @cached_property
     def accepted(self) -> str:
@@ -134,6 +146,11 @@ class Scene:
         """The words of what was said shortly before, by either side."""
         spoken = [line for line in self.lines[: self.last_index] if line.speaker != "tool"][-4:]
         return tuple(word for line in spoken for word in words(line.text))
+
+    @cached_property
+    def profile_words(self) -> tuple[Word, ...]:
+        """What the agent is for."""
+        return words(f"{self.prompt.profile.get('name') or ''}. {self.prompt.profile.get('text') or ''}")
 
     @property
     def is_first_message(self) -> bool:

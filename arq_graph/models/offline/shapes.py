@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from arq_graph.models.offline.dates import dates_in, times_in
+from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.wanted import Wanted
 from arq_graph.models.offline.words import likeness, stem
 
@@ -14,22 +15,27 @@ _URL = re.compile(r"\b(?:https?://|www\.)[^\s<>\"']+")
 _PHONE = re.compile(r"(?<![\w-])(?:\+|00)?\(?\d[\d ()/.-]{5,18}\d(?![\w-])")
 _MONEY = re.compile(
     r"(?:[$€£¥]|\b(?:usd|eur|gbp|chf)\s?)\s?(?P<before>\d[\d,]*(?:\.\d+)?)(?P<k1>k\b)?"
-    r"|\b(?P<after>\d[\d,]*(?:\.\d+)?)(?P<k2>k)?\s?(?:[$€£¥]|(?:dollars?|bucks|euros?|pounds?|usd|eur|gbp|chf|cents)\b)",
-    re.I,
+    r"|\b(?P<after>\d[\d,]*(?:\.\d+)?)(?P<k2>k)?\s?(?:[$€£¥]|(?:dollars?|bucks|euros?|pounds?|usd|eur"
+    r"|gbp|chf|cents)\b)",
+    re.IGNORECASE,
 )
 _SPELLED = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
     "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "couple": 2, "dozen": 12, "both": 2,
 }  # fmt: skip
 _NUMBER = re.compile(
-    r"(?<![\w.,#-])-?\d[\d,]*(?:\.\d+)?(?![\w-]|\.\d)|\b(?:" + "|".join(_SPELLED) + r")\b", re.I
+    r"(?<![\w.,#-])-?\d[\d,]*(?:\.\d+)?(?![\w-]|\.\d)|\b(?:" + "|".join(_SPELLED) + r")\b", re.IGNORECASE
 )
 _CODE = re.compile(r"(?<![\w@.-])#?(?=[\w/-]*\d)[A-Za-z0-9]+(?:[-_/][A-Za-z0-9]+)*(?![\w@]|-\w)")
-_DENIED = re.compile(r"(?:\bnot|n't|\binstead of|\brather than|\bno longer)\s+(?:\w+\s+){0,2}$", re.I)
+_DENIED = re.compile(
+    r"(?:\bnot|n't|\binstead of|\brather than|\bno longer)\s+(?:\w+\s+){0,2}$", re.IGNORECASE
+)
+_FROM = frozenset(("from", "source", "sender", "origin"))
+_TO = frozenset(("to", "target", "recipient", "receiver", "destination", "beneficiary"))
 _PEOPLE = ("people", "persons", "guests", "adults", "person", "pax", "of us")
 _NEAR = re.compile(r"[\w'#]+|[,.;!?]")
-_GENERIC = frozenset(
-    "number no nr id code ref reference is it it's its are my the # with as a an of called this and or".split()
+_GENERIC = listed(
+    "number no nr id code ref reference is it it's its are my the # with as a an of called this and or"
 )
 
 
@@ -110,6 +116,7 @@ def identifiers_in(text: str, wanted: Wanted, rivals: frozenset[str], answering:
             continue
         weight = 1.0 if example else _fit(value, match[0], wanted)
         weight += _nearness(text, match.start(), wanted.objects, rivals) + (1.0 if answering else 0.0)
+        weight += _in_role(text, match.start(), wanted)
         if weight >= 1:
             found.append(Candidate(value.upper() if example.isupper() else value, *match.span(), weight))
     if not found and not example and "code" in wanted.tokens:
@@ -135,7 +142,7 @@ def _pattern_like(example: str) -> re.Pattern[str]:
             pattern += re.escape(part) if has_separator else rf"[A-Za-z]{{{len(part)}}}"
         else:
             pattern += rf"{re.escape(part)}"
-    return re.compile(rf"(?<![\w-]){pattern}(?![\w-])", re.I)
+    return re.compile(rf"(?<![\w-]){pattern}(?![\w-])", re.IGNORECASE)
 
 
 def _fit(value: str, said: str, wanted: Wanted) -> float:
@@ -167,13 +174,29 @@ def _nearness(text: str, start: int, objects: frozenset[str], rivals: frozenset[
     return 0.0
 
 
+def _in_role(text: str, start: int, wanted: Wanted) -> float:
+    """Plus where "from" or "to" stands before it and is in its name; minus where the other one does."""
+    tokens = frozenset(wanted.tokens)
+    source, target = bool(tokens & _FROM), bool(tokens & _TO)
+    role = re.search(
+        r"\b(from|to|into)\s+(?:(?:my|the|his|her|their|our|account|card|number|no|id|#)\s*)*$",
+        text[max(0, start - 50) : start],
+        re.IGNORECASE,
+    )
+    if source == target or role is None:
+        return 0.0
+    return 1.5 if (role[1].lower() == "from") == source else -3.0
+
+
 def _spans_of_others(text: str) -> list[tuple[int, int]]:
     spans = [(span.start, span.end) for span in dates_in(text) if not re.fullmatch(r"\d+[./]\d+", span.said)]
     spans += [(span.start, span.end) for span in times_in(text)]
     return spans + [(found.start, found.end) for found in (*money_in(text), *emails_in(text), *urls_in(text))]
 
 
-def numbers_in(text: str, wanted: Wanted, alone: bool, answering: bool) -> list[Candidate]:
+def numbers_in(
+    text: str, wanted: Wanted, alone: bool, answering: bool, counted: frozenset[str] = frozenset()
+) -> list[Candidate]:
     """Numbers that may be the one wanted.
 
     Args:
@@ -181,9 +204,10 @@ def numbers_in(text: str, wanted: Wanted, alone: bool, answering: bool) -> list[
         wanted: The argument.
         alone: Whether no other argument of the tool wants a number.
         answering: Whether the text answers a question for it.
+        counted: Stems of what else it may count: the values of the arguments beside it.
     """
     taken = _spans_of_others(text)
-    counted = wanted.objects | {
+    counted |= wanted.objects | {
         stem(word) for word in re.findall(r"[a-z]+", wanted.description.lower()) if len(word) > 3
     }
     of_people = bool(
@@ -213,15 +237,18 @@ def _number_fits(
     text: str, match: re.Match[str], counted: frozenset[str], of_people: bool, alone: bool
 ) -> float:
     after = re.match(
-        r"[\s-]*(?:of |more |extra )?([a-z']+)?(?: ([a-z']+))?", text[match.end() : match.end() + 40].lower()
+        r"[\s-]*(?:of |more |extra )?([a-z']+)?(?: ([a-z']+))?(?: ([a-z']+))?",
+        text[match.end() : match.end() + 40].lower(),
     )
     following = [word for word in (after.groups() if after else ()) if word]
-    if any(likeness(stem(word), name) >= 0.9 for word in following[:2] for name in counted):
+    if any(likeness(stem(word), name) >= 0.9 for word in following for name in counted):
         return 2.0
     if of_people:
         if following and (following[0] in _PEOPLE or following[:2] == ["of", "us"]):
             return 2.0
-        if re.search(r"\b(?:for|party of|group of|we are|we're|table of)\s+$", text[: match.start()], re.I):
+        if re.search(
+            r"\b(?:for|party of|group of|we are|we're|table of)\s+$", text[: match.start()], re.IGNORECASE
+        ):
             named = following and following[0] not in (
                 "on",
                 "at",

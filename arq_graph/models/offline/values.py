@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.choices import choice_in, flag_in
-from arq_graph.models.offline.dates import Span, date_named, dates_in, times_in
+from arq_graph.models.offline.dates import Span, dates_in, times_in
+from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.naming import bare_answer, people_in, places_in, quoted_in, text_in, things_in
+from arq_graph.models.offline.records import Found, in_result, in_variables, today_in
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.shapes import (
@@ -27,31 +27,22 @@ from arq_graph.models.offline.shapes import (
     urls_in,
 )
 from arq_graph.models.offline.wanted import Wanted
-from arq_graph.models.offline.words import in_words, overlap, stem
+from arq_graph.models.offline.words import likeness, overlap, stem
 
-_FIRST = frozenset("start from begin checkin arrival pickup origin departure first since".split())
-_LAST = frozenset("end to until checkout return dropoff last till due".split())
+_FIRST = listed("start from begin checkin arrival pickup origin departure first since")
+_LAST = listed("end to until checkout return dropoff last till due")
+_LABELLED = re.compile(
+    r"\b(?P<label>[^\W\d_]{3,})\s*(?P<joint>is|are|=|:|was|should be|would be|to"
+    r"|against)\s+(?P<value>[^,.;:!?\n]{1,120})",
+    re.IGNORECASE,
+)
 _CORRECTION = re.compile(
     r"\b(?:actually|sorry,? (?:i mean)?|i mean|i meant|make (?:it|that)|no,|wait,|correction|rather|instead)\b",
-    re.I,
+    re.IGNORECASE,
 )
-_LEAST = frozenset("min minimum least lowest".split())
-_MOST = frozenset("max maximum most highest limit budget".split())
-
-
-@dataclass(frozen=True)
-class Found:
-    """A value, and where it stands.
-
-    Args:
-        value: The value, in the argument's type.
-        source: Id of the message, result or variable.
-        quote: The words it was taken from.
-    """
-
-    value: Any
-    source: str
-    quote: str
+_QUANTITIES = frozenset(stem(word) for word in ("quantity", "count", "copies", "units", "pieces", "many"))
+_LEAST = listed("min minimum least lowest")
+_MOST = listed("max maximum most highest limit budget")
 
 
 def find(wanted: Wanted, scene: Scene, others: Sequence[Wanted] = ()) -> tuple[Found, ...]:
@@ -64,6 +55,8 @@ def find(wanted: Wanted, scene: Scene, others: Sequence[Wanted] = ()) -> tuple[F
     """
     if wanted.kind == "object":
         return _object(wanted, scene)
+    if wanted.kind == "text":
+        return _words_of_need(wanted, scene) or in_variables(wanted, scene)
     for line in reversed(scene.lines[: scene.last_index + 1] + scene.fresh_results):
         if line.speaker == "customer":
             found = in_message(wanted, line, scene, others)
@@ -73,17 +66,28 @@ def find(wanted: Wanted, scene: Scene, others: Sequence[Wanted] = ()) -> tuple[F
             continue
         if found:
             return found
-    return _in_variables(wanted, scene)
+    return in_variables(wanted, scene)
+
+
+def _words_of_need(wanted: Wanted, scene: Scene) -> tuple[Found, ...]:
+    """A text is the customer's answer to the question for it, or else how the need was first put."""
+    asked_for = [line for line in scene.inquiry if _is_asked_for(wanted, scene.question_before(line))]
+    for line in (*asked_for, *reversed(scene.inquiry)):
+        if found := in_message(wanted, line, scene):
+            return found
+    return ()
 
 
 def in_message(wanted: Wanted, line: Line, scene: Scene, others: Sequence[Wanted] = ()) -> tuple[Found, ...]:
     """The values that one customer message gives."""
     text = line.text[:5_000]
-    answering = _is_asked_for(wanted, scene.question_before(line), others) and not dialogue.asks(text)
+    answering = _is_asked_for(wanted, scene.question_before(line)) and not dialogue.asks(text)
     if wanted.kind == "list":
         return _list(wanted, line, scene, others)
     candidates = [
-        found for found in candidates_in(text, wanted, others, answering, _today(scene)) if found.value != ""
+        found
+        for found in candidates_in(text, wanted, others, answering, today_in(scene))
+        if found.value != ""
     ]
     candidates = _corrected(text, candidates) if wanted.kind != "boolean" else candidates
     values: dict[Any, Found] = {}
@@ -127,8 +131,8 @@ def candidates_in(
     return _labelled(text, wanted) or things_in(text, wanted, answering)
 
 
-def _is_asked_for(wanted: Wanted, question: str, others: Sequence[Wanted]) -> bool:
-    """Whether a question of the agent is for this argument (and, if for several, for none of the others more)."""
+def _is_asked_for(wanted: Wanted, question: str) -> bool:
+    """Whether a question of the agent is for this argument."""
     if not question:
         return False
     mine = max(overlap(wanted.label, question), overlap(wanted.description, question) * 0.9)
@@ -152,7 +156,9 @@ def _by_role(wanted: Wanted, text: str, others: Sequence[Wanted], today: date | 
             s
             for s in spans
             if re.search(
-                r"(?:until|till|to|through|-|–|out|back|return\w*|end\w*)\s+(?:on )?$", text[: s.start], re.I
+                r"(?:until|till|to|through|-|–|out|back|return\w*|end\w*)\s+(?:on )?$",
+                text[: s.start],
+                re.IGNORECASE,
             )
         ]
         spans = ends[-1:] or (spans[1:2] if len(spans) > 1 else [])
@@ -160,10 +166,7 @@ def _by_role(wanted: Wanted, text: str, others: Sequence[Wanted], today: date | 
         spans = spans[:1]
     elif len(spans) > 1:
         spans = spans[-1:] if _CORRECTION.search(text) else spans
-    return [
-        Candidate(span.value if wanted.in_iso or wanted.kind != "date" else span.value, span.start, span.end)
-        for span in spans
-    ]
+    return [Candidate(span.value, span.start, span.end) for span in spans]
 
 
 def _moment(days: Sequence[Span], clocks: Sequence[Span]) -> Span:
@@ -186,7 +189,7 @@ def _amounts(text: str, wanted: Wanted, others: Sequence[Wanted], answering: boo
                 if re.search(
                     r"(?:at least|over|above|more than|from|between|minimum(?: of)?)\s*$",
                     text[: a.start],
-                    re.I,
+                    re.IGNORECASE,
                 )
             ]
         if tokens & _MOST:
@@ -197,19 +200,38 @@ def _amounts(text: str, wanted: Wanted, others: Sequence[Wanted], answering: boo
         for other in others
         if other.kind in ("number", "money", "identifier") and other.name != wanted.name
     ]
-    return numbers_in(text, wanted, alone=not rivals, answering=answering)
+    return numbers_in(
+        text,
+        wanted,
+        alone=wanted.required and not rivals,
+        answering=answering,
+        counted=_countable(wanted, others),
+    )
+
+
+def _countable(wanted: Wanted, others: Sequence[Wanted]) -> frozenset[str]:
+    """For a quantity, what the other arguments name: "two large margherita" counts margheritas."""
+    if not wanted.objects & _QUANTITIES:
+        return frozenset()
+    options = [str(option) for other in others for option in other.choices]
+    return frozenset(
+        stem(token)
+        for text in (*options, *(other.label for other in others))
+        for token in text.lower().split()
+    )
 
 
 def _labelled(text: str, wanted: Wanted) -> list[Candidate]:
-    """What follows the argument's own name: "the title is Dune", "city: Oslo"."""
-    label = r"[\s_-]+".join(map(re.escape, wanted.tokens))
-    match = re.search(
-        rf"\b{label}\s*(?:is|are|=|:|was|should be|would be)\s+(?P<value>[^,.;!?\n]{{1,120}})", text, re.I
-    )
-    if match is None:
-        return []
-    value = re.split(r"\s(?:and|but|for|please)\s", match["value"])[0].strip(" \"'“”")
-    return [Candidate(value, *match.span("value"))] if value else []
+    """What follows the argument's own name: "the title is Dune", "city: Oslo", "allergic to nuts"."""
+    for match in _LABELLED.finditer(text):
+        named = stem(match["label"].lower())
+        close = any(likeness(named, name) >= 0.9 for name in wanted.objects)
+        if not close or (match["joint"] in ("to", "against") and named in wanted.tokens):
+            continue
+        value = re.split(r"\s(?:and|but|for|please)\s", match["value"])[0].strip(" \"'“”")
+        if value and not dialogue.asks(value):
+            return [Candidate(value, *match.span("value"))]
+    return []
 
 
 def _corrected(text: str, candidates: list[Candidate]) -> list[Candidate]:
@@ -229,8 +251,7 @@ def _typed(value: Any, wanted: Wanted) -> Any:
         number = value if isinstance(value, int | float) else plain_number(str(value).lstrip("#"))
         return int(number) if number is not None and float(number).is_integer() else None
     if wanted.type == "number":
-        number = value if isinstance(value, int | float) else plain_number(str(value))
-        return number
+        return value if isinstance(value, int | float) else plain_number(str(value))
     return str(value) if wanted.type == "string" else value
 
 
@@ -239,7 +260,7 @@ def _list(wanted: Wanted, line: Line, scene: Scene, others: Sequence[Wanted]) ->
         return ()
     text = line.text[:5_000]
     if wanted.items.kind in ("thing", "text"):
-        answering = _is_asked_for(wanted, scene.question_before(line), others)
+        answering = _is_asked_for(wanted, scene.question_before(line))
         values = _enumeration(text, wanted, answering)
     elif wanted.items.kind == "object":
         return ()
@@ -251,14 +272,15 @@ def _list(wanted: Wanted, line: Line, scene: Scene, others: Sequence[Wanted]) ->
 def _enumeration(text: str, wanted: Wanted, answering: bool) -> list[str]:
     label = re.escape(wanted.label)
     match = re.search(
-        rf"\b(?:{label}|{re.escape(wanted.items.label) if wanted.items else label})\s*(?:are|is|:|of|like|such as)\s*([^.!?\n]+)",
+        rf"\b(?:{label}|{re.escape(wanted.items.label) if wanted.items else label})\s*(?:are|is|:|of|like"
+        r"|such as)\s*([^.!?\n]+)",
         text,
-        re.I,
+        re.IGNORECASE,
     )
     if match is None and wanted.objects & {
         stem(word) for word in ("toppings", "extras", "ingredients", "sides", "addons", "items")
     }:
-        match = re.search(r"\b(?:with|add|and extra)\s+([^.!?\n]+)", text, re.I)
+        match = re.search(r"\b(?:with|add|and extra)\s+([^.!?\n]+)", text, re.IGNORECASE)
     if match is None:
         return [str(found.value) for found in quoted_in(text)] or (
             [bare_answer(text)] if answering and "," not in text and len(text.split()) < 6 else []
@@ -285,94 +307,6 @@ def _object(wanted: Wanted, scene: Scene) -> tuple[Found, ...]:
     if not sources:
         return ()
     return (Found(members, sources[-1].source, "; ".join(found.quote for found in sources)),)
-
-
-def in_result(wanted: Wanted, result: Any, line: Line, scene: Scene) -> tuple[Found, ...]:
-    """The value that a tool's result gives under this argument's name; of several records, the one that was spoken of."""
-    if isinstance(result, dict | list):
-        records = list(_records(result))
-        matching = [(record, key) for record in records for key in record if _names(key, wanted, line)]
-        values = {
-            json.dumps(record[key], default=str): (record, record[key])
-            for record, key in matching
-            if _fits(record[key], wanted)
-        }
-        if len(values) > 1:
-            values = _spoken_of(values, scene)
-        if len(values) == 1:
-            value = next(iter(values.values()))[1]
-            return (Found(value, line.id, str(value)[:80]),)
-    return ()
-
-
-def _records(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-    if depth > 6:
-        return
-    if isinstance(value, dict):
-        yield value
-        for item in value.values():
-            yield from _records(item, depth + 1)
-    elif isinstance(value, list):
-        for item in value[:100]:
-            yield from _records(item, depth + 1)
-
-
-def _names(key: str, wanted: Wanted, line: Line) -> bool:
-    tokens = in_words(key).split()
-    if tokens == list(wanted.tokens):
-        return True
-    # `id` in the result of get_order is the order's id.
-    owner = {stem(word) for word in in_words(line.tool).split()}
-    return (
-        len(tokens) == 1 and tokens[0] == wanted.tokens[-1] and tokens[0] == "id" and wanted.objects <= owner
-    )
-
-
-def _fits(value: Any, wanted: Wanted) -> bool:
-    if wanted.options:
-        return value in wanted.options
-    types: dict[str, tuple[type, ...]] = {
-        "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list,), "object": (dict,),
-    }  # fmt: skip
-    right = isinstance(value, types.get(wanted.type, (object,)))
-    return right and not (isinstance(value, bool) and wanted.type != "boolean") and value not in ("", None)
-
-
-def _spoken_of(
-    values: dict[str, tuple[dict[str, Any], Any]], scene: Scene
-) -> dict[str, tuple[dict[str, Any], Any]]:
-    scored = sorted(
-        ((overlap(scene.last.text, _text_of(record)), key) for key, (record, _) in values.items()),
-        reverse=True,
-    )
-    if scored[0][0] > 0 and scored[0][0] > scored[1][0]:
-        return {scored[0][1]: values[scored[0][1]]}
-    return {}
-
-
-def _text_of(record: dict[str, Any]) -> str:
-    return " ".join(str(value) for value in record.values() if isinstance(value, str | int | float))[:1_000]
-
-
-def _in_variables(wanted: Wanted, scene: Scene) -> tuple[Found, ...]:
-    for variable in scene.variables:
-        value, name = variable.get("value"), str(variable.get("name") or "")
-        source = str(variable.get("id") or "")
-        if in_words(name).split() == list(wanted.tokens) and _fits(value, wanted):
-            return (Found(value, source, str(value)[:80]),)
-        if isinstance(value, dict | list):
-            found = in_result(wanted, value, Line(source, "tool", "", tool=name), scene)
-            if found:
-                return found
-    return ()
-
-
-def _today(scene: Scene) -> date | None:
-    for variable in scene.variables:
-        if re.search(r"\b(?:today|date|now|current time)\b", in_words(str(variable.get("name"))), re.I):
-            return date_named(str(variable.get("value")))
-    match = re.search(r"\btoday(?:'s date)? is\b.{0,30}", str(scene.prompt.profile.get("text") or ""), re.I)
-    return date_named(match[0]) if match else None
 
 
 def any_given(wanted: Wanted, lines: Iterable[Line], scene: Scene) -> Found | None:

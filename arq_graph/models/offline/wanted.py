@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.words import in_words, stem
 
 ValueKind = Literal[
@@ -16,38 +17,50 @@ ValueKind = Literal[
 ]  # fmt: skip
 
 _NAMES: tuple[tuple[ValueKind, frozenset[str]], ...] = (
-    ("email", frozenset("email mail".split())),
-    ("phone", frozenset("phone mobile telephone tel cell".split())),
-    ("url", frozenset("url link website".split())),
-    ("moment", frozenset("datetime timestamp moment".split())),
-    ("date", frozenset("date day birthday dob deadline checkin checkout arrival departure when".split())),
-    ("time", frozenset("time hour".split())),
-    ("text", frozenset(
-        "query question text message description reason note notes comment comments issue problem symptom symptoms details complaint"
-        " subject topic summary keyword keywords search content body feedback remark remarks request requests instructions"
-        " requirements explanation cause purpose term terms phrase".split())),
-    ("place", frozenset(
-        "city location destination origin place address country airport town area street region branch station venue".split())),
+    ("email", listed("email mail")),
+    ("phone", listed("phone mobile telephone tel cell")),
+    ("url", listed("url link website")),
+    ("moment", listed("datetime timestamp moment")),
+    ("date", listed("date day birthday dob deadline checkin checkout arrival departure when")),
+    ("time", listed("time hour")),
+    ("text", listed(
+    "query question text message description reason note notes comment comments issue problem symptom "
+    "symptoms details complaint"
+        " subject topic summary keyword keywords search content body feedback remark remarks request "
+        "requests instructions"
+        " requirements explanation cause purpose term terms phrase")),
+    ("place", listed(
+    "city location destination origin place address country airport town area street region branch "
+    "station venue")),
 )  # fmt: skip
-_IDENTIFIERS = frozenset(
-    "id ids number no num nr code reference ref sku isbn barcode uuid pnr plate iban vin serial identifier zip postcode".split()
+_FORMATS: dict[str, ValueKind] = {
+    "date": "date", "date-time": "moment", "time": "time", "email": "email", "uri": "url", "uuid": "identifier",
+}  # fmt: skip
+_IDENTIFIERS = listed(
+    "id ids number no num nr code reference ref sku isbn barcode uuid pnr plate iban vin serial "
+    "identifier zip postcode"
 )
-_PEOPLE = frozenset(
-    "guest patient passenger recipient attendee holder contact customer client member user person traveler employee owner"
-    " applicant first last full family given surname your billing shipping".split()
+_PEOPLE = listed(
+    "guest patient passenger recipient attendee holder contact customer client member user person "
+    "traveler employee owner"
+    " applicant first last full family given surname your billing shipping"
 )
-_MONEY = frozenset("amount price budget cost fee deposit salary total payment sum spend".split())
+_MONEY = listed("amount price budget cost fee deposit salary total payment sum spend")
 _EXAMPLE = re.compile(
-    r"(?:\blike|\bsuch as|\be\.?g\.?,?|\bfor (?:example|instance),?|\bexamples?:|\bformat(?: is)?:?|\blooks like|\bas in)\s+"
+    r"(?:\blike|\bsuch as|\be\.?g\.?,?|\bfor (?:example|instance),?|\bexamples?:|\bformat(?: is)?:?"
+    r"|\blooks like|\bas in)\s+"
     r"[`'\"“‘(]?(?P<example>[^`'\"”’;)\n]+)",
-    re.I,
+    re.IGNORECASE,
 )
 _OPTIONS = re.compile(
-    r"(?:\bone of|\beither|\boptions?(?: are)?|\ballowed(?: values)?|\bvalues?(?: are)?|\bmust be|\bcan be)[: ]+(?P<listed>[^.;)\n]+)",
-    re.I,
+    r"(?:\bone of|\beither|\boptions?(?: are)?|\ballowed(?: values)?|\bvalues?(?: are)?|\bmust be"
+    r"|\bcan be)[: ]+(?P<listed>[^.;)\n]+)",
+    re.IGNORECASE,
 )
-_ISO = re.compile(r"YYYY-MM-DD|ISO|\d{4}-\d{2}-\d{2}", re.I)
-_DIGITS = re.compile(r"\b(\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|twelve)[- ]digits?\b", re.I)
+_ISO = re.compile(r"YYYY-MM-DD|ISO|\d{4}-\d{2}-\d{2}", re.IGNORECASE)
+_DIGITS = re.compile(
+    r"\b(\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|twelve)[- ]digits?\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,8 @@ class Wanted:
         items: For a list: what each item is.
         fields: For an object: its members.
         required: Whether it has to be given.
+        format: JSON schema's format, such as `date`.
+        as_json: Whether the value is passed as a string that holds JSON.
     """
 
     name: str
@@ -71,6 +86,8 @@ class Wanted:
     items: Wanted | None = None
     fields: tuple[Wanted, ...] = ()
     required: bool = True
+    format: str = ""
+    as_json: bool = False
 
     @cached_property
     def label(self) -> str:
@@ -125,7 +142,21 @@ class Wanted:
         match = _DIGITS.search(self.description)
         if match is None:
             return None
-        spelled = "zero one two three four five six seven eight nine ten eleven twelve".split()
+        spelled = [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+        ]
         return int(match[1]) if match[1].isdigit() else spelled.index(match[1].lower())
 
     @property
@@ -140,6 +171,8 @@ class Wanted:
             return "boolean"
         if self.choices:
             return "choice"
+        if self.format in _FORMATS:
+            return _FORMATS[self.format]
         if self.type == "array":
             return "list"
         if self.type == "object":
@@ -156,7 +189,15 @@ class Wanted:
                 return kind
         if self._speaks_of_dates(tokens):
             return "date"
+        if {"title", "name"} & tokens and re.search(
+            r"\b(?:problem|issue|ticket|request|complaint|incident)\b", self.description, re.IGNORECASE
+        ):
+            return "text"
         if tokens & _IDENTIFIERS and not {"name"} & tokens:
+            return "identifier"
+        if self.digits or re.match(
+            r"(?:the )?(?:\w+ )?(?:id|number|code)\b", self.description, re.IGNORECASE
+        ):
             return "identifier"
         if tokens & _MONEY:
             return "money"
@@ -183,7 +224,7 @@ class Wanted:
 
     def _speaks_of_dates(self, tokens: frozenset[str]) -> bool:
         ends = {"start", "end", "from", "to", "until", "begin", "check", "pickup", "return"} & tokens
-        return bool(ends) and re.search(r"\bdate|\bday\b|YYYY", self.description, re.I) is not None
+        return bool(ends) and re.search(r"\bdate|\bday\b|YYYY", self.description, re.IGNORECASE) is not None
 
 
 def _alternatives(description: str) -> list[str]:
@@ -193,7 +234,9 @@ def _alternatives(description: str) -> list[str]:
     return [part.strip() for part in re.split(r"[/|]", match[1])] if match else []
 
 
-def wanted_of(name: str, schema: Mapping[str, Any], description: str = "", required: bool = True) -> Wanted:
+def wanted_of(
+    name: str, schema: Mapping[str, Any], description: str = "", required: bool = True, shown_type: str = ""
+) -> Wanted:
     """What a property of a JSON schema wants.
 
     Args:
@@ -201,17 +244,23 @@ def wanted_of(name: str, schema: Mapping[str, Any], description: str = "", requi
         schema: Its schema, `anyOf` with null allowed.
         description: What the prompt says about it.
         required: Whether it must be given.
+        shown_type: Its type as the prompt shows it, which may be a format, or one that the schema cannot say.
     """
     described = description or str(schema.get("description") or "")
     for option in schema.get("anyOf") or schema.get("oneOf") or ():
         if isinstance(option, Mapping) and option.get("type") != "null":
-            return wanted_of(name, option, described, required)
+            return wanted_of(
+                name, {"description": schema.get("description"), **option}, described, required, shown_type
+            )
     kind = schema.get("type", "string")
     if isinstance(kind, list):
         kind = next((option for option in kind if option != "null"), "string")
     options = tuple(option for option in schema.get("enum", ()) if option is not None)
     if "const" in schema:
         options = (schema["const"],)
+    as_json = "holds JSON" in str(schema.get("description") or "")
+    if as_json and shown_type.split(" ")[0] in ("object", "list", "array"):
+        kind = "object" if shown_type == "object" else "array"
     items = schema.get("items")
     listed = schema.get("required", ())
     return Wanted(
@@ -226,6 +275,8 @@ def wanted_of(name: str, schema: Mapping[str, Any], description: str = "", requi
             if isinstance(field, Mapping)
         ),
         required=required,
+        format=str(schema.get("format") or shown_type),
+        as_json=as_json,
     )
 
 
@@ -238,3 +289,13 @@ def _singular(name: str) -> str:
     if name.endswith("ies"):
         return name[:-3] + "y"
     return name[:-1] if name.endswith("s") and not name.endswith("ss") else name
+
+
+def wanted_thing(thing: str) -> Wanted:
+    """A thing named in a condition ("the number of guests") as an argument to look for."""
+    named = re.split(r"\b(?:they|he|she|of their|for the|for their|to be)\b", thing)[0]
+    counted = (
+        re.search(r"\b(?:number of|how many|quantity|age|party size)\b", thing, re.IGNORECASE) is not None
+    )
+    tokens = re.findall(r"[^\W_]+", named.lower())[:5]
+    return Wanted("_".join(tokens) or thing, "integer" if counted else "string")

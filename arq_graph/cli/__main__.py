@@ -1,0 +1,5 @@
+"""`python -m arq_graph.cli`."""
+
+from arq_graph.cli import main
+
+main()

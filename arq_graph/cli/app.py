@@ -1,0 +1,214 @@
+"""The commands and their options; each loads what it needs when it is called."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from arq_graph.cli.env_file import load_env_file
+from arq_graph.cli.failures import reported, warn
+from arq_graph.cli.screen import diagnostics
+from arq_graph.cli.settings import ModelChoice, choose_model
+
+Mode = Literal["arq", "cot", "direct"]
+
+AgentFile = Annotated[Path, typer.Argument(metavar="AGENT.yaml", help="The agent's file.")]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="NAME",
+        help="openai:gpt-4o, offline, … Else $ARQ_GRAPH_MODEL; without it and without a key, the offline model.",
+    ),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="An OpenAI-compatible endpoint. Else $ARQ_GRAPH_BASE_URL."),
+]
+ModeOption = Annotated[Mode, typer.Option("--mode", help="How much the model reasons before it answers.")]
+Thread = Annotated[
+    str | None,
+    typer.Option("--thread", "-t", metavar="ID", help="Go on with this thread, or begin it. Else a new one."),
+]
+Database = Annotated[
+    Path | None,
+    typer.Option("--db", metavar="FILE", help="Where threads are kept. Else .arq_graph/threads.sqlite here."),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+
+app = typer.Typer(
+    name="arq-graph",
+    help="Try an agent, run it over conversations, and see why it said what it said.",
+    epilog="Exit codes: 0 done, 1 wrong input, 2 wrong usage, 3 no answer from the model, 4 an operator is "
+    "waited for, 130 Ctrl-C. Settings are read from the environment and from a .env file here.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Show that something is going on: the libraries underneath take a second to load."""
+    console = diagnostics()
+    with console.status("loading …") if console.is_terminal else nullcontext():
+        yield
+
+
+def _choice(model: str | None, base_url: str | None) -> ModelChoice:
+    return choose_model(model, base_url, os.environ)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            typer.echo(f"arq-graph {version('arq_graph')}")
+        except PackageNotFoundError:
+            typer.echo("arq-graph (not installed)")
+        raise typer.Exit
+
+
+@app.callback()
+def _read_settings(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    for unread in load_env_file(Path(".env"), os.environ):
+        warn(unread)
+
+
+@app.command()
+def demo(
+    model: Model = None,
+    base_url: BaseUrl = None,
+    mode: ModeOption = "arq",
+    thread: Thread = None,
+    db: Database = None,
+    debug: Debug = False,
+) -> None:
+    """Watch the shipped order desk in a conversation; needs no key."""
+    with reported(debug):
+        choice = _choice(model, base_url)
+        with _loading():
+            from arq_graph.cli.demo import demo_folder, hold_demo
+            from arq_graph.cli.opening import Setup
+        hold_demo(Setup(demo_folder() / "agent.yaml", choice, mode, thread, db))
+
+
+@app.command()
+def chat(
+    agent: AgentFile,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    mode: ModeOption = "arq",
+    thread: Thread = None,
+    db: Database = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the replies alone.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Talk to an agent in the terminal.
+
+    Calls that need an operator's word are put to you. Ctrl-C and Ctrl-D leave; the thread can be gone on with, and an
+    unfinished turn is finished first.
+    """
+    with reported(debug):
+        choice = _choice(model, base_url)
+        with _loading():
+            from arq_graph.cli.chat import chat_with
+            from arq_graph.cli.opening import Setup
+        chat_with(Setup(agent, choice, mode, thread, db), quiet=quiet)
+
+
+@app.command()
+def run(
+    agent: AgentFile,
+    conversation: Annotated[
+        Path,
+        typer.Option(
+            "--conversation",
+            "-c",
+            metavar="FILE",
+            help="What the customer says: a message a line, a JSON list, or JSON Lines with text or content. "
+            "- reads standard input.",
+        ),
+    ],
+    model: Model = None,
+    base_url: BaseUrl = None,
+    mode: ModeOption = "arq",
+    thread: Thread = None,
+    db: Database = None,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Approve every call that needs an operator's word.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Hold a conversation from a file: one JSON line a turn.
+
+    The same command with the --thread that it names goes on where an interrupted run stopped.
+    """
+    with reported(debug):
+        choice = _choice(model, base_url)
+        with _loading():
+            from arq_graph.cli.opening import Setup
+            from arq_graph.cli.run import run_conversation
+        run_conversation(Setup(agent, choice, mode, thread, db), conversation, approve=approve)
+
+
+@app.command()
+def explain(
+    thread: Annotated[
+        str | None, typer.Option("--thread", "-t", metavar="ID", help="Else the thread used last.")
+    ] = None,
+    db: Database = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    debug: Debug = False,
+) -> None:
+    """See why the last reply is what it is: guidelines, tool decisions, revisions."""
+    with reported(debug):
+        with _loading():
+            from arq_graph.cli.explain import explain_thread
+        explain_thread(thread, db, as_json)
+
+
+@app.command()
+def graph(
+    agent: AgentFile,
+    png: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a PNG instead; needs pygraphviz or mmdc.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Print the agent's graph as Mermaid."""
+    with reported(debug):
+        with _loading():
+            from arq_graph.cli.graph import draw_graph
+        draw_graph(agent, png)
+
+
+@app.command()
+def prepare(agent: AgentFile, model: Model = None, base_url: BaseUrl = None, debug: Debug = False) -> None:
+    """Ask once what never changes about the guidelines, and keep it beside the file."""
+    with reported(debug):
+        choice = _choice(model, base_url)
+        with _loading():
+            from arq_graph.cli.prepare import prepare_agent
+        prepare_agent(agent, choice)
+
+
+@app.command()
+def check(agent: AgentFile, debug: Debug = False) -> None:
+    """Read an agent as a run would, and see what is in it."""
+    with reported(debug):
+        with _loading():
+            from arq_graph.cli.check import check_agent
+        check_agent(agent)

@@ -1,0 +1,110 @@
+"""`arq-graph check`: read an agent as a run would, and say what is in it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from langchain_core.tools import BaseTool
+from rich.text import Text
+
+from arq_graph.agent.spec import Agent, Guideline
+from arq_graph.apps.guided import create_guided_agent
+from arq_graph.cli.failures import warn
+from arq_graph.cli.screen import output, printable, table, words
+from arq_graph.cli.threads import when
+from arq_graph.models.scripted import ScriptedChatModel
+from arq_graph.nodes.spec_sections import condition_text
+from arq_graph.nodes.tool_arguments import ToolArguments
+
+_SHORT = 200
+_RELATIONS = {"entails": "entails", "depends_on": "depends on", "overrides": "overrides"}
+
+
+def check_agent(file: Path) -> None:
+    """Read an agent, import its tools, compile it, and print a summary.
+
+    Args:
+        file: The agent's YAML file.
+
+    Raises:
+        SpecError: Something in it is wrong; the message names file, line and what was expected.
+    """
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UserWarning)
+        agent = Agent.from_yaml(file)
+        create_guided_agent(ScriptedChatModel([]), agent)  # compiling asks no model
+    console = output()
+    console.print(words(agent.name, "bold"))
+    console.print(words(agent.profile.strip(), "dim"))
+    for title, rows in _parts(agent):
+        console.print()
+        console.print(words(f"{title} ({len(rows)})", "bold"))
+        console.print(table(rows))
+    console.print()
+    for remark in [str(each.message) for each in found if issubclass(each.category, UserWarning)]:
+        warn(remark)
+    for remark in _remarks(agent, file):
+        warn(remark)
+    console.print(words(f"{file} can be run.", "green"))
+
+
+def _parts(agent: Agent) -> Iterator[tuple[str, list[tuple[str, list[Text]]]]]:
+    yield "Guidelines", [(guideline.id, list(_guideline(guideline))) for guideline in agent.guidelines]
+    if agent.toolbox:
+        yield "Tools", [(name, list(_tool(agent, tool))) for name, tool in agent.toolbox.items()]
+    if agent.glossary:
+        yield "Glossary", [(term.name, [words(term.description)]) for term in agent.glossary]
+    if agent.variables:
+        yield "Variables", [(variable.name, [words(variable.description)]) for variable in agent.variables]
+
+
+def _guideline(guideline: Guideline) -> Iterator[Text]:
+    yield words(f"{when(condition_text(guideline))}: {guideline.action}")
+    notes = [f"calls {', '.join(_name(tool) for tool in guideline.tools)}"] if guideline.tools else []
+    for relation, said in _RELATIONS.items():
+        if targets := getattr(guideline, relation):
+            notes.append(f"{said} {', '.join(targets)}")
+    if guideline.priority:
+        notes.append(f"priority {guideline.priority}")
+    if guideline.continuous is not None:
+        notes.append("kept up" if guideline.continuous else "done once")
+    if notes:
+        yield words(" · ".join(notes), "dim")
+
+
+def _tool(agent: Agent, tool: BaseTool) -> Iterator[Text]:
+    arguments = ToolArguments(tool).arguments
+    listed = ", ".join(
+        f"{each.name}: {each.type}" + ("" if each.required else ", optional") for each in arguments
+    )
+    yield words(printable(tool.description, _SHORT))
+    yield words(f"takes {listed or 'nothing'}", "dim")
+    granted = ", ".join(agent.grants[tool.name])
+    confirmed = agent.confirm.get(tool.name)
+    asks = f" · asks the {confirmed} first" if confirmed else ""
+    always = "always available" if tool.name in agent.always_available else f"for {granted}"
+    yield words(f"{always}{asks}", "dim")
+
+
+def _remarks(agent: Agent, file: Path) -> Iterator[str]:
+    if not agent.guidelines:
+        yield "it has no guidelines: all it follows is its profile"
+    if unprepared := [g.id for g in agent.guidelines if _is_unprepared(g)]:
+        yield (
+            f"{len(unprepared)} of {len(agent.guidelines)} guidelines are unprepared: what never changes about them "
+            f"is asked again in every turn; `arq-graph prepare {file}` asks it once"
+        )
+    for name, tool in agent.toolbox.items():
+        if getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None:
+            yield f"tool {name!r} is async only: it cannot run in this program, only with ainvoke and astream"
+
+
+def _is_unprepared(guideline: Guideline) -> bool:
+    asks_about_results = isinstance(guideline.condition, str) and guideline.sensitive_to_tools is None
+    return guideline.continuous is None or asks_about_results
+
+
+def _name(tool: object) -> str:
+    return str(getattr(tool, "name", tool))

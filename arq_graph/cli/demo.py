@@ -1,0 +1,46 @@
+"""`arq-graph demo`: the shipped order desk in a conversation."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from arq_graph.cli.conversation_file import read_customer_turns
+from arq_graph.cli.explanation import LEGEND
+from arq_graph.cli.opening import Setup, opened_dialogue
+from arq_graph.cli.operator import approve_all
+from arq_graph.cli.screen import command, output, sentence, words
+from arq_graph.cli.turn_view import customer_said, heading, outcome_of
+
+
+def demo_folder() -> Path:
+    """Where the order desk's files are."""
+    return Path(str(files("arq_graph.examples.order_desk")))
+
+
+def hold_demo(setup: Setup) -> None:
+    """Hold the order desk's conversation and print every turn.
+
+    Args:
+        setup: The order desk, and what to ask.
+    """
+    console = output()
+    with opened_dialogue(setup, operator=approve_all) as dialogue:
+        title = f" · {setup.choice.name} · thread {dialogue.thread}"
+        console.print(sentence(words(dialogue.agent.name, "bold"), title))
+        console.print(words(dialogue.agent.profile.strip(), "dim"))
+        console.print(words(LEGEND, "dim"))
+        dialogue.finish()
+        for text in read_customer_turns(setup.file.with_name("conversation.txt")):
+            console.print()
+            console.print(heading(len(dialogue.said()) + 1))
+            console.print(customer_said(text))
+            console.print()
+            for part in outcome_of(dialogue.say(text), dialogue.agent):
+                console.print(part)
+        console.print()
+        if dialogue.ways_on:
+            console.print(words("Why did it say that?"))
+            console.print(command("arq-graph", "explain", *setup.db_option), soft_wrap=True)
+        console.print(words("Talk to it yourself:"))
+        console.print(command("arq-graph", "chat", setup.file, *setup.db_option), soft_wrap=True)

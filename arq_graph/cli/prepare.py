@@ -1,0 +1,60 @@
+"""`arq-graph prepare`: ask once what never changes about the guidelines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.text import Text
+
+from arq_graph.agent.prepared_file import prepared_path
+from arq_graph.agent.spec import Agent, Guideline
+from arq_graph.cli.failures import note, warn
+from arq_graph.cli.progress import Progress
+from arq_graph.cli.screen import entry, output, sentence, words
+from arq_graph.cli.settings import OFFLINE, ModelChoice
+
+
+def prepare_agent(file: Path, choice: ModelChoice) -> None:
+    """Prepare an agent and print what is now known of each guideline.
+
+    Args:
+        file: The agent's YAML file; the answers are kept beside it.
+        choice: The model that is asked.
+
+    Raises:
+        SpecError: The file cannot be read, or the answers not be written.
+        ReasoningError: The model gave no valid answer; what it did answer is kept.
+    """
+    agent = Agent.from_yaml(file)
+    if choice.notice:
+        note(choice.notice)
+    with Progress().shown("asking about the guidelines"):
+        prepared = agent.prepare(choice.chat_model())
+    console = output()
+    for before, after in zip(agent.guidelines, prepared.guidelines, strict=True):
+        console.print(entry("●" if _differs(before, after) else "○", "green", [_known(after)]))
+    asked = sum(_differs(*pair) for pair in zip(agent.guidelines, prepared.guidelines, strict=True))
+    console.print()
+    if not asked:
+        console.print(words(f"Nothing was left to ask: all {len(agent.guidelines)} guidelines are settled."))
+        return
+    kept = f"kept in {prepared_path(prepared.origin)}" if prepared.origin else "not kept"
+    console.print(
+        words(f"{asked} of {len(agent.guidelines)} guidelines were asked about; the answers are {kept}.")
+    )
+    if choice.spec == OFFLINE:
+        warn(
+            "the offline model goes by words alone: look the answers over, or delete them and ask a real model"
+        )
+
+
+def _differs(before: Guideline, after: Guideline) -> bool:
+    return (before.continuous, before.sensitive_to_tools) != (after.continuous, after.sensitive_to_tools)
+
+
+def _known(guideline: Guideline) -> Text:
+    kept_up = "kept up" if guideline.continuous else "done once"
+    tools = (
+        "a tool's result can call for it" if guideline.sensitive_to_tools else "no tool's result calls for it"
+    )
+    return sentence(words(guideline.id, "cyan"), f"  {kept_up}; {tools}")

@@ -1,0 +1,102 @@
+"""What is going on while a turn runs, named step by step in the terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import BaseMessage
+from rich.status import Status
+
+from arq_graph.cli.screen import diagnostics, printable
+
+_STEPS = {
+    "match": "matching guidelines",
+    "call_tools": "deciding on tools",
+    "approve": "asking the operator",
+    "tools": "running tools",
+    "match_again": "looking again at what the results change",
+    "call_tools_again": "looking again at what the results change",
+    "message": "writing the reply",
+}
+
+
+class Progress(BaseCallbackHandler):
+    """A line in the terminal that names the step under way; nothing where no terminal is."""
+
+    run_inline = True  # in async runs, too: it only notes a name
+
+    def __init__(self) -> None:
+        self._console = diagnostics()
+        self._status: Status | None = None
+        self.seconds_paused = 0.0
+
+    @contextmanager
+    def shown(self, step: str) -> Iterator[None]:
+        """Show progress inside the block.
+
+        Args:
+            step: The first step's name.
+        """
+        if not self._console.is_terminal:
+            yield
+            return
+        self._status = Status(f"{step} …", console=self._console)
+        self._status.start()
+        try:
+            yield
+        finally:
+            self.hide()
+
+    def hide(self) -> None:
+        """Take the line away for good, before something else is printed."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Take the line away while somebody is asked something; `seconds_paused` counts how long."""
+        paused = time.monotonic()
+        status = self._status
+        if status is not None:
+            status.stop()
+        try:
+            yield
+        finally:
+            self.seconds_paused += time.monotonic() - paused
+            if status is not None and self._status is status:
+                status.start()
+
+    def name_step(self, step: str) -> None:
+        """Name the step under way."""
+        if self._status is not None:
+            self._status.update(f"{printable(step, 60)} …")
+
+    def on_chain_start(
+        self,
+        serialized: dict[str, Any] | None,
+        inputs: Any,
+        *,
+        run_id: UUID,
+        metadata: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """A node begins."""
+        if step := _STEPS.get((metadata or {}).get("langgraph_node", "")):
+            self.name_step(step)
+
+    def on_tool_start(
+        self, serialized: dict[str, Any] | None, input_str: str, *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """A tool begins."""
+        self.name_step(f"running {(serialized or {}).get('name') or 'a tool'}")
+
+    def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """Model calls say nothing about the step; the node has named it."""

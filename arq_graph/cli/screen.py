@@ -1,0 +1,139 @@
+"""What is printed, and how it stays readable: any text, any encoding, with and without colour, at any width."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from arq_graph.reasoning.sections import clean
+
+LABEL_WIDTH = 8
+
+# Characters of ours that an old terminal may not have.
+_PLAIN = {
+    "→": "->",
+    "…": "...",
+    "✓": "+",
+    "✗": "x",
+    "●": "*",
+    "○": "o",
+    "·": "-",
+    "—": "-",
+    "─": "-",
+    "›": ">",
+}
+
+# What could drive a terminal or turn the direction of a line: control characters and bidirectional overrides.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def tolerate_any_text() -> None:
+    """Let the standard streams write and read whatever there is, in whatever encoding they have."""
+    codecs.register_error("arq_graph.plain", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="arq_graph.plain")
+    if hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(errors="replace")
+
+
+def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    if plain := _PLAIN.get(error.object[error.start]):
+        return plain, error.start + 1
+    return codecs.backslashreplace_errors(error)
+
+
+class Screen(Console):
+    """A console that lets a broken pipe be seen: its own way would look like a tool that ends the program."""
+
+    def on_broken_pipe(self) -> None:
+        """Whoever reads has gone."""
+        raise BrokenPipeError(errno.EPIPE, "the reader has gone")
+
+
+def output() -> Console:
+    """Where results are printed."""
+    return Screen(highlight=False, emoji=False, markup=False)
+
+
+def diagnostics() -> Console:
+    """Where everything else is printed."""
+    return Screen(stderr=True, highlight=False, emoji=False, markup=False)
+
+
+def printable(text: str, limit: int | None = None) -> str:
+    """Text that cannot drive the terminal.
+
+    Args:
+        text: Any text.
+        limit: Characters to show at most, on one line; None shows all, with its line breaks.
+    """
+    if limit is not None:
+        text = " ".join(text.split())
+        if len(text) > limit:
+            text = f"{text[: limit - 1]}…"
+    text = clean(text).replace("\r\n", "\n").replace("\r", "\n")
+    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def spoken(text: str, limit: int = 4_000) -> str:
+    """What somebody said, shortened only where it is very long."""
+    rest = len(text) - limit
+    return printable(text if rest <= 0 else f"{text[:limit]}… ({rest:,} more characters)")
+
+
+def words(text: str, style: str = "") -> Text:
+    """Words in a style; nothing in them is taken for markup."""
+    return Text(printable(text), style=style)
+
+
+def sentence(*parts: str | Text) -> Text:
+    """Parts, joined without anything between them."""
+    return Text.assemble(*(part if isinstance(part, Text) else words(part) for part in parts))
+
+
+Row = tuple[str, str, Sequence[RenderableType]]
+
+
+def labelled(rows: Iterable[Row], *, width: int = LABEL_WIDTH) -> Table:
+    """Rows of a label, its style, and lines that stay beside it however narrow the terminal is."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(justify="right", no_wrap=True, min_width=width)
+    grid.add_column(overflow="fold")
+    for label, style, lines in rows:
+        grid.add_row(words(label, style), Group(*lines))
+    return grid
+
+
+def table(rows: Iterable[tuple[str, Sequence[RenderableType]]], *, name_width: int = 22) -> Table:
+    """Rows of a name and what there is to say about it."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(max_width=name_width, overflow="fold", style="cyan")
+    grid.add_column(overflow="fold")
+    for name, lines in rows:
+        grid.add_row(words(name), Group(*lines))
+    return grid
+
+
+def entry(mark: str, style: str, lines: Sequence[RenderableType]) -> Table:
+    """A list entry: a mark, and lines beside it."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(mark, style=style), Group(*lines))
+    return grid
+
+
+def command(*parts: object) -> Text:
+    """A command to copy."""
+    return Text(f"  {shlex.join(map(str, parts))}", style="bold")

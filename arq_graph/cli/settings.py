@@ -1,0 +1,83 @@
+"""Which model the commands ask: what the options, the environment and a `.env` file say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from arq_graph.errors import InputError
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+OFFLINE = "offline"
+WITH_A_KEY = "openai:gpt-4o"
+
+NO_KEY = (
+    "No model and no key is set: the offline model answers, which compares words and understands nothing. Set "
+    "OPENAI_API_KEY for a real one, or give --model, with --base-url for a server of your own."
+)
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """The model that a command asks.
+
+    Args:
+        spec: As `--model` takes it.
+        base_url: An OpenAI-compatible endpoint.
+        notice: What the user should know about the choice; empty where they made it.
+    """
+
+    spec: str
+    base_url: str | None = None
+    notice: str = ""
+
+    @property
+    def name(self) -> str:
+        """The model as it is shown."""
+        if self.spec == OFFLINE:
+            return "offline model"
+        return f"{self.spec} at {self.base_url}" if self.base_url else self.spec
+
+    def chat_model(self) -> BaseChatModel:
+        """Make the model.
+
+        Raises:
+            InputError: The name means no model, or a key is missing.
+        """
+        from arq_graph.models.resolve import chat_model
+
+        return chat_model(self.spec, base_url=self.base_url)
+
+
+def choose_model(model: str | None, base_url: str | None, environ: Mapping[str, str]) -> ModelChoice:
+    """Choose the model: the option, else `ARQ_GRAPH_MODEL`, else what the keys allow.
+
+    Args:
+        model: `--model`.
+        base_url: `--base-url`; None takes `ARQ_GRAPH_BASE_URL`.
+        environ: The environment.
+
+    Raises:
+        InputError: An endpoint without a model, or one that is no URL.
+    """
+    spec = (model or environ.get("ARQ_GRAPH_MODEL") or "").strip()
+    if spec == OFFLINE and not base_url:
+        return ModelChoice(OFFLINE)
+    endpoint = (base_url or environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
+    if endpoint and not endpoint.startswith(("http://", "https://")):
+        raise InputError(f"the base URL {endpoint!r} must begin with http:// or https://")
+    if spec:
+        return ModelChoice(spec, endpoint)
+    if endpoint:
+        raise InputError(
+            f"the endpoint {endpoint} is set, but no model: name one of its models with --model or "
+            "ARQ_GRAPH_MODEL"
+        )
+    if environ.get("OPENAI_API_KEY"):
+        return ModelChoice(
+            WITH_A_KEY, notice=f"OPENAI_API_KEY is set: asking {WITH_A_KEY}; --model takes another."
+        )
+    return ModelChoice(OFFLINE, notice=NO_KEY)

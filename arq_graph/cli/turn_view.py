@@ -1,0 +1,118 @@
+"""A turn as people like to read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import RenderableType
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import GuidelineMatch, ToolInsight
+from arq_graph.cli.dialogue import Outcome
+from arq_graph.cli.screen import Row, labelled, printable, sentence, spoken, table, words
+from arq_graph.cli.threads import when
+from arq_graph.cli.turns import ToolRun, Turn
+from arq_graph.nodes.spec_sections import condition_text
+
+_SHORT = 110
+_RESULT = 240
+
+
+def heading(number: int) -> Rule:
+    """The line above a turn."""
+    return Rule(Text(f" {number} "), align="left", style="dim")
+
+
+def customer_said(text: str) -> Table:
+    """What the customer says."""
+    return labelled([("Customer", "bold green", [words(spoken(text))])])
+
+
+def reply_of(turn: Turn) -> Table:
+    """What the agent says, and what is wrong with it."""
+    rows: list[Row] = [("Agent", "bold cyan", [words(spoken(turn.reply or ""))])]
+    rows += [("but", "yellow", [words(violation, "yellow")]) for violation in turn.violations]
+    return labelled(rows)
+
+
+def outcome_of(outcome: Outcome, agent: Agent) -> Iterator[RenderableType]:
+    """What led to the reply, the reply, and what it took."""
+    if trace := list(_trace(outcome.turn, agent)):
+        yield labelled(trace)
+        yield ""
+    if outcome.waiting:
+        names = ", ".join(call["name"] for call in outcome.waiting)
+        yield labelled([("waits", "bold yellow", [words(f"for an operator's word on {names}")])])
+        return
+    yield reply_of(outcome.turn)
+    yield labelled([("", "", [words(_footer(outcome), "dim")])])
+
+
+def call_in_words(tool: str, arguments: Mapping[str, Any]) -> Text:
+    """A call as one would write it."""
+    inside = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False, default=str)}" for name, value in arguments.items()
+    )
+    return sentence(words(tool, "bold"), f"({printable(inside, _RESULT)})")
+
+
+def run_in_words(run: ToolRun, limit: int = _RESULT) -> Text:
+    """A call and its result."""
+    call = call_in_words(run.tool, run.arguments)
+    if run.result is None:
+        return sentence(call, words(" … no result yet", "yellow"))
+    mark, style = ("→", "green") if run.status == "success" else ("✗", "red")
+    return sentence(call, words(f" {mark} ", style), printable(run.result, limit))
+
+
+def _trace(turn: Turn, agent: Agent) -> Iterator[Row]:
+    active = [match for match in turn.matches if match.active]
+    if active:
+        yield "active", "dim", [table([_reason(match, agent) for match in active])]
+    dropped = [match for match in turn.matches if match.matched and not match.active]
+    if dropped:
+        yield "dropped", "dim", [table([_remark(match) for match in dropped])]
+    if turn.tool_runs:
+        yield "tools", "dim", [run_in_words(run) for run in turn.tool_runs]
+    if missing := turn.of_kind("missing", "invalid"):
+        yield "missing", "yellow", [_missing(decision) for decision in missing]
+    if waiting := turn.of_kind("confirm"):
+        yield "to agree", "yellow", [call_in_words(each.tool, each.arguments) for each in waiting]
+
+
+def _reason(match: GuidelineMatch, agent: Agent) -> tuple[str, list[Text]]:
+    why = match.rationale
+    if match.origin == "relation" and match.remarks:
+        why = match.remarks[-1]
+    if not why:
+        why = when(condition_text(agent.guideline(match.guideline)))
+    return match.guideline, [words(printable(why, _SHORT))]
+
+
+def _remark(match: GuidelineMatch) -> tuple[str, list[Text]]:
+    why = match.remarks[-1] if match.remarks else ""
+    return match.guideline, [words(printable(why, _SHORT), "dim")]
+
+
+def _missing(decision: ToolInsight) -> Text:
+    what = decision.argument or "the arguments"
+    why = decision.problem if decision.kind == "invalid" else decision.description
+    return sentence(
+        words(decision.tool, "bold"), f": {what} ", words(f"{decision.kind}. {printable(why, _SHORT)}", "dim")
+    )
+
+
+def _footer(outcome: Outcome) -> str:
+    tokens = sum(used.usage["total_tokens"] for used in outcome.usage.values() if used.usage)
+    parts = [
+        f"follows {', '.join(outcome.turn.followed)}" if outcome.turn.followed else "",
+        f"{outcome.calls} model call{'s' if outcome.calls != 1 else ''}" if outcome.calls else "",
+        f"{tokens:,} tokens" if tokens else "",
+        f"{outcome.seconds:.1f} s",
+    ]
+    return " · ".join(part for part in parts if part)

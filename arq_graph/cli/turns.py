@@ -1,0 +1,126 @@
+"""One turn of a thread, read off its state: what was judged, called and said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from arq_graph.agent.state import GuidelineMatch, Revision, ToolInsight
+
+
+@dataclass(frozen=True)
+class ToolRun:
+    """One tool call and what came of it.
+
+    Args:
+        tool: The tool's name.
+        arguments: What it was called with.
+        status: `success`, `error`, or `pending` where there is no result yet.
+        result: The result as text.
+    """
+
+    tool: str
+    arguments: dict[str, Any]
+    status: Literal["success", "error", "pending"]
+    result: str | None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn.
+
+    Args:
+        number: Which of the thread's turns, from 1.
+        customer: What the customer said.
+        reply: What the agent said; None while the turn is unfinished.
+        matches: Every guideline's judgement.
+        decisions: Every decision about a tool.
+        tool_runs: The calls that were made.
+        revisions: The candidate replies.
+    """
+
+    number: int
+    customer: str
+    reply: str | None
+    matches: tuple[GuidelineMatch, ...] = ()
+    decisions: tuple[ToolInsight, ...] = ()
+    tool_runs: tuple[ToolRun, ...] = ()
+    revisions: tuple[Revision, ...] = ()
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Ids of the active guidelines."""
+        return tuple(match.guideline for match in self.matches if match.active)
+
+    @property
+    def sent(self) -> Revision | None:
+        """The candidate that became the reply."""
+        return next((revision for revision in self.revisions if revision.sent), None)
+
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Ids of the active guidelines that the reply follows."""
+        return tuple(id for id in self.active if self.sent and id in self.sent.followed)
+
+    @property
+    def violations(self) -> tuple[str, ...]:
+        """What is wrong with the reply that was sent."""
+        return self.sent.violations if self.sent else ()
+
+    def of_kind(self, *kinds: str) -> tuple[ToolInsight, ...]:
+        """The decisions of these kinds."""
+        return tuple(decision for decision in self.decisions if decision.kind in kinds)
+
+
+def customer_messages(values: Mapping[str, Any]) -> list[HumanMessage]:
+    """What the customer said in a thread."""
+    return [message for message in values.get("messages") or () if isinstance(message, HumanMessage)]
+
+
+def last_turn(values: Mapping[str, Any]) -> Turn | None:
+    """The last turn of a thread; None before the first.
+
+    Args:
+        values: The thread's state.
+    """
+    said = customer_messages(values)
+    if not said:
+        return None
+    messages: Sequence[AnyMessage] = values["messages"]
+    start = max(index for index, message in enumerate(messages) if message is said[-1])
+    after = messages[start + 1 :]
+    turn = said[-1].id
+    return Turn(
+        number=len(said),
+        customer=said[-1].text,
+        reply=_reply(after),
+        matches=tuple(record for record in values.get("guideline_matches") or () if record.turn == turn),
+        decisions=tuple(record for record in values.get("tool_insights") or () if record.turn == turn),
+        tool_runs=tuple(_tool_runs(after)),
+        revisions=tuple(record for record in values.get("revisions") or () if record.turn == turn),
+    )
+
+
+def _reply(messages: Sequence[AnyMessage]) -> str | None:
+    last = messages[-1] if messages else None
+    return last.text if isinstance(last, AIMessage) and not last.tool_calls else None
+
+
+def _tool_runs(messages: Sequence[AnyMessage]) -> list[ToolRun]:
+    results = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
+    runs = []
+    for message in messages:
+        for call in message.tool_calls if isinstance(message, AIMessage) else ():
+            result = results.get(call["id"] or "")
+            runs.append(
+                ToolRun(
+                    tool=call["name"],
+                    arguments=dict(call["args"]),
+                    status=result.status if result else "pending",
+                    result=result.text if result else None,
+                )
+            )
+    return runs

@@ -1,0 +1,276 @@
+"""Doing what a guideline says in words: a part of an action becomes a sentence of the reply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from arq_graph.models.offline import dialogue
+from arq_graph.models.offline.actions import Segment
+from arq_graph.models.offline.asking import QUESTION_WORD, TO_WHOM, question_for
+from arq_graph.models.offline.evidence import judge
+from arq_graph.models.offline.knowledge import answers_from
+from arq_graph.models.offline.languages import LANGUAGES, language_of
+from arq_graph.models.offline.scene import Scene
+from arq_graph.models.offline.toolnames import ToolName
+from arq_graph.models.offline.wording import in_sentence, sentence, to_customer
+from arq_graph.models.offline.words import overlap
+
+Place = Literal["opening", "body", "question", "closing"]
+WHICH_ONE = "Which one would you like?"
+Outcome = Literal["done", "not due", "missing"]
+
+_VERB = re.compile(
+    r"^(?:let (?:them|him|her|the \w+) know|make sure (?:that )?(?:the \w+|they) knows?|point out|find "
+    r"out|read out|check with (?:the \w+|them)|double-check with"
+    r" (?:the \w+|them)|have (?:the \w+|them) (?:confirm|give|provide)|express|by asking"
+    r"|[a-z]+(?:-[a-z]+)?)\b[, ]*",
+    re.IGNORECASE,
+)
+_FINITE = re.compile(
+    r"^(?!(?:how|where|when|which|what|who|why|whether|if|to|about|of|for)\b).*\b(?:is|are|was|were|has"
+    r"|have|can|cannot|can't|will|won't|must|should|may"
+    r"|opens?|closes?|costs?|takes?|starts?|ends?|do not|does not|don't|doesn't|applies|includes?"
+    r"|requires?|needs?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A sentence of the reply.
+
+    Args:
+        text: The sentence.
+        place: Where in the reply it stands.
+        kind: Whether it states a fact, offers a service, or neither.
+        source: Id of what it rests on; empty if it rests on nothing.
+        guideline: Id of the guideline that it follows; empty if it follows none.
+        verbatim: Whether it must stand word for word.
+    """
+
+    text: str
+    place: Place = "body"
+    kind: Literal["fact", "service", "other"] = "other"
+    source: str = ""
+    guideline: str = ""
+    verbatim: bool = False
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One part of an action, to be done in this reply.
+
+    Args:
+        part: The part.
+        guideline: Id of the guideline it belongs to.
+        scene: The conversation.
+        told: What the reply tells already, from results.
+    """
+
+    part: Segment
+    guideline: str
+    scene: Scene
+    told: tuple[Said, ...] = ()
+
+    @cached_property
+    def is_due(self) -> bool:
+        """Whether its own condition ("if they are unhappy, …") holds."""
+        return not self.part.condition or judge(self.part.condition, self.scene).holds != self.part.unless
+
+    @cached_property
+    def result(self) -> tuple[Outcome, tuple[Said, ...]]:
+        """Whether it is done, and the sentences that do it."""
+        if not self.is_due:
+            return "not due", ()
+        ways: dict[str, Callable[[], tuple[Outcome, tuple[Said, ...]]]] = {
+            "say": self._say,
+            "ask": self._ask,
+            "offer": self._offer,
+            "recommend": self._recommend,
+            "tell": self._tell,
+            "apologise": lambda: self._simply(self._sorry(), "opening"),
+            "sympathise": lambda: self._simply("I understand, and I am sorry for the trouble.", "opening"),
+            "thank": lambda: self._simply(self._thanks(), "opening"),
+            "greet": lambda: self._simply(self._greeting(), "opening"),
+            "wish": lambda: self._simply(self._wish(), "closing"),
+            "refer": self._refer,
+            "refuse": lambda: self._simply("I am afraid I cannot help you with that.", "body"),
+            "other": self._use_tool,
+            "hand over": self._hand_over,
+            "use tool": self._use_tool,
+        }
+        way = ways.get(self.part.deed)
+        if way is None:  # a prohibition or a style produces no sentence
+            return ("done" if self.part.continuous and not self._wants_another_language else "missing"), ()
+        return way()
+
+    @property
+    def _wants_another_language(self) -> bool:
+        """Whether it asks for a language other than the only one that is written here."""
+        style = self.part.rest if self.part.deed == "style" else ""
+        if "same language" in style or "their language" in style:
+            return language_of(self.scene.last.text) not in (None, "English")
+        return any(language in style.lower() for language in LANGUAGES if language != "english")
+
+    def _simply(self, text: str, place: Place) -> tuple[Outcome, tuple[Said, ...]]:
+        return "done", (Said(text, place, guideline=self.guideline),)
+
+    def _stated(
+        self, text: str, kind: Literal["fact", "service"], place: Place = "body"
+    ) -> tuple[Outcome, tuple[Said, ...]]:
+        return "done", (Said(sentence(text), place, kind, self.guideline, self.guideline),)
+
+    @cached_property
+    def _rest(self) -> str:
+        """The words behind the verb and the person addressed."""
+        behind = _VERB.sub("", self.part.rest, count=1)
+        return TO_WHOM.sub("", behind, count=1).strip()
+
+    def _say(self) -> tuple[Outcome, tuple[Said, ...]]:
+        rest = self.part.rest.lower()
+        place: Place = "body"
+        if re.match(r"(?:greet|welcome|start|begin|open|introduce)", rest):
+            place = "opening"
+        elif re.match(r"(?:end|close|finish|conclude|say goodbye|sign off)", rest) or dialogue.takes_leave(
+            self.part.quote
+        ):
+            place = "closing"
+        elif self.part.quote.rstrip().endswith("?"):
+            place = "question"
+        return "done", (Said(self.part.quote, place, "fact", self.guideline, self.guideline, verbatim=True),)
+
+    def _ask(self) -> tuple[Outcome, tuple[Said, ...]]:
+        question = question_for(self.part.rest, self._rest, self.scene)
+        return "done", ((Said(question, "question", guideline=self.guideline),) if question else ())
+
+    def _offer(self) -> tuple[Outcome, tuple[Said, ...]]:
+        rest = to_customer(self._rest)
+        if self._is_taken_up:
+            return "done", ()
+        if self.told and self._is_settled and re.match(r"(?:the|these|those|them|it)\b", rest, re.IGNORECASE):
+            return "not due", ()
+        if self.told and re.match(r"(?:the|these|those|them|it|some|free|available)\b", rest, re.IGNORECASE):
+            return "done", (Said(WHICH_ONE, "question", guideline=self.guideline),)
+        if rest.lower().startswith("to "):
+            return "done", (
+                Said(
+                    sentence(f"would you like me to {rest[3:]}", "?"),
+                    "question",
+                    "service",
+                    self.guideline,
+                    self.guideline,
+                ),
+            )
+        return self._stated(f"I can offer you {rest or 'my help'}", "service")
+
+    @property
+    def _is_taken_up(self) -> bool:
+        """Whether the customer has agreed to what is to be offered, or it was just done."""
+        done = " ".join(f"{line.tool.replace('_', ' ')}." for line in self.scene.fresh_results)
+        return any(text and overlap(self._rest, text) >= 0.6 for text in (self.scene.accepted, done))
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether something was done in this turn, so that there is no choice left."""
+        return any(not ToolName(line.tool).only_reads for line in self.scene.fresh_results)
+
+    def _recommend(self) -> tuple[Outcome, tuple[Said, ...]]:
+        rest, verb = to_customer(self._rest), self.part.rest.split()[0].lower()
+        if verb == "invite":
+            return self._stated(f"you are welcome to {rest.removeprefix('to ')}", "service")
+        if rest.startswith("to "):
+            return self._stated(
+                f"I would {'advise' if verb not in ('encourage', 'urge') else verb} you {rest}", "service"
+            )
+        return self._stated(
+            f"I would {'suggest' if verb in ('suggest', 'propose') else 'recommend'} {rest}", "service"
+        )
+
+    def _sorry(self) -> str:
+        about = re.search(r"\bfor (?P<what>.+)", self.part.rest)
+        return sentence(f"I am sorry for {to_customer(about['what'])}") if about else "I am sorry about that."
+
+    def _thanks(self) -> str:
+        about = re.search(r"\bfor (?P<what>.+)", self.part.rest)
+        return sentence(f"thank you for {to_customer(about['what'])}") if about else "Thank you."
+
+    def _greeting(self) -> str:
+        name = str(self.scene.prompt.profile.get("name") or "")
+        welcome = "welcome" in self.part.rest.lower()
+        if "introduce" in self.part.rest.lower() and name:
+            return f"Hello, this is {name}."
+        return (
+            f"Hello, and welcome to {name}!"
+            if welcome and name
+            else "Hello and welcome!"
+            if welcome
+            else "Hello!"
+        )
+
+    def _wish(self) -> str:
+        if re.search(r"good ?bye|farewell", self.part.rest, re.IGNORECASE):
+            return "Goodbye!"
+        if self.part.rest.lower().startswith("congratulate"):
+            return "Congratulations!"
+        return (
+            sentence(f"I wish you {re.sub(r'^(?:you )', '', to_customer(self._rest))}")
+            if self._rest
+            else "All the best!"
+        )
+
+    def _refer(self) -> tuple[Outcome, tuple[Said, ...]]:
+        where = re.search(r"\bto (?P<where>.+)", self.part.rest)
+        return self._stated(
+            f"for this, please turn to {to_customer(where['where'])}" if where else self.part.rest, "service"
+        )
+
+    def _hand_over(self) -> tuple[Outcome, tuple[Said, ...]]:
+        where = re.search(r"\b(?:to|with) (?P<where>.+)", self.part.rest)
+        whom = to_customer(where["where"]) if where else "a colleague"
+        return self._stated(f"I will pass you on to {whom}", "service")
+
+    def _use_tool(self) -> tuple[Outcome, tuple[Said, ...]]:
+        return ("done" if self.told else "missing"), ()
+
+    def _tell(self) -> tuple[Outcome, tuple[Said, ...]]:
+        rest = self._rest
+        verb = self.part.rest.split()[0].lower() if self.part.rest else ""
+        if rest.lower().startswith("that "):
+            return self._stated(to_customer(rest[5:]), "fact")
+        if rest.lower().startswith("to ") and verb in ("tell", "remind", "warn"):
+            return self._stated(f"please {to_customer(rest[3:])}", "fact")
+        if _FINITE.match(rest):
+            return self._stated(to_customer(rest), "fact")
+        if verb in ("answer", "reply", "respond"):
+            return ("done" if self.told else "missing"), ()
+        return self._look_up(rest, verb)
+
+    def _look_up(self, rest: str, verb: str) -> tuple[Outcome, tuple[Said, ...]]:
+        """Tell something that is only named: from results, or from what the prompt knows."""
+        thing = re.sub(r"^(?:about|of|on)\s+", "", rest, flags=re.IGNORECASE)
+        if self.told and (
+            verb in ("confirm", "summarise", "summarize", "report") or not thing or self._covers(thing)
+        ):
+            return "done", ()
+        if verb in ("mention", "point", "note") and thing:
+            return self._stated(f"I would also like to mention {to_customer(thing)}", "fact")
+        known = answers_from(self.scene, thing)
+        if known:
+            return "done", tuple(
+                Said(text, "body", "fact", source, self.guideline) for text, source in known[:1]
+            )
+        if self.told:
+            return "done", ()
+        topic = in_sentence(to_customer(thing))
+        if topic and len(topic.split()) <= 8 and not QUESTION_WORD.match(topic):
+            return "missing", (
+                Said(sentence(f"I do not have any information on {topic}"), guideline=self.guideline),
+            )
+        return "missing", ()
+
+    def _covers(self, thing: str) -> bool:
+        return any(overlap(thing, said.text) >= 0.5 for said in self.told)

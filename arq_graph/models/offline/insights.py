@@ -1,0 +1,84 @@
+"""Asking the customer for what a tool call still needs: a value, a better value, a yes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from arq_graph.models.offline.scene import Scene
+from arq_graph.models.offline.toolnames import ToolName
+from arq_graph.models.offline.wanted import Wanted
+from arq_graph.models.offline.wording import in_sentence, joined, sentence
+from arq_graph.models.offline.words import in_words, stems
+
+
+def questions_of(scene: Scene) -> list[str]:
+    """One question for all that is missing, one for what is wrong, one for each call to confirm."""
+    insights = scene.prompt.entries("insights")
+    questions = []
+    missing = _named(insights, "missing")
+    if missing:
+        questions.append(sentence(f"could you please tell me {joined(missing)}", "?"))
+    invalid = _named(insights, "invalid")
+    if invalid:
+        questions.append(
+            f"There seems to be something wrong with {joined(invalid)}. Could you please check it and tell "
+            "me again?"
+        )
+    questions += [_confirmation(insight) for insight in insights if insight.get("kind") == "confirm"]
+    return list(dict.fromkeys(questions))
+
+
+def _named(insights: list[dict[str, Any]], kind: str) -> list[str]:
+    named = [
+        _in_plain_words(insight)
+        for insight in insights
+        if insight.get("kind") == kind and insight.get("argument")
+    ]
+    return list(dict.fromkeys(named))
+
+
+def _in_plain_words(insight: Mapping[str, Any]) -> str:
+    name, described = str(insight.get("argument")), str(insight.get("description") or "")
+    wanted = Wanted(name, "string", described)
+    label = wanted.label
+    if re.fullmatch(
+        r".+ (?:id|number|no|code|reference)|id|name|e?mail|phone|(?:first|last|full) name|address|phone "
+        r"number",
+        label,
+    ):
+        label = f"your {label}"
+    else:
+        label = f"the {label}"
+    if wanted.choices and len(wanted.choices) <= 6:
+        return f"{label} ({joined([str(choice) for choice in wanted.choices], 'or')})"
+    if wanted.examples:
+        return f"{label} (for example {wanted.examples[0]})"
+    said = in_sentence(re.sub(r"\s*\([^)]*\)", "", described))
+    if said and len(said.split()) <= 7 and not stems(said) <= stems(label) and "_" not in said:
+        return f"{label} ({said})"
+    return label
+
+
+def _confirmation(insight: Mapping[str, Any]) -> str:
+    what = ToolName(str(insight.get("tool") or "")).as_order
+    arguments = insight.get("arguments")
+    given = [
+        f"{in_words(str(name))}: {_plain(value)}"
+        for name, value in (arguments.items() if isinstance(arguments, Mapping) else ())
+        if value is not None
+    ]
+    return f"Shall I {what or 'go ahead'}{f' ({joined(given)})' if given else ''}? Please confirm."
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return joined(
+            [f"{in_words(str(key))} {_plain(item)}" for key, item in value.items() if item is not None]
+        )
+    if isinstance(value, list):
+        return joined([_plain(item) for item in value])
+    return str(value)

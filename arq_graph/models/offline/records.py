@@ -1,0 +1,126 @@
+"""Values that a tool's result or a variable gives under an argument's name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from arq_graph.models.offline.dates import date_named
+from arq_graph.models.offline.scene import Scene
+from arq_graph.models.offline.sections import Line
+from arq_graph.models.offline.wanted import Wanted
+from arq_graph.models.offline.words import in_words, overlap, stem
+
+
+@dataclass(frozen=True)
+class Found:
+    """A value, and where it stands.
+
+    Args:
+        value: The value, in the argument's type.
+        source: Id of the message, result or variable.
+        quote: The words it was taken from.
+    """
+
+    value: Any
+    source: str
+    quote: str
+
+
+def in_result(wanted: Wanted, result: Any, line: Line, scene: Scene) -> tuple[Found, ...]:
+    """The value that a result gives under this argument's name; of several records, the one spoken of."""
+    if isinstance(result, dict | list):
+        records = list(_records(result))
+        matching = [(record, key) for record in records for key in record if _names(key, wanted, line)]
+        values = {
+            json.dumps(record[key], default=str): (record, record[key])
+            for record, key in matching
+            if _fits(record[key], wanted)
+        }
+        if len(values) > 1:
+            values = _spoken_of(values, scene)
+        if len(values) == 1:
+            value = next(iter(values.values()))[1]
+            return (Found(value, line.id, str(value)[:80]),)
+    return ()
+
+
+def _records(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
+    if depth > 6:
+        return
+    if isinstance(value, dict):
+        yield value
+        for item in value.values():
+            yield from _records(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value[:100]:
+            yield from _records(item, depth + 1)
+
+
+def _names(key: str, wanted: Wanted, line: Line) -> bool:
+    tokens = in_words(key).split()
+    if tokens == list(wanted.tokens):
+        return True
+    # `id` in the result of get_order is the order's id.
+    owner = {stem(word) for word in in_words(line.tool).split()}
+    return (
+        len(tokens) == 1 and tokens[0] == wanted.tokens[-1] and tokens[0] == "id" and wanted.objects <= owner
+    )
+
+
+def _fits(value: Any, wanted: Wanted) -> bool:
+    if wanted.options:
+        return value in wanted.options
+    types: dict[str, tuple[type, ...]] = {
+        "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
+        "array": (list,), "object": (dict,),
+    }  # fmt: skip
+    right = isinstance(value, types.get(wanted.type, (object,)))
+    return right and not (isinstance(value, bool) and wanted.type != "boolean") and value not in ("", None)
+
+
+def _spoken_of(
+    values: dict[str, tuple[dict[str, Any], Any]], scene: Scene
+) -> dict[str, tuple[dict[str, Any], Any]]:
+    scored = sorted(
+        ((overlap(scene.last.text, _text_of(record)), key) for key, (record, _) in values.items()),
+        reverse=True,
+    )
+    if scored[0][0] > 0 and scored[0][0] > scored[1][0]:
+        return {scored[0][1]: values[scored[0][1]]}
+    return {}
+
+
+def _text_of(record: dict[str, Any]) -> str:
+    return " ".join(str(value) for value in record.values() if isinstance(value, str | int | float))[:1_000]
+
+
+def in_variables(wanted: Wanted, scene: Scene) -> tuple[Found, ...]:
+    """The value of the variable of this name, or of the member of one."""
+    for variable in scene.variables:
+        value, name = variable.get("value"), str(variable.get("name") or "")
+        source = str(variable.get("id") or "")
+        if in_words(name).split() == list(wanted.tokens) and _fits(value, wanted):
+            return (Found(value, source, str(value)[:80]),)
+        if isinstance(value, dict | list):
+            found = in_result(wanted, value, Line(source, "tool", "", tool=name), scene)
+            if found:
+                return found
+    return ()
+
+
+def today_in(scene: Scene) -> date | None:
+    """The current date, where a variable or the profile tells it."""
+    for variable in scene.variables:
+        if re.search(
+            r"\b(?:today|date|now|current time)\b", in_words(str(variable.get("name"))), re.IGNORECASE
+        ):
+            return date_named(str(variable.get("value")))
+    match = re.search(
+        r"\btoday(?:'s date)? is\b.{0,30}", str(scene.prompt.profile.get("text") or ""), re.IGNORECASE
+    )
+    return date_named(match[0]) if match else None

@@ -1,0 +1,141 @@
+"""Does the open need call for a tool? Its name and description against the need and the guidelines that grant it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from arq_graph.models.offline import dialogue
+from arq_graph.models.offline.actions import segments
+from arq_graph.models.offline.scene import Scene
+from arq_graph.models.offline.toolnames import ToolName
+from arq_graph.models.offline.words import Word, best_match, content, in_words, likeness, overlap, words
+
+CALLED_FOR_FROM = 0.5
+"""From this on a call is proposed."""
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """How much a tool is called for.
+
+    Args:
+        tool: The tool as the prompt describes it.
+        scene: The conversation.
+    """
+
+    tool: Mapping[str, Any]
+    scene: Scene
+
+    @cached_property
+    def name(self) -> str:
+        """The tool's name."""
+        return str(self.tool.get("name"))
+
+    @cached_property
+    def tool_name(self) -> ToolName:
+        """Its name, taken apart."""
+        return ToolName(self.name, str(self.tool.get("description") or ""))
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether it looks something up rather than changes something."""
+        return self.tool_name.only_reads
+
+    @cached_property
+    def _objects(self) -> tuple[Word, ...]:
+        """What it acts on."""
+        return words(self.tool_name.object or self.tool_name.verb)
+
+    @cached_property
+    def granting(self) -> tuple[Mapping[str, Any], ...]:
+        """The active guidelines that grant it."""
+        granted = [g for g in self.tool.get("granted_by") or () if isinstance(g, Mapping)]
+        if "active" not in self.scene.prompt.now:
+            return tuple(granted)
+        active = self.scene.prompt.ids("active")
+        return tuple(guideline for guideline in granted if guideline.get("id") in active)
+
+    @cached_property
+    def _meant(self) -> tuple[Word, ...]:
+        """The words of the need, and of what the granting guidelines are about and tell the agent to do."""
+        need = self.scene.need_words
+        for guideline in self.granting:
+            need += words(str(guideline.get("condition") or ""))
+            for segment in segments(str(guideline.get("action") or "")):
+                # What is only offered is not done before the customer has taken it up.
+                if segment.deed not in ("forbid", "style", "offer", "recommend", "ask") or self.only_reads:
+                    need += words(segment.rest)
+        return need
+
+    @cached_property
+    def _verb_is_meant(self) -> bool:
+        return any(
+            not word.negated and any(likeness(each, word.stem) >= 0.9 for each in self.tool_name.deeds)
+            for word in self._meant
+        )
+
+    @cached_property
+    def degree(self) -> float:
+        """How much it is called for: 0 to 1."""
+        named = max((best_match(word, self._meant)[0] for word in self._objects), default=0.0) >= 0.7
+        described = (
+            overlap(self.scene.need, str(self.tool.get("description") or "")) if self.scene.need else 0.0
+        )
+        if not self.tool.get("granted_by"):
+            return self._of_free_tool(named, described)
+        if not self.granting:
+            return 0.1
+        alone = not self.scene.prompt.ids("other_candidates")
+        if self.only_reads:
+            return 0.9 if named else 0.7 if described >= 0.3 or alone else 0.4
+        if self._verb_is_meant and not self.tool_name.is_light:
+            return 0.9
+        if self.tool_name.is_light and named:
+            return 0.8
+        return 0.6 if alone and named else 0.3
+
+    def _of_free_tool(self, named: bool, described: float) -> float:
+        """A tool that is always available is called only for a need that speaks of it."""
+        scene = self.scene
+        if dialogue.is_small_talk(scene.last.text) and not scene.accepted:
+            return 0.1
+        need = scene.need_words
+        met = [best_match(word, need)[0] >= 0.7 for word in self._objects]
+        if self.only_reads:
+            spoken_of = _share_described(self.tool, need)
+            return (
+                0.8
+                if met and all(met)
+                else 0.7
+                if any(met) and spoken_of >= 0.3
+                else 0.6
+                if spoken_of >= 0.5 or described >= 0.6
+                else 0.2
+            )
+        verb = self._verb_is_meant or self.tool_name.is_light
+        return 0.8 if verb and (not met or any(met)) else 0.2
+
+    @cached_property
+    def why(self) -> str:
+        """What speaks for it, or against it, in words that name the evidence."""
+        shared = [
+            other.surface
+            for word in words(in_words(self.name))
+            if (other := best_match(word, self._meant)[1])
+        ]
+        named = ", ".join(f'"{word}"' for word in dict.fromkeys(shared))
+        if self.degree >= CALLED_FOR_FROM:
+            by = ", ".join(str(guideline.get("id")) for guideline in self.granting)
+            return (
+                f"{f'{by} calls for it' if by else 'The need calls for it'}{f': {named}' if named else ''}."
+            )
+        return f"Nothing that is wanted now calls for it{f'; only {named} is shared' if named else ''}."
+
+
+def _share_described(tool: Mapping[str, Any], need: Sequence[Word]) -> float:
+    said = [word for word in need if not any(character.isdigit() for character in word.stem)]
+    about = content(str(tool.get("description") or ""))
+    return sum(best_match(word, about)[0] >= 0.7 for word in said) / len(said) if said else 0.0

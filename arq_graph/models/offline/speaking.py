@@ -1,0 +1,66 @@
+"""How far texts speak of something: the share of its words that they have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from arq_graph.models.offline import dialogue
+from arq_graph.models.offline.lexicon import listed
+from arq_graph.models.offline.words import Word, best_match, content, stem, weight
+
+_DEALS = frozenset(stem(word) for word in listed("order book buy reserve schedule purchase"))
+_WISHES = re.compile(
+    r"\bi(?:'d| would) like|\bi(?:'ll| will) (?:have|take)|\b(?:i|we) (?:want|need) (?!to\b)|\b(?:can"
+    r"|could|may) (?:i|we) (?:have|get)"
+    r"|\bgive me|,? please\W*$",
+    re.IGNORECASE,
+)
+ON_OFFER = stem("onoffer")
+SPECIFIC = re.compile(r"(?<=[\w,;] )[A-Z][\w'’]+|[\"“][^\"”]*[\"”]")
+"""Names within a sentence say which one is meant, not what the sentence is about."""
+
+
+def share(sought: tuple[Word, ...], among: tuple[Word, ...]) -> float:
+    """The share of the words sought, by weight, that are among others: 0 to 1."""
+    total = sum(weight(word.stem) for word in sought)
+    if not total:
+        return 0.0
+    return sum(weight(word.stem) * best_match(word, among)[0] for word in sought) / total
+
+
+def speaks_of(
+    sought: tuple[Word, ...], texts: Sequence[str], context: tuple[Word, ...], profile: tuple[Word, ...] = ()
+) -> float:
+    """How far texts speak of what is sought.
+
+    The share of its words that they have, where a word that only the talk before had counts half. Where that
+    leaves doubt, it helps if a sentence is about little else: "I want to cancel" is about an order in a talk
+    about orders, "cancel my subscription" is not.
+    """
+    among = tuple(word for text in texts for word in content(text))
+    total = sum(weight(word.stem) for word in sought)
+    if not total or not among:
+        return 0.0
+    direct = met = 0.0
+    for word in sought:
+        alike = best_match(word, among)[0]
+        if alike < 0.9 and word.stem in _DEALS and any(map(_WISHES.search, texts)):
+            alike = 0.9
+            context += profile
+        direct += weight(word.stem) * alike
+        met += weight(word.stem) * max(alike, 0.5 * best_match(word, context)[0])
+    recall = direct / total
+    if recall >= 0.75 or recall < 0.45:
+        return recall
+    sentences = [sentence for text in texts for sentence in dialogue.sentences(text)]
+    precision = max((_share_of_sentence(sentence, sought) for sentence in sentences), default=0.0)
+    return max(recall, min(1.0, met / total), 0.5 * recall + 0.5 * precision)
+
+
+def _share_of_sentence(sentence: str, sought: tuple[Word, ...]) -> float:
+    plain = SPECIFIC.sub(" ", sentence)
+    said = [word for word in content(plain) if not any(map(str.isdigit, word.stem)) and word.stem != ON_OFFER]
+    if not said:  # "Do you have Dune?" is about what it names, whatever that is
+        return 1.0 if plain != sentence else 0.0
+    return sum(best_match(word, sought)[0] for word in said) / len(said)

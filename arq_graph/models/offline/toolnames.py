@@ -1,0 +1,144 @@
+"""Tools' names as plain words: what a tool does, to what, and whether it only looks something up."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from arq_graph.models.offline.lexicon import listed
+from arq_graph.models.offline.wording import participle
+from arq_graph.models.offline.words import content, in_words, stem
+
+_READING = frozenset(
+    map(
+        stem,
+        listed(
+            "get find search list look lookup check fetch show read query retrieve view calculate"
+            " estimate describe track count compare validate verify is has load see tell convert"
+            " translate quote suggest recommend browse explain"
+        ),
+    )
+)
+_LIGHT = frozenset(
+    map(
+        stem,
+        listed(
+            "issue do make create perform process start submit place request open run trigger initiate"
+            " add register file log raise new set apply send record handle"
+        ),
+    )
+)
+_SAME_DEED = tuple(
+    frozenset(map(stem, deeds))
+    for deeds in (
+        ("cancel", "delete", "remove", "void", "drop"),
+        ("update", "change", "edit", "modify", "move", "reschedule", "switch", "correct"),
+        ("book", "reserve", "schedule", "make", "arrange"),
+        ("transfer", "send", "pay"),
+        ("escalate", "transfer", "handover", "forward", "connect", "speak"),
+        ("block", "freeze", "lock", "disable", "deactivate", "lost", "stolen"),
+        ("renew", "extend", "prolong"),
+        ("reset", "forget", "unlock", "recover"),
+        ("order", "buy", "purchase", "place"),
+        ("open", "create", "raise", "file", "log", "report"),
+        ("return", "refund", "exchange"),
+    )
+)
+_DEEDS = frozenset().union(*_SAME_DEED)
+_FACTS = frozenset(
+    map(
+        stem,
+        listed(
+            "status details info information hours balance list history availability price prices menu weather rate rates"
+            " time schedule overview summary stock lookup search forecast report statement location locations"
+            " contacts directory"
+        ),
+    )
+)
+_PARTICLES = frozenset(("over", "up", "off", "out", "in", "back", "down", "on"))
+_PREPOSITIONS = frozenset(("to", "for", "from", "with", "by", "of"))
+
+
+@dataclass(frozen=True)
+class ToolName:
+    """A tool's name, taken apart.
+
+    Args:
+        name: The name: `cancel_order`.
+        description: What its designer says about it; empty where that is not known.
+    """
+
+    name: str
+    description: str = ""
+
+    @cached_property
+    def _tokens(self) -> tuple[str, ...]:
+        return tuple(in_words(self.name).split())
+
+    @cached_property
+    def verb(self) -> str:
+        """What it does, with its particle: "cancel", "hand over". The whole name where it has one word."""
+        if len(self._tokens) > 2 and self._tokens[1] in _PARTICLES:
+            return " ".join(self._tokens[:2])
+        return self._tokens[0] if self._tokens else ""
+
+    @cached_property
+    def object(self) -> str:
+        """What it does that to: "order"; empty where its name has one word."""
+        return " ".join(self._tokens[len(self.verb.split()) :])
+
+    @cached_property
+    def _first(self) -> str:
+        return stem(self._tokens[0]) if self._tokens else ""
+
+    @property
+    def is_light(self) -> bool:
+        """Whether its verb says little by itself: "create", "issue", "submit"."""
+        return self._first in _LIGHT
+
+    @cached_property
+    def deeds(self) -> frozenset[str]:
+        """The stems of the verbs that may mean what it does."""
+        return frozenset((self._first,)).union(*(group for group in _SAME_DEED if self._first in group))
+
+    @cached_property
+    def only_reads(self) -> bool:
+        """Whether it looks something up rather than changes something, as far as the words tell."""
+        if self._first in _READING:
+            return True
+        if self._first in _LIGHT or self._first in _DEEDS or not self._tokens:
+            return False
+        if stem(self._tokens[-1]) in _FACTS:
+            return True
+        described = content(self.description)[:1]
+        if described:
+            return described[0].stem in _READING
+        return len(self._tokens) == 1
+
+    @property
+    def as_order(self) -> str:
+        """What it does, as an order: "cancel the order", "hand over to a colleague"."""
+        return " ".join(part for part in (self.verb, self._with_article) if part)
+
+    @property
+    def as_done(self) -> str:
+        """What it did: "cancelled the order", "handed this over to a colleague", "marked this as resolved"."""
+        verb, *particle = self.verb.split()
+        did = participle(verb)
+        if not self.object:
+            return " ".join([did, *particle, "that"] if particle else [did, "it"])
+        if self.object.split()[0] in _PREPOSITIONS:
+            return " ".join([did, "this", *particle, self._with_article])
+        if re.fullmatch(r"\w+ed", self.object):
+            return f"{did} this as {self.object}"
+        return " ".join([did, *particle, self._with_article])
+
+    @property
+    def _with_article(self) -> str:
+        tokens = self.object.split()
+        if not tokens or tokens[0] in ("the", "a", "an", "your", "my", "all"):
+            return self.object
+        if tokens[0] in _PREPOSITIONS:
+            return " ".join([tokens[0], "a", *tokens[1:]]) if len(tokens) > 1 else self.object
+        return f"the {self.object}"

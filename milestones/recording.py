@@ -1,0 +1,137 @@
+"""Putting a transcript together: messages, calls, and each result with the call that it answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from arq_graph.errors import InputError
+from arq_graph.milestones.transcript import Call, Event, Message, Result, Speaker
+
+Step = int | str | None
+
+_TEXT_BLOCKS = ("text", "input_text", "output_text", "refusal")
+
+
+class Recording:
+    """The events of one conversation, in the order in which they are told."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.instructions: list[str] = []
+        self._unanswered: dict[int, Call] = {}
+
+    def instruct(self, text: str, step: Step) -> None:
+        """The system prompt; one that comes later, in the middle of the conversation, is an event."""
+        if self.events:
+            self.events.append(Message("system", text, step))
+        elif text:
+            self.instructions.append(text)
+
+    def say(self, speaker: Speaker, text: str, step: Step) -> None:
+        """Something is said."""
+        self.events.append(Message(speaker, text, step))
+
+    def call(self, tool: Any, arguments: Any, id: Any, step: Step) -> int:
+        """A tool is called; return the number of the event.
+
+        Args:
+            tool: Its name.
+            arguments: A mapping, or the JSON text of one. What a model wrote that is neither makes a malformed
+                call, which never counts.
+            id: The provider's id of the call, if any.
+            step: Where it stands in the record.
+
+        Raises:
+            InputError: The call has no name, or no arguments at all: the record is broken, not the call.
+        """
+        if not isinstance(tool, str) or not tool:
+            raise InputError(f"message {step}: a tool call without a name")
+        if arguments is None:
+            raise InputError(
+                f"message {step}: the call of {tool!r} has no arguments; an empty object is {{}}"
+            )
+        read: Any = arguments
+        if isinstance(arguments, str):
+            try:
+                # Several providers write nothing at all for a tool without arguments.
+                read = json.loads(arguments) if arguments.strip() else {}
+            except (ValueError, RecursionError):
+                read = None
+        known = str(id) if id is not None else None
+        if isinstance(read, Mapping):
+            call = Call(tool, read, known, None, step)
+        else:
+            call = Call(tool, {}, known, str(arguments), step)
+        self.events.append(call)
+        self._unanswered[len(self.events)] = call
+        return len(self.events)
+
+    def answer(self, id: Any, tool: Any, text: str, step: Step, *, failed: bool = False) -> None:
+        """A tool gives something back.
+
+        Args:
+            id: The id of the call that it answers; without one, it answers the first open call of the tool.
+            tool: The tool's name, if the record has it.
+            text: What it gives back.
+            step: Where it stands in the record.
+            failed: The record marks it as an error.
+        """
+        known = str(id) if id is not None else None
+        name = tool if isinstance(tool, str) else ""
+        fitting = [number for number, call in self._unanswered.items() if known and call.id == known] or [
+            number
+            for number, call in self._unanswered.items()
+            if (call.id is None or known is None) and (not name or call.tool == name)
+        ]
+        if fitting:
+            self.answer_call(fitting[0], text, step, failed=failed)
+        else:
+            self.events.append(Result(None, name, text, failed, step))
+
+    def answer_call(self, number: int, text: str, step: Step, *, failed: bool = False) -> None:
+        """A tool gives something back to the call of that event number."""
+        call = self._unanswered.pop(number)
+        self.events.append(Result(number, call.tool, text, failed, step))
+
+
+def text_of(content: Any, step: Step) -> str:
+    """The text of a message's content: a text, nothing, or a list of content blocks.
+
+    Raises:
+        InputError: It is none of these.
+    """
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list | tuple):
+        return "\n".join(text for text in map(_block_text, content) if text)
+    raise InputError(
+        f"message {step}: the content is {type(content).__name__}, not text and not a list of blocks"
+    )
+
+
+def result_text(content: Any) -> str:
+    """What a tool gave back, as text; what is no text, as JSON."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list | tuple) and content and all(_is_block(block) for block in content):
+        return "\n".join(text for text in map(_block_text, content) if text)
+    return json.dumps(content, ensure_ascii=False, default=str)
+
+
+def _is_block(block: Any) -> bool:
+    return isinstance(block, str) or (isinstance(block, Mapping) and isinstance(block.get("type"), str))
+
+
+def _block_text(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    if not isinstance(block, Mapping) or block.get("type") not in _TEXT_BLOCKS:
+        return ""
+    text = block.get("text", block.get("refusal"))
+    return text if isinstance(text, str) else ""

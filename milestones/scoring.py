@@ -1,0 +1,183 @@
+"""The score of one conversation: the measure, its range where something is undecided, and what stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.grounding import invented_arguments
+from arq_graph.milestones.measure import coverage, frontier, goal_completed, path_taken, progress_rate, reach
+from arq_graph.milestones.observations import ForbiddenEvent, Observations
+from arq_graph.milestones.observing import observe
+from arq_graph.milestones.transcript import Result, Transcript
+from arq_graph.milestones.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Score:
+    """How far one conversation got toward its goal.
+
+    Reaching and progress never fall as more is observed, so two runs give the range that holds every way in
+    which the undecided milestones could be decided: none of them observed, and all of them at every event.
+
+    Args:
+        goal_completed: Goal completion; None where the undecided milestones decide it, or where there is
+            nothing to complete.
+        progress_range: The progress rate at least and at most, each 0 to 1; None where there is no way to go.
+        reached: The milestones that were reached for certain, and at which event, in order.
+        possibly_reached: Those that were reached at most: the same where nothing is undecided.
+        observations: What was observed, what is undecided, what happened that is forbidden.
+    """
+
+    goal_completed: bool | None
+    progress_range: tuple[float, float] | None
+    reached: Mapping[str, int]
+    possibly_reached: Mapping[str, int]
+    observations: Observations
+    _graph: MilestoneGraph = field(repr=False, compare=False)
+    _transcript: Transcript = field(repr=False, compare=False)
+
+    @property
+    def progress_rate(self) -> float | None:
+        """The progress rate, 0 to 1; None where it is a range, or where there is no way to go."""
+        if self.progress_range is None or self.progress_range[0] != self.progress_range[1]:
+            return None
+        return self.progress_range[0]
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The milestones of which nothing says whether they were observed."""
+        return self.observations.undecided
+
+    @property
+    def forbidden(self) -> tuple[ForbiddenEvent, ...]:
+        """What happened that must not."""
+        return self.observations.forbidden
+
+    @cached_property
+    def frontier(self) -> tuple[str, ...]:
+        """The milestones that could come next; see `measure.frontier`."""
+        return frontier(self._graph, self.reached)
+
+    @cached_property
+    def coverage(self) -> float | None:
+        """The share of all milestones that were reached; see `measure.coverage`."""
+        return coverage(self._graph, self.reached)
+
+    @cached_property
+    def path_taken(self) -> tuple[str, ...]:
+        """The reached milestones on the road that the progress rate is about; see `measure.path_taken`."""
+        return path_taken(self._graph, self.reached)
+
+    @cached_property
+    def wasted_calls(self) -> tuple[int, ...]:
+        """The calls, by event number, that served no milestone: neither they nor their results reached one."""
+        return wasted_calls(self._transcript, self.observations, self.reached, self.possibly_reached)
+
+    @cached_property
+    def repeated_calls(self) -> tuple[int, ...]:
+        """The calls, by event number, of a tool that was called before with the same arguments."""
+        return repeated_calls(self._transcript)
+
+    @property
+    def repetition_rate(self) -> float:
+        """The share of the calls that repeat an earlier one; 0 where there is no call."""
+        calls = sum(1 for _ in self._transcript.calls())
+        return len(self.repeated_calls) / calls if calls else 0.0
+
+    @cached_property
+    def invented_arguments(self) -> Mapping[int, tuple[str, ...]]:
+        """The possibly invented arguments by call; see `grounding.invented_arguments`."""
+        return invented_arguments(self._transcript)
+
+
+def score(
+    graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None, verdicts: Iterable[Verdict] = ()
+) -> Score:
+    """Measure one conversation on one graph.
+
+    Cost O(E log V + events), twice where something is undecided; what stands beside the measure is computed
+    when it is asked for.
+
+    Args:
+        graph: The milestones.
+        transcript: What happened.
+        tools: The agent's tools, for their schemas; see `observe`.
+        verdicts: What judges say, if any were asked.
+
+    Raises:
+        SpecError: The graph cannot be measured on, or one of its patterns does not finish.
+        InputError: A verdict is about no milestone of the graph.
+        ToolError: A tool has no name.
+    """
+    observations = observe(graph, transcript, tools=tools, verdicts=verdicts)
+    low = reach(graph, observations)
+    high = reach(graph, observations, optimistic=True) if observations.undecided else low
+    return measured(graph, transcript, observations, low, high)
+
+
+def measured(
+    graph: MilestoneGraph,
+    transcript: Transcript,
+    observations: Observations,
+    low: Mapping[str, int],
+    high: Mapping[str, int],
+) -> Score:
+    """The score from what was reached at least and at most."""
+    worst = goal_completed(graph, low, observations.forbidden)
+    least = progress_rate(graph, low)
+    best, most = worst, least
+    if high is not low:
+        best = goal_completed(graph, high, observations.forbidden)
+        most = progress_rate(graph, high)
+    return Score(
+        worst if worst == best else None,
+        None if least is None or most is None else (least, most),
+        low,
+        high,
+        observations,
+        graph,
+        transcript,
+    )
+
+
+def wasted_calls(
+    transcript: Transcript, observations: Observations, *reached: Mapping[str, int]
+) -> tuple[int, ...]:
+    """The calls, by event number, that served no milestone.
+
+    A call serves one that was reached at its own event or at its result's, and observed there. Cost O(events).
+
+    Args:
+        transcript: What happened.
+        observations: What was observed in it.
+        reached: What was reached, as `reach` gives it: at least, and at most.
+    """
+    serving = {
+        event for run in reached for name, event in run.items() if event in observations.events.get(name, ())
+    }
+    answers = {
+        event.call: number
+        for number, event in transcript.numbered()
+        if isinstance(event, Result) and event.call
+    }
+    return tuple(
+        number
+        for number, _ in transcript.calls()
+        if number not in serving and answers.get(number) not in serving
+    )
+
+
+def repeated_calls(transcript: Transcript) -> tuple[int, ...]:
+    """The calls, by event number, of a tool that was called before with the same arguments. Cost O(events)."""
+    seen: set[str] = set()
+    repeated: list[int] = []
+    for number, call in transcript.calls():
+        key = call.key()
+        if key in seen:
+            repeated.append(number)
+        seen.add(key)
+    return tuple(repeated)

@@ -1,0 +1,70 @@
+"""Threads outlive the process, strictly typed and without a warning."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.memory import MemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from arq_graph import create_guided_agent
+from tests.apps.desk import active, desk, kinds, says, thread
+from tests.brain import asked_by, brain
+
+SCRIPT = Path(__file__).with_name("strict_checkpoints.py")
+
+
+def in_a_process(step, path):
+    env = {**os.environ, "LANGGRAPH_STRICT_MSGPACK": "true", "PYTHONPATH": str(SCRIPT.parents[2])}
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), step, str(path)], env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def test_a_thread_is_taken_up_by_another_process_under_strict_checkpoints(tmp_path):
+    path = tmp_path / "threads.sqlite"
+    before = in_a_process("first", path)
+    assert before["waits"]
+    assert "ToolInsight" in before["types"]
+    assert before["kinds"] == ["human", "ai", "human", "ai"]
+    after = in_a_process("second", path)
+    assert not after["waits"]
+    assert after["kinds"] == ["human", "ai", "human", "ai", "tool", "ai", "human", "ai"]
+    assert after["replies"] == ["Reply to line 1", "Reply to line 4", "Reply to line 6"]
+    assert after["applied"] == {"G1": 1, "G4": 3}
+    assert after["types"] == ["AppliedGuideline", "GuidelineMatch", "Revision"]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def checkpointer(request, tmp_path):
+    if request.param == "memory":
+        yield MemorySaver()
+    else:
+        with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
+            yield saver
+
+
+def test_two_apps_share_a_thread(checkpointer):
+    model = brain(judge={"G1": lambda asked: 9 if "Where" in asked.tail else 2})
+    create_guided_agent(model, desk(), checkpointer=checkpointer).invoke(says("Hello"), thread())
+    app = create_guided_agent(model, desk(), checkpointer=checkpointer)
+    state = app.invoke(says("Where is A-1?"), thread())
+    assert kinds(state) == ["human", "ai", "human", "ai"]
+    assert active(state) == ["G1", "G4"]
+    evidence = [asked.lines[0]["text"] for asked in asked_by(model, "message")]
+    assert evidence == ["Hello", "Hello"]
+
+
+def test_threads_do_not_see_each_other(checkpointer):
+    model = brain()
+    app = create_guided_agent(model, desk(), checkpointer=checkpointer)
+    app.invoke(says("Hello"), thread("a"))
+    app.invoke(says("Hi"), thread("b"))
+    assert [asked.lines[0]["text"] for asked in asked_by(model, "message")] == ["Hello", "Hi"]

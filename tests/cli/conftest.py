@@ -1,0 +1,82 @@
+"""The command line in a folder of its own, without any key, and a shop's agent to try it on."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arq_graph.cli import main
+from tests.cli.shop import AGENT, TOOLS
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def words(self) -> str:
+        """All that was printed, without line breaks, which depend on the width."""
+        return " ".join(f"{self.out} {self.err}".split())
+
+
+Cli = Callable[..., Done]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working directory, and an environment that says nothing about models."""
+    before = dict(os.environ)
+    for name in before:
+        if name.startswith(("OPENAI_", "ARQ_GRAPH_", "LANGGRAPH_")) or name in ("NO_COLOR", "FORCE_COLOR"):
+            del os.environ[name]
+    os.environ["COLUMNS"] = "100"
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
+def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Run a command as the shell would."""
+
+    def run(*arguments: str | Path, stdin: str | bytes = b"") -> Done:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return Done(int(ended.value.code or 0), printed.out, printed.err)
+
+    return run
+
+
+@pytest.fixture
+def shop(folder: Path) -> Path:
+    """The shop's agent file, with its tools beside it."""
+    return write_shop(folder / "shop")
+
+
+def write_shop(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "desk.py").write_text(TOOLS, encoding="utf-8")
+    file = folder / "agent.yaml"
+    file.write_text(AGENT, encoding="utf-8")
+    return file

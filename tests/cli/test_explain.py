@@ -1,0 +1,160 @@
+"""`arq-graph explain`: why the agent said what it said."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+
+from arq_graph import Agent, create_guided_agent
+from tests.cli.conftest import Cli
+from tests.cli.shop import clerk, options, serving
+from tests.reasoning.endpoint import Endpoint, status
+
+
+def talk(cli: Cli, shop: Path, *turns: str, thread: str = "t1", **changes: object) -> None:
+    with Endpoint(serving(clerk(**changes))) as endpoint:
+        cli("run", shop, "-c", "-", "--thread", thread, *options(endpoint), stdin="\n".join(turns))
+
+
+def test_it_shows_every_guideline_tool_decision_and_revision(cli: Cli, shop: Path) -> None:
+    talk(cli, shop, "Hello", "Where is B-1?")
+    done = cli("explain")
+    assert done.code == 0
+    assert "Bike shop" in done.out
+    assert "turn 2" in done.out
+    assert "● look-up  score 9" in done.out
+    assert "when the customer asks about an order: look the order up" in done.words
+    assert "○ cancel  score 2" in done.out
+    assert "● polite  score 10  decided by code" in done.out
+    assert '✓ get_order(order_id="B-1") →' in done.out
+    assert "Followed: look-up, polite" in done.out
+
+
+def test_a_rejected_revision_is_shown_with_what_was_wrong(cli: Cli, shop: Path) -> None:
+    talk(cli, shop, "Hello", reply=["Use get_order for that.", "Hello!"])
+    done = cli("explain")
+    assert "Revisions: 2, the last was sent" in done.out
+    assert "'get_order' is internal" in done.words
+
+
+def test_a_missing_argument_is_explained(cli: Cli, shop: Path) -> None:
+    talk(cli, shop, "Where is my bike?")
+    done = cli("explain")
+    assert "get_order  an argument is missing" in done.out
+    assert "order_id: The number of the order, like B-1." in done.words
+
+
+def test_programs_get_one_json_object(cli: Cli, shop: Path) -> None:
+    talk(cli, shop, "Where is B-1?")
+    (record,) = cli("explain", "--json").lines
+    assert (record["thread"], record["turn"], record["agent"]) == ("t1", 1, "Bike shop")
+    assert record["reply"].startswith("You said")
+    by_id = {each["guideline"]: each for each in record["guidelines"]}
+    assert by_id["look-up"]["condition"] == "the customer asks about an order"
+    assert by_id["polite"]["condition"] is None
+    assert (by_id["look-up"]["active"], by_id["cancel"]["active"]) == (True, False)
+    assert record["tool_calls"][0]["status"] == "success"
+    assert {each["kind"] for each in record["tool_decisions"]} >= {"run"}
+    assert record["revisions"][-1]["sent"]
+    assert record["followed"] == ["look-up", "polite"]
+
+
+def test_the_thread_used_last_is_explained(cli: Cli, shop: Path) -> None:
+    talk(cli, shop, "Hello", thread="first")
+    talk(cli, shop, "Hello", thread="second")
+    talk(cli, shop, "Hello again", thread="first")
+    cli("chat", shop, "--thread", "third")  # nothing was said in it
+    assert "thread first, turn 2" in cli("explain").out
+    assert "thread second, turn 1" in cli("explain", "--thread", "second").out
+
+
+def test_a_guideline_is_shown_as_it_was_when_it_was_judged(cli: Cli, shop: Path) -> None:
+    talk(cli, shop, "Where is B-1?")
+    shop.unlink()
+    assert "when the customer asks about an order" in cli("explain").words
+
+
+def test_an_unfinished_turn_says_how_to_go_on(cli: Cli, shop: Path) -> None:
+    with Endpoint(lambda _: status(401, "revoked")) as endpoint:
+        cli("run", shop, "-c", "-", "--thread", "t1", *options(endpoint), stdin="Where is B-1?")
+    done = cli("explain")
+    assert done.code == 0
+    assert "There is no reply yet" in done.out
+    assert f"arq-graph chat {shop} --thread t1" in done.words
+
+
+def test_a_call_that_waits_for_the_operator_is_shown(cli: Cli, shop: Path) -> None:
+    talk(cli, shop, "Cancel B-1")
+    done = cli("explain")
+    assert 'cancel_order(order_id="B-1") … no result yet' in done.out
+
+
+def test_a_thread_of_another_program_is_explained_too(cli: Cli, shop: Path) -> None:
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    with SqliteSaver.from_conn_string("own.sqlite") as saver:
+        app = create_guided_agent(clerk(), Agent.from_yaml(shop), checkpointer=saver)
+        app.invoke({"messages": [("user", "Where is B-1?")]}, {"configurable": {"thread_id": "mine"}})
+    done = cli("explain", "--db", "own.sqlite")
+    assert "thread mine, turn 1" in done.out
+    assert "● look-up  score 9" in done.out
+
+
+def test_loading_a_thread_warns_of_nothing(cli: Cli, shop: Path, caplog: pytest.LogCaptureFixture) -> None:
+    talk(cli, shop, "Where is B-1?", "Cancel B-1")
+    assert cli("explain", "--json").code == 0
+    assert caplog.messages == []
+
+
+def test_without_a_conversation_it_says_how_to_have_one(cli: Cli) -> None:
+    done = cli("explain")
+    assert done.code == 1
+    assert "arq-graph demo" in done.err
+    assert not Path(".arq_graph").exists()
+
+
+def test_an_unknown_thread_names_those_that_are_there(cli: Cli, shop: Path) -> None:
+    talk(cli, shop, "Hello", thread="monday")
+    done = cli("explain", "--thread", "tuesday")
+    assert done.code == 1
+    assert "'tuesday'" in done.err
+    assert "monday" in done.err
+
+
+def test_a_file_that_is_none_of_threads_is_named(cli: Cli) -> None:
+    Path("notes.txt").write_text("no database " * 100)
+    done = cli("explain", "--db", "notes.txt")
+    assert done.code == 1
+    assert "notes.txt" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_an_empty_database_holds_no_thread(cli: Cli) -> None:
+    sqlite3.connect("empty.sqlite").close()
+    Path("empty.sqlite").touch()
+    done = cli("explain", "--db", "empty.sqlite")
+    assert done.code == 1
+    assert "no thread yet" in done.words
+
+
+def test_without_the_sqlite_package_it_says_what_to_install(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "langgraph.checkpoint.sqlite", None)
+    done = cli("explain")
+    assert done.code == 1
+    assert 'pip install "arq_graph[sqlite]"' in done.words
+
+
+def test_text_that_drives_terminals_is_shown_harmless(cli: Cli, shop: Path) -> None:
+    said = json.dumps(["\x1b]0;owned\x07 and \u202egnp.exe"])
+    Path("talk.json").write_text(said)
+    cli("run", shop, "-c", "talk.json")
+    done = cli("explain")
+    assert "\x1b" not in done.out
+    assert "\u202e" not in done.out
+    assert "owned" in done.out

@@ -1,0 +1,148 @@
+"""What goes wrong is said in one message, with an exit code that means something."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.shop import clerk, options, serving
+from tests.reasoning.endpoint import Endpoint, refusal, status, text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["check", "nowhere.yaml"], "nowhere.yaml"),
+        (["chat", "nowhere.yaml"], "nowhere.yaml"),
+        (["graph", "nowhere.yaml"], "nowhere.yaml"),
+        (["prepare", "nowhere.yaml"], "nowhere.yaml"),
+        (["run", "{shop}", "-c", "nowhere.txt"], "nowhere.txt"),
+        (["run", "{shop}", "-c", "."], "directory"),
+        (["chat", "{shop}", "--model", "openai:gpt-4o"], "OPENAI_API_KEY"),
+        (["chat", "{shop}", "--model", "nobody:nothing"], "nobody:nothing"),
+        (["chat", "{shop}", "--base-url", "http://127.0.0.1:9/v1"], "--model"),
+        (["chat", "{shop}", "--model", "m", "--base-url", "localhost:1234"], "http://"),
+        (["chat", "{shop}", "--model", "offline", "--base-url", "http://127.0.0.1:9/v1"], "no endpoint"),
+        (["chat", "{shop}", "--thread", ""], "thread"),
+        (["chat", "{shop}", "--thread", "a\nb"], "thread"),
+        (["chat", "{shop}", "--thread", "x" * 300], "thread"),
+        (["chat", "{shop}", "--thread", "\udcff"], "thread"),
+        (["chat", "{shop}", "--db", "."], "folder"),
+        (["chat", "{shop}", "--db", "{shop}"], "file of threads"),
+        (["chat", "{shop}", "--db", "/proc/nothing/here.sqlite"], "--db"),
+    ],
+)
+def test_a_wrong_input_ends_with_1_and_one_message(
+    cli: Cli, shop: Path, arguments: list[str], said: str
+) -> None:
+    done = cli(*(argument.format(shop=shop) for argument in arguments))
+    assert done.code == 1
+    assert "error: " in done.err
+    assert said in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+
+
+@pytest.mark.parametrize("arguments", [["chat"], ["nonsense"], ["demo", "--mode", "loud"], ["run", "a.yaml"]])
+def test_a_wrong_command_line_ends_with_2(cli: Cli, arguments: list[str]) -> None:
+    assert cli(*arguments).code == 2
+
+
+@pytest.mark.parametrize("reply", [status(401, "bad key"), refusal("I will not")], ids=["key", "refusal"])
+def test_no_answer_from_the_model_ends_with_3(cli: Cli, shop: Path, reply: object) -> None:
+    with Endpoint(lambda _: reply) as endpoint:  # type: ignore[arg-type, return-value]
+        done = cli("run", shop, "-c", "-", *options(endpoint), stdin="Hello")
+    assert done.code == 3
+    assert "error: " in done.err
+    assert "During task" not in done.err
+
+
+def test_a_module_that_fails_to_import_is_no_traceback(cli: Cli, shop: Path) -> None:
+    shop.with_name("desk.py").write_text("import nothing_like_that\n")
+    done = cli("check", shop)
+    assert done.code == 1
+    assert "nothing_like_that" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_tool_that_ends_the_program_is_named_as_such(cli: Cli, shop: Path) -> None:
+    tools = shop.with_name("desk.py")
+    tools.write_text(tools.read_text().replace("    if order_id", "    raise SystemExit(7)\n    if order_id"))
+    with Endpoint(serving(clerk())) as endpoint:
+        done = cli("run", shop, "-c", "-", *options(endpoint), stdin="Where is B-1?")
+    assert done.code == 1
+    assert "ended the program (exit code 7)" in done.words
+
+
+def test_debug_shows_the_traceback(cli: Cli) -> None:
+    plain, debugged = cli("check", "nowhere.yaml"), cli("check", "nowhere.yaml", "--debug")
+    assert "Traceback" not in plain.err
+    assert "Traceback" in debugged.err
+    assert debugged.code == 1
+
+
+def test_debug_shows_what_the_model_wrote(cli: Cli, shop: Path) -> None:
+    with Endpoint(lambda _: text("Certainly! Here you go.")) as endpoint:
+        run = ["run", str(shop), "-c", "-", *options(endpoint)]
+        plain, debugged = cli(*run, stdin="Hello"), cli(*run, "--debug", stdin="Hello")
+    assert plain.code == debugged.code == 3
+    assert "Certainly! Here you go." in debugged.err
+
+
+def test_an_error_that_nobody_foresaw_is_no_bare_traceback(
+    cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sqlite3
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("the disk is on fire")
+
+    monkeypatch.setattr(sqlite3, "connect", broken)
+    done = cli("chat", shop)
+    assert done.code == 1
+    assert "the disk is on fire" in done.err
+    assert "--debug" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_reader_that_goes_away_is_no_error(shop: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "arq_graph.cli", "check", str(shop)],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert "error" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["demo", "chat", "run", "explain", "graph", "prepare", "check"])
+def test_every_command_tells_its_options(cli: Cli, command: str) -> None:
+    short, long = cli(command, "-h"), cli(command, "--help")
+    assert (short.code, short.out) == (0, long.out)
+    assert "--debug" in short.out
+
+
+def test_the_version_is_shown(cli: Cli) -> None:
+    done = cli("--version")
+    assert done.code == 0
+    assert done.out.startswith("arq-graph ")
+
+
+def test_help_loads_no_library_that_takes_its_time() -> None:
+    code = (
+        "import sys\nfrom arq_graph.cli import main\ntry:\n    main(['--help'])\nfinally:\n"
+        "    print(*sorted({'langgraph', 'langchain_core', 'langchain_openai', 'pydantic', 'networkx'} &"
+        " set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == ""

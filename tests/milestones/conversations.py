@@ -1,0 +1,34 @@
+"""Short ways to write a conversation down in a test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arq_graph.milestones import Call, Event, Message, Result, Transcript
+
+
+def user(text: str) -> list[Event]:
+    return [Message("user", text)]
+
+
+def agent(text: str) -> list[Event]:
+    return [Message("agent", text)]
+
+
+def called(tool: str, result: str = "ok", **arguments: Any) -> list[Event | str]:
+    """A call and its result: two events."""
+    return [Call(tool, arguments), result]
+
+
+def conversation(*parts: list[Any], **fields: Any) -> Transcript:
+    """A transcript of these parts, one after the other; a text after a call is its result."""
+    events: list[Event] = []
+    for part in parts:
+        for event in part:
+            if isinstance(event, str):
+                call = events[-1]
+                assert isinstance(call, Call)
+                events.append(Result(len(events), call.tool, event))
+            else:
+                events.append(event)
+    return Transcript(tuple(events), **fields)

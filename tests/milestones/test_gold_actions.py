@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from arq_graph.errors import SpecError
+from arq_graph.milestones import MilestoneGraph, parse_yaml, score
+from tests.milestones.conversations import called, conversation
+
+GOLD = [
+    {"name": "get_user", "kwargs": {"id": "u1"}},
+    {"name": "cancel", "kwargs": {"order": 7, "options": {"a": 1, "b": [2]}}},
+]
+
+
+def test_ordered_actions_count_in_their_order():
+    graph = MilestoneGraph.from_actions(GOLD)
+    right = [called("get_user", id="u1"), called("cancel", options={"b": [2], "a": 1}, order=7.0)]
+    assert score(graph, conversation(*right)).goal_completed is True
+    # get_user of get_user, cancel, End.
+    assert score(graph, conversation(*right[::-1])).progress_rate == 1 / 3
+
+
+def test_unordered_actions_count_in_any_order():
+    graph = MilestoneGraph.from_actions(GOLD, ordered=False)
+    assert (
+        score(
+            graph,
+            conversation(called("cancel", order=7, options={"a": 1, "b": [2]}), called("get_user", id="u1")),
+        ).goal_completed
+        is True
+    )
+
+
+def test_a_call_with_other_arguments_is_not_the_gold_call():
+    graph = MilestoneGraph.from_actions(GOLD, ordered=False)
+    assert score(graph, conversation(called("get_user", id="u2"))).progress_rate == 0
+    # A further argument does not make it another call.
+    assert "get_user" in score(graph, conversation(called("get_user", id="u1", verbose=True))).reached
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_call_that_is_listed_twice_must_be_made_twice(ordered):
+    graph = MilestoneGraph.from_actions([{"name": "ping"}] * 2, ordered=ordered)
+    assert list(graph) == ["Start", "ping", "ping (2)", "End"]
+    assert score(graph, conversation(called("ping"))).goal_completed is False
+    assert score(graph, conversation(called("ping"), called("ping"))).goal_completed is True
+
+
+def test_failed_calls_do_not_count_and_other_spellings_are_known():
+    graph = MilestoneGraph.from_actions([{"tool": "pay", "arguments": {"sum": 3}}], failed_if="^Error")
+    assert score(graph, conversation(called("pay", "Error: no funds", sum=3))).goal_completed is False
+    assert score(graph, conversation(called("pay", sum=3))).goal_completed is True
+
+
+def test_a_tool_named_like_an_end_is_kept_apart():
+    graph = MilestoneGraph.from_actions([{"name": "End"}])
+    assert list(graph) == ["Start", "End (2)", "End"]
+    assert score(graph, conversation(called("End"))).goal_completed is True
+
+
+def test_a_gold_graph_can_be_written_and_read():
+    graph = MilestoneGraph.from_actions([*GOLD, {"name": "find", "args": {"price": {"min": 1}}}])
+    assert parse_yaml(graph.to_yaml()).milestones == graph.milestones
+
+
+@pytest.mark.parametrize("action", [{"kwargs": {}}, {"name": "x", "kwargs": [1]}])
+def test_an_action_that_is_none_is_named(action):
+    with pytest.raises(SpecError, match="action 1"):
+        MilestoneGraph.from_actions([action])

@@ -1,0 +1,375 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.load import dumpd
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    messages_to_dict,
+)
+
+from arq_graph.errors import ArqGraphError, InputError
+from arq_graph.milestones import (
+    BrokenRecord,
+    Call,
+    Message,
+    Result,
+    Transcript,
+    read_thread,
+    read_transcript,
+    read_transcripts,
+)
+
+OPENAI = [
+    {"role": "system", "content": "You are a clerk."},
+    {"role": "user", "content": "Where are my orders?"},
+    {
+        "role": "assistant",
+        "content": "Let me look.",
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "get", "arguments": '{"id": 1}'}},
+            {"id": "c2", "type": "function", "function": {"name": "get", "arguments": '{"id": 2}'}},
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c2", "content": "two"},
+    {"role": "tool", "tool_call_id": "c1", "content": "one"},
+    {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "Here"}, {"type": "text", "text": "they are."}],
+    },
+]
+
+EVENTS = (
+    Message("user", "Where are my orders?", 1),
+    Message("agent", "Let me look.", 2),
+    Call("get", {"id": 1}, "c1", None, 2),
+    Call("get", {"id": 2}, "c2", None, 2),
+    Result(4, "get", "two", False, 3),
+    Result(3, "get", "one", False, 4),
+    Message("agent", "Here\nthey are.", 5),
+)
+
+LANGCHAIN = [
+    SystemMessage("You are a clerk."),
+    HumanMessage("Where are my orders?"),
+    AIMessage(
+        "Let me look.",
+        tool_calls=[
+            {"name": "get", "args": {"id": 1}, "id": "c1"},
+            {"name": "get", "args": {"id": 2}, "id": "c2"},
+        ],
+    ),
+    ToolMessage("two", tool_call_id="c2"),
+    ToolMessage("one", tool_call_id="c1"),
+    AIMessage([{"type": "text", "text": "Here"}, {"type": "text", "text": "they are."}]),
+]
+
+
+def test_openai_messages_are_read():
+    transcript = read_transcript(OPENAI, id="talk")
+    assert transcript.events == EVENTS
+    assert transcript.instructions == "You are a clerk."
+    assert transcript.id == "talk"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda messages: messages,
+        lambda messages: [message.model_dump() for message in messages],
+        lambda messages: json.loads(json.dumps([message.model_dump() for message in messages])),
+        messages_to_dict,
+        lambda messages: [dumpd(message) for message in messages],
+    ],
+    ids=["objects", "model_dump", "json", "messages_to_dict", "dumpd"],
+)
+def test_langchain_messages_are_read_however_they_are_written(written):
+    messages = written(LANGCHAIN)
+    assert read_transcript(messages).events == EVENTS
+    assert read_transcript({"messages": messages}).instructions == "You are a clerk."
+    [only] = read_transcripts(messages)
+    assert isinstance(only, Transcript)
+    assert only.events == EVENTS
+
+
+def test_any_object_with_a_type_and_content_is_a_langchain_message():
+    class Said:
+        type = "human"
+        content = "hello"
+
+    assert read_transcript([Said()]).events == (Message("user", "hello", 0),)
+
+
+def test_langchain_marks_failed_results_and_malformed_calls():
+    broken = AIMessage(
+        "", invalid_tool_calls=[{"name": "get", "args": '{"id": ', "id": "c1", "error": "cut off"}]
+    )
+    failed = ToolMessage("no", tool_call_id="c1", status="error", name="get")
+    transcript = read_transcript([broken, failed, AIMessageChunk("Sorry"), ChatMessage("ok", role="user")])
+    assert transcript.events == (
+        Call("get", {}, "c1", '{"id": ', 0),
+        Result(1, "get", "no", True, 1),
+        Message("agent", "Sorry", 2),
+        Message("user", "ok", 3),
+    )
+
+
+def test_a_record_may_bring_id_task_use_case_tools_and_more():
+    tools = [
+        {
+            "type": "function",
+            "function": {"name": "get", "parameters": {"type": "object", "required": ["id"]}},
+        }
+    ]
+    transcript = read_transcript(
+        {"id": 7, "task_id": 3, "use_case": "orders", "messages": OPENAI, "tools": tools, "reward": 1}
+    )
+    assert (transcript.id, transcript.task, transcript.use_case) == ("7", "3", "orders")
+    assert transcript.tools == {"get": {"type": "object", "required": ["id"]}}
+    assert transcript.extra["reward"] == 1
+
+
+def test_results_without_ids_answer_the_first_open_call_of_their_tool():
+    transcript = read_transcript(
+        [
+            {"role": "assistant", "function_call": {"name": "a", "arguments": "{}"}},
+            {"role": "assistant", "function_call": {"name": "b", "arguments": ""}},
+            {"role": "function", "name": "b", "content": {"found": [1]}},
+            {"role": "function", "name": "a", "content": None},
+            {"role": "tool", "tool_call_id": "unknown", "content": "lost"},
+        ]
+    )
+    assert transcript.events[2:] == (
+        Result(2, "b", '{"found": [1]}', False, 2),
+        Result(1, "a", "", False, 3),
+        Result(None, "", "lost", False, 4),
+    )
+
+
+@pytest.mark.parametrize("arguments", ['{"id": ', "[1]", "3", "null", "nonsense"])
+def test_what_a_model_wrote_that_is_no_object_is_a_malformed_call(arguments):
+    call = {"id": "c", "function": {"name": "get", "arguments": arguments}}
+    transcript = read_transcript([{"role": "assistant", "tool_calls": [call]}])
+    assert transcript.events == (Call("get", {}, "c", arguments, 0),)
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        ([], "empty"),
+        (
+            [{"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "get"}}]}],
+            "message 0.*no arguments",
+        ),
+        (
+            [{"role": "assistant", "tool_calls": [{"function": {"arguments": "{}"}}]}],
+            "message 0.*without a name",
+        ),
+        ([{"role": "assistant", "tool_calls": "get"}], "message 0.*no list"),
+        ([{"role": "assistant", "tool_calls": ["get"]}], "message 0.*no object"),
+        (
+            [{"role": "user", "content": "hi"}, {"role": "clerk", "content": "x"}],
+            "message 1 has the role 'clerk'",
+        ),
+        ([{"role": "user", "content": "hi"}, "bye"], "message 1 is no chat message"),
+        ([{"role": "user", "content": 5}], "message 0: the content is int"),
+        ([{"role": "system", "content": "be nice"}], "empty"),
+        (
+            [{"type": "human", "content": "hi"}, {"type": "martian", "content": "x"}],
+            "message 1 is no LangChain",
+        ),
+        (
+            [{"type": "ai", "content": "", "tool_calls": [{"name": "get", "id": "c"}]}],
+            "message 0.*no arguments",
+        ),
+        ("hello", "no known format: str"),
+        (None, "no known format: NoneType"),
+        ({"dialog": []}, "no known format: an object with the keys 'dialog'"),
+        ([["hi"]], "no known format: a list of list"),
+        ({"traj": "x"}, "no list `traj`"),
+        ({"messages": OPENAI, "tools": [{}]}, "its `tools`"),
+    ],
+)
+def test_a_broken_record_is_told(messages, said):
+    with pytest.raises(InputError, match=said):
+        read_transcript(messages)
+
+
+def test_a_format_may_be_named():
+    assert read_transcript(OPENAI, format="openai").events == EVENTS
+    with pytest.raises(InputError, match="message 0 is no LangChain message"):
+        read_transcript(OPENAI, format="langchain")
+    with pytest.raises(InputError, match="'csv' is not known; known are openai"):
+        list(read_transcripts([], format="csv"))
+
+
+PRE_ACT = {
+    "Conversation": {
+        "Step 1_H": "Human: Where is my order?",
+        "Step 1_A": "AI: Its number, please?",
+        "Step 2_H": "Human: 17: the red one",
+        "Int_Step 2.1": "Tool: get_order, Tool_Inputs: {'id': 17, 'fast': True, 'note': None},"
+        " Observation: {'status': 'sent'}",
+        "Int_Step 2.2": "Tool: note, Tool_Inputs: {'text': \"see, Observation: none\", 'tags': ('a', 'b')},"
+        " Observation: ok, Observation: twice",
+        "Int_Step 2.3": "Tool: close, Tool_Inputs: {}, Observation: ",
+        "Step 2_A": "AI: It is on its way.",
+    },
+    "id": "t1",
+}
+
+
+def test_the_step_format_of_the_pre_act_authors_is_read_in_order():
+    transcript = read_transcript(PRE_ACT)
+    assert transcript.id == "t1"
+    assert transcript.events == (
+        Message("user", "Where is my order?", "Step 1_H"),
+        Message("agent", "Its number, please?", "Step 1_A"),
+        Message("user", "17: the red one", "Step 2_H"),
+        Call("get_order", {"id": 17, "fast": True, "note": None}, None, None, "Int_Step 2.1"),
+        Result(4, "get_order", "{'status': 'sent'}", False, "Int_Step 2.1"),
+        Call("note", {"text": "see, Observation: none", "tags": ("a", "b")}, None, None, "Int_Step 2.2"),
+        Result(6, "note", "ok, Observation: twice", False, "Int_Step 2.2"),
+        Call("close", {}, None, None, "Int_Step 2.3"),
+        Result(8, "close", "", False, "Int_Step 2.3"),
+        Message("agent", "It is on its way.", "Step 2_A"),
+    )
+    assert read_transcript(PRE_ACT["Conversation"]).events == transcript.events
+
+
+def test_an_observation_belongs_to_its_own_step():
+    call = "Tool: get, Tool_Inputs: {'id': 1}"
+    transcript = read_transcript(
+        {"Conversation": {"Int_Step 1.1": call, "Int_Step 1.2": f"{call}, Observation: found"}}
+    )
+    assert transcript.events[-1] == Result(2, "get", "found", False, "Int_Step 1.2")
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ({}, "empty"),
+        ({"Step 1": "Human: hi"}, "'Step 1' is none of"),
+        ({"Step 1_H": ["hi"]}, "Step 1_H is no text"),
+        ({"Int_Step 1.1": "I wonder"}, "Int_Step 1.1 is not of the form"),
+        (
+            {"Int_Step 1.1": "Tool: a, Tool_Inputs: {'x': datetime(2024)}, Observation: ok"},
+            "Int_Step 1.1: the tool's",
+        ),
+        (
+            {"Int_Step 1.1": "Tool: a, Tool_Inputs: {" + "(" * 10_000 + ", Observation: ok"},
+            "no Python literal",
+        ),
+    ],
+)
+def test_a_broken_step_is_named(steps, said):
+    with pytest.raises(InputError, match=said):
+        read_transcript({"Conversation": steps})
+
+
+def test_tau_bench_results_bring_task_gold_actions_and_reward():
+    transcript = read_transcript(
+        {
+            "task_id": 4,
+            "trial": 2,
+            "reward": 0.0,
+            "info": {"task": {"actions": [{"name": "get", "kwargs": {"id": 1}}]}},
+            "traj": OPENAI,
+        }
+    )
+    assert transcript.events == EVENTS
+    assert (transcript.id, transcript.task) == ("task 4, trial 2", "4")
+    assert transcript.extra["actions"] == [{"name": "get", "kwargs": {"id": 1}}]
+    assert transcript.extra["reward"] == 0.0
+
+
+def test_each_record_is_recognised_by_itself():
+    read = list(read_transcripts([OPENAI, PRE_ACT, {"traj": OPENAI}, messages_to_dict(LANGCHAIN)]))
+    assert [len(one.events) for one in read] == [7, 10, 7, 7]
+    assert [one.id for one in read] == ["0", "t1", "2", "3"]
+
+
+def test_a_broken_record_does_not_stop_the_rest():
+    good, broken, also_good = read_transcripts([OPENAI, {"messages": [{"role": "user"}, 3]}, OPENAI])
+    assert isinstance(good, Transcript)
+    assert isinstance(also_good, Transcript)
+    assert isinstance(broken, BrokenRecord)
+    assert broken.index == 1
+    assert str(broken.error) == "record 1: message 1 is no chat message: it has no `role`"
+
+
+def test_half_a_conversation_is_not_taken_for_a_whole_one():
+    [first, second] = read_transcripts(["?", *OPENAI])
+    assert isinstance(first, BrokenRecord)
+    assert isinstance(second, BrokenRecord)
+
+
+def test_the_thread_of_a_checkpointer_is_read():
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.graph import MessagesState, StateGraph
+
+    checkpointer = InMemorySaver()
+    graph = StateGraph(MessagesState)
+    graph.add_node("reply", lambda state: {"messages": LANGCHAIN[2:]})
+    graph.set_entry_point("reply")
+    app = graph.compile(checkpointer=checkpointer)
+    app.invoke({"messages": LANGCHAIN[:2]}, {"configurable": {"thread_id": "t"}})
+
+    transcript = read_thread(checkpointer, "t")
+    assert transcript.events == EVENTS
+    assert (transcript.id, transcript.instructions) == ("t", "You are a clerk.")
+    with pytest.raises(InputError, match="no thread 'other'"):
+        read_thread(checkpointer, "other")
+    with pytest.raises(InputError, match="no channel 'talk'; its channels are 'messages'"):
+        read_thread(checkpointer, "t", messages_key="talk")
+
+
+def test_events_are_numbered_from_one():
+    transcript = read_transcript(OPENAI)
+    assert transcript.event(1) == EVENTS[0]
+    assert list(transcript.calls()) == [(3, EVENTS[2]), (4, EVENTS[3])]
+    assert len(transcript) == 7
+    with pytest.raises(IndexError):
+        transcript.event(0)
+
+
+KEYS = (
+    "role content type tool_calls name arguments function id args traj messages Conversation data kwargs lc"
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(KEYS.split()) | st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+messages = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool", "system"])},
+    optional={
+        "content": json_values,
+        "tool_calls": json_values,
+        "tool_call_id": json_values,
+        "name": json_values,
+    },
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(json_values | st.lists(messages, max_size=4) | st.fixed_dictionaries({"Conversation": json_values}))
+def test_any_record_is_a_transcript_or_a_clear_error(record):
+    try:
+        transcript = read_transcript(record)
+    except ArqGraphError as error:
+        assert isinstance(error, InputError)
+        assert str(error)
+    else:
+        assert transcript.events

@@ -1,0 +1,90 @@
+"""A model named by a string: which class it becomes, and what is said where it cannot be one."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from langchain_openai import ChatOpenAI
+
+from arq_graph.errors import InputError
+from arq_graph.models.resolve import chat_model
+
+LOCAL = "http://127.0.0.1:1/v1"
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_this_machine(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("spec", ["openai:gpt-4o", "gpt-4o", " gpt-4o "])
+def test_openai_models_are_named_with_or_without_their_provider(monkeypatch, spec):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    model = chat_model(spec)
+    assert isinstance(model, ChatOpenAI)
+    assert (model.model_name, model.max_retries) == ("gpt-4o", 0)
+    assert model.openai_api_key.get_secret_value() == "sk-test"
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [("llama3", "llama3"), ("llama3:8b", "llama3:8b"), ("openai:llama3:8b", "llama3:8b"), ("a/b", "a/b")],
+)
+def test_a_server_of_ones_own_needs_no_key_and_any_name_will_do(spec, name):
+    model = chat_model(spec, base_url=LOCAL)
+    assert isinstance(model, ChatOpenAI)
+    assert (model.model_name, model.openai_api_base) == (name, LOCAL)
+    assert model.openai_api_key.get_secret_value()
+
+
+def test_a_key_is_used_for_a_server_of_ones_own_too(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    assert chat_model("llama3", base_url=LOCAL).openai_api_key.get_secret_value() == "sk-test"
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "OPENAI_API_BASE"])
+def test_a_server_named_by_the_environment_needs_no_key(monkeypatch, variable):
+    monkeypatch.setenv(variable, LOCAL)
+    assert isinstance(chat_model("llama3"), ChatOpenAI)
+
+
+@pytest.mark.parametrize("spec", ["openai:gpt-4o", "gpt-4o"])
+def test_a_missing_key_is_said_with_the_ways_out(spec):
+    with pytest.raises(InputError, match=r'"gpt-4o".*OPENAI_API_KEY.*base_url.*"offline"'):
+        chat_model(spec)
+
+
+@pytest.mark.parametrize("spec", ["", "  ", "openai:"])
+def test_a_string_that_names_nothing_is_said(spec):
+    with pytest.raises(InputError, match="names no model"):
+        chat_model(spec)
+
+
+def test_offline_is_the_model_that_needs_nothing():
+    from arq_graph.models import OfflineChatModel
+
+    assert isinstance(chat_model("offline"), OfflineChatModel)
+
+
+def test_the_offline_model_has_no_endpoint():
+    with pytest.raises(InputError, match="base_url"):
+        chat_model("offline", base_url=LOCAL)
+
+
+def test_other_providers_without_langchain_name_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
+    with pytest.raises(InputError, match=r"arq_graph\[providers\]"):
+        chat_model("anthropic:claude-x")
+
+
+def test_a_providers_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "langchain_anthropic", None)
+    with pytest.raises(InputError, match="langchain-anthropic"):
+        chat_model("anthropic:claude-x")
+
+
+def test_an_unknown_provider_is_said():
+    with pytest.raises(InputError, match="nobody:model-x"):
+        chat_model("nobody:model-x")

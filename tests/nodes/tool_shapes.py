@@ -1,0 +1,215 @@
+"""Tools of every shape that an argument schema can have, each with a call and what it should receive."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+from langchain_core.tools import InjectedToolArg, InjectedToolCallId, StructuredTool, tool
+from langgraph.prebuilt import InjectedState, InjectedStore
+from langgraph.store.base import BaseStore
+from pydantic import BaseModel, Field
+
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Address(BaseModel):
+    """Where to."""
+
+    street: str
+    zip: str | None = None
+    default: bool = Field(False, description="Whether it is the usual one.")
+
+
+class Line(BaseModel):
+    product: str
+    count: int = Field(1, ge=1)
+
+
+class Category(BaseModel):
+    name: str
+    parts: list[Category] = []
+
+
+@dataclass
+class Point:
+    x: float
+    y: float
+
+
+@tool
+def plain(order_id: str, days: int, weight: float, fast: bool) -> str:
+    """Plain types."""
+    return repr((order_id, days, weight, fast))
+
+
+@tool
+def nested(to: Address, lines: list[Line]) -> str:
+    """Nested models."""
+    return repr((to.model_dump(), [line.model_dump() for line in lines]))
+
+
+@tool
+def choices(size: Size, speed: Literal["slow", "fast"], level: Literal[1, 2, None]) -> str:
+    """Enumerations."""
+    return repr((size, speed, level))
+
+
+@tool
+def optional(note: str | None, extra: int | None = None, tags: list[str] = ["a"]) -> str:  # noqa: B006
+    """Optional ones."""
+    return repr((note, extra, tags))
+
+
+@tool
+def dated(on: date, price: Decimal, either: int | str) -> str:
+    """Dates, decimals, unions."""
+    return repr((on, price, either))
+
+
+@tool
+def open_ended(data: dict[str, Any], anything: Any, pair: tuple[int, str]) -> str:
+    """What the strict subset cannot say."""
+    return repr((data, anything, pair))
+
+
+@tool
+def recursive(category: Category) -> str:
+    """A model that holds itself."""
+    return repr(category.model_dump())
+
+
+@tool
+def pointed(point: Point, several: set[int]) -> str:
+    """A dataclass and a set."""
+    return repr((point, several))
+
+
+@tool
+def no_arguments() -> str:
+    """Nothing to give."""
+    return "done"
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # LangChain makes a model whose fields shadow methods
+
+    @tool
+    def awkward(copy: str, schema: str, argument_1: int, json: bool) -> str:
+        """Names that a model class has already."""
+        return repr((copy, schema, argument_1, json))
+
+
+@tool("get-order.v2")
+def dashed(order: str) -> str:
+    """A name with a hyphen and a dot."""
+    return order
+
+
+@tool
+def injected(
+    order: str,
+    state: Annotated[dict, InjectedState],
+    call_id: Annotated[str, InjectedToolCallId],
+    store: Annotated[BaseStore, InjectedStore()],
+    secret: Annotated[str, InjectedToolArg] = "kept",
+) -> str:
+    """Arguments that the runtime gives."""
+    return repr((order, len(state["messages"]), call_id.startswith("call_"), store is not None, secret))
+
+
+def mcp(name: str, schema: dict[str, Any]) -> StructuredTool:
+    """A tool that comes with a JSON schema, as MCP servers give it."""
+
+    def run(**arguments: Any) -> str:
+        return repr(arguments)
+
+    return StructuredTool(name=name, description="From a server.", args_schema=schema, func=run)
+
+
+SERVED = mcp(
+    "served",
+    {
+        "type": "object",
+        "properties": {
+            "order-id": {"type": "string", "pattern": "^A-", "description": "The order."},
+            "Mode": {"enum": ["a", "b"], "default": "a"},
+            "filter": {"$ref": "#/$defs/Filter"},
+            "where": {"type": ["string", "null"]},
+            "untyped": {},
+            "whatever": True,
+        },
+        "required": ["order-id"],
+        "$defs": {"Filter": {"type": "object", "properties": {"late": {"type": "boolean"}}}},
+    },
+)
+OLD_DRAFT = mcp(
+    "old_draft",
+    {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "properties": {"unit": {"$ref": "#/definitions/Unit"}},
+        "definitions": {
+            "Unit": {
+                "type": "object",
+                "properties": {"code": {"type": "string"}},
+                "required": ["code"],
+                "additionalProperties": False,
+            }
+        },
+        "additionalProperties": False,
+    },
+)
+
+CALLS: list[tuple[Any, dict[str, Any], str]] = [
+    (plain, {"order_id": "A-1", "days": 2, "weight": 1.5, "fast": True}, "('A-1', 2, 1.5, True)"),
+    (
+        nested,
+        {"to": {"street": "Main", "zip": None, "default": True}, "lines": [{"product": "tea", "count": 2}]},
+        "({'street': 'Main', 'zip': None, 'default': True}, [{'product': 'tea', 'count': 2}])",
+    ),
+    (
+        choices,
+        {"size": "large", "speed": "fast", "level": None},
+        "(<Size.LARGE: 'large'>, 'fast', None)",
+    ),
+    (optional, {"note": None}, "(None, None, ['a'])"),
+    (optional, {"note": "x", "extra": 1, "tags": []}, "('x', 1, [])"),
+    (
+        dated,
+        {"on": "2026-03-01", "price": "1.10", "either": "x"},
+        "(datetime.date(2026, 3, 1), Decimal('1.10'), 'x')",
+    ),
+    (
+        open_ended,
+        {"data": {"a": [1, None]}, "anything": {"b": 2}, "pair": [1, "x"]},
+        "({'a': [1, None]}, {'b': 2}, (1, 'x'))",
+    ),
+    (
+        recursive,
+        {"category": {"name": "a", "parts": [{"name": "b", "parts": []}]}},
+        "{'name': 'a', 'parts': [{'name': 'b', 'parts': []}]}",
+    ),
+    (pointed, {"point": {"x": 1, "y": 2}, "several": [1, 2]}, "(Point(x=1.0, y=2.0), {1, 2})"),
+    (no_arguments, {}, "done"),
+    (
+        awkward,
+        {"copy": "a", "schema": "b", "argument_1": 3, "json": True},
+        "('a', 'b', 3, True)",
+    ),
+    (dashed, {"order": "A-1"}, "A-1"),
+    (injected, {"order": "A-1"}, "('A-1', 2, True, True, 'kept')"),
+    (
+        SERVED,
+        {"order-id": "A-1", "Mode": "b", "filter": {"late": True}, "where": None, "untyped": [1], "whatever": 2},
+        "{'order-id': 'A-1', 'Mode': 'b', 'filter': {'late': True}, 'where': None, 'untyped': [1], 'whatever': 2}",
+    ),
+    (OLD_DRAFT, {"unit": {"code": "kg"}}, "{'unit': {'code': 'kg'}}"),
+]
