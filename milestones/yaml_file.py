@@ -299,7 +299,10 @@ class _File:
         text = self.text(node, f"`{what}`")
         if text.lower() not in meanings:
             allowed = ", ".join(dict.fromkeys(meanings.values()))
-            self.wrong(f"`{what}` is {text!r}; it is one of {allowed}{suggestion(text, meanings.values())}", node.line)
+            self.wrong(
+                f"`{what}` is {text!r}; it is one of {allowed}{suggestion(text, meanings.values())}",
+                node.line,
+            )
         return meanings[text.lower()]
 
     def flag(self, node: Node, what: str) -> bool:

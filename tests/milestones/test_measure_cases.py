@@ -242,6 +242,13 @@ def test_a_range_is_no_range_where_the_events_do_not_suffice():
     assert measured.goal_completed is False
 
 
+def test_what_is_forbidden_decides_what_is_undecided():
+    graph = parse_yaml("forbidden: [{tool: pay}]\n" + TWO_UNDECIDED.lstrip())
+    measured = score(graph, conversation(called("get_order"), agent("Shall I?"), called("pay")))
+    assert measured.progress_range == (1 / 4, 1.0)
+    assert measured.goal_completed is False
+
+
 def test_undecided_milestones_off_the_road_do_not_blur_it():
     graph = parse_yaml(TWO_UNDECIDED.replace("dependencies: [Customer Is Told]", "dependencies: [get_order]"))
     measured = score(graph, conversation(called("get_order")))
@@ -277,6 +284,18 @@ milestones:
     # The call is event 2, its result event 3: later than the call.
     assert measured.reached == {"Start": 0, "get_order": 2, "Delivered": 3, "End": 3}
     assert measured.wasted_calls == ()
+
+
+def test_a_call_whose_result_reached_a_milestone_is_not_wasted():
+    graph = parse_yaml("""
+milestones:
+- {name: Start, type: NFC}
+- {name: Delivered, type: NFC, check: {said_by: tool, pattern: delivered}}
+- {name: End, type: NFC, dependencies: [Delivered]}
+""")
+    measured = score(graph, conversation(called("track", "lost"), called("track", "delivered")))
+    assert measured.reached == {"Start": 0, "Delivered": 4, "End": 4}
+    assert measured.wasted_calls == (1,)
 
 
 def test_five_unordered_actions_go_up_in_sixths():

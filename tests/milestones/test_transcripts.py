@@ -154,6 +154,14 @@ def test_results_without_ids_answer_the_first_open_call_of_their_tool():
     )
 
 
+def test_a_result_with_the_id_of_no_call_answers_none():
+    call = {"id": "c1", "function": {"name": "get", "arguments": {}}}
+    transcript = read_transcript(
+        [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c2", "content": "?"}]
+    )
+    assert transcript.events[1] == Result(None, "", "?", False, 1)
+
+
 @pytest.mark.parametrize("arguments", ['{"id": ', "[1]", "3", "null", "nonsense"])
 def test_what_a_model_wrote_that_is_no_object_is_a_malformed_call(arguments):
     call = {"id": "c", "function": {"name": "get", "arguments": arguments}}
