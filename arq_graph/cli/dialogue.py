@@ -97,7 +97,7 @@ class Dialogue:
     @property
     def is_unfinished(self) -> bool:
         """Whether a turn was begun and not ended."""
-        return bool(self.app.get_state(self._config).next)
+        return bool(self.app.get_state(self._config).tasks)  # `next` leaves out tasks whose results are saved
 
     def said(self) -> list[str]:
         """What the customer said so far."""

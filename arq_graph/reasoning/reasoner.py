@@ -269,13 +269,13 @@ def _kept(
 
 
 def _in_threads(tasks: Sequence[Callable[[], T]], limit: int) -> list[T]:
-    with ThreadPoolExecutor(min(limit, len(tasks)), thread_name_prefix="arq_graph-ask") as pool:
+    pool = ThreadPoolExecutor(min(limit, len(tasks)), thread_name_prefix="arq_graph-ask")
+    try:
         futures: list[Future[T]] = [pool.submit(copy_context().run, task) for task in tasks]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        return [future.result() for future in futures]
+    finally:
+        # After Ctrl-C nobody waits for requests that are still under way.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 async def _all_or_none(asks: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

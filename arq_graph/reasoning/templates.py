@@ -74,7 +74,6 @@ class PromptTemplate:
         except Exception as error:  # an expression of the template, or a value that cannot be shown
             raise PromptError(f"{self.name}, block {block!r}: {type(error).__name__}: {error}") from error
 
-
     def _require(self, block: str) -> None:
         if block not in self._blocks:
             raise PromptError(

@@ -123,6 +123,27 @@ def test_an_interrupted_run_goes_on_where_it_stopped(cli: Cli, shop: Path) -> No
     assert journal(shop) == ["get B-1", "get B-2"]
 
 
+def test_a_run_that_was_killed_goes_on_and_loses_no_message(cli: Cli, shop: Path) -> None:
+    tools = shop.with_name("desk.py")
+    kill = """if not (marker := JOURNAL.with_name("killed")).exists():
+        import os, signal
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    note("cancel """
+    tools.write_text(tools.read_text().replace('note("cancel ', kill))
+    Path("talk.txt").write_text("Where is B-1?\nCancel B-2\nThanks\n")
+    with Endpoint(serving(clerk())) as endpoint:
+        run = ["run", str(shop), "-c", "talk.txt", "--thread", "t1", "--approve", *options(endpoint)]
+        killed = subprocess.run(
+            [sys.executable, "-m", "arq_graph.cli", *run], capture_output=True, check=False
+        )
+        assert killed.returncode == -9
+        done = cli(*run)
+    assert [json.loads(line)["turn"] for line in killed.stdout.splitlines()] == [1]
+    assert [line["customer"] for line in done.lines] == ["Cancel B-2", "Thanks"]
+    assert journal(shop) == ["get B-1", "cancel B-2"]
+
+
 def test_a_run_that_is_over_is_not_held_again(cli: Cli, shop: Path) -> None:
     Path("talk.txt").write_text("Hello\n")
     assert len(cli("run", shop, "-c", "talk.txt", "--thread", "t1").lines) == 1
