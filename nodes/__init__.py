@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from arq_graph.lazy import lazily
 
 if TYPE_CHECKING:
     from arq_graph.nodes.approval import ApproveCalls
@@ -69,13 +70,4 @@ __all__ = [
     "route_round",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # Importing this package must stay light: each name loads its module when it is first used.
-    if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(__name__, _MODULES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from arq_graph.lazy import lazily
 
 if TYPE_CHECKING:
     from arq_graph.models.offline.model import OfflineChatModel as OfflineChatModel
@@ -18,12 +19,4 @@ _MODULES = {
     "ScriptedChatModel": "arq_graph.models.scripted",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazily(__name__, _MODULES)
