@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypedDict, TypeVar
+from typing import Any, Generic, TypeAlias, TypedDict, TypeVar, get_args
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
@@ -24,6 +24,7 @@ PROMPTS = Path(__file__).parent / "prompts"
 MIN_HISTORY_TOKENS = 100
 
 B = TypeVar("B", bound=ARQ)
+T = TypeVar("T")
 Update: TypeAlias = dict[str, Any]
 Answers: TypeAlias = "Sequence[Answer[Any] | ReasoningError]"
 Steps: TypeAlias = "Generator[Sequence[Question[Any]], Answers, Update]"
@@ -176,3 +177,15 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
             self.template.render("tail", {**self._values, "conversation": conversation, **values}),
         ]
         return [SystemMessage(head), HumanMessage("\n".join(part for part in parts if part))]
+
+
+def checked(setting: str, value: T, choices: Any) -> T:
+    """A setting that is one of the values of a `Literal`.
+
+    Raises:
+        InputError: It is another value.
+    """
+    if value not in get_args(choices):
+        known = ", ".join(map(repr, get_args(choices)))
+        raise InputError(f"{setting} is {value!r}: it must be one of {known}")
+    return value

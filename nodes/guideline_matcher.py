@@ -15,7 +15,7 @@ from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, ToolInsight
 from arq_graph.errors import ReasoningError, SpecError
 from arq_graph.nodes.batching import BatchPolicy, default_batch_size, form_batches
-from arq_graph.nodes.blueprint_node import PROMPTS, Answers, BlueprintNode, Steps, Update
+from arq_graph.nodes.blueprint_node import PROMPTS, Answers, BlueprintNode, Steps, Update, checked
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import GuidelinesMatched, total_usage
 from arq_graph.nodes.judgements import (
@@ -30,7 +30,7 @@ from arq_graph.nodes.spec_sections import condition_text, designed, shown_guidel
 from arq_graph.nodes.turns import abandoned_calls, matches_of_turn
 from arq_graph.nodes.worked_examples import Example, matcher_examples, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.blueprint import ARQ, Mode
+from arq_graph.reasoning.blueprint import ARQ, Mode, queries_of
 from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
 from arq_graph.reasoning.reasoner import Reasoner
 
@@ -75,6 +75,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         messages_key: Channel of the messages.
 
     Raises:
+        InputError: A setting is out of its range.
         ReasoningError: When run: a batch failed under `on_failure="raise"`.
         SpecError: When run: a condition's function fails.
         StateError: When run: a channel holds another type.
@@ -111,7 +112,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         )
         self.agent = agent
         examples = matcher_examples() if examples is None else examples
-        self.on_failure: OnFailure = on_failure
+        self.on_failure: OnFailure = checked("on_failure", on_failure, OnFailure)
         judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
         self.batches = tuple(
             Batch(tuple(group), batch_blueprint(group), self._render_head(group, examples), f"batch-{number}")
@@ -344,8 +345,13 @@ def _decided_by_code(guideline: Guideline) -> bool:
 
 
 def _rationale(judgement: ConditionJudgement, answer: Answer[Any]) -> str:
-    own = getattr(judgement, "condition_application_rationale", None)
-    return own if own is not None else getattr(answer.value, "reasoning", "")
+    own: str | None = getattr(judgement, "condition_application_rationale", None)
+    if own is not None:
+        return own
+    # Free reasoning comes first, under whatever name no guideline has.
+    return (
+        str(getattr(answer.value, next(iter(queries_of(type(answer.value)))))) if answer.mode == "cot" else ""
+    )
 
 
 def _remarks(

@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, Revision, ToolInsight
-from arq_graph.errors import BlueprintError, ReasoningError, RefusalError, UnsatisfiedError
-from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode, Steps, Update
+from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, UnsatisfiedError
+from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode, Steps, Update, checked
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
 from arq_graph.nodes.gate import active_guidelines
@@ -53,6 +53,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         messages_key: Channel of the messages.
 
     Raises:
+        InputError: A setting is out of its range.
         UnsatisfiedError: When run: violations are left under `on_unsatisfied="raise"`.
         ReasoningError: When run: the model gave no answer. Under `on_unsatisfied="fallback"` an invalid answer
             or a refusal sends the fallback instead.
@@ -77,6 +78,8 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         count_tokens: CountTokens = estimate_tokens,
         messages_key: str = "messages",
     ) -> None:
+        if extra_revisions < 0:
+            raise InputError(f"extra_revisions must be at least 0, not {extra_revisions}")
         super().__init__(
             model,
             blueprint,
@@ -89,7 +92,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         )
         self.agent = agent
         self.extra_revisions = extra_revisions
-        self.on_unsatisfied: OnUnsatisfied = on_unsatisfied
+        self.on_unsatisfied: OnUnsatisfied = checked("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
         examples = reviser_examples() if examples is None else examples
         designs = designed(agent)
         self.head = self.template.render(

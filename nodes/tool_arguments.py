@@ -187,6 +187,7 @@ def _decision(argument: Argument) -> type[ArgumentDecision]:
 @lru_cache(maxsize=1024)
 def _decision_on(schema: str) -> type[ArgumentDecision]:
     """The decision on a value of one type, shared by all arguments that have it; making a class takes long."""
+    value: Any
     if schema == "json":
         name, value, question = "json", str | None, "The value as a string that holds JSON"
     else:

@@ -228,10 +228,8 @@ def filled(schema: dict[str, Any], root: dict[str, Any], *, is_properties: bool 
 
 def _resolved(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
     while "$ref" in schema or len(schema.get("anyOf", ())) == 1:
-        if "$ref" in schema:
-            schema = root["$defs"][schema["$ref"].removeprefix("#/$defs/")]
-        else:
-            schema = schema["anyOf"][0]
+        name = schema.get("$ref", "").removeprefix("#/$defs/")
+        schema = root["$defs"][name] if name else schema["anyOf"][0]
     return schema
 
 

@@ -17,12 +17,12 @@ from arq_graph.agent.state import AgentState
 from arq_graph.errors import InputError
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.batching import BatchPolicy, default_batch_size
-from arq_graph.nodes.tool_node import guarded_tools
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher, OnFailure
 from arq_graph.nodes.message_reviser import MessageReviser, OnUnsatisfied
 from arq_graph.nodes.replies import MessageBlueprint
 from arq_graph.nodes.routing import route_approved, route_calls, route_round
 from arq_graph.nodes.tool_caller import ToolCaller
+from arq_graph.nodes.tool_node import guarded_tools
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import Reasoner
 
@@ -166,7 +166,7 @@ def _add_tool_rounds(
     )
 
 
-def _join(state: Any) -> dict[str, Any]:
+def _join(state: Any) -> dict[str, Any]:  # noqa: ARG001
     """Wait for both halves of the second look: an edge behind one of them would not see what the other wrote."""
     return {}
 

@@ -56,7 +56,9 @@ async def aresume_or_invoke(
 
 def _unfinished(snapshot: StateSnapshot, input: Any) -> bool:
     """Whether a turn has to be finished first."""
-    if not snapshot.next or isinstance(input, Command):
+    # `next` leaves out tasks whose results are saved: it is empty after a crash between the last result of a step
+    # and the step's checkpoint, too.
+    if not snapshot.tasks or isinstance(input, Command):
         return False
     if snapshot.interrupts and input is not None:
         raise InputError(_WAITING)

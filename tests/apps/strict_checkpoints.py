@@ -84,7 +84,9 @@ def main(step: str, path: str) -> None:
         "kinds": [message.type for message in values["messages"]],
         "replies": [m.content for m in values["messages"] if m.type == "ai" and m.content],
         "applied": {record.guideline: record.times for record in values["applied_guidelines"]},
-        "types": sorted({type(item).__name__ for name in values if name != "messages" for item in values[name]}),
+        "types": sorted(
+            {type(item).__name__ for name in values if name != "messages" for item in values[name]}
+        ),
     }
     print(json.dumps(found))
 

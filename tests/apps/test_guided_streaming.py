@@ -100,12 +100,13 @@ def test_no_call_switches_the_client_to_streaming(runs):
 
 def test_abandoning_a_call_does_not_stream_the_thread_anew(runs):
     model = brain(judge={"G1": 9}, call={"get_order": ORDER})
-    graph = create_guided_agent(
-        model, desk(confirm={"get_order": "operator"}), checkpointer=MemorySaver()
-    )
+    graph = create_guided_agent(model, desk(confirm={"get_order": "operator"}), checkpointer=MemorySaver())
     runs.invoke(graph, says("Where is A-1?"), thread())
     parts = runs.stream(graph, says("Never mind"), thread(), stream_mode="messages")
-    assert [(m.type, m.text[:9]) for m, _ in parts if m.type != "remove"] == [("tool", "abandoned"), ("ai", "")]
+    assert [(m.type, m.text[:9]) for m, _ in parts if m.type != "remove"] == [
+        ("tool", "abandoned"),
+        ("ai", ""),
+    ]
 
 
 def test_every_call_names_its_module_and_batch_for_tracing(runs):

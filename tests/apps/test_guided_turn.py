@@ -114,7 +114,9 @@ def test_what_the_last_reply_asked_for_is_still_wanted_in_the_next_turn(runs):
     app = create_guided_agent(model, desk(), checkpointer=MemorySaver())
     runs.invoke(app, says("Where is my order?"), thread())
     runs.invoke(app, says("A-1"), thread())
-    unfinished = [asked.now.get("unfinished") for asked in asked_by(model, "matcher") if "G1" in asked.now["judge"]]
+    unfinished = [
+        asked.now.get("unfinished") for asked in asked_by(model, "matcher") if "G1" in asked.now["judge"]
+    ]
     assert unfinished == [None, ["G1"]]
 
 

@@ -128,7 +128,10 @@ def test_the_transcript_shows_the_edited_call(runs):
     desk.answer(APPROVE, edit({"order_id": "A-2", "euros": 1}))
     assert desk.shown == [ORDERS[0], {"order_id": "A-2", "euros": 1}]
     assert [message.type for message in desk.state["messages"]] == ["human", "ai", "tool", "tool", "ai"]
-    assert asked_by(desk.model, "message")[0].results("refund")[1]["arguments"] == {"order_id": "A-2", "euros": 1}
+    assert asked_by(desk.model, "message")[0].results("refund")[1]["arguments"] == {
+        "order_id": "A-2",
+        "euros": 1,
+    }
 
 
 def test_a_response_is_taken_for_the_result(runs):

@@ -111,7 +111,9 @@ def test_agreeing_once_makes_the_call_once(runs):
 
 def test_a_call_that_was_never_put_to_the_customer_cannot_be_affirmed(runs):
     """The turn that wanted to ask broke off before its reply."""
-    node = ToolCaller(brain(call={"cancel": lambda asked: Call(A1, {"affirmed_in": asked.now["turn"]})}), DESK)
+    node = ToolCaller(
+        brain(call={"cancel": lambda asked: Call(A1, {"affirmed_in": asked.now["turn"]})}), DESK
+    )
 
     def update(messages, **channels):
         match = GuidelineMatch(guideline="G1", turn=messages[-1].id, active=True, matched=True)

@@ -14,6 +14,7 @@ from langgraph.graph.message import add_messages
 from pydantic import BaseModel, Field
 
 from arq_graph import ARQ, Agent, Guideline, StateError, query, respond
+from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes import BlueprintNode, GuidelineMatcher, MessageReviser, ToolCaller
 from tests.brain import brain
 
@@ -65,19 +66,15 @@ class Mood(ARQ):
     mood: str = respond("In one word.")
 
 
-def nodes(key: str) -> dict[str, Any]:
+def node(name: str, key: str = "messages") -> Any:
     model = brain(judge={"G1": 9}, call={"search": {"words": "x"}}, reply="Hello")
-    template = "{% block head %}Mood.{% endblock %}{% block tail %}Answer.{% endblock %}"
-    mood_model = brain()
-    mood_model._answer = lambda call: {"signs": "!", "mood": "glad"}
-    return {
-        "matcher": GuidelineMatcher(model, DESK, messages_key=key),
-        "caller": ToolCaller(model, DESK, messages_key=key),
-        "reviser": MessageReviser(model, DESK, messages_key=key),
-        "blueprint": BlueprintNode(
-            mood_model, Mood, template, write={"mood": lambda a: a.value.mood}, messages_key=key
-        ),
-    }
+    if name == "blueprint":
+        template = "{% block head %}Mood.{% endblock %}{% block tail %}Answer.{% endblock %}"
+        model = ScriptedChatModel([{"signs": "!", "mood": "glad"}])
+        write = {"mood": lambda answer: answer.value.mood}
+        return BlueprintNode(model, Mood, template, write=write, messages_key=key)
+    made = {"matcher": GuidelineMatcher, "caller": ToolCaller, "reviser": MessageReviser}[name]
+    return made(model, DESK, messages_key=key)
 
 
 WRITES = {
@@ -88,9 +85,9 @@ WRITES = {
 }
 
 
-def alone(node: Any, schema: Any) -> Any:
+def alone(step: Any, schema: Any) -> Any:
     builder = StateGraph(schema)
-    builder.add_node("step", node)
+    builder.add_node("step", step)
     builder.add_edge(START, "step")
     builder.add_edge("step", END)
     return builder.compile()
@@ -99,7 +96,7 @@ def alone(node: Any, schema: Any) -> Any:
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize(("schema", "key"), STATES)
 def test_a_node_alone_in_another_graph_loses_no_write(runs, name, schema, key):
-    (update,) = runs.stream(alone(nodes(key)[name], schema), {key: [ASKED]}, stream_mode="updates")
+    (update,) = runs.stream(alone(node(name, key), schema), {key: [ASKED]}, stream_mode="updates")
     written = {channel: value for channel, value in update["step"].items() if value}
     expected = {key if channel == "messages" else channel for channel in WRITES[name]}
     assert set(written) == expected
@@ -108,7 +105,7 @@ def test_a_node_alone_in_another_graph_loses_no_write(runs, name, schema, key):
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize(("schema", "key"), STATES)
 def test_what_a_node_wrote_is_in_the_state(runs, name, schema, key):
-    graph = alone(nodes(key)[name], schema)
+    graph = alone(node(name, key), schema)
     values = runs.stream(graph, {key: [ASKED]}, stream_mode="values")[-1]
     assert {c: len(values[key if c == "messages" else c]) for c in WRITES[name]} == WRITES[name]
 
@@ -140,27 +137,27 @@ def test_a_condition_may_look_at_another_channel_of_the_graph(runs, schema):
 @pytest.mark.parametrize("name", WRITES)
 @pytest.mark.parametrize("make", [dict, lambda **kw: DataclassState(**kw), lambda **kw: PydanticState(**kw)])
 def test_a_node_works_outside_of_any_graph(runs, name, make):
-    update = runs.invoke(nodes("messages")[name], make(messages=[ASKED]))
+    update = runs.invoke(node(name), make(messages=[ASKED]))
     assert set(WRITES[name]) <= set(update)
 
 
 def test_a_node_works_in_a_chain_without_a_graph(runs):
-    chain = RunnableLambda(lambda text: {"messages": [HumanMessage(text)]}) | nodes("messages")["reviser"]
+    chain = RunnableLambda(lambda text: {"messages": [HumanMessage(text)]}) | node("reviser")
     assert runs.invoke(chain, "Hi")["messages"][0].content == "Hello"
 
 
 def test_a_node_can_be_called_like_a_function():
-    assert nodes("messages")["reviser"]({"messages": [ASKED]})["messages"][0].content == "Hello"
+    assert node("reviser")({"messages": [ASKED]})["messages"][0].content == "Hello"
 
 
 def test_nodes_can_be_batched(runs):
     states = [{"messages": [HumanMessage(text)]} for text in ("Hi", "Hello")]
-    assert len(runs.batch(nodes("messages")["matcher"], states)) == 2
+    assert len(runs.batch(node("matcher"), states)) == 2
 
 
 def test_messages_may_be_dicts_or_tuples(runs):
     for message in ({"role": "user", "content": "Hi"}, ("user", "Hi")):
-        update = runs.invoke(nodes("messages")["reviser"], {"messages": [message]})
+        update = runs.invoke(node("reviser"), {"messages": [message]})
         assert update["messages"][0].content == "Hello"
 
 
@@ -170,7 +167,10 @@ def test_messages_may_be_dicts_or_tuples(runs):
         ({}, "no channel 'messages'.*messages_key="),
         ({"messages": 3}, "'messages' holds something that is no message"),
         ({"messages": [3]}, "'messages' holds something that is no message"),
-        ({"messages": [ASKED], "guideline_matches": "all"}, "'guideline_matches' must hold a list of Guideline"),
+        (
+            {"messages": [ASKED], "guideline_matches": "all"},
+            "'guideline_matches' must hold a list of Guideline",
+        ),
         ({"messages": [ASKED], "guideline_matches": [{"a": 1}]}, "not a list with dict: rename the channel"),
         ({"messages": [ASKED], "variables": ["x"]}, "'variables' must hold a dict"),
         ({"messages": [ASKED], "tool_insights": [1]}, "'tool_insights' must hold a list of ToolInsight"),
@@ -178,7 +178,7 @@ def test_messages_may_be_dicts_or_tuples(runs):
 )
 def test_a_channel_of_another_type_is_a_clear_error(runs, state, problem):
     with pytest.raises(StateError, match=problem):
-        runs.invoke(nodes("messages")["reviser"], state)
+        runs.invoke(node("reviser"), state)
 
 
 def test_a_graph_whose_channel_of_our_name_holds_something_else_says_so(runs):
@@ -186,18 +186,20 @@ def test_a_graph_whose_channel_of_our_name_holds_something_else_says_so(runs):
         messages: Messages
         guideline_matches: list[str]
 
-    graph = alone(nodes("messages")["reviser"], Theirs)
+    graph = alone(node("reviser"), Theirs)
     with pytest.raises(StateError, match="'guideline_matches' must hold a list of GuidelineMatch"):
         runs.invoke(graph, {"messages": [ASKED], "guideline_matches": ["a"]})
 
 
 @pytest.mark.parametrize("name", ["caller", "reviser"])
 def test_where_nothing_was_matched_only_unconditional_guidelines_apply_with_a_warning(runs, name):
-    agent = Agent("Desk", "You help.", [Guideline("they ask", "tell"), Guideline(None, "greet")], tools=[search])
+    agent = Agent(
+        "Desk", "You help.", [Guideline("they ask", "tell"), Guideline(None, "greet")], tools=[search]
+    )
     model = brain(call={"search": {"words": "x"}}, reply="Hello")
-    node = (MessageReviser if name == "reviser" else ToolCaller)(model, agent)
+    step = (MessageReviser if name == "reviser" else ToolCaller)(model, agent)
     with pytest.warns(UserWarning, match="guidelines were not matched in this turn: only those without"):
-        update = runs.invoke(node, {"messages": [ASKED]})
+        update = runs.invoke(step, {"messages": [ASKED]})
     if name == "reviser":
         assert [record.guideline for record in update["applied_guidelines"]] == ["G2"]
     else:

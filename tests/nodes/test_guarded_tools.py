@@ -49,7 +49,10 @@ def fail(how: str) -> str:
 DESK = Agent(
     "Desk",
     "You help.",
-    [Guideline("they ask", "look it up", tools=[get_order, remember, fail]), Guideline("never", "do nothing")],
+    [
+        Guideline("they ask", "look it up", tools=[get_order, remember, fail]),
+        Guideline("never", "do nothing"),
+    ],
     tools=[search],
 )
 
@@ -121,7 +124,10 @@ def test_where_nothing_was_matched_only_guidelines_without_a_condition_grant_too
     always = Agent(
         "Desk",
         "You help.",
-        [Guideline(None, "look it up", tools=[get_order]), Guideline("they search", "search", tools=[search])],
+        [
+            Guideline(None, "look it up", tools=[get_order]),
+            Guideline("they search", "search", tools=[search]),
+        ],
     )
     calls = [call("get_order", order_id="A-1"), call("search", id="c2", words="x")]
     with pytest.warns(UserWarning, match="guidelines were not matched in this turn.*GuidelineMatcher"):
@@ -137,7 +143,8 @@ def test_a_look_alike_of_a_call_in_the_customer_s_words_runs_nothing(runs):
 
 
 @pytest.mark.parametrize(
-    ("how", "said"), [("value", "ValueError: xxx"), ("group", "RuntimeError: "), ("stop", "TimeoutError: slow")]
+    ("how", "said"),
+    [("value", "ValueError: xxx"), ("group", "RuntimeError: "), ("stop", "TimeoutError: slow")],
 )
 def test_an_error_of_a_tool_becomes_a_short_message(runs, how, said):
     ((status, content),), _ = results(runs, call("fail", how=how), matches=[match()])
@@ -195,7 +202,9 @@ def test_messages_may_stand_in_another_channel(runs):
     builder.add_node("model", lambda state: {})
     builder.add_node("tools", guarded_tools(DESK, messages_key="chat"))
     builder.add_edge(START, "model")
-    builder.add_conditional_edges("model", route_calls(DESK, otherwise=END, messages_key="chat"), ["tools", END])
+    builder.add_conditional_edges(
+        "model", route_calls(DESK, otherwise=END, messages_key="chat"), ["tools", END]
+    )
     state = {
         "chat": [HumanMessage("Hi", id="h1"), AIMessage("", tool_calls=[call("get_order", order_id="A-1")])],
         "guideline_matches": [match()],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from arq_graph import Agent, AppliedGuideline, Guideline, SpecError
+from arq_graph import Agent, AppliedGuideline, Guideline, InputError, SpecError
 from arq_graph.agent.state import GuidelineMatch
 from arq_graph.nodes import GuidelineMatcher
 from tests.brain import DONE, asked_by, brain
@@ -61,6 +61,20 @@ def test_free_reasoning_is_kept_as_the_rationale(runs):
     model._answer = lambda call: {**answer(call), "reasoning": "They greet."}
     (match,) = runs.invoke(GuidelineMatcher(model, GREET, mode="cot"), HELLO)["guideline_matches"]
     assert match.rationale == "They greet."
+
+
+@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
+def test_a_guideline_may_be_called_reasoning(runs, mode):
+    named = agent(Guideline("they ask why", "give reasons", id="reasoning"))
+    found, _ = matches(runs, named, {"reasoning": 9}, mode=mode)
+    assert found["reasoning"].active
+
+
+def test_a_setting_that_does_not_exist_is_an_error():
+    with pytest.raises(
+        InputError, match="on_failure is 'ignore': it must be one of 'raise', 'activate', 'skip'"
+    ):
+        GuidelineMatcher(brain(), GREET, on_failure="ignore")
 
 
 def test_an_action_that_was_done_is_not_taken_again(runs):

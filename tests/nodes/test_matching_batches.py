@@ -38,7 +38,9 @@ def one_each(guidelines):
 
 
 def run(runs, node, messages=HELLO, **channels):
-    return {m.guideline: m for m in runs.invoke(node, {"messages": messages, **channels})["guideline_matches"]}
+    return {
+        m.guideline: m for m in runs.invoke(node, {"messages": messages, **channels})["guideline_matches"]
+    }
 
 
 def judged(model):
@@ -136,7 +138,9 @@ def test_a_condition_function_may_come_true_after_a_tool_ran(runs):
         return any(isinstance(message, ToolMessage) for message in state["messages"])
 
     model = brain(judge={"G2": 9})
-    node = GuidelineMatcher(model, agent(Guideline(looked_up, "a", continuous=True), Guideline(looked_up, "b")))
+    node = GuidelineMatcher(
+        model, agent(Guideline(looked_up, "a", continuous=True), Guideline(looked_up, "b"))
+    )
     first = run(runs, node)
     second = run(runs, node, LOOKED_UP, guideline_matches=list(first.values()))
     assert [match.active for match in first.values()] == [False, False]

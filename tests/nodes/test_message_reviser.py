@@ -10,6 +10,7 @@ from arq_graph import (
     AppliedGuideline,
     BlueprintError,
     Guideline,
+    InputError,
     Reasoner,
     RefusalError,
     ToolInsight,
@@ -151,9 +152,18 @@ def test_the_fallback_is_sent_when_that_is_set(runs):
 
 
 def test_an_error_is_raised_when_that_is_set_and_names_the_query(runs):
-    with pytest.raises(UnsatisfiedError, match=r"within 2 answers: MessageBlueprint.revisions\[0\]") as caught:
+    with pytest.raises(
+        UnsatisfiedError, match=r"within 2 answers: MessageBlueprint.revisions\[0\]"
+    ) as caught:
         reply(runs, {"content": "Today.", **UNSOURCED}, on_unsatisfied="raise")
     assert len(caught.value.attempts) == 2
+
+
+def test_a_setting_out_of_its_range_is_an_error():
+    with pytest.raises(InputError, match="on_unsatisfied is 'fallbck': it must be one of"):
+        MessageReviser(brain(), DESK, on_unsatisfied="fallbck")
+    with pytest.raises(InputError, match="extra_revisions must be at least 0, not -1"):
+        MessageReviser(brain(), DESK, extra_revisions=-1)
 
 
 @pytest.mark.parametrize("content", ["", "   \n", "I used get_order.", "See G1 for that."])
@@ -223,8 +233,11 @@ def test_a_domain_verification_that_keeps_failing_is_no_acceptable_reply(runs):
 
 
 def test_the_last_of_several_revisions_is_sent(runs):
-    def twice(asked):
-        one = dict.fromkeys(("followed", "offered_services", "instructions_broken"), []) | {
+    def twice():
+        one = {
+            "followed": [],
+            "offered_services": [],
+            "instructions_broken": [],
             "revision_number": 1,
             "content": "Draft",
             "factual_information_provided": [{"fact": "x", "source": None}],
@@ -235,7 +248,7 @@ def test_the_last_of_several_revisions_is_sent(runs):
 
     model = brain()
     answer = model._answer
-    model._answer = lambda call: {**answer(call), **twice(call)}
+    model._answer = lambda call: {**answer(call), **twice()}
     state = {"messages": [ASKED], "guideline_matches": matched("G1")}
     assert runs.invoke(MessageReviser(model, DESK), state)["messages"][0].content == "Better"
     assert len(model.calls) == 1

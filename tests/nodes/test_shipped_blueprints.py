@@ -20,13 +20,18 @@ from tests.reasoning.strict_subset import assert_strict
 MODES = ("arq", "cot", "direct")
 
 
+def is_asked(value):
+    return (
+        inspect.isclass(value) and issubclass(value, ARQ) and value is not ARQ and ABC not in value.__bases__
+    )
+
+
 def shipped():
-    found = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        for name, value in vars(importlib.import_module(f"arq_graph.nodes.{module.name}")).items():
-            if inspect.isclass(value) and issubclass(value, ARQ) and value is not ARQ and ABC not in value.__bases__:
-                found[name] = value
-    return found
+    modules = [
+        importlib.import_module(f"arq_graph.nodes.{each.name}")
+        for each in pkgutil.iter_modules(package.__path__)
+    ]
+    return {name: value for module in modules for name, value in vars(module).items() if is_asked(value)}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -38,10 +43,15 @@ def test_a_shipped_blueprint_is_strict(name, mode):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.filterwarnings("ignore:Field name .* shadows")
 def test_the_blueprints_that_are_made_for_an_agent_are_strict(mode):
-    kinds = [Guideline(condition, "do it", continuous=c) for condition in ("x", None) for c in (None, True, False)]
+    kinds = [
+        Guideline(condition, "do it", continuous=c) for condition in ("x", None) for c in (None, True, False)
+    ]
     tools = {tool.name: tool for tool, *_ in CALLS}
     agent = Agent("Desk", "You help.", kinds, tools=list(tools.values()), confirm={"plain": "customer"})
-    for node in (GuidelineMatcher(brain(), agent, batch_size=lambda n: 3), ToolCaller(brain(), agent, tools_per_call=4)):
+    for node in (
+        GuidelineMatcher(brain(), agent, batch_size=lambda n: 3),
+        ToolCaller(brain(), agent, tools_per_call=4),
+    ):
         assert node.batches
         for batch in node.batches:
             schema = batch.blueprint.response_schema(mode)

@@ -54,8 +54,8 @@ def asked_types(tool):
 
 
 def test_what_the_strict_subset_cannot_say_is_asked_as_a_string_of_json():
-    for tool in (shapes.open_ended, shapes.recursive):
-        assert all(argument.as_json for argument in asked_types(tool).values())
+    for odd in (shapes.open_ended, shapes.recursive):
+        assert all(argument.as_json for argument in asked_types(odd).values())
     kept = {name: argument.as_json for name, argument in asked_types(shapes.SERVED).items()}
     assert kept == {
         "order-id": False,
@@ -223,9 +223,7 @@ def test_arguments_of_pydantic_s_first_version_work_too():
 
 def test_no_length_of_json_or_depth_of_brackets_is_a_crash():
     for value in ("[" * 100_000, "9" * 10_000, "NaN"):
-        _, insights, _ = decided(
-            shapes.open_ended, {"data": Raw(value), "anything": 1, "pair": [1, "x"]}
-        )
+        _, insights, _ = decided(shapes.open_ended, {"data": Raw(value), "anything": 1, "pair": [1, "x"]})
         assert {insight.kind for insight in insights} == {"invalid"}
 
 

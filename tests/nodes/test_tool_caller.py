@@ -182,9 +182,7 @@ def test_no_more_is_proposed_after_the_last_round(runs):
 def test_without_a_candidate_no_model_is_asked(runs):
     agent = Agent("Desk", "You help.", DESK.guidelines)
     model = brain()
-    update = runs.invoke(
-        ToolCaller(model, agent), {"messages": [ASKED], "guideline_matches": matched_none()}
-    )
+    update = runs.invoke(ToolCaller(model, agent), {"messages": [ASKED], "guideline_matches": matched_none()})
     assert update == {"tool_insights": []}
     assert model.calls == []
 

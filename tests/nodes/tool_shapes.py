@@ -208,7 +208,14 @@ CALLS: list[tuple[Any, dict[str, Any], str]] = [
     (injected, {"order": "A-1"}, "('A-1', 2, True, True, 'kept')"),
     (
         SERVED,
-        {"order-id": "A-1", "Mode": "b", "filter": {"late": True}, "where": None, "untyped": [1], "whatever": 2},
+        {
+            "order-id": "A-1",
+            "Mode": "b",
+            "filter": {"late": True},
+            "where": None,
+            "untyped": [1],
+            "whatever": 2,
+        },
         "{'order-id': 'A-1', 'Mode': 'b', 'filter': {'late': True}, 'where': None, 'untyped': [1], 'whatever': 2}",
     ),
     (OLD_DRAFT, {"unit": {"code": "kg"}}, "{'unit': {'code': 'kg'}}"),

@@ -35,7 +35,14 @@ def test_messages_and_results_are_numbered_each_in_their_own_row():
     assert lines(TALK) == [
         {"id": "M1", "from": "customer", "text": "Where is it?"},
         {"id": "T1", "from": "tool", "tool": "look", "arguments": {"order": "A-1"}, "result": "here"},
-        {"id": "T2", "from": "tool", "tool": "look", "arguments": {"order": "A-2"}, "result": "gone", "error": True},
+        {
+            "id": "T2",
+            "from": "tool",
+            "tool": "look",
+            "arguments": {"order": "A-2"},
+            "result": "gone",
+            "error": True,
+        },
         {"id": "M2", "from": "agent", "text": "It is here."},
         {"id": "M3", "from": "customer", "text": "Thanks"},
     ]

@@ -295,6 +295,12 @@ def test_answers_cut_off_are_recognised_for_other_providers(asks, metadata):
         asks.one(reasoner_with(scripted([cut])))
 
 
+def test_a_limit_that_means_none_is_not_doubled(asks):
+    model = scripted([AIMessage("{", response_metadata={"finish_reason": "length"})], max_tokens=-1)
+    with pytest.raises(BlueprintError, match="cut off"):
+        asks.one(reasoner_with(model))
+
+
 def test_a_cut_off_answer_counts_as_an_attempt(asks):
     cut = AIMessage("{", response_metadata={"finish_reason": "length"})
     with pytest.raises(BlueprintError):

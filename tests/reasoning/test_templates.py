@@ -34,9 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_blocks_are_rendered_one_at_a_time(folder):
     template = PromptTemplate(folder / "shipped.md", folder)
-    assert template.render("head", {"items": [1]}) == (
-        "Do the task.\n\nKeep the rules.\n<items>[1]</items>"
-    )
+    assert template.render("head", {"items": [1]}) == ("Do the task.\n\nKeep the rules.\n<items>[1]</items>")
     assert template.render("tail", {"now": {"a": "<"}}) == '{"a": "\\u003c"}'
 
 

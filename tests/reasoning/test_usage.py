@@ -100,9 +100,10 @@ def test_requests_that_failed_are_counted(asks):
 def test_tokens_of_an_answer_that_was_cut_off_are_counted(asks):
     with (
         Endpoint([truncated('{"rationale": "The order is')]) as endpoint,
+        track_usage() as outer,
         track_usage() as used,
         pytest.raises(BlueprintError) as raised,
     ):
         asks.one(Reasoner(endpoint.chat_model(), module="matcher"))
-    assert used.total == raised.value.attempts[0].usage
+    assert used.total == outer.total == raised.value.attempts[0].usage
     assert used.total["total_tokens"] > 0
