@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", min_width=len(title))
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number == 0 else "right")
     return table
@@ -35,16 +35,17 @@ def _table(title: str, *columns: str) -> Table:
 def _calls() -> Table:
     table = _table(
         "A turn with one tool call, counted at an endpoint",
-        "guidelines", "calls", "waves", "prompt characters", f"{PEER}: calls", f"{PEER}: characters",
+        "guidelines", "calls", "waves", "prompt characters", "and of schemas", f"{PEER}: calls", f"{PEER}: characters",
     )  # fmt: skip
     peer = {20: ("13", "156,224"), 200: ("43", "554,357")}
     for guidelines in (20, 200):
-        counted = counting.count_turn(guidelines)
+        counted = counting.count(guidelines)
         table.add_row(
             str(guidelines),
             str(counted.calls),
             str(counted.waves),
-            f"{counted.characters:,}",
+            f"{counted.prompt_characters:,}",
+            f"{counted.schema_characters:,}",
             *peer[guidelines],
         )
     return table

@@ -6,6 +6,7 @@ import asyncio
 import statistics
 import time
 from collections import defaultdict
+from itertools import pairwise
 
 from langgraph.checkpoint.memory import MemorySaver
 
@@ -58,7 +59,7 @@ def stable_prefix(guidelines: int = 20) -> dict[str, tuple[float, float]]:
             first_looks.setdefault((call.blueprint or "", call.messages[0].text), call.text)
         turns.append(first_looks)
     shares = defaultdict(list)
-    for before, after in zip(turns, turns[1:], strict=False):
+    for before, after in pairwise(turns):
         for key, prompt in before.items():
             if key in after:
                 shares[key[0]].append(_common_prefix(prompt, after[key]) / len(prompt))

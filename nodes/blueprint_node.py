@@ -30,6 +30,15 @@ Answers: TypeAlias = "Sequence[Answer[Any] | ReasoningError]"
 Steps: TypeAlias = "Generator[Sequence[Question[Any]], Answers, Update]"
 
 
+class NodeSettings(TypedDict, total=False):
+    """Settings that all nodes share; `BlueprintNode` says what they mean."""
+
+    mode: Mode | None
+    max_history_tokens: int
+    count_tokens: CountTokens
+    messages_key: str
+
+
 class BlueprintNode(Runnable[Any, Update], Generic[B]):
     """Ask a blueprint about the conversation and write the answer to the state.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from langchain_core.language_models import BaseChatModel
 
@@ -15,7 +15,15 @@ from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, ToolInsight
 from arq_graph.errors import ReasoningError, SpecError
 from arq_graph.nodes.batching import BatchPolicy, default_batch_size, form_batches
-from arq_graph.nodes.blueprint_node import PROMPTS, Answers, BlueprintNode, Steps, Update, checked
+from arq_graph.nodes.blueprint_node import (
+    PROMPTS,
+    Answers,
+    BlueprintNode,
+    NodeSettings,
+    Steps,
+    Update,
+    checked,
+)
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import GuidelinesMatched, total_usage
 from arq_graph.nodes.judgements import (
@@ -30,8 +38,8 @@ from arq_graph.nodes.spec_sections import condition_text, designed, shown_guidel
 from arq_graph.nodes.turns import abandoned_calls, matches_of_turn
 from arq_graph.nodes.worked_examples import Example, matcher_examples, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.blueprint import ARQ, Mode, queries_of
-from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
+from arq_graph.reasoning.blueprint import ARQ, queries_of
+from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
 OnFailure = Literal["raise", "activate", "skip"]
@@ -60,7 +68,6 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
-        mode: `arq`, `cot` or `direct`.
         batch_size: From the number of guidelines to the size of a batch; the default takes 5 up to 100
             guidelines and 10 from 200 on.
         on_failure: What becomes of a batch whose call fails: `raise`, `activate` its guidelines, or `skip` them.
@@ -70,9 +77,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         examples: Worked examples in the prompt.
         reads: Further channels of the state that conditions that are functions look at; they are called with a
             dict of these, `messages`, `variables` and the channels of this library.
-        max_history_tokens: Over it, the history in the prompt is cut to half.
-        count_tokens: How the history's tokens are counted.
-        messages_key: Channel of the messages.
+        **settings: `mode`, `max_history_tokens`, `count_tokens`, `messages_key`: as for `BlueprintNode`.
 
     Raises:
         InputError: A setting is out of its range.
@@ -88,27 +93,21 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         model: BaseChatModel | str | Reasoner,
         agent: Agent,
         *,
-        mode: Mode | None = None,
         batch_size: BatchPolicy = default_batch_size,
         on_failure: OnFailure = "raise",
         temperature: float | None = 0.15,
         template: str | Path = PROMPTS / "guideline_matcher.md",
         examples: Sequence[Example] | None = None,
         reads: Sequence[str] = (),
-        max_history_tokens: int = 16_000,
-        count_tokens: CountTokens = estimate_tokens,
-        messages_key: str = "messages",
+        **settings: Unpack[NodeSettings],
     ) -> None:
         super().__init__(
             model,
             ARQ,
             template,
             reads=reads,
-            mode=mode,
             temperature=temperature,
-            max_history_tokens=max_history_tokens,
-            count_tokens=count_tokens,
-            messages_key=messages_key,
+            **settings,
         )
         self.agent = agent
         examples = matcher_examples() if examples is None else examples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, UnsatisfiedError
-from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode, Steps, Update, checked
+from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode, NodeSettings, Steps, Update, checked
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
 from arq_graph.nodes.gate import active_guidelines
@@ -22,8 +22,8 @@ from arq_graph.nodes.spec_sections import condition_text, designed, shown_variab
 from arq_graph.nodes.violations import PromptFacts, forbids, leaks, violations
 from arq_graph.nodes.worked_examples import Example, reviser_examples, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.blueprint import Mode, Unmet
-from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
+from arq_graph.reasoning.blueprint import Unmet
+from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
 OnUnsatisfied = Literal["send_last", "fallback", "raise"]
@@ -41,16 +41,13 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         blueprint: What is asked; subclass `MessageBlueprint` to add queries of your domain.
-        mode: `arq`, `cot` or `direct`.
         extra_revisions: How many more times the model is asked when code finds a violation.
         on_unsatisfied: When violations are left: `send_last` sends the last candidate (the agent's `fallback`
             if it is empty or gives internals away), `fallback` always sends that sentence, `raise` raises.
         temperature: The paper's 0.1 unless given; left out for models that take none or have one set.
         template: A replacement for the shipped prompt.
         examples: Worked examples in the prompt.
-        max_history_tokens: Over it, the history in the prompt is cut to half.
-        count_tokens: How the history's tokens are counted.
-        messages_key: Channel of the messages.
+        **settings: `mode`, `max_history_tokens`, `count_tokens`, `messages_key`: as for `BlueprintNode`.
 
     Raises:
         InputError: A setting is out of its range.
@@ -68,15 +65,12 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         agent: Agent,
         *,
         blueprint: type[MessageBlueprint] = MessageBlueprint,
-        mode: Mode | None = None,
         extra_revisions: int = 1,
         on_unsatisfied: OnUnsatisfied = "send_last",
         temperature: float | None = 0.1,
         template: str | Path = PROMPTS / "message_reviser.md",
         examples: Sequence[Example] | None = None,
-        max_history_tokens: int = 16_000,
-        count_tokens: CountTokens = estimate_tokens,
-        messages_key: str = "messages",
+        **settings: Unpack[NodeSettings],
     ) -> None:
         if extra_revisions < 0:
             raise InputError(f"extra_revisions must be at least 0, not {extra_revisions}")
@@ -84,11 +78,8 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             model,
             blueprint,
             template,
-            mode=mode,
             temperature=temperature,
-            max_history_tokens=max_history_tokens,
-            count_tokens=count_tokens,
-            messages_key=messages_key,
+            **settings,
         )
         self.agent = agent
         self.extra_revisions = extra_revisions
@@ -100,7 +91,6 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         )
         self._sources = {"P", *(entry["id"] for entry in designs["glossary"])}
         self._internal = (
-            *agent.toolbox,
             *(guideline.id for guideline in agent.guidelines),
             *(variable.name for variable in agent.variables),
         )
@@ -131,6 +121,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         facts = PromptFacts(
             conversation,
             {*self._sources, *active, *(entry["id"] for entry in variables)},
+            tuple(self.agent.toolbox),
             self._internal,
             self._prohibitions,
             self._public,
@@ -198,10 +189,9 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         conversation: Conversation,
         facts: PromptFacts,
     ) -> Revision:
-        fallback = Revision(turn=conversation.turn, content=self.agent.fallback)
         if isinstance(answer, ReasoningError):
             if self.on_unsatisfied == "fallback" and isinstance(answer, BlueprintError | RefusalError):
-                return fallback
+                return self._fallback(conversation, f"no reply came ({type(answer).__name__})")
             raise answer
         last = candidates[-1]
         if not last.violations:
@@ -212,7 +202,13 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
                 answer.attempts,
             )
         unfit = not last.content.strip() or leaks(last.content, facts)
-        return fallback if self.on_unsatisfied == "fallback" or unfit else last
+        if self.on_unsatisfied == "fallback" or unfit:
+            return self._fallback(conversation, "no candidate was acceptable")
+        return last
+
+    def _fallback(self, conversation: Conversation, why: str) -> Revision:
+        violation = f"{why}: the agent's fallback was sent"
+        return Revision(turn=conversation.turn, content=self.agent.fallback, violations=(violation,))
 
     def _update(
         self,
@@ -232,13 +228,12 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
                 guideline=id, turn=conversation.turn, message=str(reply.id), times=times
             )
         kept = [revision for revision in candidates if revision is not sent]
-        answered = isinstance(answer, Answer)
         emit(
             ReplySent(
                 turn=conversation.turn,
                 content=sent.content,
                 followed=tuple(followed),
-                satisfied=answered and not sent.violations and sent in candidates,
+                satisfied=not sent.violations,
                 calls=len(answer.attempts) if isinstance(answer, Answer | BlueprintError) else 1,
                 usage=total_usage([answer]) if isinstance(answer, Answer) else None,
             )

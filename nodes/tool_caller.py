@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, ToolCall
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch, ToolInsight
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.nodes.blueprint_node import PROMPTS, Answers, BlueprintNode, Steps, Update
+from arq_graph.nodes.blueprint_node import PROMPTS, Answers, BlueprintNode, NodeSettings, Steps, Update
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import awaiting_confirmation, is_affirmed
 from arq_graph.nodes.events import ToolsDecided, total_usage
@@ -26,8 +26,8 @@ from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import rounds_of_turn
 from arq_graph.nodes.worked_examples import Example, shown, tool_examples
 from arq_graph.reasoning.answer import Answer, Question
-from arq_graph.reasoning.blueprint import ARQ, Mode
-from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
+from arq_graph.reasoning.blueprint import ARQ
+from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
 
@@ -51,15 +51,12 @@ class ToolCaller(BlueprintNode[ARQ]):
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
-        mode: `arq`, `cot` or `direct`.
         tools_per_call: How many candidate tools one model call decides on.
         max_rounds: How many times tools may be called in a turn; after that it proposes nothing.
         temperature: The paper's 0.05 unless given; left out for models that take none or have one set.
         template: A replacement for the shipped prompt.
         examples: Worked examples in the prompt.
-        max_history_tokens: Over it, the history in the prompt is cut to half.
-        count_tokens: How the history's tokens are counted.
-        messages_key: Channel of the messages.
+        **settings: `mode`, `max_history_tokens`, `count_tokens`, `messages_key`: as for `BlueprintNode`.
 
     Raises:
         InputError: `tools_per_call` is below 1.
@@ -74,15 +71,12 @@ class ToolCaller(BlueprintNode[ARQ]):
         model: BaseChatModel | str | Reasoner,
         agent: Agent,
         *,
-        mode: Mode | None = None,
         tools_per_call: int = 1,
         max_rounds: int = 3,
         temperature: float | None = 0.05,
         template: str | Path = PROMPTS / "tool_caller.md",
         examples: Sequence[Example] | None = None,
-        max_history_tokens: int = 16_000,
-        count_tokens: CountTokens = estimate_tokens,
-        messages_key: str = "messages",
+        **settings: Unpack[NodeSettings],
     ) -> None:
         if tools_per_call < 1:
             raise InputError(f"tools_per_call must be at least 1, not {tools_per_call}")
@@ -90,11 +84,8 @@ class ToolCaller(BlueprintNode[ARQ]):
             model,
             ARQ,
             template,
-            mode=mode,
             temperature=temperature,
-            max_history_tokens=max_history_tokens,
-            count_tokens=count_tokens,
-            messages_key=messages_key,
+            **settings,
         )
         self.agent = agent
         examples = tool_examples() if examples is None else examples

@@ -16,6 +16,7 @@ from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.gate import callable_tools
 from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.sections import clean
 
 MAX_ERROR = 500
 
@@ -101,7 +102,8 @@ def _reported(request: ToolCallRequest, result: ToolResult, messages_key: str) -
             arguments=dict(request.tool_call["args"]),
             call_id=request.tool_call["id"] or "",
             status=message.status if message else "success",
-            result=message.text if message else "",
+            # A lone surrogate in an event is an error, and would turn the tool's success into one.
+            result=clean(message.text) if message else "",
         )
     )
     return result

@@ -13,6 +13,7 @@ from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
 _ID = re.compile(r"(?<![A-Za-z0-9])[GTKVM]\d+(?![A-Za-z0-9])")
+_ONE_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _PLAIN_WORDS = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[ -](?:[A-Z]?[a-z]+|[A-Z]+))*")
 _WORD = re.compile(r"\w+")
 _FORBIDS = re.compile(
@@ -27,14 +28,16 @@ class PromptFacts:
     Args:
         conversation: The thread.
         sources: Ids in the prompt that are no lines of the conversation.
-        internal_names: Names that must not show in a reply: tools, guidelines' ids (those that are not in the
-            prompt too), variables.
+        tools: Names of the tools, which must not show in a reply.
+        internal_names: Other names that must not: guidelines' ids (those that are not in the prompt too),
+            variables.
         prohibitions: Ids of the guidelines that forbid something.
         public_text: Text from which a word may be quoted even if it looks like an id.
     """
 
     conversation: Conversation
     sources: Collection[str]
+    tools: Collection[str]
     internal_names: Collection[str]
     prohibitions: Collection[str] = ()
     public_text: str = ""
@@ -77,26 +80,36 @@ def violations(answer: Any, facts: PromptFacts) -> list[Complaint]:
 
 def leaks(content: str, facts: PromptFacts) -> list[str]:
     """Ids and internal names that a reply gives away (secrecy, Appendix C)."""
-    internal = {*facts.sources, *facts.internal_names, *(line.id for line in facts.conversation.lines)}
+    internal = {
+        *facts.sources,
+        *facts.tools,
+        *facts.internal_names,
+        *(line.id for line in facts.conversation.lines),
+    }
     given_away = [
         token
         for token in dict.fromkeys(_ID.findall(content))
         if token in internal and not _is_quoted(token, facts)
     ]
-    given_away += [name for name in facts.internal_names if not _ID.fullmatch(name) and _shows(name, content)]
+    names = [(tool, _ONE_WORD) for tool in facts.tools] + [
+        (name, _PLAIN_WORDS) for name in facts.internal_names
+    ]
+    given_away += [name for name, word in names if not _ID.fullmatch(name) and _shows(name, word, content)]
     return [f"{name!r} is internal and must not show in a reply" for name in dict.fromkeys(given_away)]
 
 
-def _shows(name: str, content: str) -> bool:
+def _shows(name: str, word: re.Pattern[str], content: str) -> bool:
     """Whether a reply shows an internal name as such.
 
     `search`, `VIP` or `loyalty tier` are also words; they give something away only as code: in backticks or as
     a call.
     """
     escaped = re.escape(name)
-    if _PLAIN_WORDS.fullmatch(name):
+    if word.fullmatch(name):
         return re.search(rf"`{escaped}`|(?<!\w){escaped}\(", content) is not None
-    return re.search(rf"(?<!\w){escaped}(?!\w)", content) is not None
+    # In any case, and however Markdown has it: `_get_order_` is in italics, `get\_order` is escaped.
+    plain = content.replace("\\", "")
+    return re.search(rf"(?<![^\W_]){escaped}(?![^\W_])", plain, re.IGNORECASE) is not None
 
 
 def _is_quoted(token: str, facts: PromptFacts) -> bool:

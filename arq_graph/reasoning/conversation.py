@@ -7,7 +7,7 @@ the next turn begins with the prompt of this one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -191,18 +191,3 @@ def _attachments(message: BaseMessage) -> list[str]:
         return []
     kinds = [block.get("type", "?") for block in message.content if isinstance(block, dict)]
     return [clean(str(kind)) for kind in kinds if kind not in {"text", "tool_use", "tool_call", "thinking"}]
-
-
-def unanswered_calls(messages: Iterable[BaseMessage]) -> list[tuple[AIMessage, list[Mapping[str, Any]]]]:
-    """The calls that have no result yet, with the message that made them, oldest first."""
-    listed = list(messages)
-    answered = {message.tool_call_id for message in listed if isinstance(message, ToolMessage)}
-    open_calls = []
-    for message in listed:
-        if isinstance(message, AIMessage):
-            calls: list[Mapping[str, Any]] = [
-                call for call in message.tool_calls if call["id"] not in answered
-            ]
-            if calls:
-                open_calls.append((message, calls))
-    return open_calls

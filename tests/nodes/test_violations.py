@@ -8,6 +8,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from arq_graph import Agent, Guideline, Term, Variable
 from arq_graph.agent.state import GuidelineMatch
 from arq_graph.nodes import MessageReviser
+from arq_graph.nodes.violations import PromptFacts, leaks
+from arq_graph.reasoning.conversation import Conversation
 from tests.brain import brain
 
 
@@ -89,6 +91,13 @@ def test_a_reply_that_shows_an_id_or_an_internal_name_is_a_violation(content):
 )
 def test_a_word_that_only_looks_like_an_id_may_show(content):
     assert violations(content=content) == ()
+
+
+def test_a_tool_s_name_of_two_words_is_no_words():
+    facts = PromptFacts(Conversation([]), (), tools=["get-order", "refund"], internal_names=())
+    assert leaks("I used get-order for your refund.", facts) == [
+        "'get-order' is internal and must not show in a reply"
+    ]
 
 
 def test_a_guideline_s_id_may_not_show_even_if_the_customer_guesses_it():

@@ -1,0 +1,89 @@
+"""Calls, waves and characters of a turn with one tool call, counted at an HTTP endpoint on this machine."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import convert_to_messages
+
+from arq_graph import create_guided_agent
+from arq_graph.nodes.batching import BatchPolicy, default_batch_size
+from benchmarks.in_process import agent_of, model
+from benchmarks.turn import TURN
+from tests.reasoning.endpoint import Endpoint, Reply, Request, ok
+
+_PATIENCE = 10.0
+
+
+@dataclass(frozen=True)
+class Count:
+    """What one turn sends.
+
+    Args:
+        calls: Model calls.
+        waves: Groups of calls that are under way at the same time, one after the other.
+        prompt_characters: Characters of all messages of all calls.
+        schema_characters: Characters of the JSON schemas that go with them.
+        tools_run: Tool results in the thread.
+    """
+
+    calls: int
+    waves: int
+    prompt_characters: int
+    schema_characters: int
+    tools_run: int
+
+
+def count(guidelines: int, batch_size: BatchPolicy = default_batch_size) -> Count:
+    """Play one turn of an agent of so many guidelines, of which one applies and has its tool called."""
+    batches = -(-guidelines // batch_size(guidelines))
+    # Matching, the tool; matching again beside the tool again; the reply.
+    expected = [batches, 1, batches + 1, 1]
+    with Endpoint(together(expected, answered_by(model()))) as endpoint:
+        app = create_guided_agent(endpoint.chat_model(), agent_of(guidelines), batch_size=batch_size)
+        messages = app.invoke(TURN)["messages"]
+    prompts = sum(len(request.prompt) for request in endpoint.requests)
+    return Count(
+        calls=endpoint.calls,
+        waves=len(endpoint.waves),
+        prompt_characters=prompts,
+        schema_characters=endpoint.prompt_characters - prompts,
+        tools_run=sum(message.type == "tool" for message in messages),
+    )
+
+
+def answered_by(chat_model: BaseChatModel) -> Callable[[Request], Reply]:
+    """An endpoint's script that has a chat model of this process answer."""
+
+    def answer(request: Request) -> Reply:
+        asked_for = {key: request.body[key] for key in ("response_format",) if key in request.body}
+        reply = chat_model.invoke(convert_to_messages(request.messages), **asked_for)
+        return ok(json.loads(reply.text))
+
+    return answer
+
+
+def together(sizes: Sequence[int], answer: Callable[[Request], Reply]) -> Callable[[Request], Reply]:
+    """Answer so many requests at a time: those that are made in parallel overlap on the slowest machine too.
+
+    Requests that do not come in parallel are answered all the same, after a while, and are waves of their own.
+    """
+    ends = list(accumulate(sizes))
+    arrival = threading.Condition()
+    arrived = 0
+
+    def script(request: Request) -> Reply:
+        nonlocal arrived
+        with arrival:
+            arrived += 1
+            last = next((end for end in ends if arrived <= end), arrived)
+            arrival.notify_all()
+            arrival.wait_for(lambda: arrived >= last, _PATIENCE)
+        return answer(request)
+
+    return script
