@@ -45,16 +45,16 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "arq_graph needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -qq --upgrade pip
 
 $(VENV)/.run: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install -q -e ".[sqlite]"
+	$(BIN)/python -m pip install -qq -e ".[sqlite]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install -q -e ".[sqlite]" --group dev
+	$(BIN)/python -m pip install -qq -e ".[sqlite]" --group dev
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.slow: $(VENV)/.dev
-	$(BIN)/python -m pip install -q --group slow
+	$(BIN)/python -m pip install -qq --group slow
 	@touch $@

@@ -30,7 +30,13 @@ def conversation(*entries: Any) -> list[dict[str, Any]]:
             results += 1
             tool, arguments, result = entry[:3]
             text = result if isinstance(result, str) else json.dumps(result)
-            record = {"id": f"T{results}", "from": "tool", "tool": tool, "arguments": arguments, "result": text}
+            record = {
+                "id": f"T{results}",
+                "from": "tool",
+                "tool": tool,
+                "arguments": arguments,
+                "result": text,
+            }
             lines.append({**record, "error": True} if entry[3:] else record)
             continue
         said += 1
@@ -148,6 +154,7 @@ def tool(
     name: str,
     description: str = "",
     granted_by: str | None = "the customer needs it: use the tool",
+    /,
     **arguments: tuple[dict[str, Any], str] | tuple[dict[str, Any], str, bool],
 ) -> dict[str, Any]:
     """A tool as the prompt describes it, and the schema of its arguments beside it.
@@ -161,7 +168,9 @@ def tool(
     shown = []
     for key, (schema, said, *required) in arguments.items():
         kind = f"one of {', '.join(map(json.dumps, schema['enum']))}" if "enum" in schema else schema["type"]
-        shown.append({"name": key, "type": kind, "required": not required or required[0], "description": said})
+        shown.append(
+            {"name": key, "type": kind, "required": not required or required[0], "description": said}
+        )
     granting = []
     if granted_by is not None:
         condition, _, action = granted_by.partition(": ")

@@ -8,7 +8,10 @@ ORDER = ("get_order", {"order_id": "ORD-1"})
 HOLDS = [
     ("the customer asks where their order is", ["Where is my order?"]),
     ("the customer asks where their order is", ["What's the status of my order?"]),
-    ("the customer asks where their order is", ["Where is my order?", "agent: What is your order id?", "ORD-1"]),
+    (
+        "the customer asks where their order is",
+        ["Where is my order?", "agent: What is your order id?", "ORD-1"],
+    ),
     ("the customer wants to cancel their booking", ["I want to cancel"]),
     ("the customer wants to cancel or change a booking", ["I need to change my reservation"]),
     ("the customer asks about opening hours", ["When do you open?"]),
@@ -35,9 +38,18 @@ HOLDS = [
     ("the customer says goodbye", ["That's all, bye"]),
     ("the customer thanks the agent", ["Thank you so much"]),
     ("the customer has not given their order id", ["Where is my order?"]),
-    ("the customer wants to reserve a table without giving the number of guests", ["I want to reserve a table"]),
-    ("the customer asks for a refund, unless the order is older than 30 days", ["I want a refund for my order"]),
-    ("the customer confirms the cancellation", ["cancel it", "agent: Shall I cancel order 1?", "Yes, go ahead"]),
+    (
+        "the customer wants to reserve a table without giving the number of guests",
+        ["I want to reserve a table"],
+    ),
+    (
+        "the customer asks for a refund, unless the order is older than 30 days",
+        ["I want a refund for my order"],
+    ),
+    (
+        "the customer confirms the cancellation",
+        ["cancel it", "agent: Shall I cancel order 1?", "Yes, go ahead"],
+    ),
     ("the customer asks about something unrelated to the library", ["What is the weather in Paris?"]),
     ("the customer writes in a language other than English", ["Hola, ¿dónde está mi pedido?"]),
     ("the customer is under 18", ["I'm 16 years old and want a card"]),
@@ -55,7 +67,10 @@ HOLDS = [
     ("a room is available", ["Any room?", ("search_rooms", {}, {"rooms": [{"number": 4}]})]),
     ("the room is not available", ["Is the suite free?", ("check_room", {}, {"available": False})]),
     ("the book is on loan", ["Do you have Dune?", ("find_book", {"title": "Dune"}, {"status": "on loan"})]),
-    ("the book is not in the catalogue", ["Do you have Dune?", ("find_book", {"title": "Dune"}, "not found")]),
+    (
+        "the book is not in the catalogue",
+        ["Do you have Dune?", ("find_book", {"title": "Dune"}, "not found")],
+    ),
     ("there is an outage", ["The VPN is down", ("check_service", {"service": "vpn"}, {"status": "outage"})]),
     (None, ["anything at all"]),
 ]
@@ -66,14 +81,20 @@ DOES_NOT_HOLD = [
         "the customer asks where their order is",
         ["Where is my order?", "agent: On its way. Anything else I can help with?", "Do you sell shoes?"],
     ),
-    ("the customer wants to cancel their booking", ["I don't want to cancel my booking, I want to change it"]),
+    (
+        "the customer wants to cancel their booking",
+        ["I don't want to cancel my booking, I want to change it"],
+    ),
     ("the customer wants to cancel their booking", ["please cancel my gym subscription"]),
     ("the guest asks whether a room is free", ["Do you have a helipad?"]),
     ("a patient reports chest pain", ["My knee hurts"]),
     ("the customer is angry", ["could you help me?"]),
     ("the conversation starts", ["Hi", "agent: hello", "and now?"]),
     ("the customer has not given their order id", ["Where is my order ORD-77?"]),
-    ("the customer wants to reserve a table without giving the number of guests", ["Reserve a table for 4 guests"]),
+    (
+        "the customer wants to reserve a table without giving the number of guests",
+        ["Reserve a table for 4 guests"],
+    ),
     ("the customer confirms the cancellation", ["cancel it", "agent: Shall I cancel order 1?", "No, wait"]),
     ("the customer accepts express shipping", ["What does express shipping mean?"]),
     ("the customer asks about something unrelated to the library", ["Do you have library cards for kids?"]),
@@ -85,7 +106,10 @@ DOES_NOT_HOLD = [
     ("the order is delayed", ["My order is delayed!", (*ORDER, {"status": "in transit"})]),
     ("the order is delivered", ["Where is my order?", (*ORDER, {"status": "in transit"})]),
     ("the order is delivered", ["Where is it?", (*ORDER, {"status": "packed", "delivered_at": None})]),
-    ("the order is delivered", ["Where is it?", (*ORDER, {"status": "packed", "estimated_delivery": "May 2"})]),
+    (
+        "the order is delivered",
+        ["Where is it?", (*ORDER, {"status": "packed", "estimated_delivery": "May 2"})],
+    ),
     ("the order has been delivered", ["Where is it?", (*ORDER, "Your order will be delivered on Monday.")]),
     ("the order has not been delivered", ["Where is my order?", (*ORDER, {"status": "delivered"})]),
     ("no rooms are available", ["Any room?", ("search_rooms", {}, {"rooms": [{"number": 4}]})]),
@@ -129,7 +153,7 @@ def test_the_rationale_names_the_words_that_overlap():
 
 
 def test_condition_and_action_are_repeated_word_for_word():
-    judgement = judge("the customer asks, \"Why <b>me</b>?\"", "Hello", action="say {it's} you")
+    judgement = judge('the customer asks, "Why <b>me</b>?"', "Hello", action="say {it's} you")
     assert judgement["condition"] == 'the customer asks, "Why <b>me</b>?"'
     assert judgement["action"] == "say {it's} you"
 
@@ -176,9 +200,17 @@ def test_a_part_that_is_missing_is_functional_unless_it_is_mere_form():
     entries = ("Hi", "agent: We are open from 9 to 5.", "And?")
     functional = judge(None, *entries, action='say "We are open from 9 to 5." and ask for the order id')
     cosmetic = judge(None, *entries, action='say "We are open from 9 to 5." and thank the customer')
-    assert functional["guideline_previously_applied"] == cosmetic["guideline_previously_applied"] == "partially"
-    assert (functional["is_missing_part_cosmetic_or_functional"], functional["should_apply"]) == ("functional", True)
-    assert (cosmetic["is_missing_part_cosmetic_or_functional"], cosmetic["should_apply"]) == ("cosmetic", False)
+    assert (
+        functional["guideline_previously_applied"] == cosmetic["guideline_previously_applied"] == "partially"
+    )
+    assert (functional["is_missing_part_cosmetic_or_functional"], functional["should_apply"]) == (
+        "functional",
+        True,
+    )
+    assert (cosmetic["is_missing_part_cosmetic_or_functional"], cosmetic["should_apply"]) == (
+        "cosmetic",
+        False,
+    )
 
 
 def test_a_question_that_comes_up_anew_is_answered_anew():
@@ -191,12 +223,16 @@ def test_a_question_that_comes_up_anew_is_answered_anew():
 
 
 def test_a_question_that_did_not_come_up_anew_is_not():
-    judgement = judge("the customer is a student", "I am a student", "agent: Noted.", "Where are you?", applied="M2")
+    judgement = judge(
+        "the customer is a student", "I am a student", "agent: Noted.", "Where are you?", applied="M2"
+    )
     assert judgement["should_apply"] is False
 
 
 def test_a_greeting_is_not_said_again_for_a_second_hello():
-    judgement = judge("the conversation starts", "Hi", "agent: Hello!", "Hi?", action="greet them", applied="M2")
+    judgement = judge(
+        "the conversation starts", "Hi", "agent: Hello!", "Hi?", action="greet them", applied="M2"
+    )
     assert judgement["should_apply"] is False
 
 

@@ -103,7 +103,7 @@ class Customers:
         words = self.chance.choice(WORDS)
         self.messages.setdefault(thread, []).append(as_stored(words))
         message = {"messages": [("user", words)]}
-        if before.next and not waiting and self.chance.random() < 0.5:
+        if before.tasks and not waiting and self.chance.random() < 0.5:
             try:
                 return self._resume_or_invoke(app, message, config, runner)
             except ArqGraphError:
@@ -144,13 +144,15 @@ class Customers:
         """What holds on a thread after any turn, however it ended."""
         messages = snapshot.values["messages"]
         assert said(messages) == self.messages[thread], "a customer's message was lost"
-        assert_whole(messages, finished=not snapshot.next)
+        assert_whole(messages, finished=not snapshot.tasks)
         for reply, line_ids in replies_with_ids(messages):
             assert not shown_of([*self.desk.internal_names, "K1", "V1", *line_ids], reply), reply
         assert not self.desk.ungranted_runs()
         for call in calls_that_ran(messages):
             if self.desk.agent.confirm.get(call["name"]) == "customer":
-                assert (thread, call["name"], str(call["args"])) in self._put_to_customer, f"not agreed to: {call}"
+                assert (thread, call["name"], str(call["args"])) in self._put_to_customer, (
+                    f"not agreed to: {call}"
+                )
         call_ids = [run.call_id for run in self.desk.runs]
         assert len(set(call_ids)) == len(call_ids), "a call was made twice"
         for insight in snapshot.values.get("tool_insights", ()):

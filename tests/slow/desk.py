@@ -63,11 +63,12 @@ class Desk:
                     tools=[self._cancel_order()],
                     on_failure="skip",
                     continuous=False,
-                    depends_on=["G1"],
+                    depends_on=["G7"],
                 ),
                 Guideline(
                     "the order is late",
                     "offer a discount",
+                    overrides=["apologise"],
                     tools=[self._apply_discount()],
                     on_failure="activate",
                     continuous=False,
@@ -82,7 +83,9 @@ class Desk:
                 Guideline(
                     None, "apologise once", id="apologise", tools=[self._open_ticket()], on_failure="skip"
                 ),
-                Guideline("the customer says goodbye", "wish a good day", overrides=["G3"], continuous=False),
+                Guideline(
+                    "the customer says goodbye", "wish a good day", depends_on=["G1"], continuous=False
+                ),
                 Guideline(None, "write plain words", continuous=True),
             ],
             tools=[self._search_articles()],

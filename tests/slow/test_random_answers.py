@@ -21,7 +21,7 @@ from tests.slow.desk import Desk
 from tests.slow.prompt_sections import assert_sections_hold
 from tests.slow.random_answers import RandomAnswers
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:guideline")]
 
 TURNS = 200
 THREADS = 6
@@ -69,8 +69,8 @@ def test_two_hundred_turns_of_answers_without_sense_break_nothing(mode: Mode, tm
                 assert len(answered) <= bound, f"{len(answered)} calls in a turn, {bound} at most"
                 for request in answered:
                     assert_sections_hold(request)
-                config = {"configurable": {"thread_id": thread}}
-                states[thread] = state_of(app, config, runner).values["messages"]
+                snapshot = state_of(app, {"configurable": {"thread_id": thread}}, runner)
+                states[thread] = snapshot.values["messages"]
             refused = Counter(endpoint.methods)
             del refused[method]
             assert sum(refused.values()) <= 3 * bound, "the endpoint's method is not remembered"

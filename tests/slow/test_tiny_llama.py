@@ -23,6 +23,7 @@ from tests.slow.tiny_server import tiny_server
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:guideline"),
     pytest.mark.skipif(
         not (find_spec("llama_cpp") and find_spec("uvicorn") and find_spec("gguf")),
         reason="needs a server that is compiled on installation: pip install 'llama-cpp-python[server]' gguf",

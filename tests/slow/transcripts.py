@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
+
 def assert_whole(messages: Sequence[AnyMessage], *, finished: bool = True) -> None:
     """Hold a transcript against what providers demand of one.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, cast
 
 from arq_graph.models.offline.wording import PERSON
@@ -125,6 +125,23 @@ _CONDITION_LAST = re.compile(
     r"|this|that|any)\b.+)$",
     re.IGNORECASE | re.DOTALL,
 )
+TO_WHOM = re.compile(
+    rf"^(?:(?:with|to|from) )?(?:{PERSON}|them|him|her|the customers|customers)\b[, ]*", re.IGNORECASE
+)
+_VERB = re.compile(
+    r"^(?:let (?:them|him|her|the \w+) know|make sure (?:that )?(?:the \w+|they) knows?|point out|find "
+    r"out|read out|check with (?:the \w+|them)|double-check with"
+    r" (?:the \w+|them)|have (?:the \w+|them) (?:confirm|give|provide)|express|by asking"
+    r"|[a-z]+(?:-[a-z]+)?)\b[, ]*",
+    re.IGNORECASE,
+)
+_FINITE = re.compile(
+    r"^(?!(?:how|where|when|which|what|who|why|whether|if|to|about|of|for)\b).*\b(?:is|are|was|were|has"
+    r"|have|can|cannot|can't|will|won't|must|should|may"
+    r"|opens?|closes?|costs?|takes?|starts?|ends?|do not|does not|don't|doesn't|applies|includes?"
+    r"|requires?|needs?)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -148,6 +165,25 @@ class Segment:
     condition: str = ""
     unless: bool = False
     continuous: bool = False
+
+    @property
+    def verb(self) -> str:
+        """Its first word."""
+        return self.rest.split()[0].lower() if self.rest else ""
+
+    @cached_property
+    def tail(self) -> str:
+        """Its words behind the verb and the person addressed."""
+        return TO_WHOM.sub("", _VERB.sub("", self.rest, count=1), count=1).strip()
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether it says all that is to be told ("tell them that …"), rather than naming it ("tell the price")."""
+        if self.deed != "tell":
+            return bool(self.quote)
+        lowered = self.tail.lower()
+        asks_for = lowered.startswith("to ") and self.verb in ("tell", "remind", "warn")
+        return lowered.startswith("that ") or asks_for or _FINITE.match(self.tail) is not None
 
 
 @lru_cache(maxsize=2_048)
@@ -186,7 +222,7 @@ def _parts(text: str) -> list[str]:
             re.IGNORECASE,
         )
         at = text.find(part, text.find(joined[-1]) + len(joined[-1])) if joined else 0
-        turns = re.search(r"\bbut\s*$", text[:at]) and re.match(
+        turns = re.search(r"\bbut\s*$|,\s*and\s*$", text[:at]) and re.match(
             r"\s*(?:never|do not|don't|avoid)\b", part, re.IGNORECASE
         )
         if told and not starts_anew and not turns:
@@ -211,7 +247,7 @@ def _segment(text: str, masked: str, quotes: list[str]) -> Segment:
         or styled
         or (
             _ALWAYS.search(plain) is not None
-            and not re.search(r"\bthat\b.*\b(?:always|every|until)\b", plain)
+            and not re.search(r"\b(?:that|whether|if)\b.*\b(?:always|every|until)\b", plain)
         )
     )
     if forbids:

@@ -25,7 +25,8 @@ def answer(messages: Sequence[BaseMessage], schema: Mapping[str, Any]) -> Any:
         schema: A JSON schema, in OpenAI's strict subset or near it.
     """
     scene = Scene(read_prompt(messages))
-    return Filler(schema, Guesses(scene)).fill(suggestion(scene, schema))
+    guesses = Guesses(scene)
+    return Filler(schema, guesses).fill(suggestion(scene, schema) or guesses.corrected)
 
 
 def suggestion(scene: Scene, schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 
 from arq_graph.models.offline import dialogue
+from arq_graph.models.offline.actions import TO_WHOM
 from arq_graph.models.offline.choices import flag_in
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.values import any_given
 from arq_graph.models.offline.wanted import Wanted, wanted_thing
-from arq_graph.models.offline.wording import PERSON, sentence, to_customer
+from arq_graph.models.offline.wording import sentence, to_customer
 from arq_graph.models.offline.words import overlap
 
-TO_WHOM = re.compile(
-    rf"^(?:(?:with|to|from) )?(?:{PERSON}|them|him|her|the customers|customers)\b[, ]*", re.IGNORECASE
-)
 QUESTION_WORD = re.compile(
     r"^(?:since when|what|which|when|where|who|whom|whose|why|how|whether|if)\b", re.IGNORECASE
 )
@@ -46,6 +44,7 @@ def question_for(action: str, wanted: str, scene: Scene) -> str:
         scene: The conversation.
     """
     if asking := re.search(r"\bby asking\b(?: for)?(.*)$", action, re.IGNORECASE):
+        action = "ask"
         wanted = f"for {TO_WHOM.sub('', asking[1].strip()).removeprefix('for ').strip()}"
     question = _worded(action, wanted) if wanted else ""
     return "" if not question or _is_answered(wanted, question, scene) else question

@@ -249,7 +249,9 @@ class Candidate:
 
     @property
     def _results_of_this_need(self) -> tuple[Line, ...]:
-        """What tools found since the open need came up."""
+        """What tools found since the open need came up, as long as the customer only answers questions about it."""
+        if not self.scene.answers(self.scene.last):
+            return self.scene.fresh_results
         start = self.scene.index_of(self.scene.inquiry[-1].id) if self.scene.inquiry else 0
         return tuple(line for line in self.scene.lines[max(start, 0) :] if line.speaker == "tool")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from arq_graph.models.offline.lexicon import NEGATORS
@@ -184,7 +184,8 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 _ANGER = re.compile(
     r"\b(?:angry|furious|frustrat\w+|annoy\w+|upset|rude|irritated|unhappy|dissatisf\w+|impatient"
     r"|aggressive|abusive|swears?|insult\w*"
-    r"|complain(?:s|ed|ing)?|disappoint\w+|emotional|hostile|agitated)\b(?P<about>.*)",
+    r"|offensive|profan\w+|vulgar|curs(?:es|ing)|complain(?:s|ed|ing)?|disappoint\w+|emotional|hostile"
+    r"|agitated)\b(?P<about>.*)",
     re.IGNORECASE,
 )
 _ABOUT = re.compile(r"\b(?:with|about|at|that|of|because|over)\b (?P<what>.+)", re.IGNORECASE)
@@ -232,6 +233,15 @@ class Clause:
     subject: tuple[Word, ...] = ()
     thing: str = ""
     bound: Bound | None = None
+
+    @cached_property
+    def decisive(self) -> frozenset[str]:
+        """The stems of what it is all about: what is to be done ("to cancel"), or how a thing is ("is free")."""
+        found = re.findall(
+            r"\b(?:to|is|are|was|were) (?:not |still |already )?(\w+)(?:(?:,? or |/)(\w+))?",
+            self.text.lower(),
+        )
+        return frozenset(stem(word) for pair in found for word in pair if word)
 
 
 @lru_cache(maxsize=2_048)

@@ -32,7 +32,7 @@ _DATE = re.compile(
     r"|(?P<numeric>\d{1,2}[./]\d{1,2}(?:[./]\d{2,4})?)(?!\d)"
     rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH.format('month')}(?:,? (?P<year>\d{{4}}))?"
     rf"|{_MONTH.format('month2')} (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?:,? (?P<year2>\d{{4}}))?(?!\d|:)"
-    rf"|(?P<relative>the day after tomorrow|today|tonight|tomorrow|(?:(?:next|this|coming|on) )?{_WEEKDAY}\b"
+    rf"|(?P<relative>the day after tomorrow|today|tonight|tomorrow|(?:(?:next|this|coming) )?{_WEEKDAY}\b"
     r"|(?:next|this) (?:week(?:end)?|month)|in (?:a|an|one|two|three|four|five|six|\d+) (?:days?|weeks?"
     r"|months?))"
     r")(?!\w)",

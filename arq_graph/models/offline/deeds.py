@@ -10,7 +10,7 @@ from typing import Literal
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.actions import Segment
-from arq_graph.models.offline.asking import QUESTION_WORD, TO_WHOM, question_for
+from arq_graph.models.offline.asking import QUESTION_WORD, question_for
 from arq_graph.models.offline.evidence import judge
 from arq_graph.models.offline.knowledge import answers_from
 from arq_graph.models.offline.languages import LANGUAGES, language_of
@@ -22,21 +22,6 @@ from arq_graph.models.offline.words import overlap
 Place = Literal["opening", "body", "question", "closing"]
 WHICH_ONE = "Which one would you like?"
 Outcome = Literal["done", "not due", "missing"]
-
-_VERB = re.compile(
-    r"^(?:let (?:them|him|her|the \w+) know|make sure (?:that )?(?:the \w+|they) knows?|point out|find "
-    r"out|read out|check with (?:the \w+|them)|double-check with"
-    r" (?:the \w+|them)|have (?:the \w+|them) (?:confirm|give|provide)|express|by asking"
-    r"|[a-z]+(?:-[a-z]+)?)\b[, ]*",
-    re.IGNORECASE,
-)
-_FINITE = re.compile(
-    r"^(?!(?:how|where|when|which|what|who|why|whether|if|to|about|of|for)\b).*\b(?:is|are|was|were|has"
-    r"|have|can|cannot|can't|will|won't|must|should|may"
-    r"|opens?|closes?|costs?|takes?|starts?|ends?|do not|does not|don't|doesn't|applies|includes?"
-    r"|requires?|needs?)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -124,12 +109,6 @@ class Deed:
     ) -> tuple[Outcome, tuple[Said, ...]]:
         return "done", (Said(sentence(text), place, kind, self.guideline, self.guideline),)
 
-    @cached_property
-    def _rest(self) -> str:
-        """The words behind the verb and the person addressed."""
-        behind = _VERB.sub("", self.part.rest, count=1)
-        return TO_WHOM.sub("", behind, count=1).strip()
-
     def _say(self) -> tuple[Outcome, tuple[Said, ...]]:
         rest = self.part.rest.lower()
         place: Place = "body"
@@ -144,11 +123,11 @@ class Deed:
         return "done", (Said(self.part.quote, place, "fact", self.guideline, self.guideline, verbatim=True),)
 
     def _ask(self) -> tuple[Outcome, tuple[Said, ...]]:
-        question = question_for(self.part.rest, self._rest, self.scene)
+        question = question_for(self.part.rest, self.part.tail, self.scene)
         return "done", ((Said(question, "question", guideline=self.guideline),) if question else ())
 
     def _offer(self) -> tuple[Outcome, tuple[Said, ...]]:
-        rest = to_customer(self._rest)
+        rest = to_customer(self.part.tail)
         if self._is_taken_up:
             return "done", ()
         if self.told and self._is_settled and re.match(r"(?:the|these|those|them|it)\b", rest, re.IGNORECASE):
@@ -171,7 +150,7 @@ class Deed:
     def _is_taken_up(self) -> bool:
         """Whether the customer has agreed to what is to be offered, or it was just done."""
         done = " ".join(f"{line.tool.replace('_', ' ')}." for line in self.scene.fresh_results)
-        return any(text and overlap(self._rest, text) >= 0.6 for text in (self.scene.accepted, done))
+        return any(text and overlap(self.part.tail, text) >= 0.6 for text in (self.scene.accepted, done))
 
     @property
     def _is_settled(self) -> bool:
@@ -179,7 +158,7 @@ class Deed:
         return any(not ToolName(line.tool).only_reads for line in self.scene.fresh_results)
 
     def _recommend(self) -> tuple[Outcome, tuple[Said, ...]]:
-        rest, verb = to_customer(self._rest), self.part.rest.split()[0].lower()
+        rest, verb = to_customer(self.part.tail), self.part.rest.split()[0].lower()
         if verb == "invite":
             return self._stated(f"you are welcome to {rest.removeprefix('to ')}", "service")
         if rest.startswith("to "):
@@ -217,8 +196,8 @@ class Deed:
         if self.part.rest.lower().startswith("congratulate"):
             return "Congratulations!"
         return (
-            sentence(f"I wish you {re.sub(r'^(?:you )', '', to_customer(self._rest))}")
-            if self._rest
+            sentence(f"I wish you {re.sub(r'^(?:you )', '', to_customer(self.part.tail))}")
+            if self.part.tail
             else "All the best!"
         )
 
@@ -237,14 +216,12 @@ class Deed:
         return ("done" if self.told else "missing"), ()
 
     def _tell(self) -> tuple[Outcome, tuple[Said, ...]]:
-        rest = self._rest
-        verb = self.part.rest.split()[0].lower() if self.part.rest else ""
+        rest, verb = self.part.tail, self.part.verb
         if rest.lower().startswith("that "):
             return self._stated(to_customer(rest[5:]), "fact")
-        if rest.lower().startswith("to ") and verb in ("tell", "remind", "warn"):
-            return self._stated(f"please {to_customer(rest[3:])}", "fact")
-        if _FINITE.match(rest):
-            return self._stated(to_customer(rest), "fact")
+        if self.part.is_statement:
+            request = rest.lower().startswith("to ")
+            return self._stated(f"please {to_customer(rest[3:])}" if request else to_customer(rest), "fact")
         if verb in ("answer", "reply", "respond"):
             return ("done" if self.told else "missing"), ()
         return self._look_up(rest, verb)

@@ -22,7 +22,8 @@ _ANGER = re.compile(
     r"|horrible|worst"
     r"|disgust\w+|outrag\w+|fed up|sick of|disappoint\w+|useless|incompetent|rude|unhappy|dissatisf\w+"
     r"|complain\w*"
-    r"|joke|pathetic|scam|rip[- ]?off|hate|damn|wtf|not happy|had enough|waste of)\b|!{2,}",
+    r"|idiots?|stupid|morons?|shut up|crap|bullshit|f+u+c+k\w*|shit\w*|pathetic|scam|rip[- ]?off|hate"
+    r"|damn|wtf|not happy|had enough|waste of)\b|!{2,}",
     re.IGNORECASE,
 )
 _YES = re.compile(
@@ -60,7 +61,7 @@ _QUESTION_START = re.compile(
 )
 _REQUEST = re.compile(
     r"\b(?:i(?:'d| would) (?:like|love|prefer)|i(?:'m| am) (?:looking|trying|interested|calling"
-    r"|writing)|i (?:want|need|wish"
+    r"|writing)|(?:i )?(?:want|need|wish"
     r"|have to|lost|forgot|can't|cannot)|please (?!do\b)\w+|(?:can|could|would|will) (?:you|i|we)|help "
     r"me|let me|tell me"
     r"|show me|give me|find me|my (?!name|number|e?-?mail|phone|id|card|address|account|birthday)\w+ "
@@ -82,14 +83,21 @@ _CORRECTION = re.compile(
     r"|not \w+,? but)\b",
     re.IGNORECASE,
 )
-_ADDITION = re.compile(
-    r"\bi(?:'d| would|'m| am| have|'ve)? also\b|\bby the way\b|\banother (?:thing|question)\b", re.IGNORECASE
+_OF_ITS_OWN = re.compile(
+    r"\bi(?:'d| would)? (?:like|want|need|wish)(?:ed)? to \w+|\bi(?:'d| would|'m| am| have|'ve)? also\b|\bby the way\b|\banother (?:thing|question)\b",
+    re.IGNORECASE,
 )
 _ELLIPSIS = re.compile(
     r"\s*(?:(?:ok(?:ay)?|thanks|thank you|great|and|so|hm+|alright)[,.! ]+)*(?:what about|how about"
     r"|and (?:for|on|at|in|with|the|my|if|a|an|what|how|[\w-]*\d)"
     r"|same (?:for|with)|also (?:for|the|my)|instead\b)|\s*and\b.{1,30}\?\s*$",
     re.IGNORECASE,
+)
+# "What about a single?" goes on with a search, "what about breakfast?" brings up breakfast.
+_OTHER_TOPIC = re.compile(
+    r"\b(?:what|how) about (?!a\b|an\b|one\b|two\b|three\b|for\b|on\b|at\b|in\b|with\b|to\w+\b|next\b"
+    r"|this\b|that\b|it\b|them\b|\w+day\b)"
+    r"(?:the |your |my )?[a-z]+(?: [a-z]+)?\W*$"
 )
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+(?=\s|$|[\"')\]])|[.!?](?=\S)[^.!?\n]*)*[.!?]*")
 _SHOUTED = re.compile(r"\b[A-Z]{3,}\b")
@@ -157,14 +165,14 @@ def corrects(text: str) -> bool:
     return _CORRECTION.search(text) is not None
 
 
-def adds_something(text: str) -> bool:
-    """Whether it brings up something further ("I also have …", "by the way …")."""
-    return _ADDITION.search(text) is not None
+def brings_up(text: str) -> bool:
+    """Whether it brings up something of its own ("I also have …", "I want to book …")."""
+    return _OF_ITS_OWN.search(text) is not None
 
 
 def is_elliptical(text: str) -> bool:
     """Whether it leaves out what the message before it was about: "and tomorrow?", "what about a single?"."""
-    return len(text.split()) <= 10 and _ELLIPSIS.match(text) is not None
+    return len(text.split()) <= 10 and _ELLIPSIS.match(text) is not None and not _OTHER_TOPIC.search(text)
 
 
 def question_in(text: str) -> str:

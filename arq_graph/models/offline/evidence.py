@@ -17,7 +17,7 @@ from arq_graph.models.offline.shown import ABOUT_FROM, Statement, known_of_custo
 from arq_graph.models.offline.speaking import ON_OFFER, SPECIFIC, share, speaks_of
 from arq_graph.models.offline.values import any_given
 from arq_graph.models.offline.wanted import wanted_thing
-from arq_graph.models.offline.words import Word, best_match, content, words
+from arq_graph.models.offline.words import Word, best_match, content, weight, words
 
 HOLDS_FROM = 0.6
 """From this on a condition is taken to hold."""
@@ -129,9 +129,11 @@ class Judge:
 
     def _anger(self) -> Verdict:
         last = self.scene.last
-        if dialogue.is_angry(last.text) and not self.clause.variants:
+        # "unhappy with the service" is about nothing in particular; "complains about noise" is.
+        in_particular = any(weight(word.stem) == 1 for variant in self.clause.variants for word in variant)
+        if dialogue.is_angry(last.text) and not in_particular:
             return self._turned(Verdict(0.9, f"{last.id} sounds upset.", True, True, last.id))
-        if not self.clause.variants:
+        if not in_particular:
             return self._turned(Verdict(0.1, f"{last.id} does not sound upset."))
         return self._wish()
 
@@ -261,11 +263,12 @@ class Judge:
     def _overlap(self, sought: tuple[Word, ...]) -> Verdict:
         scene = self.scene
         context, profile = scene.context_words, scene.profile_words
-        for_last = speaks_of(sought, [line.text for line in scene.latest], context, profile)
+        decisive = self.clause.decisive
+        for_last = speaks_of(sought, [line.text for line in scene.latest], context, profile, decisive)
         degree, source = for_last, scene.last.id
         if len(scene.inquiry) > 1 or scene.accepted:
             texts = [*(line.text for line in scene.inquiry), scene.accepted]
-            whole = speaks_of(sought, texts, context, profile)
+            whole = speaks_of(sought, texts, context, profile, decisive)
             if whole > degree:
                 degree = whole
                 source = max(scene.inquiry, key=lambda line: share(sought, content(line.text))).id

@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from arq_graph.models.offline.guessing import Guesses
+from arq_graph.models.offline.guessing import NOTHING, Guesses
 
 MAX_DEPTH = 8
-NOTHING: Any = object()
-"""Stands for "no suggestion", since None is one."""
-
 _NUMERIC = ("integer", "number")
 
 
@@ -148,7 +145,8 @@ class Filler:
                 self._value(items, each, (*path, "0"), depth + 1) for each in self._seeds(items, path, schema)
             ]
         while len(filled) < least:
-            filled.append(self._value(items, NOTHING, (*path, str(len(filled))), depth + 1))
+            like_the_last = filled[-1] if filled else NOTHING
+            filled.append(self._value(items, like_the_last, (*path, str(len(filled))), depth + 1))
         return filled
 
     def _seeds(self, items: Any, path: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -165,6 +163,8 @@ class Filler:
                 return self.guesses.bounded(path, suggestion, schema)
             return suggestion
         if kind == "string":
+            if suggestion is None:
+                return ""
             if isinstance(suggestion, bool | int | float):
                 return str(suggestion)
             return self.guesses.string(path, described, schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.words import content, in_words, overlap
 
 MAX_STRING = 240
+NOTHING: Any = object()
+"""Stands for "no suggestion", since None is one."""
 _UNKNOWN = "Nothing here tells."
 _ABOUT_THE_ANSWER = re.compile(
     r"\b(?:answer|reply|response|correct|valid|consistent|above|every|all|respects?|fits?|follow(?:s"
@@ -59,6 +62,25 @@ class Guesses:
     def _complaint(self, path: Sequence[str]) -> str:
         wanted = tuple(path)
         return next((message for at, message in self._complaints if at == wanted), "")
+
+    @cached_property
+    def corrected(self) -> Any:
+        """The answer that was refused, without the values that were found wrong; nothing if there was none."""
+        try:
+            refused = json.loads(self.scene.prompt.refused)
+        except (ValueError, RecursionError):
+            return {}
+        return self._kept(refused, ()) if isinstance(refused, dict) else {}
+
+    def _kept(self, value: Any, path: tuple[str, ...]) -> Any:
+        if isinstance(value, dict):
+            parts = {key: self._kept(item, (*path, key)) for key, item in value.items()}
+            return {key: part for key, part in parts.items() if part is not NOTHING}
+        if isinstance(value, list):
+            return [self._kept(item, (*path, str(index))) for index, item in enumerate(value)]
+        # A number is moved into its bounds; anything else that was wrong is thought of anew.
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return NOTHING if self._complaint(path) and not is_number else value
 
     @cached_property
     def _sentences(self) -> tuple[str, ...]:

@@ -12,6 +12,14 @@ from arq_graph.models.offline.wanted import Wanted
 from arq_graph.models.offline.wording import in_sentence, joined, sentence
 from arq_graph.models.offline.words import in_words, stems
 
+_OWN = re.compile(
+    r"(?:(?:order|booking|reservation|account|customer|member(?:ship)?|card|ticket|case|policy|invoice"
+    r"|contract|user|student"
+    r"|patient|passport|loan|subscription|phone|tracking|confirmation|library card) )?(?:id|number|no"
+    r"|code|reference|card)"
+    r"|(?:(?:first|last|full|user) ?)?name|e?mail(?: address)?|phone|address",
+)
+
 
 def questions_of(scene: Scene) -> list[str]:
     """One question for all that is missing, one for what is wrong, one for each call to confirm."""
@@ -43,14 +51,7 @@ def _in_plain_words(insight: Mapping[str, Any]) -> str:
     name, described = str(insight.get("argument")), str(insight.get("description") or "")
     wanted = Wanted(name, "string", described)
     label = wanted.label
-    if re.fullmatch(
-        r".+ (?:id|number|no|code|reference)|id|name|e?mail|phone|(?:first|last|full) name|address|phone "
-        r"number",
-        label,
-    ):
-        label = f"your {label}"
-    else:
-        label = f"the {label}"
+    label = f"your {label}" if _OWN.fullmatch(label) else f"the {label}"
     if wanted.choices and len(wanted.choices) <= 6:
         return f"{label} ({joined([str(choice) for choice in wanted.choices], 'or')})"
     if wanted.examples:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.scene import Scene
-from arq_graph.models.offline.wording import sentence
+from arq_graph.models.offline.wording import is_plural, sentence
 from arq_graph.models.offline.words import Word, best_match, content, in_words, words
 
 _INSTRUCTION = re.compile(
@@ -88,7 +88,10 @@ def _from_variables(scene: Scene, question: str) -> Iterator[tuple[str, str]]:
             continue
         sought = words(name)
         if sought and all(best_match(word, asked)[0] >= 0.9 for word in sought):
-            yield sentence(f"the {name} is {value}"), str(variable.get("id"))
+            yield (
+                sentence(f"the {name} {'are' if is_plural(name) else 'is'} {value}"),
+                str(variable.get("id")),
+            )
 
 
 def _covered(asked: tuple[Word, ...], text: str) -> float:

@@ -76,9 +76,8 @@ PHRASES = {
     r"wi[- ]fi": "wifi",
     r"e-mail": "email",
     r"(?:log|sign)(?:ged|ging|ned|ning)?[- ](?:in|on)(?:to)?\b": "login",
-    r"(?:do|does|did)(?:n't| not|nt) work|not working|stopped working|is down|out of order|won't "
-    r"(?:start|turn on)"
-    r"|(?:went|go|goes|is) dead": "broken",
+    r"(?:do|does|did)(?:n't| not|nt) work|(?:not|isn't|isnt|aren't|arent) working|stopped working|is down"
+    r"|out of order|won't (?:start|turn on)|(?:went|go|goes|is) dead": "broken",
     r"out[- ]of[- ]stock|sold[- ]out|fully booked|no longer available|not available|on loan": "unavailable",
     r"in stock": "available",
     r"real (?:person|human)|human being|live agent|some(?:one|body) (?:real|human)": "human",
@@ -98,7 +97,7 @@ PHRASES = {
 SYNONYMS = (
     "buy purchase",
     "money dollar euro pound cash",
-    "cancel abort annul cancellation",
+    "cancel abort annul cancellation quit terminate",
     "refund reimburse reimbursement",
     "broken break damage damaged defect defective faulty fault malfunction crack cracked",
     "late delay delayed overdue behind belated",

@@ -10,6 +10,7 @@ from typing import Any
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.actions import Segment, is_continuous, segments
+from arq_graph.models.offline.conditions import parse
 from arq_graph.models.offline.evidence import Verdict, judge
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
@@ -142,9 +143,8 @@ class Judgement:
     def answers(self) -> dict[str, Any]:
         """The answers, by query."""
         anew = self.is_due_again and self.previously != "no" and not self.waits_for_answer
-        condition = self.guideline.get("condition")
         return {
-            "condition": condition if condition is not None else ("" if self.is_judged else None),
+            "condition": self.guideline.get("condition"),
             "condition_application_rationale": self.verdict.why,
             "condition_applies": self.verdict.holds,
             "action": self.action,
@@ -158,13 +158,37 @@ class Judgement:
             "guideline_should_reapply": None if self.previously == "no" else self.is_due_again,
             "score": self.score,
             "should_apply": self.should_apply,
+            **self._static(),
+        }
+
+    def _static(self) -> dict[str, Any]:
+        """What never changes about the guideline, for the preparation that asks it once."""
+        condition = self.guideline.get("condition")
+        clauses = (
+            [clause for clauses in parse(condition) for clause in clauses]
+            if isinstance(condition, str)
+            else []
+        )
+        by_tools = [clause for clause in clauses if clause.kind in ("result", "state", "comparison")]
+        lasting = [part.text for part in segments(self.action) if part.continuous]
+        return {
+            "continuous": bool(lasting),
+            "continuous_rationale": f'"{lasting[0]}" shapes every reply.'
+            if lasting
+            else "Once it is done, it is done.",
+            "sensitive_to_tools": bool(by_tools),
+            "sensitive_to_tools_rationale": (
+                f'What a tool finds may show that "{by_tools[0].text}".'
+                if by_tools
+                else "Only the conversation tells."
+            ),
         }
 
 
 def _takes_data(part: Segment) -> bool:
     """Whether a part may need something from the customer before it can be done."""
     if part.deed == "tell":
-        return not re.search(r"\bthat\b", part.rest) and not part.quote
+        return not part.is_statement and part.verb not in ("mention", "note")
     return part.deed in ("use tool", "offer", "other")
 
 

@@ -36,9 +36,13 @@ _NOT_NAMES = listed(
     " it's this that there here we you would will"
 )
 _TO_BE_HAD = listed(
-    "item product dish meal food drink medicine medication book title service treatment device equipment thing article"
+    "item product dish meal food drink medicine medication book title service treatment device "
+    "equipment thing article"
     " flavor flavour"
 )
+_SEARCHES = listed("query search keyword keywords topic subject term terms phrase")
+_REMARKS = listed("note notes comment comments feedback remark remarks instructions requests request")
+_SEARCH_LEAD = re.compile(r"^(?:(?:\w+ )?(?:about|on|regarding) |an? |the |any |some )", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"“”«]([^\"“”»]{1,200})[\"“”»]|(?<!\w)['‘]([^'’]{2,200})['’](?!\w)")
 _VERBS_OF_WISH = (
     r"(?:order(?:ing)?|want|have|like|get|need|buy|book|reserve|borrow|rent|add|take|try|find|renew"
@@ -47,7 +51,7 @@ _VERBS_OF_WISH = (
 )
 _NOUN_PHRASE = re.compile(
     rf"\b{_VERBS_OF_WISH}\s+(?:to (?:order|have|book|buy|get|reserve|borrow|rent"
-    r"|try)\s+)?(?:me\s+)?(?:a|an|the|one|two|three|four|\d+|some|my|your|any)\s+"
+    r"|try)\s+)?(?:me\s+)?(?:a|an|the|one|two|three|four|\d+|some|more|my|your|any)\s+"
     r"(?P<phrase>[a-zà-ÿ][\w'-]*(?: [a-zà-ÿ][\w'-]*){0,3})",
     re.IGNORECASE,
 )
@@ -135,7 +139,8 @@ def places_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
             text,
         )
         if match:
-            return [Candidate(match[0].strip(" ,"), *match.span())]
+            address = re.sub(r",? (?:please|thanks|and|for|by|at)\b.*$", "", match[0], flags=re.IGNORECASE)
+            return [Candidate(address.strip(" ,"), *match.span())]
     elif tokens & {"origin", "from", "departure", "source"}:
         cues = r"from|leaving|departing"
     elif tokens & {"destination", "to", "arrival"}:
@@ -191,7 +196,7 @@ def _capitalised(text: str) -> Iterator[Candidate]:
         while " " in name and name.split()[0].lower() in _NOT_NAMES:
             start += name.index(" ") + 1
             name = name[name.index(" ") + 1 :]
-        begins_sentence = not re.search(r"[\w,;:)]\s*$", text[:start])
+        begins_sentence = not re.search(r"(?:[\w,;:)]|\b(?:Dr|Mr|Mrs|Ms|Prof|St)\.)\s*$", text[:start])
         words = name.split()
         if begins_sentence and (len(words) < 2 or words[0].lower() in _NOT_NAMES):
             continue
@@ -233,26 +238,14 @@ def text_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
     if tokens & {"reason", "cause", "purpose", "explanation"}:
         match = _REASON.search(text)
         return [Candidate(match["reason"].strip(), *match.span("reason"))] if match else []
-    if tokens & {"query", "search", "keyword", "keywords", "topic", "subject", "term", "terms", "phrase"}:
+    if tokens & _SEARCHES:
         if quoted := quoted_in(text):
             return quoted[:1]
         match = _SEARCH.search(text)
         if match:
-            return [
-                Candidate(re.sub(r"^(?:an?|the|any|some) ", "", match["query"].strip()), *match.span("query"))
-            ]
-    if tokens & {
-        "note",
-        "notes",
-        "comment",
-        "comments",
-        "feedback",
-        "remark",
-        "remarks",
-        "instructions",
-        "requests",
-        "request",
-    }:
+            query = _SEARCH_LEAD.sub("", match["query"].strip())
+            return [Candidate(query, *match.span("query"))]
+    if tokens & _REMARKS:
         match = re.search(
             r"\b(?:note|comment|feedback|remark|instruction|request)s?(?: is| are|:|that)\s*([^\n]+)",
             text,

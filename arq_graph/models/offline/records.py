@@ -87,7 +87,7 @@ def _spoken_of(
     values: dict[str, tuple[dict[str, Any], Any]], scene: Scene
 ) -> dict[str, tuple[dict[str, Any], Any]]:
     scored = sorted(
-        ((overlap(scene.last.text, _text_of(record)), key) for key, (record, _) in values.items()),
+        ((overlap(scene.need, _text_of(record)), key) for key, (record, _) in values.items()),
         reverse=True,
     )
     if scored[0][0] > 0 and scored[0][0] > scored[1][0]:

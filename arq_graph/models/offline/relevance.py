@@ -10,6 +10,7 @@ from typing import Any
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.actions import segments
 from arq_graph.models.offline.scene import Scene
+from arq_graph.models.offline.speaking import share
 from arq_graph.models.offline.toolnames import ToolName
 from arq_graph.models.offline.words import Word, best_match, content, in_words, likeness, overlap, words
 
@@ -81,16 +82,16 @@ class Relevance:
     def degree(self) -> float:
         """How much it is called for: 0 to 1."""
         named = max((best_match(word, self._meant)[0] for word in self._objects), default=0.0) >= 0.7
-        described = (
-            overlap(self.scene.need, str(self.tool.get("description") or "")) if self.scene.need else 0.0
-        )
+        description = str(self.tool.get("description") or "")
+        described = overlap(self.scene.need, description) if self.scene.need else 0.0
         if not self.tool.get("granted_by"):
             return self._of_free_tool(named, described)
         if not self.granting:
             return 0.1
         alone = not self.scene.prompt.ids("other_candidates")
         if self.only_reads:
-            return 0.9 if named else 0.7 if described >= 0.3 or alone else 0.4
+            meant = described >= 0.3 or share(content(description), self._meant) >= 0.5
+            return 0.9 if named else 0.7 if meant or alone else 0.4
         if self._verb_is_meant and not self.tool_name.is_light:
             return 0.9
         if self.tool_name.is_light and named:

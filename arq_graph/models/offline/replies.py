@@ -14,6 +14,7 @@ from arq_graph.models.offline.deeds import WHICH_ONE, Deed, Outcome, Place, Said
 from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.insights import questions_of
 from arq_graph.models.offline.knowledge import answers_from
+from arq_graph.models.offline.remarks import remarks
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.telling import Telling
@@ -22,11 +23,6 @@ from arq_graph.models.offline.words import Word, content, overlap, words
 
 _ORDER = ("opening", "body", "question", "closing")
 _BRIEF = re.compile(r"\b(?:brief|short|concise|one sentence|two sentences|few words)\b", re.IGNORECASE)
-_UNKNOWN = (
-    "I am sorry, but I do not have that information.",
-    "I am afraid I have no information on that.",
-    "Unfortunately this is not something I have information on.",
-)
 _GREETING = re.compile(
     r"\b(?:hello|hi|welcome|good (?:morning|afternoon|evening|day)|greetings)\b", re.IGNORECASE
 )
@@ -181,7 +177,7 @@ class Reply:
             if not any(_same(new, old) for old in said) and not self._is_forbidden(new):
                 said.append(new)
         if not any(entry.place in ("body", "question") for entry in said):
-            said += self._without_rules(said)
+            said += remarks(self.scene, has_said=bool(said))
         if (
             self.scene.is_first_message
             and dialogue.greets(self.scene.last.text)
@@ -203,41 +199,6 @@ class Reply:
             for g in self.guidelines
             for part in segments(str(g.get("action") or ""))
         )
-
-    def _without_rules(self, said: Sequence[Said]) -> list[Said]:
-        """What is said where neither a guideline nor a result gives anything to say."""
-        text = self.scene.last.text
-        known = answers_from(self.scene, text) if dialogue.requests(text) else []
-        if known:
-            return [Said(answer, "body", "fact", source) for answer, source in known]
-        if not text.strip():
-            return [Said("How can I help you?", "question")]
-        if dialogue.is_small_talk(text):
-            return self._small_talk(text, bool(said))
-        if dialogue.requests(text) and not said:
-            sent = " ".join(line.text for line in self.scene.agent)
-            return [Said(next((way for way in _UNKNOWN if way not in sent), _UNKNOWN[0]))]
-        if said:
-            return []
-        if dialogue.says_no(text):
-            return [
-                Said(
-                    "All right, I will leave it at that. Is there anything else I can help you with?",
-                    "question",
-                )
-            ]
-        return [Said("Thank you for telling me. How can I help you with it?", "question")]
-
-    def _small_talk(self, text: str, has_said: bool) -> list[Said]:
-        if dialogue.greets(text) and not dialogue.takes_leave(text) and not dialogue.thanks(text):
-            return [Said("How can I help you?", "question")]
-        if has_said:
-            return []
-        if dialogue.takes_leave(text) and not dialogue.says_no(text):
-            return [Said("Goodbye, and all the best!", "closing")]
-        if dialogue.thanks(text) and not dialogue.says_no(text):
-            return [Said("You are welcome!", "body")]
-        return [Said("All right. Is there anything else I can help you with?", "question")]
 
     @cached_property
     def text(self) -> str:

@@ -94,7 +94,7 @@ class Scene:
         if not self.question_before(line):
             return False
         text = line.text
-        if dialogue.asks(text) or dialogue.takes_leave(text) or dialogue.adds_something(text):
+        if dialogue.asks(text) or dialogue.takes_leave(text) or dialogue.brings_up(text):
             return False
         return len(text.split()) <= 6 or not dialogue.requests(text)
 

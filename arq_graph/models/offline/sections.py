@@ -16,6 +16,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 _SECTION = re.compile(r"^<([a-z_]+)>(.*?)</\1>[ \t\r]*$", re.MULTILINE | re.DOTALL)
+_COMPLAINT = re.compile(r"^- [\w$-]+(?:[.\[][^\s:]*)?: ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Prompt:
         head: The text of the system message.
         body: The text of the first human message.
         complaints: What the caller found wrong with earlier answers to this same prompt, oldest first.
+        refused: The last of those answers.
         sections: The sections by name, as data.
         lines: The conversation.
     """
@@ -62,6 +64,7 @@ class Prompt:
     head: str
     body: str
     complaints: tuple[str, ...]
+    refused: str
     sections: Mapping[str, Any]
     lines: tuple[Line, ...]
 
@@ -95,15 +98,28 @@ def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
     """
     head = "\n".join(str(message.text) for message in messages if isinstance(message, SystemMessage))
     spoken = [message for message in messages if not isinstance(message, SystemMessage)]
-    first = next((index for index, m in enumerate(spoken) if isinstance(m, HumanMessage)), None)
-    body = str(spoken[first].text) if first is not None else ""
+    spoken, complaints, refused = _without_complaints(spoken)
+    first = next((message for message in spoken if isinstance(message, HumanMessage)), None)
+    body = str(first.text) if first is not None else ""
     raw = {**_sections(body), **_sections(head)}
     sections = {name: _json(text) for name, text in raw.items() if name != "conversation"}
-    if "conversation" not in raw:
-        return Prompt(head, body, (), sections, tuple(_lines_of_messages(spoken)))
-    later = spoken[(first or 0) + 1 :]
-    complaints = tuple(str(message.text) for message in later if isinstance(message, HumanMessage))
-    return Prompt(head, body, complaints, sections, tuple(_lines(raw["conversation"])))
+    lines = _lines(raw["conversation"]) if "conversation" in raw else _lines_of_messages(spoken)
+    return Prompt(head, body, complaints, refused, sections, tuple(lines))
+
+
+def _without_complaints(spoken: Sequence[BaseMessage]) -> tuple[list[BaseMessage], tuple[str, ...], str]:
+    """The messages without what follows an answer that was refused: the answer, and what was wrong with it."""
+    kept = list(spoken)
+    complaints: list[str] = []
+    refused = ""
+    while len(kept) > 2 and isinstance(kept[-2], AIMessage) and isinstance(kept[-1], HumanMessage):
+        text = str(kept[-1].text)
+        if not _COMPLAINT.search(text):
+            break
+        complaints.insert(0, text)
+        refused = refused or str(kept[-2].text)
+        del kept[-2:]
+    return kept, tuple(complaints), refused
 
 
 def _sections(text: str) -> dict[str, str]:

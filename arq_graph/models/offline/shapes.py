@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from arq_graph.models.offline.dates import dates_in, times_in
 from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.wanted import Wanted
-from arq_graph.models.offline.words import likeness, stem
+from arq_graph.models.offline.words import content, likeness, stem
 
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}")
 _URL = re.compile(r"\b(?:https?://|www\.)[^\s<>\"']+")
 _PHONE = re.compile(r"(?<![\w-])(?:\+|00)?\(?\d[\d ()/.-]{5,18}\d(?![\w-])")
 _MONEY = re.compile(
@@ -26,10 +26,13 @@ _SPELLED = {
 _NUMBER = re.compile(
     r"(?<![\w.,#-])-?\d[\d,]*(?:\.\d+)?(?![\w-]|\.\d)|\b(?:" + "|".join(_SPELLED) + r")\b", re.IGNORECASE
 )
-_CODE = re.compile(r"(?<![\w@.-])#?(?=[\w/-]*\d)[A-Za-z0-9]+(?:[-_/][A-Za-z0-9]+)*(?![\w@]|-\w)")
+_CODE = re.compile(
+    r"(?<![\w@.-])#?(?=[\w/-]*\d)[A-Za-z0-9]{1,40}(?:[-_/][A-Za-z0-9]{1,40}){0,6}(?![\w@]|-\w)"
+)
 _DENIED = re.compile(
     r"(?:\bnot|n't|\binstead of|\brather than|\bno longer)\s+(?:\w+\s+){0,2}$", re.IGNORECASE
 )
+_LISTED = re.compile(r"\s*(?:,|and|or|&|,\s*and)\s*#?", re.IGNORECASE)
 _FROM = frozenset(("from", "source", "sender", "origin"))
 _TO = frozenset(("to", "target", "recipient", "receiver", "destination", "beneficiary"))
 _PEOPLE = ("people", "persons", "guests", "adults", "person", "pax", "of us")
@@ -104,7 +107,7 @@ def identifiers_in(text: str, wanted: Wanted, rivals: frozenset[str], answering:
     example = wanted.examples[0] if wanted.examples and re.search(r"\d", wanted.examples[0]) else ""
     pattern = _pattern_like(example) if example else _CODE
     taken = _spans_of_others(text)
-    found = []
+    found: list[Candidate] = []
     for match in pattern.finditer(text):
         value = match[0].lstrip("#")
         if any(start < match.end() and match.start() < end for start, end in taken) or denied(
@@ -117,6 +120,8 @@ def identifiers_in(text: str, wanted: Wanted, rivals: frozenset[str], answering:
         weight = 1.0 if example else _fit(value, match[0], wanted)
         weight += _nearness(text, match.start(), wanted.objects, rivals) + (1.0 if answering else 0.0)
         weight += _in_role(text, match.start(), wanted)
+        if found and _LISTED.fullmatch(text[found[-1].end : match.start()]):
+            weight = max(weight, found[-1].weight)  # "orders 1 and 2" are both orders
         if weight >= 1:
             found.append(Candidate(value.upper() if example.isupper() else value, *match.span(), weight))
     if not found and not example and "code" in wanted.tokens:
@@ -266,7 +271,8 @@ def _number_fits(
     if any(likeness(stem(word), name) >= 0.9 for word in before for name in counted):
         return 1.7
     is_word = match[0].lower() in ("one", "both")
-    return 1.0 if alone and not following and not is_word else 0.0
+    names_another = bool(before) and bool(content(before[-1]))  # "room 204"
+    return 1.0 if alone and not following and not is_word and not names_another else 0.0
 
 
 def plain_number(text: str) -> float | None:

@@ -17,7 +17,7 @@ _WISHES = re.compile(
     re.IGNORECASE,
 )
 ON_OFFER = stem("onoffer")
-SPECIFIC = re.compile(r"(?<=[\w,;] )[A-Z][\w'’]+|[\"“][^\"”]*[\"”]")
+SPECIFIC = re.compile(r"(?<=[\w,;] )[A-Z][a-z][\w'’]*|[\"“][^\"”]*[\"”]")
 """Names within a sentence say which one is meant, not what the sentence is about."""
 
 
@@ -30,13 +30,24 @@ def share(sought: tuple[Word, ...], among: tuple[Word, ...]) -> float:
 
 
 def speaks_of(
-    sought: tuple[Word, ...], texts: Sequence[str], context: tuple[Word, ...], profile: tuple[Word, ...] = ()
+    sought: tuple[Word, ...],
+    texts: Sequence[str],
+    context: tuple[Word, ...],
+    profile: tuple[Word, ...] = (),
+    decisive: frozenset[str] = frozenset(),
 ) -> float:
     """How far texts speak of what is sought.
 
     The share of its words that they have, where a word that only the talk before had counts half. Where that
     leaves doubt, it helps if a sentence is about little else: "I want to cancel" is about an order in a talk
     about orders, "cancel my subscription" is not.
+
+    Args:
+        sought: The words sought.
+        texts: What was said.
+        context: The words of the talk before.
+        profile: The words of what the agent is for.
+        decisive: Stems of what it is all about: that is not meant just because it was spoken of before.
     """
     among = tuple(word for text in texts for word in content(text))
     total = sum(weight(word.stem) for word in sought)
@@ -49,7 +60,8 @@ def speaks_of(
             alike = 0.9
             context += profile
         direct += weight(word.stem) * alike
-        met += weight(word.stem) * max(alike, 0.5 * best_match(word, context)[0])
+        before = 0.0 if word.stem in decisive else 0.5 * best_match(word, context)[0]
+        met += weight(word.stem) * max(alike, before)
     recall = direct / total
     if recall >= 0.75 or recall < 0.45:
         return recall
@@ -62,5 +74,6 @@ def _share_of_sentence(sentence: str, sought: tuple[Word, ...]) -> float:
     plain = SPECIFIC.sub(" ", sentence)
     said = [word for word in content(plain) if not any(map(str.isdigit, word.stem)) and word.stem != ON_OFFER]
     if not said:  # "Do you have Dune?" is about what it names, whatever that is
-        return 1.0 if plain != sentence else 0.0
+        is_about_it = any(best_match(word, sought)[0] for word in content(sentence))
+        return 1.0 if plain != sentence and is_about_it else 0.0
     return sum(best_match(word, sought)[0] for word in said) / len(said)

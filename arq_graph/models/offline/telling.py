@@ -12,13 +12,13 @@ from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.toolnames import ToolName
-from arq_graph.models.offline.wording import joined, plural, sentence
+from arq_graph.models.offline.wording import is_plural, joined, plural, sentence
 from arq_graph.models.offline.words import Word, best_match, in_words, likeness, words
 
 MAX_FIELDS = 5
 MAX_ITEMS = 5
 MAX_TEXT = 400
-_TITLES = ("name", "title", "label", "subject", "description", "id")
+_TITLES = ("name", "title", "label", "subject", "model")
 _MESSAGES = ("message", "text", "summary", "detail", "details", "answer", "note")
 _CODE = re.compile(r"[_{}<>\\]|\b\w*(?:Error|Exception)\b|Traceback|\bNone\b|\bnull\b")
 _QUALITY = re.compile(r"(?:able|ible|ed|open|active|valid|eligible|free|full|ready|closed|online|empty|due)$")
@@ -287,14 +287,12 @@ def _clause(key: str, value: Any) -> str:
         bare = re.sub(r"^(?:is|are|was) ", "", label)
         if label.startswith("has "):
             return f"it has {'' if value else 'no '}{label[4:]}"
-        if bare != label or _QUALITY.search(bare.split()[-1]):
+        if bare != label or _QUALITY.search(bare):
             return f"it is {'' if value else 'not '}{bare}"
         return f"{label}: {'yes' if value else 'no'}"
     if re.search(r"\b(?:in|of|by|per|until|from|to|with|at|on)\b", label):
         return f"{label}: {_spoken(value)}"
-    verb = "are" if isinstance(value, list) and len(value) > 1 else "is"
-    if label.endswith("s") and not label.endswith(("ss", "us", "is")) and not isinstance(value, str):
-        verb = "are"
+    verb = "are" if is_plural(label) or (isinstance(value, list) and len(value) > 1) else "is"
     return f"the {label} {verb} {_spoken(value)}"
 
 
@@ -312,7 +310,9 @@ def _spoken(value: Any) -> str:
 def _item(item: Any) -> str:
     if not isinstance(item, dict):
         return _spoken(item)
-    title = next((key for key in _TITLES if isinstance(item.get(key), str | int)), None)
+    names = [key for key in _TITLES if isinstance(item.get(key), str | int)]
+    names += [key for key, value in item.items() if isinstance(value, str)]
+    title = next(iter(names), None)
     rest = [(key, value) for key, value in _flat(item) if key != title and value is not None][:3]
     details = ", ".join(_detail(key, value) for key, value in rest)
     if title is None:

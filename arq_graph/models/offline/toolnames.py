@@ -8,7 +8,7 @@ from functools import cached_property
 
 from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.wording import participle
-from arq_graph.models.offline.words import content, in_words, stem
+from arq_graph.models.offline.words import in_words, stem
 
 _READING = frozenset(
     map(
@@ -50,12 +50,14 @@ _FACTS = frozenset(
     map(
         stem,
         listed(
-            "status details info information hours balance list history availability price prices menu weather rate rates"
+            "status details info information hours balance list history availability price prices menu "
+            "weather rate rates"
             " time schedule overview summary stock lookup search forecast report statement location locations"
             " contacts directory"
         ),
     )
 )
+_NO_ORDER = re.compile(r"(?:ing|ed|lost|stolen)$")
 _PARTICLES = frozenset(("over", "up", "off", "out", "in", "back", "down", "on"))
 _PREPOSITIONS = frozenset(("to", "for", "from", "with", "by", "of"))
 
@@ -107,13 +109,14 @@ class ToolName:
         """Whether it looks something up rather than changes something, as far as the words tell."""
         if self._first in _READING:
             return True
-        if self._first in _LIGHT or self._first in _DEEDS or not self._tokens:
+        if not self._tokens:
+            return False
+        if not _NO_ORDER.search(self._tokens[0]) and (self._first in _LIGHT or self._first in _DEEDS):
             return False
         if stem(self._tokens[-1]) in _FACTS:
             return True
-        described = content(self.description)[:1]
-        if described:
-            return described[0].stem in _READING
+        if told := re.match(r"\W*(\w+)", self.description):
+            return stem(told[1].lower()) in _READING
         return len(self._tokens) == 1
 
     @property

@@ -116,6 +116,11 @@ def plural(noun: str) -> str:
     return f"{noun}es" if noun.endswith(("x", "ch", "sh")) else f"{noun}s"
 
 
+def is_plural(noun: str) -> bool:
+    """Whether a noun phrase is plural, by the ending of its last word."""
+    return noun.endswith("s") and not noun.endswith(("ss", "us", "is"))
+
+
 def joined(parts: Sequence[str], word: str = "and") -> str:
     """Parts as a list in words: "a, b and c"."""
     if len(parts) < 2:
