@@ -15,7 +15,7 @@ from arq_graph import create_guided_agent
 from arq_graph.nodes.batching import BatchPolicy, default_batch_size
 from benchmarks.in_process import agent_of, model
 from benchmarks.turn import TURN
-from tests.reasoning.endpoint import Endpoint, Reply, Request, ok
+from tests.reasoning.endpoint import Endpoint, Reply, Request, ok, status
 
 _PATIENCE = 10.0
 
@@ -58,12 +58,18 @@ def count(guidelines: int, batch_size: BatchPolicy = default_batch_size) -> Coun
 
 
 def answered_by(chat_model: BaseChatModel) -> Callable[[Request], Reply]:
-    """An endpoint's script that has a chat model of this process answer."""
+    """An endpoint's script that has a chat model of this process answer.
+
+    What the model raises is answered with 400: a connection that breaks would be tried again and again.
+    """
 
     def answer(request: Request) -> Reply:
         asked_for = {key: request.body[key] for key in ("response_format",) if key in request.body}
-        reply = chat_model.invoke(convert_to_messages(request.messages), **asked_for)
-        return ok(json.loads(reply.text))
+        try:
+            reply = chat_model.invoke(convert_to_messages(request.messages), **asked_for)
+            return ok(json.loads(reply.text))
+        except Exception as error:
+            return status(400, f"the model raised {error!r}")
 
     return answer
 

@@ -86,7 +86,13 @@ DOES_NOT_HOLD = [
         ["I don't want to cancel my booking, I want to change it"],
     ),
     ("the customer wants to cancel their booking", ["please cancel my gym subscription"]),
+    ("the customer wants to cancel an order", ["Where is my order?", "agent: Your order id?", "it's ORD-2"]),
     ("the guest asks whether a room is free", ["Do you have a helipad?"]),
+    (
+        "the guest asks whether a room is free",
+        ["Any room?", "agent: I found one room: 204.", "I'd like to book it"],
+    ),
+    ("the user reports a broken laptop", ["The VPN isn't working"]),
     ("a patient reports chest pain", ["My knee hurts"]),
     ("the customer is angry", ["could you help me?"]),
     ("the conversation starts", ["Hi", "agent: hello", "and now?"]),

@@ -33,8 +33,7 @@ _YES = re.compile(
     r"|go ahead|go for it|please do|do it|do that|sounds good|that(?:'s| is) (?:right|correct|fine|ok"
     r"|okay|good)|fine"
     r"|ok(?:ay)?|proceed|confirm(?:ed)?|i (?:do |hereby )?(?:confirm|agree|accept)|i'd (?:love|like) "
-    r"(?:to|that)|perfect"
-    r"|great|y)\b",
+    r"(?:to|that)(?! \w)|perfect|great|y)\b",
     re.IGNORECASE,
 )
 _AGREES_LATER = re.compile(
@@ -84,7 +83,8 @@ _CORRECTION = re.compile(
     re.IGNORECASE,
 )
 _OF_ITS_OWN = re.compile(
-    r"\bi(?:'d| would)? (?:like|want|need|wish)(?:ed)? to \w+|\bi(?:'d| would|'m| am| have|'ve)? also\b|\bby the way\b|\banother (?:thing|question)\b",
+    r"\bi(?:'d| would)? (?:like|want|need|wish)(?:ed)? to \w+|\bi(?:'d| would|'m| am| have|'ve)? also\b"
+    r"|\bby the way\b|\banother (?:thing|question)\b",
     re.IGNORECASE,
 )
 _ELLIPSIS = re.compile(

@@ -29,7 +29,6 @@ _SCORES = re.compile(
     re.IGNORECASE,
 )
 _PLACES = re.compile(r"number|step|index|position|order|rank|id|round|attempt|turn", re.IGNORECASE)
-_MOMENT = re.compile(r"date|(?:^|_)day|when|time", re.IGNORECASE)
 _COMPLAINT = re.compile(r"^- (?P<path>[\w$-]+(?:\.[\w$-]+|\[\d+\])*): (?P<message>.*)$", re.MULTILINE)
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
 _LEAST = re.compile(rf"greater than (or equal to )?{_NUMBER}")

@@ -17,7 +17,7 @@ from arq_graph.models.offline.knowledge import answers_from
 from arq_graph.models.offline.remarks import remarks
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
-from arq_graph.models.offline.telling import Telling
+from arq_graph.models.offline.telling import Telling, without_tool_names
 from arq_graph.models.offline.wording import sentence
 from arq_graph.models.offline.words import Word, content, overlap, words
 
@@ -270,10 +270,9 @@ def _text_of(line: Line) -> str:
 
 
 def _without_ids(text: str, scene: Scene) -> str:
-    names = {line.tool for line in scene.lines if line.tool and not line.tool.isalpha()}
-    for name in names:
-        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "the system", text)
-    return " ".join(_INTERNAL.sub("", text).replace("()", "").replace("[]", "").split())
+    return " ".join(
+        _INTERNAL.sub("", without_tool_names(text, scene)).replace("()", "").replace("[]", "").split()
+    )
 
 
 def _number(value: Any) -> float:

@@ -128,7 +128,8 @@ class Scene:
     @cached_property
     def accepted(self) -> str:
         """What the agent proposed and the customer has just agreed to, in the agent's words."""
-        return self.open_question if dialogue.says_yes(self.last.text) else ""
+        question = dialogue.question_in(self.open_question)
+        return question if dialogue.says_yes(self.last.text) else ""
 
     @cached_property
     def need(self) -> str:

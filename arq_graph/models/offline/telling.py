@@ -112,16 +112,11 @@ class Telling:
 
     def _plain(self, text: str) -> str:
         text = re.sub(r"```\w*|[*#>|`]{1,3}", " ", text)
-        for name in self._names_from_code:
-            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "the system", text)
+        text = without_tool_names(text, self.scene)
         text = " ".join(text.split())
         if len(text) > MAX_TEXT:
             text = text[:MAX_TEXT].rsplit(" ", 1)[0] + " …"
         return sentence(_SNAKE.sub(lambda match: match[0].replace("_", " "), text))
-
-    @property
-    def _names_from_code(self) -> Iterable[str]:
-        return {line.tool for line in self.scene.lines if line.tool and not line.tool.isalpha()}
 
     def _nothing(self) -> str:
         return sentence(f"I found no matching {plural(self._object)}{self._for_what()}")
@@ -262,6 +257,14 @@ class Telling:
             ):
                 return value
         return ""
+
+
+def without_tool_names(text: str, scene: Scene) -> str:
+    """A text in which "the system" stands for the tools' names; a name that is a plain word gives nothing away."""
+    names = {line.tool for line in scene.lines if line.tool and not line.tool.isalpha()}
+    for name in sorted(names, key=lambda name: (-len(name), name)):
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "the system", text)
+    return text
 
 
 def _flat(record: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:

@@ -57,7 +57,6 @@ _OPTIONS = re.compile(
     r"|\bcan be)[: ]+(?P<listed>[^.;)\n]+)",
     re.IGNORECASE,
 )
-_ISO = re.compile(r"YYYY-MM-DD|ISO|\d{4}-\d{2}-\d{2}", re.IGNORECASE)
 _DIGITS = re.compile(
     r"\b(\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|twelve)[- ]digits?\b", re.IGNORECASE
 )
@@ -158,11 +157,6 @@ class Wanted:
             "twelve",
         ]
         return int(match[1]) if match[1].isdigit() else spelled.index(match[1].lower())
-
-    @property
-    def in_iso(self) -> bool:
-        """Whether a date is wanted as 2030-12-31."""
-        return bool(_ISO.search(self.description)) or not self.description
 
     @cached_property
     def kind(self) -> ValueKind:
