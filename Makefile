@@ -28,7 +28,7 @@ lint: $(VENV)/.dev ## Check style and types
 	@# mypy does not know package-dir: it reads the folders where they are installed to.
 	@rm -rf build/typed && mkdir -p build/typed/arq_graph
 	@ln -s $(CURDIR)/arq_graph/* $(CURDIR)/nodes $(CURDIR)/milestones build/typed/arq_graph/
-	@ln -s $(CURDIR)/examples $(CURDIR)/benchmarks build/typed/
+	@ln -s $(CURDIR)/examples $(CURDIR)/benchmarks $(CURDIR)/tests build/typed/
 	cd build/typed && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml arq_graph examples benchmarks
 
 format: $(VENV)/.dev ## Format the code
