@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from arq_graph import Agent, Guideline, create_guided_agent
+
 README = Path(__file__).parent.parent / "README.md"
 
 ORDERS = '''
@@ -60,3 +62,20 @@ def test_every_make_target_the_readme_names_exists() -> None:
     makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
     assert targets
     assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
+
+
+def test_the_picture_shows_the_graph_that_is_compiled() -> None:
+    def refund(order_id: str) -> str:
+        """Refund an order."""
+        return order_id
+
+    agent = Agent(
+        "Desk", "You help.", [Guideline("they ask", "refund", tools=[refund])], confirm={"refund": "operator"}
+    )
+    compiled = create_guided_agent("offline", agent).get_graph()
+    ends = {"__start__": "START", "__end__": "END"}
+    edges = {
+        (ends.get(edge.source, edge.source), ends.get(edge.target, edge.target)) for edge in compiled.edges
+    }
+    drawn = re.findall(r"^ +(\w+)(?:\(\[\w+\]\))? -.*?> (\w+)", blocks("mermaid")[0], re.MULTILINE)
+    assert set(drawn) == edges
