@@ -11,17 +11,17 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# What the tests read besides the package: the README's code, and examples that are not packaged.
-NEEDED = ("tests", "examples", "README.md", "Makefile", "pyproject.toml")
+# What the tests need besides the package: the README's code, examples that are not packaged, the benchmarks.
+NEEDED = ("tests", "examples", "benchmarks", "README.md", "Makefile", "pyproject.toml")
 
 
 def main() -> int:
     """Return pytest's exit code, or that of a step before it."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        run("-m", "build", "--wheel", "--outdir", str(work / "dist"), str(ROOT))
+        run("-m", "pip", "wheel", "-qq", "--no-deps", "--wheel-dir", str(work / "dist"), str(ROOT))
         (wheel,) = (work / "dist").glob("*.whl")
-        run("-m", "pip", "install", "-q", "--no-deps", "--target", str(work / "site"), str(wheel))
+        run("-m", "pip", "install", "-qq", "--no-deps", "--target", str(work / "site"), str(wheel))
         for name in NEEDED:
             source = ROOT / name
             if source.is_dir():

@@ -34,8 +34,8 @@ TURNS = 200
 THREADS = 8
 ROUNDS = 2
 # Turns are fewer where the machine is slow; what ran is printed.
-SECONDS = 600.0
-TOKENS = 900
+SECONDS = 720.0
+TOKENS = 700
 PARTS: list[Mode] = ["direct", "cot", "arq"]
 # Without the instructions, which mean nothing to this model and take most of its time.
 PROMPTS: Any = {
