@@ -17,7 +17,7 @@ test: $(VENV)/.dev ## Run the tests (no network, no key)
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 test-slow: $(VENV)/.slow ## Run the slower suites: killed processes, random answers, a real server
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -m slow -rP
 
 test-wheel: $(VENV)/.dev ## Build the wheel and run the tests against it, from outside the checkout
 	$(BIN)/python tests/wheel.py
