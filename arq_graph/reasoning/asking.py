@@ -18,6 +18,7 @@ from arq_graph.reasoning.methods import Method, Prepared
 from arq_graph.reasoning.negotiation import Negotiation
 from arq_graph.reasoning.parsing import parse_answer
 from arq_graph.reasoning.replies import is_cut_off, message_from, refusal_of, usage_of
+from arq_graph.reasoning.sections import clean, escaped
 from arq_graph.reasoning.transport import Call, Step, Steps
 
 _MAX_REPEATED = 6_000
@@ -256,7 +257,7 @@ def _asked_again(text: str, verdict: str, problems: Sequence[object]) -> list[Ba
     return [
         AIMessage(_repeatable(text)),
         HumanMessage(
-            f"Your answer {verdict}:\n{_encodable(lines)}\n"
+            f"Your answer {verdict}:\n{escaped(lines)}\n"
             "Answer again: the whole object, corrected, and nothing else."
         ),
     ]
@@ -264,13 +265,8 @@ def _asked_again(text: str, verdict: str, problems: Sequence[object]) -> list[Ba
 
 def _repeatable(text: str) -> str:
     """An answer in a form that can be sent back: never empty (some providers refuse that), never huge."""
-    text = _encodable(text).strip() or "(an empty answer)"
+    text = clean(text).strip() or "(an empty answer)"
     if len(text) <= _MAX_REPEATED:
         return text
     half = _MAX_REPEATED // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters …]\n{text[-half:]}"
-
-
-def _encodable(text: str) -> str:
-    """The text without lone surrogates, which a model may write and no HTTP client can send."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ValidationError
 M = TypeVar("M", bound=BaseModel)
 
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(strict=False)
+_CONTROL = re.compile(r"[\x00-\x1f]")
 # After each failure Python counts the lines before it: without a bound the time would be quadratic.
 _MAX_FAILURES = 2_000
 _MAX_VALIDATED = 50
@@ -65,7 +66,23 @@ def _validated(model: type[M], text: str, name: str) -> tuple[M | None, tuple[st
     try:
         return model.model_validate_json(text), ()
     except ValidationError as error:
+        escaped = _with_controls_escaped(text) if error.errors()[0]["type"] == "json_invalid" else None
+        if escaped is not None:
+            return _validated(model, escaped, name)
         return None, tuple(_lines(error, name))
+
+
+def _with_controls_escaped(text: str) -> str | None:
+    """The same JSON with line breaks and the like inside strings escaped; None if that is not what is wrong.
+
+    Local models write them as they are, which JSON forbids.
+    """
+    if not _CONTROL.search(text):
+        return None
+    try:
+        return json.dumps(_DECODER.decode(text))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _lines(error: ValidationError, name: str) -> Iterator[str]:

@@ -18,10 +18,14 @@ def clean(text: str) -> str:
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
+def escaped(text: str) -> str:
+    """Return `text` without angle brackets, as JSON writes them, so that it cannot open or close a section."""
+    return clean(text).replace("<", "\\u003c").replace(">", "\\u003e")
+
+
 def as_json(value: Any) -> str:
     """Write `value` as one line of JSON that holds no angle bracket; what JSON cannot say becomes its `str`."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return clean(text).replace("<", "\\u003c").replace(">", "\\u003e")
+    return escaped(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def section(value: Any, name: str) -> str:

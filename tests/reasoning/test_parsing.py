@@ -158,3 +158,10 @@ def test_nan_is_refused_by_its_range_and_surrogates_by_their_kind():
         parsed = parse_answer(Tree, text)
         assert parsed.value is None
         assert parsed.errors
+
+
+@pytest.mark.parametrize("around", ["{}", "Here you are:\n{}\nBye.", "```json\n{}\n```"])
+def test_a_line_break_inside_a_string_is_read_as_the_model_meant_it(around):
+    text = '{"name": "first line\nsecond line\t.", "weight": 1, "branches": []}'
+    parsed = parse_answer(Tree, around.replace("{}", text))
+    assert parsed.value == Tree(name="first line\nsecond line\t.", weight=1, branches=[])
