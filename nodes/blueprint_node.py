@@ -53,7 +53,8 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         template: The prompt: a path, or the text of a Jinja2 template with the blocks `head` and `tail`.
         write: Channel names and how to make their values from the answer, e.g.
             `{"sentiment": lambda answer: answer.value.sentiment}`.
-        reads: Further channels of the state that the template's tail is given by name (None where absent).
+        reads: Further channels of the state that the template's tail is given by name (None where absent); a
+            mapping names their types too.
         values: Constants for the template.
         module: Name of the step in run names, tags and usage.
         mode: `arq` (all queries), `cot` (free reasoning, then the response) or `direct`.
@@ -78,7 +79,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         template: str | Path,
         *,
         write: Mapping[str, Callable[[Answer[B]], Any]] | None = None,
-        reads: Sequence[str] = (),
+        reads: Sequence[str] | Mapping[str, Any] = (),
         values: Mapping[str, Any] | None = None,
         module: str | None = None,
         mode: Mode | None = None,
@@ -103,7 +104,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         self.template = PromptTemplate(template, PROMPTS, needs=("head", "tail"))
         self.messages_key = messages_key
         self._write = dict(write or {})
-        self._reads = tuple(reads)
+        self._reads = dict(reads) if isinstance(reads, Mapping) else dict.fromkeys(reads, Any)
         self._values = dict(values or {})
         self._max_history_tokens = max_history_tokens
         self._count_tokens = count_tokens
@@ -112,7 +113,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
 
     def channels(self) -> dict[str, Any]:
         """The channels this node reads or writes besides the messages, with their types."""
-        return dict.fromkeys((*self._reads, *self._write), Any)
+        return {**dict.fromkeys(self._write, Any), **self._reads}
 
     def _name_channels(self) -> None:
         # LangGraph infers a node's channels from the annotation of a bound `__call__`; without it a write to

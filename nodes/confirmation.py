@@ -1,46 +1,43 @@
-"""Calls that need a word from the customer first: asked for in the chat, made once it is given."""
+"""Calls that wait for the customer: for a word that agrees to them, or for an argument that was asked for.
+
+The one exception to the rule that records of other turns are ignored: an answer comes in the turn after the
+question. Whatever the turn before that one left open is over.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
-
-from langchain_core.messages import AIMessage
 
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.channels import Reader
 from arq_graph.reasoning.conversation import Conversation
 
+_WAITING = frozenset({"missing", "invalid", "confirm"})
 
-def awaiting_confirmation(state: Reader, conversation: Conversation) -> list[ToolInsight]:
-    """The calls that were put to the customer in the turn before this one, and replied to since.
 
-    The one exception to the rule that records of other turns are ignored: an answer comes in the next turn.
-    """
-    asked = [
+def left_open(state: Reader, conversation: Conversation) -> list[ToolInsight]:
+    """What the last reply had to ask the customer for."""
+    return [
         insight
         for insight in state.records("tool_insights", ToolInsight) or []
-        if insight.kind == "confirm" and insight.turn != conversation.turn
+        if insight.kind in _WAITING and insight.turn == conversation.answered_turn
     ]
-    return [insight for insight in asked if _was_asked(insight, conversation)]
 
 
-def _was_asked(insight: ToolInsight, conversation: Conversation) -> bool:
-    """Whether the agent said anything between the customer's message of that turn and the latest one."""
-    lines = conversation.lines
-    start = next((i for i, line in enumerate(lines) if insight.turn in (line.message.id, line.id)), None)
-    last = conversation.last_customer_line
-    if start is None or last is None:
-        return False
-    between = lines[start + 1 : lines.index(last)]
-    return any(line.speaker == "agent" and isinstance(line.message, AIMessage) for line in between)
+def awaiting_confirmation(state: Reader, conversation: Conversation) -> list[ToolInsight]:
+    """The calls that the last reply put to the customer."""
+    return [insight for insight in left_open(state, conversation) if insight.kind == "confirm"]
+
+
+def still_open(waiting: Iterable[ToolInsight], run: Sequence[ToolInsight]) -> list[ToolInsight]:
+    """What still waits after these calls were made: one word of the customer covers one call."""
+    made = [(insight.tool, insight.arguments) for insight in run if insight.kind == "run"]
+    return [insight for insight in waiting if (insight.tool, insight.arguments) not in made]
 
 
 def is_affirmed(
-    call: ToolInsight,
-    pending: Sequence[ToolInsight],
-    proposal: Any,
-    conversation: Conversation,
+    call: ToolInsight, pending: Sequence[ToolInsight], proposal: Any, conversation: Conversation
 ) -> bool:
     """Whether a later message of the customer affirms the very arguments that were put to them."""
     asked = next((p for p in pending if p.tool == call.tool and p.arguments == call.arguments), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from arq_graph.nodes.blueprint_node import (
     checked,
 )
 from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.confirmation import left_open
 from arq_graph.nodes.events import GuidelinesMatched, total_usage
 from arq_graph.nodes.judgements import (
     ACTIVE_FROM,
@@ -98,7 +99,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         temperature: float | None = 0.15,
         template: str | Path = PROMPTS / "guideline_matcher.md",
         examples: Sequence[Example] | None = None,
-        reads: Sequence[str] = (),
+        reads: Sequence[str] | Mapping[str, Any] = (),
         **settings: Unpack[NodeSettings],
     ) -> None:
         super().__init__(
@@ -244,11 +245,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
 
     def _unfinished(self, state: Reader, conversation: Conversation) -> set[str]:
         """Guidelines of which a tool waits for what the last reply asked the customer for."""
-        waiting = {
-            insight.tool
-            for insight in state.records("tool_insights", ToolInsight) or []
-            if insight.kind in {"missing", "invalid", "confirm"} and insight.turn != conversation.turn
-        }
+        waiting = {insight.tool for insight in left_open(state, conversation)}
         return {id for tool in waiting for id in self.agent.grants.get(tool, ())}
 
     def _contradictions(
@@ -332,7 +329,10 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
                 update["score"] = resolution.active[match.guideline]
                 update["origin"] = "relation"
                 update["remarks"] = (*own, f"{_ENTAILED} {by} entails it")
-            elif reason := resolution.removed.get(match.guideline):
+            elif match.origin == "relation":
+                # Its own judgement, if there was one, made it inactive; the score was that of what entailed it.
+                update.update(origin="code", score=None)
+            if reason := resolution.removed.get(match.guideline):
                 update["remarks"] = (*own, f"{_REMOVED} {reason}")
             related.append(match.model_copy(update=update))
         return related

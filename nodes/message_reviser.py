@@ -90,11 +90,8 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             "head", {**designs, "examples": [shown(example, self.mode) for example in examples]}
         )
         self._sources = {"P", *(entry["id"] for entry in designs["glossary"])}
-        self._internal = (
-            *(guideline.id for guideline in agent.guidelines),
-            *(variable.name for variable in agent.variables),
-        )
-        self._prohibitions = frozenset(g.id for g in agent.guidelines if forbids(g.action))
+        self._internal = tuple(guideline.id for guideline in agent.guidelines)
+        self._prohibitions = {g.id: g.action for g in agent.guidelines if forbids(g.action)}
         self._public = " ".join(
             [
                 agent.profile,
@@ -122,7 +119,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             conversation,
             {*self._sources, *active, *(entry["id"] for entry in variables)},
             tuple(self.agent.toolbox),
-            self._internal,
+            (*self._internal, *(entry["name"] for entry in variables)),
             self._prohibitions,
             self._public,
         )
@@ -238,11 +235,16 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
                 usage=total_usage([answer]) if isinstance(answer, Answer) else None,
             )
         )
-        return {
+        update: Update = {
             self.messages_key: [reply],
             "revisions": [*kept, sent.model_copy(update={"sent": True})],
             "applied_guidelines": list(applied.values()),
         }
+        if sent not in candidates:
+            # The fallback asks nothing: no later "yes" of the customer may be taken for an answer to it.
+            insights = state.records("tool_insights", ToolInsight) or []
+            update["tool_insights"] = [insight for insight in insights if insight.kind != "confirm"]
+        return update
 
 
 def _revision(answer: Any, turn: str, found: Sequence[Complaint | Unmet]) -> Revision:

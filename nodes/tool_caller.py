@@ -17,7 +17,7 @@ from arq_graph.agent.state import GuidelineMatch, ToolInsight
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.nodes.blueprint_node import PROMPTS, Answers, BlueprintNode, NodeSettings, Steps, Update
 from arq_graph.nodes.channels import Reader, emit
-from arq_graph.nodes.confirmation import awaiting_confirmation, is_affirmed
+from arq_graph.nodes.confirmation import awaiting_confirmation, is_affirmed, left_open, still_open
 from arq_graph.nodes.events import ToolsDecided, total_usage
 from arq_graph.nodes.gate import active_guidelines, callable_tools
 from arq_graph.nodes.proposals import CALL_FROM, property_of, tool_blueprint
@@ -154,7 +154,7 @@ class ToolCaller(BlueprintNode[ARQ]):
                 )
                 for batch in asked
             ]
-        decisions = _Decisions(conversation, candidates, pending)
+        decisions = _Decisions(conversation, candidates, pending, _run(state, conversation))
         for batch, answer in zip(asked, answers, strict=True):
             if isinstance(answer, ReasoningError):
                 raise answer
@@ -199,11 +199,9 @@ class ToolCaller(BlueprintNode[ARQ]):
     def _update(
         self, state: Reader, conversation: Conversation, decisions: _Decisions, answers: Sequence[Answer[Any]]
     ) -> Update:
-        earlier = [
-            insight
-            for insight in state.records("tool_insights", ToolInsight) or []
-            if insight.turn == conversation.turn and insight.kind == "run"
-        ]
+        run = [insight for insight in _run(state, conversation) + decisions.insights if insight.kind == "run"]
+        others = [insight for insight in decisions.insights if insight.kind != "run"]
+        open_before = still_open(left_open(state, conversation), run)
         emit(
             ToolsDecided(
                 turn=conversation.turn,
@@ -212,24 +210,35 @@ class ToolCaller(BlueprintNode[ARQ]):
                 usage=total_usage(answers),
             )
         )
-        update: Update = {"tool_insights": [*earlier, *decisions.insights]}
+        update: Update = {"tool_insights": [*open_before, *run, *others]}
         if decisions.calls:
             update[self.messages_key] = [AIMessage("", tool_calls=decisions.calls)]
         return update
+
+
+def _run(state: Reader, conversation: Conversation) -> list[ToolInsight]:
+    """The calls that were decided on earlier in this turn, as they were proposed."""
+    insights = state.records("tool_insights", ToolInsight) or []
+    return [insight for insight in insights if insight.kind == "run" and insight.turn == conversation.turn]
 
 
 class _Decisions:
     """The calls and insights of one round."""
 
     def __init__(
-        self, conversation: Conversation, candidates: frozenset[str], pending: Sequence[ToolInsight]
+        self,
+        conversation: Conversation,
+        candidates: frozenset[str],
+        pending: Sequence[ToolInsight],
+        run: Sequence[ToolInsight],
     ) -> None:
         self.calls: list[ToolCall] = []
         self.insights: list[ToolInsight] = []
         self._conversation = conversation
         self._candidates = candidates
         self._pending = pending
-        self._staged = {
+        # What was proposed counts beside what ran: an operator may have changed the arguments in between.
+        self._staged = {_signature(insight.tool, insight.arguments) for insight in run} | {
             _signature(line.call["name"], line.call["args"]) for line in conversation.results if line.call
         }
 

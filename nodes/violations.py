@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from arq_graph.nodes.replies import MessageBlueprint
@@ -17,7 +17,9 @@ _ONE_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _PLAIN_WORDS = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[ -](?:[A-Z]?[a-z]+|[A-Z]+))*")
 _WORD = re.compile(r"\w+")
 _FORBIDS = re.compile(
-    r"\b(?:never|do not|don't|must not|mustn't|may not|not allowed|refuse to)\b", re.IGNORECASE
+    r"\b(?:never|do not|don['’]t|must not|mustn['’]t|may not|cannot|can['’]t|not allowed|refuse to|refrain from"
+    r"|avoid)\b|^no\b",
+    re.IGNORECASE,
 )
 
 
@@ -31,7 +33,7 @@ class PromptFacts:
         tools: Names of the tools, which must not show in a reply.
         internal_names: Other names that must not: guidelines' ids (those that are not in the prompt too),
             variables.
-        prohibitions: Ids of the guidelines that forbid something.
+        prohibitions: The guidelines that forbid something: their actions by id.
         public_text: Text from which a word may be quoted even if it looks like an id.
     """
 
@@ -39,7 +41,7 @@ class PromptFacts:
     sources: Collection[str]
     tools: Collection[str]
     internal_names: Collection[str]
-    prohibitions: Collection[str] = ()
+    prohibitions: Mapping[str, str] = field(default_factory=dict)
     public_text: str = ""
 
 
@@ -147,7 +149,7 @@ def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
                 f"instructions_broken[{number}]",
                 f"{as_json(broken.instruction)} is not followed, without a reason",
             )
-        elif broken.reason == "customer_request" and broken.instruction.strip() in facts.prohibitions:
+        elif broken.reason == "customer_request" and _is_prohibition(broken.instruction, facts):
             yield f"instructions_broken[{number}]", f"{as_json(broken.instruction)} forbids it, whoever asks"
     if revision.is_repeat_message:
         yield "is_repeat_message", "it repeats an earlier message of the agent"
@@ -156,6 +158,15 @@ def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
 def _cited(source: str | None) -> list[str]:
     """The ids of a source; an answer may cite several."""
     return [part for part in re.split(r"[\s,;]+", source or "") if part]
+
+
+def _is_prohibition(instruction: str, facts: PromptFacts) -> bool:
+    """Whether an instruction, cited by its id or in its own words, is one that forbids."""
+    cited = set(re.split(r"[^\w-]+", instruction))
+    words = _WORD.findall(instruction.casefold())
+    return any(
+        id in cited or _WORD.findall(action.casefold()) == words for id, action in facts.prohibitions.items()
+    )
 
 
 def _no_source(source: str | None, facts: PromptFacts) -> str | None:

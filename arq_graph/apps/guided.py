@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.cache.base import BaseCache
@@ -50,7 +50,7 @@ def create_guided_agent(
     agent: Agent,
     *,
     preset: Literal["paper"] | None = None,
-    mode: Mode = "arq",
+    mode: Mode | None = None,
     blueprint: type[MessageBlueprint] = MessageBlueprint,
     batch_size: BatchPolicy = default_batch_size,
     tools_per_call: int = 1,
@@ -76,7 +76,7 @@ def create_guided_agent(
             one of these per module: `{"matcher": …, "tools": …, "message": …}`.
         agent: The specification.
         preset: `paper` takes the models of the ARQ paper where `model` is None.
-        mode: `arq`, `cot` or `direct`.
+        mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
         blueprint: What the reply is asked with; a subclass of `MessageBlueprint`.
         batch_size: From the number of guidelines to the number judged in one call.
         tools_per_call: How many candidate tools one call decides on.
@@ -105,7 +105,7 @@ def create_guided_agent(
         agent,
         batch_size=batch_size,
         on_failure=on_failure,
-        reads=tuple(state_schema.__annotations__),
+        reads=get_type_hints(state_schema, include_extras=True),
         **shared,
         **_template(prompts, "matcher"),
     )

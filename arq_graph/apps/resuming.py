@@ -30,45 +30,51 @@ def resume_or_invoke(
     Raises:
         InputError: The thread waits for an answer to an interrupt, and the input is something else.
     """
-    unfinished = _unfinished(app.get_state(config), input)
-    if unfinished:
-        state = app.invoke(None, config, **kwargs)
-        if input is None or "__interrupt__" in state:
-            return _finished(state, input)
-    return app.invoke(input, config, **kwargs) if input is not None else app.get_state(config).values
+    snapshot = app.get_state(config)
+    if _is_unfinished(snapshot, input):
+        finished = app.invoke(None, config, **kwargs)
+        if input is None:
+            return finished
+        snapshot = app.get_state(config)
+    if input is None:
+        return _as_it_is(snapshot)
+    return app.invoke(_new(snapshot, input), config, **kwargs)
 
 
 async def aresume_or_invoke(
     app: CompiledStateGraph[Any, Any, Any, Any], input: Any, config: RunnableConfig, **kwargs: Any
 ) -> Any:
     """Finish an unfinished turn, then invoke the app with the input; as `resume_or_invoke`, without blocking."""
-    unfinished = _unfinished(await app.aget_state(config), input)
-    if unfinished:
-        state = await app.ainvoke(None, config, **kwargs)
-        if input is None or "__interrupt__" in state:
-            return _finished(state, input)
-    return (
-        await app.ainvoke(input, config, **kwargs)
-        if input is not None
-        else (await app.aget_state(config)).values
-    )
+    snapshot = await app.aget_state(config)
+    if _is_unfinished(snapshot, input):
+        finished = await app.ainvoke(None, config, **kwargs)
+        if input is None:
+            return finished
+        snapshot = await app.aget_state(config)
+    if input is None:
+        return _as_it_is(snapshot)
+    return await app.ainvoke(_new(snapshot, input), config, **kwargs)
 
 
-def _unfinished(snapshot: StateSnapshot, input: Any) -> bool:
+def _is_unfinished(snapshot: StateSnapshot, input: Any) -> bool:
     """Whether a turn has to be finished first."""
     # `next` leaves out tasks whose results are saved: it is empty after a crash between the last result of a step
     # and the step's checkpoint, too.
-    if not snapshot.tasks or isinstance(input, Command):
-        return False
-    if snapshot.interrupts and input is not None:
-        raise InputError(_WAITING)
-    return True
+    return bool(snapshot.tasks) and not snapshot.interrupts and not isinstance(input, Command)
 
 
-def _finished(state: Any, input: Any) -> Any:
-    if input is not None:
+def _new(snapshot: StateSnapshot, input: Any) -> Any:
+    """The input, if the thread is ready for it."""
+    if snapshot.interrupts and not isinstance(input, Command):
         raise InputError(_WAITING)
-    return state
+    return input
+
+
+def _as_it_is(snapshot: StateSnapshot) -> Any:
+    """The state of a thread with nothing to finish, in the form that `invoke` gives it."""
+    if not snapshot.interrupts:
+        return snapshot.values
+    return {**snapshot.values, "__interrupt__": list(snapshot.interrupts)}
 
 
 _WAITING = (

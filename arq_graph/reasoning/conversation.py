@@ -156,6 +156,15 @@ class Conversation:
         return (line.message.id or line.id) if line else ""
 
     @cached_property
+    def answered_turn(self) -> str | None:
+        """The turn of the agent's last reply before the latest customer message: what that message may answer."""
+        latest = self.last_customer_line
+        before = self.lines[: self.lines.index(latest)] if latest else ()
+        reply = next((at for at in reversed(range(len(before))) if before[at].speaker == "agent"), 0)
+        asked = next((line for line in reversed(before[:reply]) if line.speaker == "customer"), None)
+        return (asked.message.id or asked.id) if asked else None
+
+    @cached_property
     def turn_lines(self) -> tuple[Line, ...]:
         """What came after the last customer message."""
         line = self.last_customer_line

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.managed import RemainingSteps
 
 from arq_graph import (
     PAPER_MODELS,
@@ -149,3 +150,21 @@ def test_a_prompt_for_a_module_that_does_not_exist_is_an_error():
         create_guided_agent(brain(), desk(), prompts={"reply": "x"})
     with pytest.raises(PromptError, match="has no block 'head'"):
         create_guided_agent(brain(), desk(), prompts={"message": "x"})
+
+
+def test_a_state_may_have_a_managed_value():
+    class State(AgentState):
+        remaining_steps: RemainingSteps
+
+    app = create_guided_agent(brain(reply="Hello."), desk(), state_schema=State)
+    assert app.invoke({"messages": [("user", "Hi")]})["messages"][-1].text == "Hello."
+
+
+def test_a_reasoner_s_own_mode_is_kept():
+    model = brain(reply="Hello.")
+    reasoners = {
+        name: Reasoner(model, module=name, mode="direct") for name in ("matcher", "tools", "message")
+    }
+    agent = desk(guidelines=[Guideline("they greet", "greet")])
+    create_guided_agent(reasoners, agent).invoke({"messages": [("user", "Hi")]})
+    assert {call.metadata["arq_mode"] for call in model.calls} == {"direct"}

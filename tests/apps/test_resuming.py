@@ -99,6 +99,44 @@ def test_what_waits_for_an_operator_is_not_run_over(runs):
     assert ran == ["A-1"]
 
 
+def test_after_a_bad_answer_the_thread_still_says_what_it_waits_for(runs):
+    app, _, ran, healed = build(confirm={"get_order": "operator"})
+    healed.append(True)
+    runs.invoke(app, says("Where is A-1?"), thread())
+    with pytest.raises(InputError):
+        resume(runs, app, Command(resume={"decisions": []}))
+    assert resume(runs, app, None)["__interrupt__"]
+    assert ran == []
+
+
+def test_an_interrupt_met_on_the_way_is_noticed_whatever_the_stream_mode(runs):
+    broken = [True]
+
+    def judge(asked):
+        if broken:
+            raise Broken
+        return 9
+
+    def get_order(order_id: str) -> str:
+        """Look up an order.
+
+        Args:
+            order_id: The number.
+        """
+        return order_id
+
+    agent = desk(
+        guidelines=[Guideline("they ask", "look it up", tools=[get_order])], confirm={"get_order": "operator"}
+    )
+    model = brain(judge={"G1": judge}, call={"get_order": {"order_id": "A-1"}})
+    app = create_guided_agent(model, agent, checkpointer=MemorySaver())
+    with pytest.raises(Broken):
+        runs.invoke(app, says("Where is A-1?"), thread(), durability="sync")
+    broken.clear()
+    with pytest.raises(InputError, match="waits for an answer"):
+        resume(runs, app, says("Hello?"), stream_mode="updates")
+
+
 def test_abandoning_what_waits_leaves_no_call_unanswered_and_is_told_to_the_model(runs):
     app, model, ran, healed = build(confirm={"get_order": "operator"})
     healed.append(True)

@@ -134,6 +134,13 @@ def test_the_transcript_shows_the_edited_call(runs):
     }
 
 
+def test_an_edited_call_is_not_put_to_the_operator_again_as_it_was(runs):
+    desk = Desk(runs, refund=[ORDERS[0]])
+    state = desk.answer(edit({"order_id": "A-1", "euros": 1}))
+    assert "__interrupt__" not in state
+    assert desk.ran.calls == [("A-1", 1)]
+
+
 def test_a_response_is_taken_for_the_result(runs):
     desk = Desk(runs, refund=ORDERS[:1])
     desk.answer({"type": "respond", "message": "already refunded"})

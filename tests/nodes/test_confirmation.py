@@ -96,7 +96,10 @@ def test_other_arguments_than_those_agreed_to_are_put_to_the_customer_again(runs
 
     (_, state), _ = talk(runs, drifting, "Cancel A-1", "Yes")
     assert results(state) == []
-    assert [(i.kind, i.arguments) for i in state["tool_insights"]] == [("confirm", {"order_id": "A-2"})]
+    turn = state["messages"][-2].id
+    assert [(i.kind, i.arguments) for i in state["tool_insights"] if i.turn == turn] == [
+        ("confirm", {"order_id": "A-2"})
+    ]
 
 
 def test_agreeing_once_makes_the_call_once(runs):
@@ -123,3 +126,64 @@ def test_a_call_that_was_never_put_to_the_customer_cannot_be_affirmed(runs):
     insights = update([wish])["tool_insights"]
     assert "messages" not in update([wish, word], tool_insights=insights)
     assert "messages" in update([wish, AIMessage("Shall I?", id="a1"), word], tool_insights=insights)
+
+
+def look_up(order_id: str) -> str:
+    """Look an order up.
+
+    Args:
+        order_id: The number.
+    """
+    return f"{order_id} is open"
+
+
+def test_the_customer_s_word_still_counts_after_another_tool_ran_in_the_turn(runs):
+    """Yes, but check first that it is open."""
+    agent = Agent(
+        "Desk",
+        "You help with orders.",
+        [Guideline("they want to cancel", "cancel the order", tools=[cancel, look_up])],
+        confirm={"cancel": "customer"},
+    )
+
+    def check_first(asked):
+        return [Call(A1)] if asked.now.get("turn") == "M3" and not asked.results("look_up") else []
+
+    def then_cancel(asked):
+        if asked.results("cancel"):
+            return []
+        if not asked.now.get("awaiting_confirmation"):
+            return Call(A1)
+        return Call(A1, {"affirmed_in": asked.now["turn"]}) if asked.results("look_up") else []
+
+    model = brain(judge={"G1": 9}, call={"cancel": then_cancel, "look_up": check_first})
+    app = create_guided_agent(model, agent, checkpointer=MemorySaver())
+    runs.invoke(app, {"messages": [("user", "Cancel A-1")]}, THREAD)
+    state = runs.invoke(app, {"messages": [("user", "Yes, but check that it is open")]}, THREAD)
+    assert results(state) == ["A-1 is open", "A-1 is cancelled"]
+
+
+def test_one_word_of_the_customer_covers_one_call(runs):
+    def again_and_again(asked):
+        said = {"affirmed_in": "M3", "repeat_is_justified": True} if len(asked.lines) > 2 else {}
+        return Call(A1, said)
+
+    (_, done), _ = talk(runs, again_and_again, "Cancel A-1", "Yes")
+    assert results(done) == ["A-1 is cancelled"]
+
+
+def test_a_word_after_the_fallback_agrees_to_nothing(runs):
+    """The question gave internals away, so the customer never saw it."""
+    model = brain(judge={"G1": 9}, call={"cancel": affirmed()}, reply="Shall I run `cancel`? See G1.")
+    app = create_guided_agent(model, DESK, checkpointer=MemorySaver())
+    first = runs.invoke(app, {"messages": [("user", "Cancel A-1")]}, THREAD)
+    assert first["messages"][-1].text == DESK.fallback
+    assert results(runs.invoke(app, {"messages": [("user", "ok")]}, THREAD)) == []
+
+
+def test_a_question_of_two_turns_ago_is_over(runs):
+    def late(asked):
+        return Call(A1, {"affirmed_in": "M5"}) if len(asked.lines) != 3 else []
+
+    (_, _, state), _ = talk(runs, late, "Cancel A-1", "What is the weather?", "Yes")
+    assert results(state) == []

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from arq_graph import Agent, Guideline, Term, Variable
 from arq_graph.agent.state import GuidelineMatch
 from arq_graph.nodes import MessageReviser
-from arq_graph.nodes.violations import PromptFacts, leaks
+from arq_graph.nodes.violations import PromptFacts, forbids, leaks
 from arq_graph.reasoning.conversation import Conversation
 from tests.brain import brain
 
@@ -206,3 +206,36 @@ def test_a_repeat_that_the_model_admits_is_a_violation():
 def test_an_insight_with_a_source_that_does_not_exist_is_a_violation():
     (found,) = violations(insights=[{"insight": "be quick", "source": "T9"}])
     assert found.startswith("MessageBlueprint.insights[0]: ")
+
+
+@pytest.mark.parametrize("instruction", ["G2", "G2: never give a discount", "Never give a discount."])
+def test_a_prohibition_is_recognised_however_it_is_cited(instruction):
+    (found,) = violations(**broken(instruction, "customer_request"))
+    assert "forbids it, whoever asks" in found
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "Don’t promise a date",
+        "cannot offer refunds",
+        "avoid jokes",
+        "no discounts on sale items",
+        "never lie",
+    ],
+)
+def test_what_forbids_is_recognised_by_its_words(action):
+    assert forbids(action)
+
+
+@pytest.mark.parametrize("action", ["offer a discount", "note the number", "know the customer"])
+def test_what_does_not_forbid_is_no_prohibition(action):
+    assert not forbids(action)
+
+
+def test_a_variable_that_only_the_thread_knows_is_internal_too():
+    node = MessageReviser(brain(reply="Your credit_risk_flag is high."), DESK, extra_revisions=0)
+    state = node.invoke(
+        {"messages": TALK[:1], "guideline_matches": [], "variables": {"credit_risk_flag": "high"}}
+    )
+    assert "'credit_risk_flag' is internal" in state["revisions"][0].violations[0]
