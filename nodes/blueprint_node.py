@@ -11,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.nodes.channels import Reader
 from arq_graph.reasoning.answer import Answer, Question
@@ -187,6 +188,19 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
             self.template.render("tail", {**self._values, "conversation": conversation, **values}),
         ]
         return [SystemMessage(head), HumanMessage("\n".join(part for part in parts if part))]
+
+
+def checked_agent(agent: object) -> Agent:
+    """An agent, not what one is made from.
+
+    Raises:
+        InputError: It is something else.
+    """
+    if not isinstance(agent, Agent):
+        raise InputError(
+            f"agent is a {type(agent).__name__}: make one with Agent(…), or read one with Agent.from_yaml(path)"
+        )
+    return agent
 
 
 def checked(setting: str, value: T, choices: Any) -> T:

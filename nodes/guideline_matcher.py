@@ -14,7 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, ToolInsight
 from arq_graph.errors import ReasoningError, SpecError
-from arq_graph.nodes.batching import BatchPolicy, default_batch_size, form_batches
+from arq_graph.nodes.batching import BatchPolicy, as_policy, default_batch_size, form_batches
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
     Answers,
@@ -23,6 +23,7 @@ from arq_graph.nodes.blueprint_node import (
     Steps,
     Update,
     checked,
+    checked_agent,
 )
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import left_open
@@ -69,8 +70,8 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
-        batch_size: From the number of guidelines to the size of a batch; the default takes 5 up to 100
-            guidelines and 10 from 200 on.
+        batch_size: A number, or a function from the number of guidelines to the size of a batch; the default
+            takes 5 up to 100 guidelines and 10 from 200 on.
         on_failure: What becomes of a batch whose call fails: `raise`, `activate` its guidelines, or `skip` them.
             A guideline's own `on_failure` goes before; the other batches are unharmed.
         temperature: The paper's 0.15 unless given; left out for models that take none or have one set.
@@ -94,7 +95,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         model: BaseChatModel | str | Reasoner,
         agent: Agent,
         *,
-        batch_size: BatchPolicy = default_batch_size,
+        batch_size: BatchPolicy | int = default_batch_size,
         on_failure: OnFailure = "raise",
         temperature: float | None = 0.15,
         template: str | Path = PROMPTS / "guideline_matcher.md",
@@ -102,6 +103,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         reads: Sequence[str] | Mapping[str, Any] = (),
         **settings: Unpack[NodeSettings],
     ) -> None:
+        self.agent = checked_agent(agent)
         super().__init__(
             model,
             ARQ,
@@ -110,13 +112,12 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
             temperature=temperature,
             **settings,
         )
-        self.agent = agent
         examples = matcher_examples() if examples is None else examples
         self.on_failure: OnFailure = checked("on_failure", on_failure, OnFailure)
         judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
         self.batches = tuple(
             Batch(tuple(group), batch_blueprint(group), self._render_head(group, examples), f"batch-{number}")
-            for number, group in enumerate(form_batches(judged, batch_size), start=1)
+            for number, group in enumerate(form_batches(judged, as_policy(batch_size)), start=1)
         )
 
     def _render_head(self, guidelines: Sequence[Guideline], examples: Sequence[Example]) -> str:
@@ -206,7 +207,8 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
                 except Exception as error:
                     raise SpecError(
                         f"the condition of guideline {guideline.id} raised {type(error).__name__}: {error}; "
-                        "it is called with the state and must return True or False for any state"
+                        "it is called with a dict of the messages, the variables and the channels that the "
+                        "matcher's reads= names, and must return True or False for any"
                     ) from error
         return known
 

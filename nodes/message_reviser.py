@@ -13,7 +13,15 @@ from langchain_core.messages import AIMessage
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, UnsatisfiedError
-from arq_graph.nodes.blueprint_node import PROMPTS, BlueprintNode, NodeSettings, Steps, Update, checked
+from arq_graph.nodes.blueprint_node import (
+    PROMPTS,
+    BlueprintNode,
+    NodeSettings,
+    Steps,
+    Update,
+    checked,
+    checked_agent,
+)
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
 from arq_graph.nodes.gate import active_guidelines
@@ -72,6 +80,9 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         examples: Sequence[Example] | None = None,
         **settings: Unpack[NodeSettings],
     ) -> None:
+        self.agent = checked_agent(agent)
+        if not (isinstance(blueprint, type) and issubclass(blueprint, MessageBlueprint)):
+            raise InputError(f"blueprint is {blueprint!r}: it must be MessageBlueprint or a subclass of it")
         if extra_revisions < 0:
             raise InputError(f"extra_revisions must be at least 0, not {extra_revisions}")
         super().__init__(
@@ -81,7 +92,6 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             temperature=temperature,
             **settings,
         )
-        self.agent = agent
         self.extra_revisions = extra_revisions
         self.on_unsatisfied: OnUnsatisfied = checked("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
         examples = reviser_examples() if examples is None else examples

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
-from langchain_core.messages import ToolCall
+from langchain_core.messages import AnyMessage, ToolCall
 from langgraph.types import Send
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import ToolInsight
+from arq_graph.agent.state import GuidelineMatch, ToolInsight
 from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.gate import callable_tools
 from arq_graph.nodes.turns import pending_calls, rounds_of_turn
@@ -97,4 +97,12 @@ def route_round(
         new = callable_tools(agent, reader, turn) - considered
         return call_tools if new and rounds_of_turn(messages) < max_rounds else otherwise
 
+    # LangGraph hands a route the channels that its annotation names; without one, those of the graph's own schema,
+    # which may have `messages` alone.
+    channels = {
+        messages_key: list[AnyMessage],
+        "guideline_matches": list[GuidelineMatch],
+        "tool_insights": list[ToolInsight],
+    }
+    route.__annotations__["state"] = TypedDict("RoundState", channels, total=False)  # type: ignore[operator]
     return route

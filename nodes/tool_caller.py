@@ -15,7 +15,15 @@ from langchain_core.messages import AIMessage, ToolCall
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch, ToolInsight
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.nodes.blueprint_node import PROMPTS, Answers, BlueprintNode, NodeSettings, Steps, Update
+from arq_graph.nodes.blueprint_node import (
+    PROMPTS,
+    Answers,
+    BlueprintNode,
+    NodeSettings,
+    Steps,
+    Update,
+    checked_agent,
+)
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import awaiting_confirmation, is_affirmed, left_open, still_open
 from arq_graph.nodes.events import ToolsDecided, total_usage
@@ -78,8 +86,11 @@ class ToolCaller(BlueprintNode[ARQ]):
         examples: Sequence[Example] | None = None,
         **settings: Unpack[NodeSettings],
     ) -> None:
+        self.agent = checked_agent(agent)
         if tools_per_call < 1:
             raise InputError(f"tools_per_call must be at least 1, not {tools_per_call}")
+        if not isinstance(max_rounds, int) or max_rounds < 1:
+            raise InputError(f"max_rounds must be a whole number from 1 on, not {max_rounds!r}")
         super().__init__(
             model,
             ARQ,
@@ -87,7 +98,6 @@ class ToolCaller(BlueprintNode[ARQ]):
             temperature=temperature,
             **settings,
         )
-        self.agent = agent
         examples = tool_examples() if examples is None else examples
         self.max_rounds = max_rounds
         self._confirmed = frozenset(name for name, by in agent.confirm.items() if by == "customer")

@@ -16,6 +16,7 @@ from typing import Any, Self, TypeVar
 Reader = Callable[[object], Any]
 T = TypeVar("T")
 
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _ID = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
 _RESERVED = {
     "T": "tool results",
@@ -227,6 +228,11 @@ def condition(value: object) -> str | Callable[[Any], bool] | None:
     if isinstance(value, str):
         if value.strip() == "None":
             raise Misfit("is the word 'None'; for a guideline that always applies, leave it out")
+        if _FUNCTION.fullmatch(value.strip()):
+            raise Misfit(
+                f"is {value.strip()!r}, which looks like a function and would be read as words; in a file write "
+                f'{{function: "{value.strip()}"}}, in Python give the function itself'
+            )
         return text(value)
     if not callable(value) or isinstance(value, type):
         raise NotText(

@@ -52,7 +52,7 @@ def create_guided_agent(
     preset: Literal["paper"] | None = None,
     mode: Mode | None = None,
     blueprint: type[MessageBlueprint] = MessageBlueprint,
-    batch_size: BatchPolicy = default_batch_size,
+    batch_size: BatchPolicy | int = default_batch_size,
     tools_per_call: int = 1,
     max_rounds: int = 3,
     on_failure: OnFailure = "raise",
@@ -78,7 +78,7 @@ def create_guided_agent(
         preset: `paper` takes the models of the ARQ paper where `model` is None.
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
         blueprint: What the reply is asked with; a subclass of `MessageBlueprint`.
-        batch_size: From the number of guidelines to the number judged in one call.
+        batch_size: How many guidelines one call judges: a number, or a function of how many there are.
         tools_per_call: How many candidate tools one call decides on.
         max_rounds: How many times tools may be called in one turn.
         on_failure: What becomes of guidelines whose judgement failed.
@@ -174,6 +174,8 @@ def _join(state: Any) -> dict[str, Any]:  # noqa: ARG001
 def _per_module(
     model: ModelLike | Mapping[str, ModelLike] | None, preset: Literal["paper"] | None
 ) -> Mapping[str, ModelLike]:
+    if preset not in (None, "paper"):
+        raise InputError(f"there is no preset {preset!r}: the one there is is 'paper'")
     if model is None:
         if preset is None:
             raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')

@@ -98,7 +98,7 @@ class ScriptedChatModel(InProcessChatModel):
                 raise InputError(
                     f"ScriptedChatModel has {len(script)} answers, and one call too many came: module"
                     f" {call.module!r}, blueprint {call.blueprint!r}. Add an answer to the script, or give"
-                    " a function of the call instead of a list."
+                    " a function of the call instead of a list." + _refused(call)
                 )
             return script[index]
 
@@ -160,3 +160,10 @@ def _message(answer: str | dict[str, Any] | BaseModel | AIMessage, call: Scripte
     if isinstance(answer, BaseModel):
         return object_message(answer.model_dump_json(), call.text, call.kwargs)
     return object_message(json.dumps(answer, ensure_ascii=False), call.text, call.kwargs)
+
+
+def _refused(call: ScriptedCall) -> str:
+    """Why the call was made, where an answer of the script was refused."""
+    if not any(isinstance(message, AIMessage) for message in call.messages):
+        return ""
+    return f" It came because an answer was refused: {str(call.messages[-1].text)[:500]}"

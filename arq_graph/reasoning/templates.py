@@ -48,7 +48,7 @@ class PromptTemplate:
     def __init__(self, source: str | Path, folder: Path, needs: Sequence[str] = ()) -> None:
         self.name = str(source) if isinstance(source, Path) else "the given template"
         try:
-            text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+            text = source.read_text(encoding="utf-8") if isinstance(source, Path) else _text(source)
             self._template, self._blocks = _compiled(text, folder)
         except (OSError, UnicodeDecodeError) as error:
             raise PromptError(f"cannot read the prompt template {source}: {error}") from error
@@ -82,6 +82,14 @@ class PromptTemplate:
             )
 
 
+def _text(source: object) -> str:
+    if not isinstance(source, str):
+        raise PromptError(f"a prompt template is a pathlib.Path or a text, not a {type(source).__name__}")
+    if "{%" not in source and "\n" not in source and Path(source).suffix:
+        raise PromptError(f"{source!r} looks like a file's name, not like a template: give Path({source!r})")
+    return source
+
+
 @lru_cache(maxsize=128)
 def _compiled(text: str, folder: Path) -> tuple[Template, dict[str, list[Any]]]:
     """A template and its blocks; compiled once, as every node made of a shipped prompt has the same."""
@@ -101,6 +109,11 @@ def _all_blocks(environment: Environment, template: Template, text: str) -> dict
         name = parent.template.value
         base = environment.get_template(name)
         source, _, _ = environment.loader.get_source(environment, name)  # type: ignore[union-attr]
-        for block, renderers in _all_blocks(environment, base, source).items():
+        inherited = _all_blocks(environment, base, source)
+        if unknown := [block for block in blocks if block not in inherited]:
+            raise PromptError(
+                f"{name} has no block {unknown[0]!r} to replace: its blocks are {', '.join(inherited)}"
+            )
+        for block, renderers in inherited.items():
             blocks.setdefault(block, []).extend(renderers)
     return blocks

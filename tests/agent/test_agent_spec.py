@@ -160,3 +160,8 @@ def test_importing_the_specification_stays_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]"
+
+
+def test_a_condition_that_looks_like_a_function_is_not_read_as_words() -> None:
+    with pytest.raises(SpecError, match=r'looks like a function.*\{function: "rules:is_vip"\}'):
+        Guideline("rules:is_vip", "be quick")

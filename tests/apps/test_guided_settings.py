@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from langgraph.graph import MessagesState
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.managed import RemainingSteps
 
@@ -168,3 +169,72 @@ def test_a_reasoner_s_own_mode_is_kept():
     agent = desk(guidelines=[Guideline("they greet", "greet")])
     create_guided_agent(reasoners, agent).invoke({"messages": [("user", "Hi")]})
     assert {call.metadata["arq_mode"] for call in model.calls} == {"direct"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"agent": {"name": "Desk"}}, "agent is a dict: make one with Agent"),
+        ({"batch_size": 0}, "batch_size is 0: it must be a number from 1 on"),
+        ({"max_rounds": "3"}, "max_rounds must be a whole number from 1 on, not '3'"),
+        ({"max_rounds": 0}, "max_rounds must be a whole number from 1 on, not 0"),
+        ({"blueprint": int}, "it must be MessageBlueprint or a subclass of it"),
+        ({"preset": "papers"}, "there is no preset 'papers'"),
+    ],
+)
+def test_a_wrong_setting_is_told_when_the_app_is_made(settings: dict[str, Any], problem: str):
+    with pytest.raises(InputError, match=problem):
+        create_guided_agent(brain(), **{"agent": desk(), **settings})
+
+
+def test_a_batch_size_may_be_a_number():
+    model = brain(reply="Hello.")
+    agent = desk(guidelines=[Guideline(f"they ask {number}", "answer") for number in range(4)])
+    create_guided_agent(model, agent, batch_size=2).invoke({"messages": [("user", "Hi")]})
+    assert [call.blueprint for call in model.calls].count("GuidelineBatch") == 2
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("nofile.md", r"give Path\('nofile.md'\)"),
+        (
+            '{% extends "guideline_matcher.md" %}{% block tsk %}x{% endblock %}',
+            "has no block 'tsk' to replace",
+        ),
+        (3, "a pathlib.Path or a text, not a int"),
+    ],
+)
+def test_a_prompt_that_cannot_be_meant_is_told(template: Any, problem: str):
+    with pytest.raises(PromptError, match=problem):
+        create_guided_agent(brain(), desk(), prompts={"matcher": template})
+
+
+def test_a_state_schema_with_messages_alone_loses_no_round():
+    def look_up() -> str:
+        """Look the order up."""
+        return "the parcel is lost"
+
+    def refund() -> str:
+        """Open a refund."""
+        return "refund opened"
+
+    agent = desk(
+        guidelines=[
+            Guideline("they ask", "look it up", tools=[look_up]),
+            Guideline("the parcel is lost", "open a refund", tools=[refund]),
+        ]
+    )
+    model = brain(
+        judge={"G1": 9, "G2": lambda asked: 9 if asked.results("look_up") else 1},
+        call={
+            "look_up": lambda asked: [] if asked.results("look_up") else {},
+            "refund": lambda asked: [] if asked.results("refund") else {},
+        },
+    )
+    app = create_guided_agent(model, agent, state_schema=MessagesState)  # type: ignore[arg-type]
+    state = app.invoke({"messages": [("user", "Where is it?")]})
+    assert [m.content for m in state["messages"] if m.type == "tool"] == [
+        "the parcel is lost",
+        "refund opened",
+    ]

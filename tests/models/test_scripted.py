@@ -7,6 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
+from arq_graph import Agent, Guideline, create_guided_agent
 from arq_graph.errors import InputError
 from arq_graph.models import ScriptedCall, ScriptedChatModel
 
@@ -124,3 +125,10 @@ def test_many_threads_share_one_script():
         answers = list(pool.map(lambda _: model.invoke("x").content, range(200)))
     assert sorted(map(int, answers)) == list(range(200))
     assert len(model.calls) == 200
+
+
+def test_a_script_that_ran_out_over_a_refused_answer_says_why_it_was_refused() -> None:
+    agent = Agent("Desk", "You help.", [Guideline("they ask", "answer")])
+    model = ScriptedChatModel([{"G1": {"score": 20, "should_apply": True}}])
+    with pytest.raises(InputError, match=r"(?s)an answer was refused.*G1\.score"):
+        create_guided_agent(model, agent, mode="direct").invoke({"messages": [("user", "Hi")]})

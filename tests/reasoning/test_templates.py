@@ -108,7 +108,7 @@ def test_a_file_that_is_missing_or_no_text_is_an_error(folder):
 
 
 def test_a_path_given_as_text_is_told_apart_from_a_template(folder):
-    with pytest.raises(PromptError, match="has no block 'head'"):
+    with pytest.raises(PromptError, match="looks like a file's name"):
         PromptTemplate("prompts/mine.md", folder).render("head", {})
 
 
