@@ -92,6 +92,8 @@ def _from_function(function: Callable[..., Any]) -> BaseTool:
     called = f"is the function {name}"
     if name == "<lambda>":
         raise Misfit("is a lambda; write a function with `def`, type hints and a docstring")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise Misfit(f"{called}, which yields its results one by one; return them together, as a list")
     if not inspect.getdoc(function):
         raise Misfit(
             f"{called}, which has no docstring; say in one what it does: the model reads it to decide"

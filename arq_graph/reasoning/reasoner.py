@@ -195,6 +195,11 @@ class Reasoner:
         self, question: Question[B], mode: Mode | None, config: RunnableConfig | None
     ) -> tuple[Asking[B], RunnableConfig]:
         mode = self.mode if mode is None else _checked_mode(mode)
+        blueprint: object = question.blueprint
+        _require(
+            isinstance(blueprint, type) and issubclass(blueprint, ARQ),
+            f"blueprint is {blueprint!r}: it must be a subclass of ARQ, whose fields are queries.",
+        )
         candidates = self.max_candidates
         if question.max_candidates is not None:
             candidates = _checked_candidates(question.max_candidates)

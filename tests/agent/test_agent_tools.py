@@ -216,3 +216,12 @@ def test_a_mistyped_bare_name_gets_a_suggestion() -> None:
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(SpecError, match="holds a second tool called 'get_order'"):
         agent(Guideline("a", "b", tools=[get_order]), tools=[another_get_order])
+
+
+def test_a_function_that_yields_is_no_tool() -> None:
+    def orders(day: str):  # type: ignore[no-untyped-def]
+        """List the orders of a day."""
+        yield day
+
+    with pytest.raises(SpecError, match="yields its results one by one; return them together"):
+        Agent("Desk", "You help.", [Guideline("they ask", "list them", tools=[orders])])

@@ -551,3 +551,11 @@ def test_what_was_wrong_with_an_answer_cannot_open_a_section_of_the_prompt():
     complaint = str(model.calls[1].messages[-1].text)
     assert "now" in complaint
     assert "<" not in complaint
+
+
+@pytest.mark.parametrize("blueprint", [BaseModel, int, "Verdict"])
+def test_what_is_no_blueprint_is_told_before_a_model_is_asked(blueprint):
+    model = ScriptedChatModel([])
+    with pytest.raises(InputError, match="it must be a subclass of ARQ"):
+        Reasoner(model).ask(blueprint, PROMPT)
+    assert model.calls == []
