@@ -9,7 +9,7 @@ from langgraph.types import Command
 
 from arq_graph import Agent, Guideline, InputError, create_guided_agent
 from arq_graph.nodes import ApproveCalls
-from tests.brain import asked_by, brain
+from tests.brain import Call, asked_by, brain
 
 THREAD = {"configurable": {"thread_id": "1"}}
 APPROVE = {"type": "approve"}
@@ -135,10 +135,15 @@ def test_the_transcript_shows_the_edited_call(runs):
 
 
 def test_an_edited_call_is_not_put_to_the_operator_again_as_it_was(runs):
-    desk = Desk(runs, refund=[ORDERS[0]])
-    state = desk.answer(edit({"order_id": "A-1", "euros": 1}))
+    """The model goes on proposing what it proposed before the operator changed it."""
+    ran = Ran()
+    stubborn = brain(judge={"G1": 9}, call={"refund": lambda asked: Call(ORDERS[0])})
+    app = create_guided_agent(stubborn, ran.agent(), checkpointer=MemorySaver())
+    runs.invoke(app, {"messages": [("user", "Money back!")]}, THREAD)
+    changed = edit({"order_id": "A-1", "euros": 1})
+    state = runs.invoke(app, Command(resume={"decisions": [changed]}), THREAD)
     assert "__interrupt__" not in state
-    assert desk.ran.calls == [("A-1", 1)]
+    assert ran.calls == [("A-1", 1)]
 
 
 def test_a_response_is_taken_for_the_result(runs):
