@@ -3,44 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from arq_graph.cli.env_file import load_env_file
 from arq_graph.cli.failures import reported, warn
-from arq_graph.cli.screen import diagnostics
-from arq_graph.cli.settings import ModelChoice, choose_model
-
-Mode = Literal["arq", "cot", "direct"]
-
-AgentFile = Annotated[Path, typer.Argument(metavar="AGENT.yaml", help="The agent's file.")]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="NAME",
-        help="openai:gpt-4o, offline, … Else $ARQ_GRAPH_MODEL; without it and without a key, the offline model.",
-    ),
-]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="An OpenAI-compatible endpoint. Else $ARQ_GRAPH_BASE_URL."),
-]
-ModeOption = Annotated[Mode, typer.Option("--mode", help="How much the model reasons before it answers.")]
-Thread = Annotated[
-    str | None,
-    typer.Option("--thread", "-t", metavar="ID", help="Go on with this thread, or begin it. Else a new one."),
-]
-Database = Annotated[
-    Path | None,
-    typer.Option("--db", metavar="FILE", help="Where threads are kept. Else .arq_graph/threads.sqlite here."),
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+from arq_graph.cli.options import (
+    AgentFile,
+    BaseUrl,
+    Database,
+    Debug,
+    Model,
+    ModeOption,
+    Thread,
+    choice_of,
+    loading,
+)
 
 app = typer.Typer(
     name="arq-graph",
@@ -52,18 +32,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-@contextmanager
-def _loading() -> Iterator[None]:
-    """Show that something is going on: the libraries underneath take a second to load."""
-    console = diagnostics()
-    with console.status("loading …") if console.is_terminal else nullcontext():
-        yield
-
-
-def _choice(model: str | None, base_url: str | None) -> ModelChoice:
-    return choose_model(model, base_url, os.environ)
 
 
 def _show_version(wanted: bool) -> None:
@@ -98,8 +66,8 @@ def demo(
 ) -> None:
     """Watch the shipped order desk in a conversation; needs no key."""
     with reported(debug):
-        choice = _choice(model, base_url)
-        with _loading():
+        choice = choice_of(model, base_url)
+        with loading():
             from arq_graph.cli.demo import demo_folder, hold_demo
             from arq_graph.cli.opening import Setup
         hold_demo(Setup(demo_folder() / "agent.yaml", choice, mode, thread, db))
@@ -122,8 +90,8 @@ def chat(
     unfinished turn is finished first.
     """
     with reported(debug):
-        choice = _choice(model, base_url)
-        with _loading():
+        choice = choice_of(model, base_url)
+        with loading():
             from arq_graph.cli.chat import chat_with
             from arq_graph.cli.opening import Setup
         chat_with(Setup(agent, choice, mode, thread, db), quiet=quiet)
@@ -157,8 +125,8 @@ def run(
     The same command with the --thread that it names goes on where an interrupted run stopped.
     """
     with reported(debug):
-        choice = _choice(model, base_url)
-        with _loading():
+        choice = choice_of(model, base_url)
+        with loading():
             from arq_graph.cli.opening import Setup
             from arq_graph.cli.run import run_conversation
         run_conversation(Setup(agent, choice, mode, thread, db), conversation, approve=approve)
@@ -175,7 +143,7 @@ def explain(
 ) -> None:
     """See why the last reply is what it is: guidelines, tool decisions, revisions."""
     with reported(debug):
-        with _loading():
+        with loading():
             from arq_graph.cli.explain import explain_thread
         explain_thread(thread, db, as_json)
 
@@ -190,7 +158,7 @@ def graph(
 ) -> None:
     """Print the agent's graph as Mermaid."""
     with reported(debug):
-        with _loading():
+        with loading():
             from arq_graph.cli.graph import draw_graph
         draw_graph(agent, png)
 
@@ -199,8 +167,8 @@ def graph(
 def prepare(agent: AgentFile, model: Model = None, base_url: BaseUrl = None, debug: Debug = False) -> None:
     """Ask once what never changes about the guidelines, and keep it beside the file."""
     with reported(debug):
-        choice = _choice(model, base_url)
-        with _loading():
+        choice = choice_of(model, base_url)
+        with loading():
             from arq_graph.cli.prepare import prepare_agent
         prepare_agent(agent, choice)
 
@@ -209,6 +177,6 @@ def prepare(agent: AgentFile, model: Model = None, base_url: BaseUrl = None, deb
 def check(agent: AgentFile, debug: Debug = False) -> None:
     """Read an agent as a run would, and see what is in it."""
     with reported(debug):
-        with _loading():
+        with loading():
             from arq_graph.cli.check import check_agent
         check_agent(agent)

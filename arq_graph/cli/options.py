@@ -1,0 +1,54 @@
+"""Options that several commands share, and what each command does before it loads what it needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from arq_graph.cli.screen import diagnostics
+from arq_graph.cli.settings import ModelChoice, choose_model
+
+Mode = Literal["arq", "cot", "direct"]
+
+AgentFile = Annotated[Path, typer.Argument(metavar="AGENT.yaml", help="The agent's file.")]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="NAME",
+        help="openai:gpt-4o, offline, … Else $ARQ_GRAPH_MODEL; without it and without a key, the offline model.",
+    ),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="An OpenAI-compatible endpoint. Else $ARQ_GRAPH_BASE_URL."),
+]
+ModeOption = Annotated[Mode, typer.Option("--mode", help="How much the model reasons before it answers.")]
+Thread = Annotated[
+    str | None,
+    typer.Option("--thread", "-t", metavar="ID", help="Go on with this thread, or begin it. Else a new one."),
+]
+Database = Annotated[
+    Path | None,
+    typer.Option("--db", metavar="FILE", help="Where threads are kept. Else .arq_graph/threads.sqlite here."),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Show that something is going on: the libraries underneath take a second to load."""
+    console = diagnostics()
+    with console.status("loading …") if console.is_terminal else nullcontext():
+        yield
+
+
+def choice_of(model: str | None, base_url: str | None) -> ModelChoice:
+    """The model that the options and the environment name."""
+    return choose_model(model, base_url, os.environ)

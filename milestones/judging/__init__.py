@@ -1,0 +1,1 @@
+"""Judges: who decides what code cannot see, and who may take away what it saw."""

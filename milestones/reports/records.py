@@ -1,0 +1,214 @@
+"""What a report says of one conversation and of one graph; what is written to files and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict
+
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.milestone import MilestoneType
+from arq_graph.milestones.scoring import Score
+from arq_graph.milestones.transcript import Message, Transcript
+
+
+class Record(BaseModel):
+    """A part of a report."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ReachedMilestone(Record):
+    """A milestone that was reached for certain.
+
+    Args:
+        name: The milestone.
+        step: The number of the event, from 1; 0 is before anything happened.
+    """
+
+    name: str
+    step: int
+
+
+class ForbiddenRecord(Record):
+    """Something that must not happen, and did.
+
+    Args:
+        step: The number of the event, from 1.
+        rule: What is forbidden.
+    """
+
+    step: int
+    rule: str
+
+
+class ConversationRecord(Record):
+    """How far one conversation got, as numbers and names.
+
+    Args:
+        id: The conversation's id.
+        source: The file that it was read from.
+        record: Its position in that file, from 0.
+        use_case: What kind of conversation it is.
+        task: The task it was a run of, where one task was run several times.
+        graph: The name of the milestone graph that it was measured on.
+        goal_completed: Goal completion; None where it is undecided, or where there is nothing to complete.
+        progress_rate: The progress rate, 0 to 1; None where it is a range, or where there is no way to go.
+        progress_range: The progress rate at least and at most; None where there is no way to go.
+        reached: The milestones that were reached for certain, in order.
+        possibly_reached: Names of those that were reached at most, where something is undecided.
+        undecided: Milestones of which nothing says whether they were observed.
+        forbidden: What happened that must not.
+        frontier: Milestones that could have come next.
+        path_taken: The reached milestones on the road that the progress rate is about.
+        coverage: The share of all milestones that were reached.
+        events: How many events there were.
+        turns: How many messages of the user.
+        calls: How many tool calls.
+        wasted_calls: The calls, by event number, that served no milestone.
+        repeated_calls: The calls, by event number, of a tool called before with the same arguments.
+        invented_arguments: Paths of the possibly invented arguments, by the call's event number.
+        unanswered_calls: The calls, by event number, that have no result.
+        agreement: The share of a judge's votes that agree with its verdict, by milestone; empty without a judge.
+        reasons: Why the judge decided so, by milestone.
+        reward: What the record itself says of its outcome (tau-bench's `reward`).
+    """
+
+    id: str
+    source: str | None = None
+    record: int | None = None
+    use_case: str | None = None
+    task: str | None = None
+    graph: str = ""
+    goal_completed: bool | None
+    progress_rate: float | None
+    progress_range: tuple[float, float] | None
+    reached: tuple[ReachedMilestone, ...]
+    possibly_reached: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
+    forbidden: tuple[ForbiddenRecord, ...] = ()
+    frontier: tuple[str, ...] = ()
+    path_taken: tuple[str, ...] = ()
+    coverage: float | None = None
+    events: int
+    turns: int
+    calls: int
+    wasted_calls: tuple[int, ...] = ()
+    repeated_calls: tuple[int, ...] = ()
+    invented_arguments: Mapping[int, tuple[str, ...]] = {}
+    unanswered_calls: tuple[int, ...] = ()
+    agreement: Mapping[str, float] = {}
+    reasons: Mapping[str, str] = {}
+    reward: float | None = None
+
+    @property
+    def stopped_at(self) -> str | None:
+        """The last milestone on the road that was taken; None where the goal was completed."""
+        if self.goal_completed or not self.path_taken:
+            return None
+        return self.path_taken[-1]
+
+
+class BrokenConversation(Record):
+    """A record that could not be scored.
+
+    Args:
+        source: The file that it was read from.
+        record: Its position in that file, from 0.
+        error: What is wrong with it.
+    """
+
+    source: str | None = None
+    record: int | None = None
+    error: str
+
+
+class MilestoneRecord(Record):
+    """One milestone of a graph, as far as a report shows it."""
+
+    name: str
+    type: MilestoneType
+    description: str = ""
+    dependencies: tuple[str, ...] = ()
+    requires: str = "any"
+    weight: float = 1
+
+
+class GraphRecord(Record):
+    """A milestone graph, as far as a report shows it.
+
+    Args:
+        file: The file that it was read from.
+        reviewed: Whether a person has walked through it; None where nothing says that it was generated.
+        milestones: Its milestones, in the file's order.
+    """
+
+    file: str | None = None
+    reviewed: bool | None = None
+    milestones: tuple[MilestoneRecord, ...]
+
+
+def conversation_record(
+    transcript: Transcript,
+    score: Score,
+    *,
+    graph: str = "",
+    source: str | None = None,
+    record: int | None = None,
+    use_case: str | None = None,
+) -> ConversationRecord:
+    """What a report says of one scored conversation.
+
+    Args:
+        transcript: What happened.
+        score: How far it got.
+        graph: The name of the graph that it was measured on.
+        source: The file that it was read from.
+        record: Its position in that file, from 0.
+        use_case: What kind of conversation it is, where the transcript does not say.
+    """
+    reward = transcript.extra.get("reward")
+    return ConversationRecord(
+        id=transcript.id,
+        source=source,
+        record=record,
+        use_case=transcript.use_case if transcript.use_case is not None else use_case,
+        task=transcript.task,
+        graph=graph,
+        goal_completed=score.goal_completed,
+        progress_rate=score.progress_rate,
+        progress_range=score.progress_range,
+        reached=tuple(ReachedMilestone(name=name, step=step) for name, step in score.reached.items()),
+        possibly_reached=tuple(name for name in score.possibly_reached if name not in score.reached),
+        undecided=score.undecided,
+        forbidden=tuple(ForbiddenRecord(step=each.event, rule=str(each.rule)) for each in score.forbidden),
+        frontier=score.frontier,
+        path_taken=score.path_taken,
+        coverage=score.coverage,
+        events=len(transcript),
+        turns=sum(isinstance(event, Message) and event.speaker == "user" for event in transcript.events),
+        calls=sum(1 for _ in transcript.calls()),
+        wasted_calls=score.wasted_calls,
+        repeated_calls=score.repeated_calls,
+        invented_arguments=score.invented_arguments,
+        unanswered_calls=score.observations.unanswered,
+        reward=float(reward) if isinstance(reward, int | float) else None,
+    )
+
+
+def graph_record(graph: MilestoneGraph) -> GraphRecord:
+    """What a report says of a graph."""
+    return GraphRecord(
+        file=graph.file,
+        milestones=tuple(
+            MilestoneRecord(
+                name=milestone.name,
+                type=milestone.type,
+                description=milestone.description,
+                dependencies=milestone.dependencies,
+                requires="all" if milestone.type == "Aggregator" else milestone.requires,
+                weight=milestone.weight,
+            )
+            for milestone in graph.milestones
+        ),
+    )

@@ -1,0 +1,146 @@
+"""A report over many conversations: their records, the graphs they were measured on, and the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord, Record
+
+SCHEMA = 1
+
+
+class Rate(Record):
+    """A share of conversations, with its 95% Wilson interval.
+
+    Args:
+        count: Of how many it is true.
+        n: Of how many it is known.
+        unknown: Of how many it is not known; they are in neither number.
+        rate: count / n; None where n is 0.
+        low: The interval's lower end, 0 to 1; None where n is 0.
+        high: Its upper end.
+    """
+
+    count: int
+    n: int
+    unknown: int = 0
+    rate: float | None
+    low: float | None
+    high: float | None
+
+
+class Mean(Record):
+    """A mean over conversations, with its 95% bootstrap interval.
+
+    Args:
+        n: Over how many; those without a value are left out.
+        mean: The mean; None where n is 0.
+        low: The interval's lower end; None where n is 0.
+        high: Its upper end.
+    """
+
+    n: int
+    mean: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class RewardAgreement(Record):
+    """How goal completion goes with the outcome that the records themselves hold.
+
+    Args:
+        both: Goal completed, and rewarded.
+        only_goal: Goal completed, and not rewarded.
+        only_reward: Rewarded, and goal not completed.
+        neither: Neither.
+    """
+
+    both: int
+    only_goal: int
+    only_reward: int
+    neither: int
+
+    @property
+    def n(self) -> int:
+        """How many conversations have both."""
+        return self.both + self.only_goal + self.only_reward + self.neither
+
+    @property
+    def rate(self) -> float | None:
+        """The share in which the two agree."""
+        return (self.both + self.neither) / self.n if self.n else None
+
+
+class Summary(Record):
+    """The figures over a group of conversations.
+
+    Args:
+        conversations: How many.
+        goal_completion: GC.
+        progress_rate: PR, over the conversations where it is decided.
+        progress_at_least: The mean of the lower ends, over all that have a way to go.
+        progress_at_most: The mean of the upper ends.
+        pass_hat_k: pass^k by k, where tasks were run several times: the mean over tasks of C(c, k) / C(n, k).
+        turns: Messages of the user, a conversation.
+        calls: Tool calls, a conversation.
+        wasted_calls: Those that served no milestone.
+        repeated_calls: Those that repeat an earlier one.
+        forbidden: Conversations in which something forbidden happened.
+        stops: Where the conversations that did not complete the goal stopped: how many, by milestone.
+        agreement: The judge's votes that agree with its verdict, by conversation and milestone.
+        reward: How GC goes with the recorded reward; None where no record has one.
+    """
+
+    conversations: int
+    goal_completion: Rate
+    progress_rate: Mean
+    progress_at_least: Mean
+    progress_at_most: Mean
+    pass_hat_k: Mapping[int, float] = {}
+    turns: Mean
+    calls: Mean
+    wasted_calls: Mean
+    repeated_calls: Mean
+    forbidden: Rate
+    stops: Mapping[str, int] = {}
+    agreement: Mean
+    reward: RewardAgreement | None = None
+
+
+class ReportSummary(Record):
+    """The figures over all conversations, and over each use case.
+
+    Args:
+        overall: Over all.
+        use_cases: By use case, in alphabetical order; empty where no record names one.
+    """
+
+    overall: Summary
+    use_cases: Mapping[str, Summary] = {}
+
+
+class Report(Record):
+    """What was measured over many conversations; `schema` 1 of the JSON that `arq-graph score --json` writes.
+
+    Args:
+        schema_version: The version of this form, written as `schema`.
+        conversations: One record a conversation, in the order of the source.
+        broken: The records that could not be scored.
+        graphs: The graphs that were measured on, by name.
+        summary: The figures.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_version: Literal[1] = Field(default=SCHEMA, alias="schema")
+    conversations: tuple[ConversationRecord, ...]
+    broken: tuple[BrokenConversation, ...] = ()
+    graphs: Mapping[str, GraphRecord] = {}
+    summary: ReportSummary
+
+    def to_json(self) -> str:
+        """The report as JSON; `Report.model_validate_json` reads it again."""
+        return self.model_dump_json(by_alias=True, indent=1)

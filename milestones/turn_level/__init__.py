@@ -1,0 +1,1 @@
+"""Turn-level evaluation: is each next action the right one, given the true history up to it?"""
