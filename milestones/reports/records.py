@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,7 +17,7 @@ from arq_graph.milestones.transcript import Message, Transcript
 class Record(BaseModel):
     """A part of a report."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class ReachedMilestone(Record):
@@ -167,7 +169,6 @@ def conversation_record(
         record: Its position in that file, from 0.
         use_case: What kind of conversation it is, where the transcript does not say.
     """
-    reward = transcript.extra.get("reward")
     return ConversationRecord(
         id=transcript.id,
         source=source,
@@ -192,14 +193,24 @@ def conversation_record(
         repeated_calls=score.repeated_calls,
         invented_arguments=score.invented_arguments,
         unanswered_calls=score.observations.unanswered,
-        reward=float(reward) if isinstance(reward, int | float) else None,
+        agreement=score.agreement,
+        reasons=score.reasons,
+        reward=_finite(transcript.extra.get("reward")),
     )
+
+
+def _finite(value: Any) -> float | None:
+    try:
+        return float(value) if isinstance(value, int | float) and isfinite(value) else None
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
 
 
 def graph_record(graph: MilestoneGraph) -> GraphRecord:
     """What a report says of a graph."""
     return GraphRecord(
         file=graph.file,
+        reviewed=None if graph.review is None else graph.review.reviewed,
         milestones=tuple(
             MilestoneRecord(
                 name=milestone.name,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import ConfigDict, Field
 
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord, Record
+from arq_graph.reasoning.sections import clean
 
-SCHEMA = 1
+SCHEMA: Literal[1] = 1
 
 
 class Rate(Record):
@@ -38,7 +40,7 @@ class Mean(Record):
     Args:
         n: Over how many; those without a value are left out.
         mean: The mean; None where n is 0.
-        low: The interval's lower end; None where n is 0.
+        low: The interval's lower end; None where n is below 2, and for plain counts (turns, calls).
         high: Its upper end.
     """
 
@@ -79,27 +81,33 @@ class Summary(Record):
 
     Args:
         conversations: How many.
-        goal_completion: GC.
+        goal_completion: GC; `unknown` are the undecided and those with nothing to complete.
+        nothing_to_complete: Conversations whose graph gives nothing to complete (an empty gold list).
         progress_rate: PR, over the conversations where it is decided.
         progress_at_least: The mean of the lower ends, over all that have a way to go.
         progress_at_most: The mean of the upper ends.
         pass_hat_k: pass^k by k, where tasks were run several times: the mean over tasks of C(c, k) / C(n, k).
+            Runs whose GC is not known do not count as runs.
+        pass_hat_k_tasks: Over how many tasks it is, by k: those that were run k times or more.
         turns: Messages of the user, a conversation.
         calls: Tool calls, a conversation.
         wasted_calls: Those that served no milestone.
         repeated_calls: Those that repeat an earlier one.
         forbidden: Conversations in which something forbidden happened.
-        stops: Where the conversations that did not complete the goal stopped: how many, by milestone.
-        agreement: The judge's votes that agree with its verdict, by conversation and milestone.
+        stops: Where the conversations stopped whose GC is false: how many, by milestone, most first. At End
+            stopped those in which something forbidden happened on the way.
+        agreement: The share of a judge's votes that agree with its verdict, over all its verdicts.
         reward: How GC goes with the recorded reward; None where no record has one.
     """
 
     conversations: int
     goal_completion: Rate
+    nothing_to_complete: int = 0
     progress_rate: Mean
     progress_at_least: Mean
     progress_at_most: Mean
     pass_hat_k: Mapping[int, float] = {}
+    pass_hat_k_tasks: Mapping[int, int] = {}
     turns: Mean
     calls: Mean
     wasted_calls: Mean
@@ -133,7 +141,7 @@ class Report(Record):
         summary: The figures.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
     schema_version: Literal[1] = Field(default=SCHEMA, alias="schema")
     conversations: tuple[ConversationRecord, ...]
@@ -142,5 +150,6 @@ class Report(Record):
     summary: ReportSummary
 
     def to_json(self) -> str:
-        """The report as JSON; `Report.model_validate_json` reads it again."""
-        return self.model_dump_json(by_alias=True, indent=1)
+        """The report as JSON; `read_report` reads it again."""
+        # Pydantic's own way ends at a lone surrogate, which a transcript's names may hold.
+        return clean(json.dumps(self.model_dump(mode="json", by_alias=True), ensure_ascii=False, indent=1))

@@ -1,0 +1,145 @@
+"""The figures over many conversations, from what was measured of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
+
+from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord
+from arq_graph.milestones.reports.report import Mean, Rate, Report, ReportSummary, RewardAgreement, Summary
+from arq_graph.milestones.reports.resampling import bootstrap_mean
+from arq_graph.milestones.reports.statistics import pass_hat_k, wilson
+
+# τ-bench rewards 0 or 1, and counts what differs from 1 by no more than this as 1.
+_NEARLY = 1e-6
+# For how many runs of a task pass^k is told at most.
+_MOST_RUNS = 16
+
+
+def report(
+    records: Iterable[ConversationRecord],
+    broken: Iterable[BrokenConversation] = (),
+    graphs: Mapping[str, GraphRecord] | None = None,
+) -> Report:
+    """A report over many conversations: all together, and by use case.
+
+    Args:
+        records: One a conversation.
+        broken: The records that could not be scored.
+        graphs: The graphs that were measured on, by name.
+    """
+    conversations = tuple(records)
+    by_use_case: dict[str, list[ConversationRecord]] = {}
+    for record in conversations:
+        if record.use_case is not None:
+            by_use_case.setdefault(record.use_case, []).append(record)
+    return Report(
+        conversations=conversations,
+        broken=tuple(broken),
+        graphs=graphs or {},
+        summary=ReportSummary(
+            overall=summarize(conversations),
+            use_cases={name: summarize(by_use_case[name]) for name in sorted(by_use_case)},
+        ),
+    )
+
+
+def summarize(records: Iterable[ConversationRecord]) -> Summary:
+    """The figures over these conversations.
+
+    What is undecided is counted as unknown and never as a failure. Intervals take conversations as
+    independent: where tasks were run several times they are somewhat too narrow (`compare` draws whole tasks).
+    Cost O(n), and at most 256,000 draws for each of up to four intervals.
+
+    Args:
+        records: One a conversation; none at all has no rates and no means.
+    """
+    group = tuple(records)
+    ranges = [record.progress_range for record in group if record.progress_range is not None]
+    decided = [record.progress_rate for record in group if record.progress_rate is not None]
+    progress = _mean(decided)
+    undecided = len(ranges) > len(decided)
+    goals = [record.goal_completed for record in group if record.goal_completed is not None]
+    shares, tasks = _pass_hat_k(group)
+    return Summary(
+        conversations=len(group),
+        goal_completion=_rate(sum(goals), len(goals), unknown=len(group) - len(goals)),
+        nothing_to_complete=sum(record.progress_range is None for record in group),
+        progress_rate=progress,
+        progress_at_least=_mean([low for low, _ in ranges]) if undecided else progress,
+        progress_at_most=_mean([high for _, high in ranges]) if undecided else progress,
+        pass_hat_k=shares,
+        pass_hat_k_tasks=tasks,
+        turns=_count([record.turns for record in group]),
+        calls=_count([record.calls for record in group]),
+        wasted_calls=_count([len(record.wasted_calls) for record in group]),
+        repeated_calls=_count([len(record.repeated_calls) for record in group]),
+        forbidden=_rate(sum(bool(record.forbidden) for record in group), len(group)),
+        stops=_stops(group),
+        agreement=_mean([share for record in group for share in record.agreement.values()]),
+        reward=_reward_agreement(group),
+    )
+
+
+def _rate(count: int, n: int, unknown: int = 0) -> Rate:
+    if not n:
+        return Rate(count=0, n=0, unknown=unknown, rate=None, low=None, high=None)
+    low, high = wilson(count, n)
+    return Rate(count=count, n=n, unknown=unknown, rate=count / n, low=low, high=high)
+
+
+def _mean(values: Sequence[float]) -> Mean:
+    if not values:
+        return Mean(n=0, mean=None)
+    low, high = bootstrap_mean(values) or (None, None)
+    return Mean(n=len(values), mean=fsum(values) / len(values), low=low, high=high)
+
+
+def _count(values: Sequence[int]) -> Mean:
+    return Mean(n=len(values), mean=sum(values) / len(values) if values else None)
+
+
+def _pass_hat_k(group: Sequence[ConversationRecord]) -> tuple[dict[int, float], dict[int, int]]:
+    """pass^k and its tasks, by k up to 16; empty where no task was run more than once."""
+    runs: dict[tuple[str | None, str], tuple[int, int]] = {}
+    for record in group:
+        if record.task is not None and record.goal_completed is not None:
+            successes, n = runs.get((record.use_case, record.task), (0, 0))
+            runs[record.use_case, record.task] = (successes + record.goal_completed, n + 1)
+    most = max((n for _, n in runs.values()), default=0)
+    shares: dict[int, float] = {}
+    tasks: dict[int, int] = {}
+    if most > 1:
+        for k in range(1, min(most, _MOST_RUNS) + 1):
+            share = pass_hat_k(runs, k)
+            if share is not None:
+                shares[k] = share
+                tasks[k] = sum(n >= k for _, n in runs.values())
+    return shares, tasks
+
+
+def _stops(group: Sequence[ConversationRecord]) -> dict[str, int]:
+    stops = Counter(
+        record.stopped_at
+        for record in group
+        if record.goal_completed is False and record.stopped_at is not None
+    )
+    return dict(sorted(stops.items(), key=lambda stop: (-stop[1], stop[0])))
+
+
+def _reward_agreement(group: Sequence[ConversationRecord]) -> RewardAgreement | None:
+    """How GC goes with the reward, where both are known; rewarded is who got 1 or more."""
+    if all(record.reward is None for record in group):
+        return None
+    both = Counter(
+        (record.goal_completed, record.reward >= 1 - _NEARLY)
+        for record in group
+        if record.goal_completed is not None and record.reward is not None
+    )
+    return RewardAgreement(
+        both=both[True, True],
+        only_goal=both[True, False],
+        only_reward=both[False, True],
+        neither=both[False, False],
+    )
