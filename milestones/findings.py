@@ -71,7 +71,7 @@ def check(graph: MilestoneGraph, tools: Any = None) -> Findings:
         graph: The graph.
         tools: The agent's tools: names, LangChain tools or OpenAI tool definitions; None: not compared.
     """
-    found = [*_broken(graph), *_doubtful(graph)]
+    found = [*_broken(graph), *_doubtful(graph), *_unreviewed(graph)]
     if tools is not None:
         found += _unknown_tools(graph, _names(tools))
     found.sort(key=lambda finding: finding.line or 0)
@@ -168,6 +168,22 @@ def _doubtful(graph: MilestoneGraph) -> Iterator[Finding]:
         yield _warning(
             graph.milestone(END), "End needs nothing to happen: neither goal nor progress is measured"
         )
+
+
+def _unreviewed(graph: MilestoneGraph) -> Iterator[Finding]:
+    review = graph.review
+    if review is None:
+        return
+    if not review.reviewed:
+        yield Finding(
+            "warning",
+            f"{review}: what is measured on it is doubtful; `arq-graph milestones review` goes through it",
+        )
+    elif review.entries:
+        seen = {entry.milestone for entry in review.entries if entry.what != "dropped"}
+        for milestone in graph.milestones:
+            if milestone.name not in seen:
+                yield _warning(milestone, f"{milestone.name!r} was not there when the graph was reviewed")
 
 
 def _unknown_tools(graph: MilestoneGraph, names: list[str]) -> Iterator[Finding]:

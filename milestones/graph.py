@@ -14,6 +14,7 @@ from arq_graph.errors import SpecError
 from arq_graph.milestones.constraints import Equals
 from arq_graph.milestones.milestone import END, START, Forbidden, Milestone
 from arq_graph.milestones.patterns import Pattern
+from arq_graph.milestones.review import Review
 
 if TYPE_CHECKING:
     from arq_graph.milestones.findings import Findings
@@ -36,6 +37,7 @@ class MilestoneGraph(_DiGraph):
         grounded: `strict`: a call with an argument that nobody gave before is no genuine call.
         forbidden: What must not happen.
         file: The file it was read from, for messages and for functions that stand beside it.
+        review: Who made it and who looked it over; None: nothing is said about that.
 
     Raises:
         SpecError: Two milestones have one name.
@@ -46,6 +48,7 @@ class MilestoneGraph(_DiGraph):
     grounded: Literal["strict"] | None = None
     forbidden: tuple[Forbidden, ...] = ()
     file: str | None = None
+    review: Review | None = None
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class MilestoneGraph(_DiGraph):
         grounded: Literal["strict"] | None = None,
         forbidden: Iterable[Forbidden] = (),
         file: str | None = None,
+        review: Review | None = None,
     ) -> None:
         super().__init__()
         self.milestones = tuple(milestones)
@@ -62,6 +66,7 @@ class MilestoneGraph(_DiGraph):
         self.grounded = grounded
         self.forbidden = tuple(forbidden)
         self.file = file
+        self.review = review
         for milestone in self.milestones:
             if milestone.name in self:
                 first = self.milestone(milestone.name).line
@@ -110,7 +115,7 @@ class MilestoneGraph(_DiGraph):
 
     def to_yaml(self) -> str:
         """The graph as the text of a milestone file; reading it gives an equal graph."""
-        from arq_graph.milestones.yaml_file import write_yaml
+        from arq_graph.milestones.yaml_writing import write_yaml
 
         return write_yaml(self)
 
@@ -169,6 +174,11 @@ class MilestoneGraph(_DiGraph):
             grounded=grounded,
             forbidden=forbidden,
         )
+
+    @property
+    def is_unreviewed(self) -> bool:
+        """Whether it is known that no person has been through all of it; what it measures is then doubtful."""
+        return self.review is not None and not self.review.reviewed
 
     def milestone(self, name: str) -> Milestone:
         """The milestone of that name.

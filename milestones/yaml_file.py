@@ -1,4 +1,4 @@
-"""Milestone files: the paper's YAML (Pre-Act, Appendix F), with our optional keys; read with lines, and written."""
+"""Milestone files: the paper's YAML (Pre-Act, Appendix F), with our optional keys, read with their lines."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeVar, cast
-
-import yaml
+from typing import Literal, NoReturn, TypeVar, cast
 
 from arq_graph.agent.entries import suggestion
 from arq_graph.errors import SpecError
@@ -17,6 +15,7 @@ from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import Called, Forbidden, Function, Milestone, MilestoneType, Said, Voice
 from arq_graph.milestones.patterns import Pattern
+from arq_graph.milestones.review import REVIEWED_AS, Review, ReviewedAs, ReviewEntry
 from arq_graph.milestones.yaml_nodes import Node, parse
 
 LARGEST_FILE = 64_000_000
@@ -28,7 +27,7 @@ _TYPES: dict[str, MilestoneType] = {
     "aggregator": "Aggregator",
     "aggrigator": "Aggregator",
 }
-_FILE_KEYS = ("milestones", "failed_if", "grounded", "forbidden")
+_FILE_KEYS = ("milestones", "failed_if", "grounded", "forbidden", "review")
 _KEYS = (
     "name",
     "type",
@@ -43,9 +42,8 @@ _KEYS = (
 )
 _ONLY_FOR: dict[str, MilestoneType] = {"tool": "FC", "arguments": "FC", "check": "NFC", "holds": "NFC"}
 _VOICES = ("user", "agent", "tool")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _REFERENCE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
-
-_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 Word = TypeVar("Word", bound=str)
 
@@ -105,55 +103,6 @@ def parse_yaml(text: str, *, file: str | None = None) -> MilestoneGraph:
     return _File(file).graph(root)
 
 
-def write_yaml(graph: MilestoneGraph) -> str:
-    """The text of a milestone file; the optional keys stand only where they say something."""
-    written: dict[str, Any] = {}
-    if graph.failed_if is not None:
-        written["failed_if"] = graph.failed_if.text
-    if graph.grounded is not None:
-        written["grounded"] = graph.grounded
-    if graph.forbidden:
-        written["forbidden"] = [_forbidden_as_written(rule) for rule in graph.forbidden]
-    written["milestones"] = [_as_written(milestone) for milestone in graph.milestones]
-    text: str = yaml.dump(written, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=110)
-    return text
-
-
-def _as_written(milestone: Milestone) -> dict[str, Any]:
-    written: dict[str, Any] = {"name": milestone.name, "type": milestone.type}
-    if milestone.description:
-        written["description"] = milestone.description
-    if milestone.tool is not None:
-        written["tool"] = milestone.tool
-    if milestone.arguments:
-        written["arguments"] = {name: rule.as_written() for name, rule in milestone.arguments.items()}
-    if milestone.check is not None:
-        check = milestone.check
-        written["check"] = check.name if isinstance(check, Function) else _said_as_written(check)
-    if milestone.holds:
-        written["holds"] = True
-    if milestone.requires != "any":
-        written["requires"] = milestone.requires
-    if milestone.weight != 1:
-        written["weight"] = milestone.weight
-    written["dependencies"] = list(milestone.dependencies)
-    return written
-
-
-def _forbidden_as_written(rule: Forbidden) -> dict[str, Any]:
-    if isinstance(rule.event, Said):
-        return _said_as_written(rule.event)
-    written: dict[str, Any] = {"tool": rule.event.tool}
-    if rule.event.arguments:
-        written["arguments"] = {name: rule.as_written() for name, rule in rule.event.arguments.items()}
-    return written
-
-
-def _said_as_written(said: Said) -> dict[str, Any]:
-    voice = {"said_by": said.said_by} if said.said_by else {}
-    return {**voice, "pattern": said.pattern.text}
-
-
 class _File:
     """Reads the tree of one milestone file; every complaint names file and line."""
 
@@ -182,6 +131,37 @@ class _File:
                 for node in (self.items(entries["forbidden"], "forbidden") if "forbidden" in entries else ())
             ],
             file=self.file,
+            review=self.review(entries["review"]) if "review" in entries else None,
+        )
+
+    def review(self, node: Node) -> Review | None:
+        if node.text is not None and node.value is None:
+            return None
+        entries = self.entries(node, "`review`", ("generated_by", "reviewed", "entries"))
+        made = entries.get("generated_by")
+        return Review(
+            None if made is None or made.value is None else self.text(made, "generated_by"),
+            self.flag(entries["reviewed"], "reviewed") if "reviewed" in entries else False,
+            tuple(
+                self.review_entry(each)
+                for each in (self.items(entries["entries"], "entries") if "entries" in entries else ())
+            ),
+        )
+
+    def review_entry(self, node: Node) -> ReviewEntry:
+        keys = ("milestone", "what", "by", "date")
+        entries = self.entries(node, "an entry of the review", keys)
+        for key in keys:
+            if key not in entries:
+                self.wrong(f"an entry of the review has no `{key}`", node.line)
+        day = self.text(entries["date"], "date")
+        if not _DAY.fullmatch(day):
+            self.wrong(f"`date` is {day!r}; it is a day like 2025-03-31", entries["date"].line)
+        return ReviewEntry(
+            self.text(entries["milestone"], "milestone"),
+            cast(ReviewedAs, self.word(entries["what"], "what", _same(*REVIEWED_AS))),
+            self.text(entries["by"], "by"),
+            day,
         )
 
     def milestone(self, node: Node) -> Milestone:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli.failures import note
+from arq_graph.cli.png import check_folder, draw_with_mermaid, mermaid_program
 from arq_graph.errors import InputError
 from arq_graph.models.scripted import ScriptedChatModel
 
@@ -40,34 +38,18 @@ def draw_graph(file: Path, png: Path | None) -> None:
 
 def _write_png(graph: Graph, file: Path) -> None:
     """Draw without the network: LangChain's own way would send the graph to a web service."""
-    if not file.parent.is_dir():
-        raise InputError(f"there is no folder {file.parent} to write {file.name} to")
-    mermaid = shutil.which("mmdc")
+    check_folder(file)
+    mermaid = mermaid_program()
     if importlib.util.find_spec("pygraphviz"):
         try:
             graph.draw_png(str(file))
         except (OSError, ValueError) as error:
             raise InputError(f"{file} cannot be written: {error}") from error
     elif mermaid:
-        _with_mermaid(mermaid, graph.draw_mermaid(), file)
+        draw_with_mermaid(mermaid, graph.draw_mermaid(), file)
     else:
         raise InputError(
             "a PNG needs one of two programs: `pip install pygraphviz`, or Mermaid's own, `npm install -g "
             "@mermaid-js/mermaid-cli`. Without --png the graph is printed as Mermaid, which GitHub and "
             "https://mermaid.live show as a picture"
         )
-
-
-def _with_mermaid(program: str, text: str, file: Path) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "graph.mmd"
-        source.write_text(text, encoding="utf-8")
-        run = subprocess.run(
-            [program, "--input", str(source), "--output", str(file)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if run.returncode or not file.is_file():
-        said = (run.stderr or run.stdout).strip()
-        raise InputError(f"{program} could not draw {file}: {said or f'exit code {run.returncode}'}")

@@ -10,11 +10,14 @@ from langchain_core.messages import BaseMessage
 from arq_graph.models.offline.calls import propose_calls
 from arq_graph.models.offline.filling import Filler, properties_of
 from arq_graph.models.offline.guessing import Guesses
+from arq_graph.models.offline.judging import judge_milestones
 from arq_graph.models.offline.matching import judge_guidelines
+from arq_graph.models.offline.planning import plan_next
 from arq_graph.models.offline.replies import Reply
 from arq_graph.models.offline.revision import revise
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import read_prompt
+from arq_graph.models.offline.workflow import draft_milestones
 
 
 def answer(messages: Sequence[BaseMessage], schema: Mapping[str, Any]) -> Any:
@@ -32,6 +35,8 @@ def answer(messages: Sequence[BaseMessage], schema: Mapping[str, Any]) -> Any:
 def suggestion(scene: Scene, schema: Mapping[str, Any]) -> dict[str, Any]:
     """What the rules say about the properties of the schema; those that they know nothing about are left out."""
     properties = properties_of(schema, schema)
+    if "action" in properties and properties.keys() & {"next_steps", "thought"}:
+        return plan_next(scene, schema)
     suggested: dict[str, Any] = {}
     if scene.prompt.entries("guidelines"):
         asked = {name: tuple(properties_of(field, schema)) for name, field in properties.items()}
@@ -40,6 +45,10 @@ def suggestion(scene: Scene, schema: Mapping[str, Any]) -> dict[str, Any]:
         suggested |= propose_calls(scene, properties, schema)
     if "revisions" in properties or "active_guidelines" in scene.prompt.sections:
         suggested |= revise(scene)
+    if "milestones" in properties and "workflow" in scene.prompt.sections:
+        suggested |= draft_milestones(scene.prompt)
+    if scene.prompt.entries("steps") and scene.prompt.entries("milestones"):
+        suggested |= judge_milestones(scene.prompt)
     return suggested
 
 

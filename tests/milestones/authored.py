@@ -1,0 +1,46 @@
+"""What a model answers when it is asked for a milestone graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def draft(name: str, type_: str = "NFC", *dependencies: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "workflow_words": "…",
+        "dependency_rationale": "…",
+        "name": name,
+        "type": type_,
+        "tool": None,
+        "description": f"{name}.",
+        "dependencies": list(dependencies),
+        "requires": "any" if len(dependencies) > 1 else None,
+        **fields,
+    }
+
+
+def authored(*drafts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    questions = ("conditions", "checkpoints", "notes", "transitions", "alternatives", "joint_requirements")
+    return {
+        "goal": "…",
+        "tool_names": [],
+        **{question: [] for question in questions},
+        "milestones": list(drafts),
+        "every_tool_has_its_exact_name": True,
+        "every_way_leads_to_the_end": True,
+        "requires_follows_the_workflow": True,
+        **fields,
+    }
+
+
+REFUNDS = authored(
+    draft("Start"),
+    draft("get_order", "FC", "Start"),
+    draft("Receipt given", "NFC", "get_order"),
+    draft("Account given", "NFC", "get_order"),
+    draft("refund", "FC", "Receipt given", "Account given", requires="all"),
+    draft("Nothing to refund", "NFC", "get_order"),
+    draft("End", "NFC", "refund", "Nothing to refund"),
+)
+WORKFLOW = "Look the order up with get_order. Ask for receipt and account before you call refund."
+TOOLS = ["get_order", "refund", "cancel_order"]
