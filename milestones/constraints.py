@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -178,9 +179,24 @@ def _range(low: Any, high: Any) -> Within:
     }
     if len(kinds) != 1 or "other" in kinds:
         raise ValueError("`min` and `max` must be numbers, or both texts such as ISO dates")
+    for bound in bounds:
+        # 1e3 is text in YAML 1.1; as text, 9 would be greater than 10.
+        if isinstance(bound, str) and (number := _number(bound)) is not None:
+            raise ValueError(
+                f"the bound {bound!r} is text that reads as a number: write {number:g}, without quotes"
+            )
     if len(bounds) == 2 and bounds[0] > bounds[1]:
         raise ValueError(f"`min` {low!r} is greater than `max` {high!r}: no value lies between")
     return Within(low, high)
+
+
+def meant_as_constraint(value: Any) -> str | None:
+    """What a mapping that is taken for an exact value was probably meant as: `regex` for `{regexp: …}`."""
+    if not isinstance(value, Mapping) or len(value) > 2:
+        return None
+    known = sorted(_ALL_KEYS)
+    close = (difflib.get_close_matches(str(key).lower(), known, n=1, cutoff=0.75) for key in value)
+    return next((found[0] for found in close if found), None)
 
 
 def _reads_as_constraint(value: Any) -> bool:

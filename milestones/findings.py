@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import networkx as nx
 
 from arq_graph.errors import SpecError
+from arq_graph.milestones.constraints import Equals, meant_as_constraint
 from arq_graph.milestones.milestone import END, START, Called, Milestone
 from arq_graph.milestones.reaching import needs_nothing
 from arq_graph.milestones.roads import depths
@@ -139,6 +140,12 @@ def _doubtful(graph: MilestoneGraph) -> Iterator[Finding]:
     for milestone in graph.milestones:
         if len(set(milestone.dependencies)) < len(milestone.dependencies):
             yield _warning(milestone, f"{milestone.name!r} lists a dependency twice; it counts once")
+        for argument, rule in milestone.arguments.items():
+            if isinstance(rule, Equals) and (meant := meant_as_constraint(rule.value)):
+                yield _warning(
+                    milestone,
+                    f"`{argument}` of {milestone.name!r} must be exactly {rule.value}: for a rule, write `{meant}`",
+                )
         if milestone.type == "Aggregator" and not milestone.dependencies:
             yield _warning(milestone, f"the join {milestone.name!r} joins nothing: it is reached at Start")
     for members in nx.strongly_connected_components(graph):

@@ -200,7 +200,11 @@ class MilestoneGraph(_DiGraph):
         return check(self, tools)
 
 
-def _action(action: Mapping[str, Any], position: int) -> tuple[str, Mapping[str, Any]]:
+def _action(action: Any, position: int) -> tuple[str, Mapping[str, Any]]:
+    if not isinstance(action, Mapping):
+        raise SpecError(
+            f"action {position} is a {type(action).__name__}, not an object with `name` and `arguments`"
+        )
     tool = action.get("name") or action.get("tool")
     if not isinstance(tool, str):
         raise SpecError(f"action {position} names no tool; give it a `name`")

@@ -48,17 +48,19 @@ class Grounding:
     """What the user and the tools of one conversation said so far."""
 
     def __init__(self) -> None:
-        self._unread: list[str] = []
+        self._said: list[str] = []
         self._words = " "
         self._squeezed = ""
         self._numbers: set[str] = set()
         self._days: set[Day] = set()
+        # How much of what was said each of the three has taken in: most values need the words alone.
+        self._in_words = self._in_squeezed = self._in_days = 0
 
     def hear(self, event: Event) -> None:
         """Take in an event; only the user's words and the tools' results ground a value."""
         if isinstance(event, Call) or (isinstance(event, Message) and event.speaker != "user"):
             return
-        self._unread.append(event.text)
+        self._said.append(event.text)
 
     def invented(self, call: Call) -> tuple[str, ...]:
         """The arguments of a call, as paths like `passengers[0].dob`, whose value nobody said before it.
@@ -68,7 +70,7 @@ class Grounding:
         return tuple(path for path, value in _leaves(call.arguments) if not self._is_known(value))
 
     def _is_known(self, value: str | float) -> bool:
-        self._read()
+        self._read_words()
         if not isinstance(value, str):
             return _number(str(value)) in self._numbers
         text = _plain(value)
@@ -77,22 +79,32 @@ class Grounding:
             return True
         dates = list(_DATE.finditer(text))
         if len(dates) == 1 and dates[0].group().strip() == text.strip():
+            self._read_days()
             return any(_is_same_day(day, said) for day in _days(dates[0]) for said in self._days)
         squeezed = _squeezed(text)
-        has_digit = any(character.isdigit() for character in squeezed)
-        return has_digit and len(squeezed) >= SHORTEST_SQUEEZED and squeezed in self._squeezed
+        if len(squeezed) < SHORTEST_SQUEEZED or not any(map(str.isdigit, squeezed)):
+            return False
+        self._read_squeezed()
+        return squeezed in self._squeezed
 
-    def _read(self) -> None:
-        for said in self._unread:
-            text = _plain(said)
-            tokens = _tokens(text)
+    def _read_words(self) -> None:
+        for said in self._said[self._in_words :]:
+            tokens = _tokens(_plain(said))
             self._words += " ".join(tokens) + " "
-            # A mark between two utterances keeps the end of one from running into the next.
-            self._squeezed += "|" + _squeezed(text)
             self._numbers.update(token for token in tokens if token[0].isdigit())
-            for date in _DATE.finditer(text):
+        self._in_words = len(self._said)
+
+    def _read_squeezed(self) -> None:
+        for said in self._said[self._in_squeezed :]:
+            # A mark between two utterances keeps the end of one from running into the next.
+            self._squeezed += "|" + _squeezed(_plain(said))
+        self._in_squeezed = len(self._said)
+
+    def _read_days(self) -> None:
+        for said in self._said[self._in_days :]:
+            for date in _DATE.finditer(_plain(said)):
                 self._days.update(_days(date))
-        self._unread.clear()
+        self._in_days = len(self._said)
 
 
 def invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]]:

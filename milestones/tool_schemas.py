@@ -35,13 +35,16 @@ def argument_schemas(tools: Any) -> dict[str, Schema]:
     """The JSON schema of each tool's arguments, by the tool's name; tools without one are left out.
 
     Args:
-        tools: A mapping of names to schemas, or a list of OpenAI tool definitions or LangChain tools.
+        tools: A mapping of names to schemas or to tools, or a list of OpenAI tool definitions or LangChain tools.
 
     Raises:
         ToolError: A tool has no name.
     """
     if isinstance(tools, Mapping):
-        return {name: schema for name, schema in tools.items() if isinstance(schema, Mapping)}
+        known = (
+            (name, tool if isinstance(tool, Mapping) else _schema_of(tool)) for name, tool in tools.items()
+        )
+        return {name: schema for name, schema in known if schema is not None}
     listed: Iterable[Any] = tools
     schemas = ((tool_name(tool), _schema_of(tool)) for tool in listed)
     return {name: schema for name, schema in schemas if schema is not None}

@@ -22,9 +22,9 @@ DEEPEST = 40
 _WORDS = {"": None, "~": None, "true": True, "false": False}
 _WORDS |= dict.fromkeys(("null", "Null", "NULL"))
 _WORDS |= {word: word[0] in "tT" for word in ("True", "TRUE", "False", "FALSE")}
-_NUMERIC = frozenset("+-0123456789")
+_NUMERIC = frozenset("+-.0123456789")
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,300})")
-_DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?")
+_DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?")
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

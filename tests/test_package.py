@@ -24,9 +24,11 @@ def test_every_package_of_the_checkout_is_named_for_the_wheel() -> None:
     named = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"][
         "packages"
     ]
-    inner = [root / "arq_graph", *(root / "arq_graph").rglob("*")]
-    found = {".".join(path.relative_to(root).parts) for path in inner if (path / "__init__.py").is_file()}
-    found |= {f"arq_graph.{name}" for name in ("nodes", "milestones", "examples.order_desk")}
+    found = {"arq_graph.examples.order_desk"}
+    for top, package in (("arq_graph", ""), ("nodes", "arq_graph."), ("milestones", "arq_graph.")):
+        inner = [root / top, *(root / top).rglob("*")]
+        folders = [path.relative_to(root).parts for path in inner if (path / "__init__.py").is_file()]
+        found |= {package + ".".join(parts) for parts in folders}
     assert set(named) == found
 
 

@@ -63,7 +63,7 @@ def test_a_gold_graph_can_be_written_and_read():
     assert parse_yaml(graph.to_yaml()).milestones == graph.milestones
 
 
-@pytest.mark.parametrize("action", [{"kwargs": {}}, {"name": "x", "kwargs": [1]}])
+@pytest.mark.parametrize("action", [{"kwargs": {}}, {"name": "x", "kwargs": [1]}, None, "x"])
 def test_an_action_that_is_none_is_named(action):
     with pytest.raises(SpecError, match="action 1"):
         MilestoneGraph.from_actions([action])

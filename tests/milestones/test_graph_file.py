@@ -281,6 +281,11 @@ def test_any_name_and_any_value_survives_writing_and_reading(texts, description,
         ("- name: a\n  type: FC\n  arguments:\n    x: {regex: '('}", 4, "'x'.*not a regular expression"),
         ("- name: a\n  type: FC\n  arguments:\n    x: {min: 3, max: 1}", 4, "greater than"),
         ("- name: a\n  type: FC\n  arguments:\n    x: {min: 1, regex: a}", 4, "cannot stand together"),
+        (
+            "- name: a\n  type: FC\n  arguments:\n    x: {min: 1e3}",
+            4,
+            "text that reads as a number: write 1000",
+        ),
         ("- name: a\n  type: FC\n  arguments:\n    x: {absent: maybe}", 4, "true or false"),
         ("- name: a\n  type: FC\n  arguments:\n    x: {one_of: a}", 4, "must be a list"),
         ("- name: a\n  type: FC\n  name: b", 3, "'name' stands here again .first in line 1"),
@@ -401,6 +406,12 @@ CHECKED = {
         "warning",
         3,
     ),
+    "must be exactly .*for a rule, write `regex`": (
+        "- {name: Start, type: NFC}\n- name: a\n  type: FC\n  arguments: {x: {regexp: b}}\n"
+        "- {name: End, type: NFC, dependencies: [a]}",
+        "warning",
+        2,
+    ),
     "End needs nothing": ("- {name: Start, type: NFC}\n- {name: End, type: NFC}", "warning", 2),
 }
 
@@ -458,3 +469,10 @@ def test_a_graph_can_be_sent_to_another_process():
     assert score(sent, talk) == score(graph, talk)
     with pytest.raises(nx.NetworkXError):
         sent.add_node("x")
+
+
+def test_a_weight_may_begin_with_its_point():
+    graph = parse_yaml(
+        "- {name: Start, type: NFC}\n- {name: a, type: FC, weight: .5}\n- {name: End, type: NFC}"
+    )
+    assert graph.milestone("a").weight == 0.5

@@ -167,8 +167,9 @@ def test_langchain_tools_bring_their_schema():
         """Look an order up."""
         return "ok"
 
-    assert observed(graph_of(FC), conversation(called("get_order", order_id=3)), tools=[get_order]) == (1,)
-    assert observed(graph_of(FC), conversation(called("get_order", order_id="x")), tools=[get_order]) == ()
+    for tools in ([get_order], {"get_order": get_order}):
+        assert observed(graph_of(FC), conversation(called("get_order", order_id=3)), tools=tools) == (1,)
+        assert observed(graph_of(FC), conversation(called("get_order", order_id="x")), tools=tools) == ()
 
 
 def test_an_invented_argument_is_no_genuine_call_where_grounding_is_strict():
