@@ -1,4 +1,8 @@
-"""Print every figure: `python -m benchmarks`, or `make bench`."""
+"""Print every figure: `python -m benchmarks`, or `make bench`.
+
+`python -m benchmarks scoring [FILE]` prints how fast conversations are scored, made ones and those of a tau-bench file;
+`python -m benchmarks airline FILE` what the recorded runs of a tau-bench file achieved.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,47 @@ import os
 # Before LangGraph is imported: checkpoints of the state's own types then load without a word.
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
+import argparse
+import sys
+from pathlib import Path
+
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from benchmarks import counting, import_time, output_tokens, turn
+from arq_graph.errors import ArqGraphError
+from benchmarks import counting, import_time, output_tokens, scoring, turn
+from benchmarks.table import table
 
 PEER = "Parlant 3.3.2"
 
 
 def main() -> None:
     """Measure and print."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Print what a turn and a score cost."
+    )
+    parser.add_argument("what", nargs="?", choices=["all", "scoring", "airline"], default="all")
+    parser.add_argument("file", nargs="?", type=Path, help="a tau-bench result file")
+    wanted = parser.parse_args()
+    if wanted.what == "airline" and wanted.file is None:
+        parser.error("airline needs a tau-bench result file, such as gpt-4o-airline.json")
     console = Console()
+    try:
+        if wanted.what == "airline":
+            from benchmarks.airline_tables import tables
+
+            for made in tables(wanted.file):
+                console.print(made)
+            return
+        if wanted.what == "all":
+            _print_turns(console)
+        _print_scoring(console, wanted.file)
+    except ArqGraphError as error:
+        sys.exit(str(error))
+
+
+def _print_turns(console: Console) -> None:
     console.print(_calls())
     console.print(_time())
     console.print(_prefixes())
@@ -25,22 +59,24 @@ def main() -> None:
     console.print(_imports())
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", min_width=len(title))
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number == 0 else "right")
-    return table
+def _print_scoring(console: Console, file: Path | None) -> None:
+    made = scoring.made()
+    console.print(_speeds(f"{len(made):,} conversations made here, on one core", made))
+    if file is not None:
+        recorded = scoring.recorded(file)
+        console.print(_speeds(f"{len(recorded):,} recorded conversations, on one core", recorded))
+    console.print(_growth())
 
 
 def _calls() -> Table:
-    table = _table(
+    made = table(
         "A turn with one tool call, counted at an endpoint",
         "guidelines", "calls", "waves", "prompt characters", "and of schemas", f"{PEER}: calls", f"{PEER}: characters",
     )  # fmt: skip
     peer = {20: ("13", "156,224"), 200: ("43", "554,357")}
     for guidelines in (20, 200):
         counted = counting.count(guidelines)
-        table.add_row(
+        made.add_row(
             str(guidelines),
             str(counted.calls),
             str(counted.waves),
@@ -48,53 +84,77 @@ def _calls() -> Table:
             f"{counted.schema_characters:,}",
             *peer[guidelines],
         )
-    return table
+    return made
 
 
 def _time() -> Table:
-    table = _table(
+    made = table(
         "Our own time in that turn, in-process model at zero latency (median)", "guidelines", "sync", "async"
     )
     for guidelines in (20, 200):
         sync, asynchronous = turn.milliseconds(guidelines)
-        table.add_row(str(guidelines), f"{sync:.0f} ms", f"{asynchronous:.0f} ms")
-    return table
+        made.add_row(str(guidelines), f"{sync:.0f} ms", f"{asynchronous:.0f} ms")
+    return made
 
 
 def _prefixes() -> Table:
-    table = _table(
+    made = table(
         "Share of a turn's prompt that the next turn's prompt begins with", "asked", "smallest", "mean"
     )
     for name, (smallest, mean) in turn.stable_prefix().items():
-        table.add_row(name, f"{smallest:.1%}", f"{mean:.1%}")
-    return table
+        made.add_row(name, f"{smallest:.1%}", f"{mean:.1%}")
+    return made
 
 
 def _tokens() -> Table:
     name, count = output_tokens.tokenizer()
-    table = _table(
+    made = table(
         f"Output tokens ({name})",
         "per", *output_tokens.MODES, "the paper's full keys, same words", "the paper's average (arq)",
     )  # fmt: skip
     for row in output_tokens.rows(count):
-        table.add_row(
+        made.add_row(
             row.what,
             *(str(row.ours[mode]) for mode in output_tokens.MODES),
             str(row.paper_keys),
             str(row.paper),
         )
-    return table
+    return made
 
 
 def _imports() -> Table:
     langgraph, ours, names = import_time.ratio()
-    table = _table("Import, in a fresh interpreter (median)", "statement", "seconds", "ratio")
-    table.add_row("import langgraph.graph", f"{langgraph:.2f}", "1.00")
-    table.add_row("import arq_graph", f"{ours:.2f}", f"{ours / langgraph:.2f}")
-    table.add_row(
+    made = table("Import, in a fresh interpreter (median)", "statement", "seconds", "ratio")
+    made.add_row("import langgraph.graph", f"{langgraph:.2f}", "1.00")
+    made.add_row("import arq_graph", f"{ours:.2f}", f"{ours / langgraph:.2f}")
+    made.add_row(
         "from arq_graph import Agent, create_guided_agent", f"{names:.2f}", f"{names / langgraph:.2f}"
     )
-    return table
+    return made
+
+
+def _speeds(title: str, tasks: list[scoring.Task]) -> Table:
+    made = table(title, "what", "what it gives", "conversations a second", "says as our GC does")
+    for speed in scoring.speeds(tasks):
+        agree = "" if speed.agree is None else f"{speed.agree:,} of {len(tasks):,}"
+        rate = "" if speed.per_second is None else f"{speed.per_second:,.0f}"
+        made.add_row(speed.what, escape(speed.gives), rate, agree)
+    return made
+
+
+def _growth() -> Table:
+    made = table(
+        "Seconds for one graph and a conversation of 900 events",
+        "milestones",
+        "make",
+        "first score",
+        "again",
+        "sum",
+    )
+    for one in scoring.growth():
+        seconds = (one.make, one.first, one.again, one.make + one.first)
+        made.add_row(f"{one.milestones:,}", *(f"{each:.2f}" for each in seconds))
+    return made
 
 
 if __name__ == "__main__":

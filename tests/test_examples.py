@@ -130,3 +130,44 @@ def test_a_blueprint_node_writes_its_channel() -> None:
         .invoke({"messages": [("user", "I am so angry! The third broken lamp!")]})
     )
     assert state["mood"] in {"calm", "annoyed", "angry"}
+
+
+def test_any_agents_conversations_are_scored_from_two_files(capsys: pytest.CaptureFixture[str]) -> None:
+    load("score_any_agent/score_any_agent").main()
+    told: dict[str, list[str]] = {}
+    for line in capsys.readouterr().out.splitlines():
+        if line.startswith(" "):
+            told[list(told)[-1]].append(line.strip())
+        else:
+            told[line[:20].strip()] = [" ".join(line[20:].split())]
+    done = ["goal reached progress 100%"]
+    assert told["picked up"] == told["delivered"] == done  # either branch
+    # find_bikes of find_bikes, reserve_bike, then a code or a delivery, and End.
+    stopped = [
+        "goal missed progress 25%",
+        "- stopped after 'find_bikes'; next could be reserve_bike, Nothing Free",
+    ]
+    assert told["stopped half-way"] == stopped
+    assert told["failed call"] == stopped  # the agent says "Done", the tool did not
+    assert told["forbidden word"] == [
+        "goal missed progress 100%",
+        "- forbidden at event 6: agent says /(?i)card number/",
+    ]
+    assert told["invented argument"] == [*done, "- nobody gave this to the call at event 6: address"]
+    # find_bikes and Nothing Free of these, Customer Agrees To Wait, join_waiting_list and End.
+    assert told["waiting list"] == [
+        "goal undecided progress 40% to 100%",
+        "- a judge or a person has to say: Customer Agrees To Wait",
+    ]
+    assert told["same look-up again"] == [*done, "- the same call again at events 4, 10"]
+
+
+def test_a_record_that_is_broken_does_not_stop_the_example(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "mine.jsonl"
+    broken.write_text('{"messages": [{"role": "user", "content": "\\u001b[2Jhi"}]}\n{"messages": [{"role"\n')
+    load("score_any_agent/score_any_agent").main(broken)
+    first, _, last = capsys.readouterr().out.splitlines()
+    assert "goal missed" in first
+    assert "record 1" in last

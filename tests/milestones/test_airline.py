@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from arq_graph.milestones import (
     MilestoneGraph,
@@ -15,6 +17,8 @@ from arq_graph.milestones import (
     read_transcripts,
     score,
 )
+from benchmarks.airline import Run, is_same, read_runs, tools_left_out, why, writes_are_confirmed
+from benchmarks.airline_tables import agreement, tables
 
 RECORDED = Path(__file__).parents[3] / "shared" / "data" / "tau_airline" / "gpt-4o-airline.json"
 
@@ -83,3 +87,82 @@ def test_most_arguments_of_a_real_agent_are_grounded(transcripts):
     values = sum(len(call.arguments) for one in transcripts for _, call in one.calls())
     invented = sum(len(paths) for one in transcripts for paths in invented_arguments(one).values())
     assert 0 < invented < 0.25 * values
+
+
+@pytest.fixture(scope="module")
+def runs():
+    read = list(read_runs(RECORDED))
+    assert all(isinstance(one, Run) for one in read)
+    return read
+
+
+def test_the_recorded_databases_confirm_which_tools_write(runs):
+    assert writes_are_confirmed(runs) is True
+    # Were a tool that only reads taken for one that writes, or the other way round, they would not.
+    assert writes_are_confirmed([Run(one.transcript, [*one.actions[:-1]], one.info) for one in runs]) is False
+
+
+def test_the_outputs_that_were_not_said_are_those_that_the_record_names(runs):
+    compared = 0
+    for run in runs:
+        found = ((run.info.get("reward_info") or {}).get("info") or {}).get("outputs")
+        if found is not None:
+            assert run.unsaid_outputs == [output for output, was_said in found.items() if not was_said]
+            compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("variant", ["ordered", "unordered", "writes", "only writes"])
+def test_every_difference_between_goal_and_reward_is_explained(runs, variant):
+    reasons = [why(run, variant) for run in runs]
+    found = agreement(runs, variant)
+    assert sum(reason is not None for reason in reasons) == found.only_goal + found.only_reward
+    assert found.n == sum(run.goal_completed(variant) is not None for run in runs)
+    assert "other" not in reasons
+    for run, reason in zip(runs, reasons, strict=True):
+        completed = run.goal_completed(variant)
+        assert (reason is None) == (completed is None or completed == run.is_rewarded)
+
+
+@pytest.mark.parametrize(
+    ("run", "variant", "reason"),
+    [
+        ("task 38, trial 0", "unordered", "reads left out"),  # handed over to a human, in other words
+        ("task 34, trial 0", "unordered", "reads left out"),  # worked out in the head, not by `calculate`
+        ("task 5, trial 1", "unordered", "other form"),  # each flight with its origin and destination
+        ("task 5, trial 1", "only writes", "other form"),
+        ("task 41, trial 0", "unordered", "further write"),  # a reservation was cancelled that must not be
+        ("task 37, trial 0", "unordered", "further write"),  # a certificate that nobody may have
+        ("task 2, trial 1", "unordered", "cut off"),
+        ("task 44, trial 1", "only writes", "output not said"),
+        ("task 44, trial 1", "writes", None),  # no write to make
+        ("task 0, trial 0", "unordered", None),
+    ],
+)
+def test_a_conversation_that_was_read_falls_into_its_class(runs, run, variant, reason):
+    found = next(one for one in runs if one.transcript.id == run)
+    assert why(found, variant) == reason
+
+
+def test_asking_for_the_gold_writes_and_no_other_comes_close_to_the_reward(runs):
+    shares = {variant: agreement(runs, variant) for variant in ("unordered", "writes", "only writes")}
+    assert shares["unordered"].rate < shares["writes"].rate < shares["only writes"].rate
+    # What is left of the differences is no matter of calls: an output, a cut-off run, another form of a call.
+    left = [why(run, "only writes") for run in runs]
+    assert set(left) <= {None, "output not said", "cut off", "other form"}
+
+
+def test_no_call_that_was_left_out_without_loss_writes(runs):
+    assert not any(tool.startswith(("book", "cancel", "update", "send")) for tool in tools_left_out(runs))
+    for run in runs:
+        if why(run) == "reads left out":
+            assert all(any(is_same(gold, call) for call in run.successful_writes) for gold in run.gold_writes)
+
+
+def test_the_tables_can_be_printed(runs):
+    console = Console(width=80, file=io.StringIO(), record=True)
+    for made in tables(RECORDED):
+        console.print(made)
+    text = console.export_text()
+    assert "200 conversations on 50 tasks" in text
+    assert "none of these" in text

@@ -1,0 +1,208 @@
+"""The milestone file that ships with the order desk, on conversations that the desk really holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import MemorySaver
+
+import arq_graph.examples.order_desk as order_desk
+from arq_graph import Agent, create_guided_agent
+from arq_graph.milestones import (
+    Message,
+    MilestoneGraph,
+    ProgressTracker,
+    Transcript,
+    read_thread,
+    read_transcript,
+    score,
+)
+from tests.milestones.conversations import agent, called, conversation, user
+
+LOOKED_UP = '{"order_id": "ORD-1001", "status": "in transit", "expected_delivery": "Thursday"}'
+
+
+@pytest.fixture(scope="module")
+def desk() -> Agent:
+    return Agent.from_yaml(_file("agent.yaml"))
+
+
+@pytest.fixture(scope="module")
+def graph() -> MilestoneGraph:
+    return MilestoneGraph.from_yaml(_file("milestones.yaml"))
+
+
+def _file(name: str) -> Path:
+    return Path(order_desk.__path__[0]) / name
+
+
+def tools_of(desk: Agent) -> list[Any]:
+    return list(desk.toolbox.values())
+
+
+def hold(desk: Agent, *turns: str) -> tuple[Transcript, list[Any]]:
+    checkpointer = MemorySaver()
+    app = create_guided_agent("offline", desk, checkpointer=checkpointer)
+    thread = {"configurable": {"thread_id": "t"}}
+    state: dict[str, Any] = {}
+    for turn in turns:
+        state = app.invoke({"messages": [("user", turn)]}, thread)
+    return read_thread(checkpointer, "t"), state["messages"]
+
+
+def test_the_file_fits_the_agents_tools(desk: Agent, graph: MilestoneGraph) -> None:
+    assert list(graph.check(tools_of(desk))) == []
+    watched = {one.called_tool for one in graph.milestones if one.type == "FC"}
+    assert watched == set(desk.toolbox)
+
+
+def test_the_shipped_conversation_reaches_the_goal(desk: Agent, graph: MilestoneGraph) -> None:
+    turns = _file("conversation.txt").read_text(encoding="utf-8").splitlines()
+    thread, messages = hold(desk, *turns)
+    transcript = read_transcript(messages)
+    assert transcript.events == thread.events
+    measured = score(graph, transcript, tools=tools_of(desk))
+    assert measured.goal_completed is True
+    assert measured.progress_rate == 1
+    assert measured.undecided == ()
+    assert measured.forbidden == ()
+    # The boots are at the warehouse and are expedited; the tent, asked for later, is in transit.
+    assert measured.path_taken == (
+        "Start",
+        "Customer Welcomed",
+        "get_order_details",
+        "At The Warehouse",
+        "Goodwill Offered",
+        "expedite_shipping",
+        "mark_resolved",
+        "Welcomed And Resolved",
+        "Farewell",
+        "End",
+    )
+    assert "Delivery Day Told" in measured.reached
+    assert measured.wasted_calls == ()
+    assert measured.invented_arguments == {}
+
+    tracker = ProgressTracker(graph, tools=tools_of(desk))
+    rates = []
+    for event in transcript.events:
+        tracker.feed(event)
+        rates.append(tracker.score().progress_rate)
+    assert tracker.score() == measured
+    assert rates == sorted(rates)
+    assert rates[-1] == 1
+    assert rates[-2] < 1  # End waits for the farewell
+
+
+@pytest.mark.parametrize(
+    ("turns", "through"),
+    [
+        (
+            ["My order ORD-1004 is late, where is it?", "Yes, I take the discount.", "Goodbye!"],
+            "apply_discount",
+        ),
+        (["My order ORD-1004 is late!", "No, thanks, not necessary.", "Goodbye!"], "Goodwill Declined"),
+        (["Where is my order ORD-1001?", "Thanks, goodbye!"], "Delivery Day Told"),
+        (["Where is my order ORD-1003?", "Yes, it did. Goodbye!"], "Condition Asked"),
+        (["I want to cancel my order.", "Then I want to speak to a human."], "hand_over_to_human"),
+        (["Where is my order ORD-1004?", "I am angry! Give me a human!"], "hand_over_to_human"),
+    ],
+)
+def test_each_goal_of_a_customer_has_a_road_of_its_own(
+    desk: Agent, graph: MilestoneGraph, turns: list[str], through: str
+) -> None:
+    transcript, _ = hold(desk, *turns)
+    measured = score(graph, transcript, tools=tools_of(desk))
+    assert measured.goal_completed is True
+    assert through in measured.path_taken
+
+
+def test_a_case_that_is_closed_without_looking_the_order_up_is_not_done(graph: MilestoneGraph) -> None:
+    talk = conversation(
+        user("Where is ORD-1001?"),
+        agent("Thank you for writing to us!"),
+        called("mark_resolved"),
+        agent("Have a great day outdoors!"),
+    )
+    measured = score(graph, talk)
+    assert measured.goal_completed is False
+    assert measured.wasted_calls == (3,)
+    assert "mark_resolved" not in measured.reached
+    # The join: depth 4 (look-up, status, what is told, mark_resolved) + 1 further (the welcome) = 5, and 4 are
+    # still needed; Farewell and End are left: (5 - 4) / (5 + 2).
+    assert measured.progress_rate == 1 / 7
+
+
+def test_a_desk_that_forgets_to_close_the_case_is_told_where_it_stopped(graph: MilestoneGraph) -> None:
+    talk = conversation(
+        user("Where is my order?"),
+        agent("Thank you for writing to us! Which one?"),
+        user("ORD-1001"),
+        called("get_order_details", LOOKED_UP, order_id="ORD-1001"),
+        agent("It is in transit and expected on Thursday."),
+        user("Thanks, bye!"),
+        agent("Bye!"),
+    )
+    measured = score(graph, talk)
+    assert measured.goal_completed is False
+    # The join again: of its 5, mark_resolved is needed: (5 - 1) / (5 + 2).
+    assert measured.progress_rate == 4 / 7
+    assert "mark_resolved" in measured.frontier
+    assert measured.path_taken[-1] == "Delivery Day Told"
+
+
+def test_both_branches_of_the_goodwill_lead_on(graph: MilestoneGraph) -> None:
+    start = [
+        *user("ORD-1002?"),
+        *agent("Thank you for writing!"),
+        *called(
+            "get_order_details", LOOKED_UP.replace("in transit", "at the warehouse"), order_id="ORD-1002"
+        ),
+        *agent("I can offer expedited shipping."),
+    ]
+    rates = [
+        score(graph, conversation(start, called(tool, order_id="ORD-1002"))).progress_rate
+        for tool in ("expedite_shipping", "apply_discount")
+    ]
+    # The tool: depth 4 (look-up, status, offer, itself), left 3 (mark_resolved, Farewell, End; the join waits
+    # for nothing else, the customer was welcomed).
+    assert rates == [4 / 7, 4 / 7]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_forbidden"),
+    [
+        ("I guarantee that it arrives on Thursday.", True),
+        ("We promise you Thursday.", True),
+        ("I cannot guarantee a day.", False),
+        ("I can't promise that.", False),
+        ("We never guarantee a day, but I do promise to look.", True),
+        ("We never promise a day.", False),
+        ("I called get_order_details for you.", True),
+        ("My guideline says so.", True),
+        ("It should arrive on Thursday.", False),
+    ],
+)
+def test_promises_and_internal_words_are_forbidden(
+    graph: MilestoneGraph, said: str, is_forbidden: bool
+) -> None:
+    assert bool(score(graph, conversation(agent(said))).forbidden) is is_forbidden
+    # The customer may say what they like.
+    assert not score(graph, conversation(user(said))).forbidden
+
+
+def test_a_discount_beyond_the_limit_is_forbidden_even_if_the_tool_refuses_it(graph: MilestoneGraph) -> None:
+    refused = conversation(called("apply_discount", "Error: 1 to 10", order_id="ORD-1004", percent=50))
+    assert [one.event for one in score(graph, refused).forbidden] == [1]
+    assert not score(graph, conversation(called("apply_discount", order_id="ORD-1004", percent=10))).forbidden
+
+
+def test_a_made_up_order_number_is_no_look_up(graph: MilestoneGraph) -> None:
+    talk = conversation(called("get_order_details", LOOKED_UP, order_id="the tent"))
+    assert "get_order_details" not in score(graph, talk).reached
+
+
+def test_a_greeting_alone_is_no_progress(graph: MilestoneGraph) -> None:
+    assert score(graph, Transcript((Message("user", "Hello?"),))).progress_rate == 0
