@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from arq_graph.errors import InputError, ToolError
-from arq_graph.milestones import langchain_messages, openai_chat, preact_steps
+from arq_graph.milestones import glaive, langchain_messages, openai_chat, preact_steps
 from arq_graph.milestones.recording import Recording
 from arq_graph.milestones.records import Raw, read_records
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
 
-Format = Literal["openai", "langchain", "tau-bench", "pre-act"]
+Format = Literal["openai", "langchain", "tau-bench", "pre-act", "glaive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ def read_transcripts(
 ) -> Iterator[Transcript | BrokenRecord]:
     """The conversations of a file, one at a time; a broken one is given as such and does not stop the rest.
 
-    Known are OpenAI chat messages, LangChain messages, tau-bench result files, and the step format of the
-    Pre-Act authors; as a JSON list of conversations, as JSON Lines, or as one conversation. Memory holds one
-    conversation, however large the file.
+    Known are OpenAI chat messages, LangChain messages, tau-bench result files, the step format of the Pre-Act
+    authors, and the text of the Glaive function-calling dataset; as a JSON list of conversations, as JSON Lines,
+    or as one conversation, the last one also as plain text. Memory holds one conversation, however large the file.
 
     Args:
         source: A file, or what such a file holds, already read.
@@ -51,7 +51,8 @@ def read_transcripts(
         raise InputError(f"the format {format!r} is not known; known are {', '.join(get_args(Format))}")
     if isinstance(source, str | Path):
         file: Path | None = Path(source)
-        raws = read_records(Path(source))
+        is_text = format in (None, "glaive") and glaive.is_text_file(Path(source))
+        raws = (glaive.read_text if is_text else read_records)(Path(source))
     else:
         file = None
         whole = [source] if isinstance(source, Mapping) else source
@@ -120,6 +121,8 @@ def _recognise(record: Any) -> Format:
     elif messages is not None:
         raise InputError("the conversation is empty: its list of messages holds none")
     held = type(record).__name__
+    if glaive.is_glaive(record):
+        return "glaive"
     if isinstance(record, Mapping):
         if "traj" in record:
             return "tau-bench"
@@ -130,7 +133,7 @@ def _recognise(record: Any) -> Format:
         held = f"a list of {type(messages[0]).__name__}"
     raise InputError(
         f"no known format: {held}; known are OpenAI chat and LangChain messages (a list, or an object with "
-        "`messages`), tau-bench results (`traj`) and Pre-Act steps (`Conversation`)"
+        "`messages`), tau-bench results (`traj`), Pre-Act steps (`Conversation`) and Glaive texts (`chat`)"
     )
 
 
@@ -167,11 +170,18 @@ def _from_steps(record: Any, id: str) -> Transcript:
     return _transcript(preact_steps.record_steps(steps), held, id, but=("Conversation",))
 
 
+def _from_glaive(record: Any, id: str) -> Transcript:
+    recording, tools = glaive.record_chat(record)
+    held = record if isinstance(record, Mapping) else {}
+    return _transcript(recording, {**held, "tools": tools}, id, but=("system", "chat", "sample"))
+
+
 _READERS: Mapping[Format, Callable[[Any, str], Transcript]] = {
     "openai": _from_messages(openai_chat.record_messages),
     "langchain": _from_messages(langchain_messages.record_messages),
     "tau-bench": _from_tau_bench,
     "pre-act": _from_steps,
+    "glaive": _from_glaive,
 }
 
 

@@ -1,0 +1,232 @@
+"""`arq-graph turns`: evaluate single turns."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from arq_graph.agent.spec import Agent
+from arq_graph.apps.guided import create_guided_agent
+from arq_graph.cli.failures import NO_ANSWER, note, show_error, warn
+from arq_graph.cli.json_lines import print_json
+from arq_graph.cli.screen import diagnostics, printable
+from arq_graph.cli.settings import ModelChoice
+from arq_graph.cli.turn_figures import as_data, show
+from arq_graph.errors import InputError, ToolError
+from arq_graph.milestones.formats import Format
+from arq_graph.milestones.turn_level.comparison import StepOutcome
+from arq_graph.milestones.turn_level.dataset import DatasetSteps
+from arq_graph.milestones.turn_level.evaluation import TurnEvaluation, aevaluate_turns, evaluate_turns
+from arq_graph.milestones.turn_level.history import openai_definitions
+from arq_graph.milestones.turn_level.predictions import evaluate_predictions, read_predictions
+from arq_graph.milestones.turn_level.results_file import ResultsFile
+from arq_graph.milestones.turn_level.similarity import scorer
+from arq_graph.reasoning.blueprint import Mode
+
+SHOWN = 5
+_CHUNK = 1 << 20
+
+NO_TOOLS = (
+    "neither the records nor --tools name any tool: the model can only answer, and every step that is a tool call "
+    "will be wrong; give --tools FILE, a JSON list of OpenAI tool definitions"
+)
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What is evaluated on, and where the figures go.
+
+    Args:
+        dataset: The recorded conversations.
+        format: Their format; None: it is recognised.
+        limit: How many steps at most.
+        out: Where each outcome is kept; None keeps none.
+        as_json: Whether to print JSON.
+    """
+
+    dataset: Path
+    format: str | None
+    limit: int | None
+    out: Path | None
+    as_json: bool
+
+    def steps(self) -> DatasetSteps:
+        """The steps to evaluate."""
+        return DatasetSteps(self.dataset, format=self.known_format(), limit=self.limit)
+
+    def known_format(self) -> Format | None:
+        """The format.
+
+        Raises:
+            InputError: There is none of that name.
+        """
+        if self.format is not None and self.format not in get_args(Format):
+            raise InputError(
+                f"the format {self.format!r} is not known; known are {', '.join(get_args(Format))}"
+            )
+        return cast("Format | None", self.format)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for its next actions.
+
+    Args:
+        choice: The model.
+        agent: The file of an agent on that model; None: the model alone.
+        mode: How much an agent reasons.
+        tools: The file of the model's tools; None: those of the records.
+        concurrency: How many steps are asked at once.
+    """
+
+    choice: ModelChoice
+    agent: Path | None
+    mode: Mode
+    tools: Path | None
+    concurrency: int
+
+    @property
+    def name(self) -> str:
+        """What is asked, as it is shown."""
+        return f"{self.agent} ({self.mode}), {self.choice.name}" if self.agent else self.choice.name
+
+
+def evaluate(evaluated: Evaluated, by: Asked | Path) -> None:
+    """Evaluate, and print the figures.
+
+    Args:
+        evaluated: The dataset.
+        by: What is asked, or a file of predictions.
+
+    Raises:
+        ArqGraphError: A file or the model cannot be used.
+        Exit: With 3 where every step ended in an error.
+    """
+    total, without_tools = _count(evaluated)
+    if isinstance(by, Path):
+        predictions = read_predictions(by)
+        with _bar(total) as advance:
+            found = evaluate_predictions(
+                predictions,
+                evaluated.dataset,
+                format=evaluated.known_format(),
+                limit=evaluated.limit,
+                on_step=lambda _: advance(),
+            )
+        asked = str(by)
+    else:
+        if without_tools and by.agent is None and by.tools is None:
+            warn(NO_TOOLS)
+        found = _ask(evaluated, by, total)
+        asked = by.name
+    for broken in found.broken[:SHOWN]:
+        warn(f"left out: {printable(broken.error, 300)}")
+    if len(found.broken) > SHOWN:
+        warn(f"left out: {len(found.broken) - SHOWN} more broken records")
+    if evaluated.as_json:
+        print_json(as_data(evaluated.dataset, asked, found))
+    else:
+        show(asked, found.metrics)
+    if found.metrics.errors == found.metrics.steps and not isinstance(by, Path):
+        show_error(InputError("every step ended in an error; the last: " + str(found.outcomes[-1].error)))
+        raise typer.Exit(NO_ANSWER)
+
+
+def _count(evaluated: Evaluated) -> tuple[int, bool]:
+    """How many steps there are, and whether no record names a tool."""
+    steps = evaluated.steps()
+    total, without = 0, True
+    for step in steps:
+        total += 1
+        without = without and not step.transcript.tools and not step.transcript.extra.get("tools")
+    if not total:
+        said = f"; the first broken record: {steps.broken[0].error}" if steps.broken else ""
+        raise InputError(f"{evaluated.dataset} holds no step: no agent's message that follows a user's{said}")
+    return total, without
+
+
+def _ask(evaluated: Evaluated, asked: Asked, total: int) -> TurnEvaluation:
+    model: Any = asked.choice.chat_model()
+    if asked.choice.notice:
+        note(asked.choice.notice)
+    tools = None if asked.tools is None else _tools(asked.tools)
+    agent = model
+    if asked.agent is not None:
+        agent = create_guided_agent(model, Agent.from_yaml(asked.agent), mode=asked.mode)
+    note(f"{asked.name} · {total} steps")
+    with _results(evaluated, asked) as results, _bar(total) as advance:
+        done = () if results is None else results.done
+        kept = sum(outcome.predicted is not None for outcome in done)
+        if kept:
+            note(f"{evaluated.out} already holds {kept} steps: going on from there.")
+
+        def keep(outcome: StepOutcome) -> None:
+            if results is not None:
+                results.append(outcome)
+            advance()
+
+        for _ in range(min(kept, total)):
+            advance()
+        run: dict[str, Any] = {"tools": tools, "format": evaluated.known_format(), "limit": evaluated.limit}
+        run |= {"done": done, "on_step": keep}
+        if asked.concurrency == 1:
+            return evaluate_turns(agent, evaluated.dataset, **run)
+        at_once = aevaluate_turns(agent, evaluated.dataset, concurrency=asked.concurrency, **run)
+        return asyncio.run(at_once)
+
+
+def _results(evaluated: Evaluated, asked: Asked) -> Any:
+    if evaluated.out is None:
+        return nullcontext()
+    settings = {
+        "dataset": _fingerprint(evaluated.dataset),
+        "model": asked.choice.name,
+        "agent": f"{_fingerprint(asked.agent)}, {asked.mode}" if asked.agent else "none",
+        "tools": _fingerprint(asked.tools) if asked.tools else "those of the records",
+        "format": evaluated.format or "recognised",
+        "similarity": scorer(None).name,
+    }
+    return ResultsFile(evaluated.out, settings)
+
+
+def _fingerprint(file: Path) -> str:
+    """The file's name and what it holds, so that another file or an edited one is told apart."""
+    digest = hashlib.sha256()
+    try:
+        with file.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    return f"{file.name}, sha256 {digest.hexdigest()[:16]}"
+
+
+def _tools(file: Path) -> list[dict[str, Any]]:
+    try:
+        held = json.loads(file.read_text(encoding="utf-8-sig"))
+        return openai_definitions(held.get("tools") if isinstance(held, dict) else held)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    except (ToolError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{file} is no JSON list of OpenAI tool definitions: {error}") from None
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[], None]]:
+    console = diagnostics()
+    if not console.is_terminal:
+        yield lambda: None
+        return
+    columns = (TextColumn("steps"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("steps", total=total)
+        yield lambda: progress.advance(task)

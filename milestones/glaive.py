@@ -1,0 +1,208 @@
+"""Transcripts from the text of the Glaive function-calling v2 dataset.
+
+SYSTEM: You are … with access to the following functions. Use them if required -
+{"name": "get_order", "description": …, "parameters": {…}}
+USER: Where is A-1?
+ASSISTANT: <functioncall> {"name": "get_order", "arguments": '{"id": "A-1"}'} <|endoftext|>
+FUNCTION RESPONSE: {"status": "late"}
+ASSISTANT: It is late. <|endoftext|>
+
+The functions are JSON objects one after the other, not a list. The arguments of a call are mostly JSON inside
+single quotes, so that the call as a whole is no JSON.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from arq_graph.errors import InputError
+from arq_graph.milestones.recording import Recording
+from arq_graph.milestones.records import LARGEST_RECORD, Raw
+
+_ROLES = "SYSTEM|USER|ASSISTANT|FUNCTION RESPONSE"
+_BEGINS = re.compile(rf"\s*(?:{_ROLES}):")
+_PART = re.compile(rf"(?:^[ \t]*|<\|endoftext\|>\s*)({_ROLES}):", re.MULTILINE)
+_END = "<|endoftext|>"
+_CALL = "<functioncall>"
+_SNIFFED = 4096
+
+_FUNCTIONS = re.compile(r"(?:^|-)\s*(?=[\[{])", re.MULTILINE)
+_BETWEEN = re.compile(r"[\s,]*")
+_NAMED = re.compile(r'\{\s*"name"\s*:\s*(?P<name>"(?:[^"\\]|\\.)*")', re.DOTALL)
+_QUOTED = re.compile(r"\s*,\s*\"arguments\"\s*:\s*'(?P<arguments>.*)'\s*\}", re.DOTALL)
+
+# Real texts have raw line breaks inside strings.
+_DECODER = json.JSONDecoder(strict=False)
+
+
+def is_glaive(value: Any) -> bool:
+    """Whether this looks like a conversation of the dataset: a record with `chat` (v1: `sample`), or its text."""
+    if isinstance(value, Mapping):
+        value = value.get("chat", value.get("sample"))
+    return isinstance(value, str) and _BEGINS.match(value) is not None
+
+
+def record_chat(record: Any) -> tuple[Recording, list[Any]]:
+    """What happened in a conversation, and the functions that its SYSTEM text defines.
+
+    Args:
+        record: `{"system": "SYSTEM: …", "chat": "USER: …"}`, or the whole as one text.
+
+    Raises:
+        InputError: It is not of this format, a function is no JSON, or a call cannot be read.
+    """
+    recording = Recording()
+    tools: list[Any] = []
+    system, chat = _texts(record)
+    if system:
+        _instruct(recording, tools, system, 0)
+    parts = _PART.split(chat)
+    if len(parts) < 3 or parts[0].strip():
+        raise InputError("the chat does not begin with `USER:`, `ASSISTANT:` or `SYSTEM:`")
+    for index, (role, text) in enumerate(zip(parts[1::2], parts[2::2], strict=True)):
+        said = text.replace(_END, "").strip()
+        if role == "SYSTEM":
+            _instruct(recording, tools, said, index)
+        elif role == "USER":
+            recording.say("user", said, index)
+        elif role == "ASSISTANT":
+            _assistant(recording, said, index)
+        else:
+            recording.answer(None, None, said, index)
+    return recording, tools
+
+
+def is_text_file(path: Path) -> bool:
+    """Whether a file holds conversations as plain text, not as JSON."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as stream:
+            return _BEGINS.match(stream.read(_SNIFFED)) is not None
+    except OSError:
+        return False
+
+
+def read_text(path: Path, *, largest: int = LARGEST_RECORD) -> Iterator[Raw]:
+    """The conversations of a plain text file; each begins with a line `SYSTEM:`, or there is one.
+
+    Args:
+        path: A UTF-8 file.
+        largest: A conversation of more characters is broken, and so is what follows it.
+
+    Raises:
+        InputError: The file cannot be opened, or is not UTF-8.
+    """
+    index, size = 0, 0
+    lines: list[str] = []
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            for line in stream:
+                if line.lstrip().startswith("SYSTEM:") and any(map(str.strip, lines)):
+                    yield Raw(index, "".join(lines))
+                    index, size, lines = index + 1, 0, []
+                lines.append(line)
+                size += len(line)
+                if size > largest:
+                    yield Raw(index, None, f"longer than {largest:,} characters; is it one conversation?")
+                    return
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 (byte {error.start} of a part): save it as UTF-8") from None
+    yield Raw(index, "".join(lines))
+
+
+def _texts(record: Any) -> tuple[str, str]:
+    system: Any = None
+    if isinstance(record, Mapping):
+        system, record = record.get("system"), record.get("chat", record.get("sample"))
+    if not isinstance(record, str) or not isinstance(system, str | None):
+        raise InputError(
+            "no Glaive conversation: neither a text nor an object with the texts `system` and `chat`"
+        )
+    return (system or "").strip().removeprefix("SYSTEM:").strip(), record
+
+
+def _instruct(recording: Recording, tools: list[Any], text: str, index: int) -> None:
+    """The words of a SYSTEM text as instructions, its functions as tools."""
+    words = [text]
+    found = _FUNCTIONS.search(text)
+    if found:
+        at = found.end()
+        words = [text[:at].rstrip()]
+        while text[at : at + 1] in ("{", "["):
+            try:
+                value, at = _DECODER.raw_decode(text, at)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"SYSTEM: function {len(tools) + 1} is no JSON: {error}") from None
+            tools += value if isinstance(value, list) else [value]
+            blank = _BETWEEN.match(text, at)
+            at = blank.end() if blank else at
+        words.append(text[at:].strip())
+    recording.instruct("\n".join(word for word in words if word), index)
+
+
+def _assistant(recording: Recording, text: str, index: int) -> None:
+    said, *written = text.split(_CALL)
+    words, calls = [said.strip()], []
+    for call in written:
+        name, arguments, rest = _call(call.strip(), index)
+        calls.append((name, arguments))
+        words.append(rest.strip())
+    spoken = "\n".join(word for word in words if word)
+    if spoken or not calls:
+        recording.say("agent", spoken, index)
+    for name, arguments in calls:
+        recording.call(name, arguments, None, index)
+
+
+def _call(text: str, index: int) -> tuple[Any, Any, str]:
+    """The name and the arguments of a call, and the text behind it."""
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        pass
+    else:
+        if isinstance(value, Mapping):
+            return value.get("name"), value.get("arguments"), text[end:]
+    named = _NAMED.match(text)
+    quoted = _QUOTED.match(text, named.end()) if named else None
+    if named and quoted:
+        return _name(named), _arguments(quoted["arguments"]), text[quoted.end() :]
+    literal = _literal(text)
+    if literal is not None:
+        return literal.get("name"), literal.get("arguments"), ""
+    if named:
+        return _name(named), text[named.end() :], ""  # the arguments are beyond reading: a malformed call
+    raise InputError(f"part {index}: the function call cannot be read, it names no function: {text[:80]!r}")
+
+
+def _name(named: re.Match[str]) -> str:
+    try:
+        return str(_DECODER.decode(named["name"]))
+    except ValueError:
+        return named["name"][1:-1]
+
+
+def _arguments(text: str) -> Any:
+    """What stands between the single quotes, where an apostrophe may or may not be escaped."""
+    for written in (text, text.replace("\\'", "'")):
+        try:
+            value = _DECODER.decode(written)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, Mapping):
+            return value
+    return text
+
+
+def _literal(text: str) -> Mapping[str, Any] | None:
+    try:
+        value = ast.literal_eval(text[: text.rindex("}") + 1])
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return None
+    return value if isinstance(value, Mapping) else None

@@ -1,0 +1,193 @@
+"""`arq-graph turns`: single turns against recorded conversations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.shop import clerk, journal, options, serving
+from tests.reasoning.endpoint import Endpoint, Reply, Request, status, text, tool_call
+
+
+def talk(id: str, number: str) -> dict[str, Any]:
+    call = {"id": "1", "function": {"name": "get_order", "arguments": json.dumps({"order_id": number})}}
+    tool = {"type": "function", "function": {"name": "get_order", "parameters": {"type": "object"}}}
+    return {
+        "id": id,
+        "tools": [tool],
+        "messages": [
+            {"role": "user", "content": f"Where is {number}?"},
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": "in the workshop"},
+            {"role": "assistant", "content": "It is in the workshop."},
+        ],
+    }
+
+
+@pytest.fixture
+def talks(folder: Path) -> Path:
+    file = folder / "talks.jsonl"
+    file.write_text("\n".join(json.dumps(talk(f"t{n}", f"B-{n}")) for n in (1, 2)))
+    return file
+
+
+def repeating(request: Request) -> Reply:
+    """Answers every step as it was recorded, but takes every order for B-1."""
+    if request.messages[-1]["role"] == "tool":
+        return text("It is in the workshop.")
+    return tool_call("get_order", '{"order_id": "B-1"}')
+
+
+def test_the_offline_model_shows_the_figures_with_their_n(cli: Cli, talks: Path) -> None:
+    done = cli("turns", talks)
+    assert done.code == 0, done.err
+    assert "4 steps of 2 conversations" in done.words
+    assert "No model and no key is set" in done.words
+    # It answers in words alone: 2 of 4 actions are right, and no call was predicted.
+    assert "action recall 0.500 4 steps" in done.words
+    assert "tool calls: precision - 0" in done.words
+    assert "2 answered instead of calling" in done.words
+    assert "get_order → final answer" in done.words
+
+
+def test_a_model_is_asked_for_each_step_and_json_holds_everything(cli: Cli, talks: Path) -> None:
+    with Endpoint(repeating) as endpoint:
+        done = cli("turns", talks, "--json", *options(endpoint))
+    assert done.code == 0, done.err
+    (found,) = done.lines
+    metrics = found["metrics"]
+    assert metrics["action_recall"] == {"count": 4, "n": 4, "rate": 1}
+    assert metrics["parameter_match"] == {"count": 1, "n": 2, "rate": 0.5}
+    assert metrics["similarity"] == {"n": 2, "mean": 1}
+    assert metrics["confusion"]["wrong_parameters"] == 1
+    assert found["broken"] == []
+
+
+def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(cli: Cli, talks: Path) -> None:
+    asked = []
+
+    def failing(request: Request) -> Reply:
+        asked.append(request)
+        return status(400, "no") if len(asked) == 2 else repeating(request)
+
+    with Endpoint(failing) as endpoint:
+        run = ["turns", str(talks), "--out", "r.jsonl", "--json", "--concurrency", "1", *options(endpoint)]
+        first = cli(*run, "--limit", "3")
+        assert first.lines[0]["metrics"]["errors"] == 1
+        assert len(asked) == 3
+        second = cli(*run)
+        assert len(asked) == 5
+    assert second.code == 0, second.err
+    assert second.lines[0]["metrics"]["action_recall"] == {"count": 4, "n": 4, "rate": 1}
+    assert "already holds 2 steps" in second.words
+
+
+def test_results_of_another_dataset_are_refused(cli: Cli, talks: Path) -> None:
+    assert cli("turns", talks, "--out", "r.jsonl").code == 0
+    talks.write_text(json.dumps(talk("t1", "B-9")))
+    done = cli("turns", talks, "--out", "r.jsonl")
+    assert done.code == 1
+    assert "written with another dataset" in done.words
+
+
+def test_where_every_step_failed_there_was_no_answer(cli: Cli, talks: Path) -> None:
+    with Endpoint(lambda request: status(401, "a wrong key")) as endpoint:
+        done = cli("turns", talks, *options(endpoint))
+    assert done.code == 3
+    assert "every step ended in an error" in done.words
+    assert "a wrong key" in done.words
+    assert "4 error" in done.words
+
+
+def test_an_agent_is_evaluated_and_none_of_its_tools_runs(cli: Cli, talks: Path, shop: Path) -> None:
+    with Endpoint(serving(clerk(reply="It is in the workshop."))) as endpoint:
+        done = cli("turns", talks, "--agent", shop, "--json", *options(endpoint))
+    assert done.code == 0, done.err
+    metrics = done.lines[0]["metrics"]
+    assert metrics["action_recall"]["rate"] == metrics["parameter_match"]["rate"] == 1
+    assert metrics["similarity"]["mean"] == 1
+    assert journal(shop) == []
+
+
+def test_recorded_predictions_need_no_model(cli: Cli, talks: Path) -> None:
+    lines = [
+        {"id": "t1", "step": 1, "calls": [{"tool": "get_order", "arguments": {"order_id": "B-1"}}]},
+        {"id": "t1", "step": 2, "answer": "It is in the workshop."},
+        {"id": "t2", "step": 1, "answer": "Which order?"},
+    ]
+    Path("p.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = cli("turns", talks, "--predictions", "p.jsonl", "--json")
+    assert done.code == 0, done.err
+    metrics = done.lines[0]["metrics"]
+    assert metrics["action_recall"] == {"count": 2, "n": 4, "rate": 0.5}
+    assert metrics["confusion"]["answered_instead_of_calling"] == metrics["confusion"]["error"] == 1
+    assert done.err == ""
+
+
+def test_tools_come_from_a_file_where_the_records_have_none(cli: Cli, talks: Path) -> None:
+    bare = {key: value for key, value in talk("t1", "B-1").items() if key != "tools"}
+    talks.write_text(json.dumps(bare))
+    assert "neither the records nor --tools" in cli("turns", talks).words
+    Path("tools.json").write_text(json.dumps(talk("t1", "B-1")["tools"]))
+    seen = []
+
+    def answer(request: Request) -> Reply:
+        seen.append([tool["function"]["name"] for tool in request.body["tools"]])
+        return repeating(request)
+
+    with Endpoint(answer) as endpoint:
+        done = cli("turns", talks, "--tools", "tools.json", *options(endpoint))
+    assert done.code == 0, done.err
+    assert seen == [["get_order"], ["get_order"]]
+    assert "neither" not in done.words
+
+
+def test_broken_records_are_named_and_the_rest_is_evaluated(cli: Cli, talks: Path) -> None:
+    talks.write_text(talks.read_text() + '\n{"messages": []}\n{"messages": \x1b[31m\n')
+    done = cli("turns", talks)
+    assert done.code == 0, done.err
+    assert "4 steps" in done.words
+    assert "record 2" in done.words
+    assert "record 3" in done.words
+    assert "\x1b[31m" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["missing.json"], 1, "missing.json cannot be read"),
+        (["empty.json"], 1, "empty"),
+        (["talks.jsonl", "--format", "excel"], 1, "'excel' is not known; known are openai"),
+        (["talks.jsonl", "--tools", "talks.jsonl"], 1, "no JSON list"),
+        (["talks.jsonl", "--predictions", "talks.jsonl"], 1, "line 1: it needs `id`"),
+        (["talks.jsonl", "--predictions", "p", "--out", "r"], 2, "leave --out out"),
+        (["talks.jsonl", "--agent", "a", "--tools", "t"], 2, "leave --tools out"),
+        (["talks.jsonl", "--limit", "0"], 2, "limit"),
+        (["silent.json"], 1, "holds no step"),
+        (["talks.jsonl", "--out", "talks.jsonl"], 1, "name another file"),
+    ],
+)
+def test_mistakes_are_told(cli: Cli, talks: Path, arguments: list[str], code: int, said: str) -> None:
+    Path("empty.json").write_text("")
+    Path("silent.json").write_text('[{"role": "user", "content": "hello?"}]')
+    before = talks.read_text()
+    done = cli("turns", *arguments)
+    assert (done.code, said in done.words) == (code, True), done.words
+    assert "unexpected" not in done.words
+    assert talks.read_text() == before
+
+
+def test_glaive_texts_are_evaluated(cli: Cli, folder: Path) -> None:
+    Path("glaive.txt").write_text(
+        'SYSTEM: You help. Use them if required -\n{"name": "ping", "parameters": {}}\n'
+        'USER: ping it\n\n\nASSISTANT: <functioncall> {"name": "ping", "arguments": \'{}\'} <|endoftext|>\n\n\n'
+        "FUNCTION RESPONSE: {}\n\n\nASSISTANT: Done. <|endoftext|>\n"
+    )
+    done = cli("turns", "glaive.txt")
+    assert done.code == 0, done.err
+    assert "2 steps of 1 conversations" in done.words
+    assert "neither" not in done.words

@@ -1,0 +1,223 @@
+"""The text of the Glaive function-calling dataset, with its quirks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arq_graph.errors import InputError
+from arq_graph.milestones import (
+    BrokenRecord,
+    Call,
+    Message,
+    Result,
+    Transcript,
+    read_transcript,
+    read_transcripts,
+)
+from arq_graph.milestones.turn_level.history import tool_definitions
+
+SYSTEM = """SYSTEM: You are a clerk with access to the following functions. Use them if required -
+{
+    "name": "get_order",
+    "description": "Look an order up",
+    "parameters": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+}
+
+{
+    "name": "roll_dice",
+    "description": "Roll two dice",
+    "parameters": {}
+}
+"""
+CHAT = """USER: Where is A-1?
+
+
+ASSISTANT: <functioncall> {"name": "get_order", "arguments": '{"id": "A-1"}'} <|endoftext|>
+
+
+FUNCTION RESPONSE: {"status": "late"}
+
+
+ASSISTANT: It is late. <|endoftext|>
+
+
+USER: Thanks
+
+
+ASSISTANT: You are welcome! <|endoftext|>
+
+
+"""
+EVENTS = (
+    Message("user", "Where is A-1?", 0),
+    Call("get_order", {"id": "A-1"}, None, None, 1),
+    Result(2, "get_order", '{"status": "late"}', False, 2),
+    Message("agent", "It is late.", 3),
+    Message("user", "Thanks", 4),
+    Message("agent", "You are welcome!", 5),
+)
+
+
+def call_written(text: str) -> Call:
+    transcript = read_transcript(f"USER: hello\n\n\nASSISTANT: <functioncall> {text} <|endoftext|>")
+    [(_, call)] = transcript.calls()
+    return call
+
+
+def test_a_record_is_recognised_and_read():
+    transcript = read_transcript({"system": SYSTEM, "chat": CHAT}, id="7")
+    assert transcript.events == EVENTS
+    assert transcript.id == "7"
+    assert (
+        transcript.instructions
+        == "You are a clerk with access to the following functions. Use them if required -"
+    )
+    assert transcript.tools["get_order"]["required"] == ["id"]
+
+
+def test_the_functions_are_the_tools_even_those_without_arguments():
+    transcript = read_transcript({"system": SYSTEM, "chat": CHAT})
+    defined = [tool["function"] for tool in tool_definitions(transcript)]
+    assert [(tool["name"], tool["description"]) for tool in defined] == [
+        ("get_order", "Look an order up"),
+        ("roll_dice", "Roll two dice"),
+    ]
+    assert defined[1]["parameters"] == {"type": "object", "properties": {}}
+
+
+def test_a_system_text_without_functions_is_all_instructions():
+    said = "You are a helpful assistant, with no access to external functions.\nSay {name} politely."
+    transcript = read_transcript({"system": f"SYSTEM: {said}", "chat": CHAT})
+    assert transcript.instructions == said
+    assert transcript.tools == {}
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["as a list", "on the same line"])
+def test_functions_may_be_written_otherwise(listed):
+    function = json.dumps({"name": "ping", "parameters": {"type": "object"}})
+    written = f"[{function}, {function}]" if listed else f"{function}, {function} Be brief."
+    transcript = read_transcript({"system": f"SYSTEM: Use them if required -{written}", "chat": CHAT})
+    assert list(transcript.tools) == ["ping"]
+    assert transcript.instructions.startswith("Use them if required -")
+    assert transcript.instructions.endswith("-" if listed else "Be brief.")
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        ("""{"name": "f", "arguments": '{"a": 1}'}""", {"a": 1}),
+        ("""{"name": "f", "arguments": {"a": 1}}""", {"a": 1}),
+        ("""{"name": "f", "arguments": "{\\"a\\": 1}"}""", {"a": 1}),
+        ("""{"name": "f", "arguments": '{"a": "it's late"}'}""", {"a": "it's late"}),
+        ("""{"name": "f", "arguments": '{"a": "it\\'s late"}'}""", {"a": "it's late"}),
+        ("""{"name": "f", "arguments": '{"a": "}'}"}'}""", {"a": "}'}"}),
+        ("""{"name": "f", "arguments": '{"a": "two\nlines"}'}""", {"a": "two\nlines"}),
+        ("""{"name": "f", "arguments": '{}'}""", {}),
+        ("""{"name": "f", "arguments": {}}""", {}),
+        ("""{'name': 'f', 'arguments': {'a': True}}""", {"a": True}),
+        ("""{"arguments": '{"a": null}', "name": "f"}""", {"a": None}),
+    ],
+)
+def test_arguments_are_read_however_they_are_quoted(written, arguments):
+    call = call_written(written)
+    assert (call.tool, call.arguments, call.malformed) == ("f", arguments, None)
+
+
+def test_arguments_beyond_reading_make_a_malformed_call():
+    call = call_written("""{"name": "f", "arguments": '{"a": }'}""")
+    assert (call.tool, call.arguments, call.malformed) == ("f", {}, '{"a": }')
+    cut = call_written("""{"name": "f", "arguments": '{"a": "no end""")
+    assert cut.tool == "f"
+    assert "no end" in str(cut.malformed)
+
+
+@pytest.mark.parametrize(
+    ("chat", "said"),
+    [
+        ("USER: hi\nASSISTANT: <functioncall> nothing at all", "part 1: the function call cannot be read"),
+        ("""USER: hi\nASSISTANT: <functioncall> {"arguments": {}}""", "without a name"),
+        ("""USER: hi\nASSISTANT: <functioncall> {"name": "f"}""", "'f' has no arguments"),
+        ("hello USER: hi", "does not begin with `USER:`"),
+    ],
+)
+def test_a_broken_record_is_reported_with_its_index_and_does_not_stop_the_rest(chat, said):
+    good = {"system": SYSTEM, "chat": CHAT}
+    first, broken, last = read_transcripts([good, {"system": SYSTEM, "chat": chat}, good], format="glaive")
+    assert isinstance(first, Transcript)
+    assert isinstance(last, Transcript)
+    assert isinstance(broken, BrokenRecord)
+    assert broken.index == 1
+    assert "record 1" in str(broken.error)
+    assert said in str(broken.error)
+
+
+def test_a_broken_function_is_named():
+    with pytest.raises(InputError, match="function 2 is no JSON"):
+        read_transcript({"system": 'SYSTEM: Functions -\n{"name": "f"}\n{"name": ', "chat": CHAT})
+
+
+def test_words_beside_a_call_and_several_calls_belong_to_one_message():
+    chat = (
+        "USER: both\nASSISTANT: Let me see. "
+        """<functioncall> {"name": "f", "arguments": '{"a": 1}'} <functioncall> {"name": "g", "arguments": {}}"""
+        " <|endoftext|>\nFUNCTION RESPONSE: one\nFUNCTION RESPONSE: two\n"
+    )
+    assert read_transcript(chat).events[1:] == (
+        Message("agent", "Let me see.", 1),
+        Call("f", {"a": 1}, None, None, 1),
+        Call("g", {}, None, None, 1),
+        Result(3, "f", "one", False, 2),
+        Result(4, "g", "two", False, 3),
+    )
+
+
+def test_a_role_inside_a_line_is_no_new_part():
+    transcript = read_transcript(
+        "USER: what does ASSISTANT: mean?\nASSISTANT: It is USER: reversed <|endoftext|> USER: ok"
+    )
+    assert [event.text for event in transcript.events] == [
+        "what does ASSISTANT: mean?",
+        "It is USER: reversed",
+        "ok",
+    ]
+
+
+@pytest.mark.parametrize("name", ["talks.txt", "talks", "talks.jsonl", "talks.json"])
+def test_files_are_read_as_text_and_as_json(tmp_path, name):
+    file = tmp_path / name
+    records = [{"system": SYSTEM, "chat": CHAT}] * 2
+    written = {
+        "talks.jsonl": "\n".join(map(json.dumps, records)),
+        "talks.json": json.dumps(records, indent=1),
+    }
+    file.write_text(written.get(name, f"\n\ufeff{SYSTEM}\n{CHAT}{SYSTEM}\n{CHAT}".lstrip("\n\ufeff")))
+    read = list(read_transcripts(file))
+    assert [transcript.events[-1].text for transcript in read] == ["You are welcome!"] * 2
+    assert [transcript.id for transcript in read] == ["0", "1"]
+    assert all(transcript.tools for transcript in read)
+
+
+def test_the_first_version_of_the_dataset_has_one_text():
+    transcript = read_transcript({"sample": f"{SYSTEM}\n{CHAT}"})
+    assert len(transcript) == len(EVENTS)
+    assert "get_order" in transcript.tools
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | st.text("ab'\"\\ {}:é\n", max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text("ab'", max_size=2), inner, max_size=2)
+    ),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.text("ab", min_size=1, max_size=2), json_values, max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_any_arguments_come_back_from_single_quotes(arguments):
+    call = call_written(f"""{{"name": "f", "arguments": '{json.dumps(arguments)}'}}""")
+    assert call.arguments == arguments

@@ -1,0 +1,188 @@
+"""Predictions from files, and results that are kept on disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import Embeddings
+
+from arq_graph.errors import InputError
+from arq_graph.milestones import Call
+from arq_graph.milestones.turn_level.actions import Action
+from arq_graph.milestones.turn_level.comparison import compare
+from arq_graph.milestones.turn_level.evaluation import evaluate_turns
+from arq_graph.milestones.turn_level.predictions import NOT_GIVEN, evaluate_predictions, read_predictions
+from arq_graph.milestones.turn_level.results_file import ResultsFile
+from tests.milestones.conversations import agent, called, conversation, user
+
+TALK = conversation(user("Where is A-1?"), called("get", "late", id="A-1"), agent("It is late."), id="talk")
+SETTINGS = {"dataset": "talks.json, 1", "model": "offline"}
+
+
+def lines(file: Path, *records: Any) -> Path:
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return file
+
+
+# --- predictions
+
+
+def test_recorded_predictions_are_compared_step_by_step(tmp_path):
+    file = lines(
+        tmp_path / "p.jsonl",
+        {"id": "talk", "step": 1, "calls": [{"tool": "get", "arguments": {"id": "A-1"}}]},
+        {"id": "talk", "step": 2, "answer": "It is late."},
+    )
+    found = evaluate_predictions(read_predictions(file), TALK)
+    assert found.metrics.action_recall.rate == found.metrics.parameter_match.rate == 1
+    assert found.metrics.similarity.mean == 1
+
+
+def test_a_step_without_a_prediction_is_an_error_and_counts(tmp_path):
+    file = lines(tmp_path / "p.jsonl", {"id": "talk", "step": 2, "answer": "It is late."})
+    found = evaluate_predictions(read_predictions(file), TALK)
+    assert found.outcomes[0].error == NOT_GIVEN
+    assert (found.metrics.errors, found.metrics.action_recall.rate) == (1, 0.5)
+
+
+def test_a_prediction_for_no_step_is_told_unless_only_some_steps_are_looked_at():
+    stray = {("talk", 1): Action(answer="a"), ("walk", 7): Action(answer="b")}
+    with pytest.raises(InputError, match="step 7 of conversation 'walk'"):
+        evaluate_predictions(stray, TALK)
+    assert evaluate_predictions(stray, TALK, limit=1).metrics.steps == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"id": "talk", "answer": "a"}', "line 2: it needs `id`"),
+        ('{"id": "talk", "step": "1", "answer": "a"}', "line 2: it needs `id`"),
+        ('{"id": "talk", "step": 3}', "line 2: dict is no action"),
+        ('{"id": "talk", "step": 3, "calls": [{}]}', "line 2: .*without a name"),
+        (
+            '{"id": "talk", "step": 2, "answer": "b"}',
+            "line 2: step 2 of conversation 'talk' is predicted twice",
+        ),
+        ("[1]", "line 2: it is no JSON object"),
+        ("{", "line 2: no JSON"),
+    ],
+)
+def test_a_wrong_line_is_told_with_its_number(tmp_path, line, said):
+    file = tmp_path / "p.jsonl"
+    file.write_text('{"id": "talk", "step": 2, "answer": "a"}\n' + line)
+    with pytest.raises(InputError, match=said):
+        read_predictions(file)
+
+
+def test_embeddings_get_many_answers_at_once():
+    class Counting(Embeddings):
+        batches = 0
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            type(self).batches += 1
+            return [[1.0, len(text)] for text in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            raise NotImplementedError
+
+    talks = [conversation(user("hi"), agent(f"hello {n}"), id=str(n)) for n in range(100)]
+    predictions = {(str(n), 1): Action(answer=f"good day {n}") for n in range(100)}
+    found = evaluate_predictions(predictions, talks, similarity=Counting())
+    assert found.metrics.similarity.n == 100
+    assert Counting.batches == 2  # of 64 and of 36 pairs
+
+
+# --- results
+
+
+def outcome(step: int, **fields: Any) -> Any:
+    truth = Action((Call("get", {"id": "\u00e9", "n": [1.5, None]}),))
+    return compare(truth, fields.pop("predicted", truth), id="talk", step=step, **fields)
+
+
+def test_results_are_there_when_the_file_is_opened_again(tmp_path):
+    file = tmp_path / "r.jsonl"
+    with ResultsFile(file, SETTINGS) as results:
+        assert results.done == ()
+        results.append(outcome(1))
+        results.append(outcome(2, predicted=None, error="half \ud800"))
+    with ResultsFile(file, SETTINGS) as results:
+        assert results.done == (outcome(1), outcome(2, predicted=None, error="half \ud800"))
+        results.append(outcome(2))
+    with ResultsFile(file, SETTINGS) as results:
+        assert results.done == (outcome(1), outcome(2))  # the later line counts
+
+
+@pytest.mark.parametrize("cut", [1, 40, 200])
+def test_a_line_that_a_killed_run_left_unfinished_is_cut_off(tmp_path, cut):
+    file = tmp_path / "r.jsonl"
+    with ResultsFile(file, SETTINGS) as results:
+        results.append(outcome(1))
+        results.append(outcome(2))
+    file.write_bytes(file.read_bytes()[:-cut])
+    with ResultsFile(file, SETTINGS) as results:
+        assert results.done == (outcome(1),)
+        results.append(outcome(2))
+    with ResultsFile(file, SETTINGS) as results:
+        assert results.done == (outcome(1), outcome(2))
+
+
+def test_results_of_another_dataset_or_agent_are_refused_and_left_alone(tmp_path):
+    file = tmp_path / "r.jsonl"
+    with ResultsFile(file, SETTINGS) as results:
+        results.append(outcome(1))
+    before = file.read_bytes()
+    for other in ({**SETTINGS, "model": "gpt"}, {"dataset": SETTINGS["dataset"]}, {**SETTINGS, "agent": "a"}):
+        with pytest.raises(InputError, match="written with another"):
+            ResultsFile(file, other)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("held", ["my diary\n", '{"a": 1}\n', "[]\n", '{"schema": 2, "settings": {}}\n'])
+def test_a_file_that_holds_something_else_is_not_overwritten(tmp_path, held):
+    file = tmp_path / "diary.txt"
+    file.write_text(held)
+    with pytest.raises(InputError, match="name another file"):
+        ResultsFile(file, SETTINGS)
+    assert file.read_text() == held
+
+
+def test_a_file_without_a_line_end_that_holds_something_else_is_not_emptied(tmp_path):
+    file = tmp_path / "diary.txt"
+    file.write_text("my diary")
+    with pytest.raises(InputError, match="name another file"):
+        ResultsFile(file, SETTINGS)
+    assert file.read_text() == "my diary"
+
+
+def test_a_damaged_line_is_told_with_its_number(tmp_path):
+    file = tmp_path / "r.jsonl"
+    with ResultsFile(file, SETTINGS):
+        pass
+    file.write_text(file.read_text() + '{"id": "talk"}\n')
+    with pytest.raises(InputError, match="line 2"):
+        ResultsFile(file, SETTINGS)
+
+
+def test_results_are_predictions_too(tmp_path):
+    given = iter(["It is late.", ValueError("boom")])
+
+    def answer(history: list[Any]) -> str:
+        now = next(given)
+        if isinstance(now, Exception):
+            raise now
+        return str(now)
+
+    file = tmp_path / "r.jsonl"
+    with ResultsFile(file, SETTINGS) as results:
+        first = evaluate_turns(answer, TALK, on_step=results.append)
+    again = evaluate_predictions(read_predictions(file), TALK)
+    assert (
+        [each.matched for each in again.outcomes]
+        == [each.matched for each in first.outcomes]
+        == [False, False]
+    )
+    assert again.metrics.errors == 1
