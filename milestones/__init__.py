@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 from arq_graph.lazy import lazily
 
 if TYPE_CHECKING:
+    from arq_graph.milestones.authoring.author import aauthor_milestones, author_milestones
+    from arq_graph.milestones.authoring.mermaid import mermaid
+    from arq_graph.milestones.authoring.reviewing import GraphReview
     from arq_graph.milestones.constraints import Absent, Equals, Matches, OneOf, Within
     from arq_graph.milestones.findings import Finding, Findings
     from arq_graph.milestones.formats import BrokenRecord, read_transcript, read_transcripts
     from arq_graph.milestones.graph import MilestoneGraph
     from arq_graph.milestones.grounding import invented_arguments
-    from arq_graph.milestones.langchain_messages import read_thread
+    from arq_graph.milestones.langchain_messages import read_messages, read_thread
     from arq_graph.milestones.measure import (
         coverage,
         frontier,
@@ -26,10 +29,25 @@ if TYPE_CHECKING:
     from arq_graph.milestones.observations import ForbiddenEvent, Observations
     from arq_graph.milestones.observing import observe
     from arq_graph.milestones.patterns import Pattern
-    from arq_graph.milestones.scoring import Score, score
+    from arq_graph.milestones.reports.comparison import Comparison, compare
+    from arq_graph.milestones.reports.files import read_report, write_report
+    from arq_graph.milestones.reports.records import ConversationRecord, conversation_record
+    from arq_graph.milestones.reports.report import Report, Summary
+    from arq_graph.milestones.reports.resampling import bootstrap_mean, paired_bootstrap
+    from arq_graph.milestones.reports.statistics import mcnemar, pass_hat_k, wilson
+    from arq_graph.milestones.reports.summary import report, summarize
+    from arq_graph.milestones.review import Review, ReviewEntry
+    from arq_graph.milestones.scoring import Score, ascore, score
     from arq_graph.milestones.tool_schemas import argument_schemas
     from arq_graph.milestones.tracking import ProgressTracker
     from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
+    from arq_graph.milestones.turn_level.actions import Action
+    from arq_graph.milestones.turn_level.comparison import StepOutcome
+    from arq_graph.milestones.turn_level.evaluation import TurnEvaluation, aevaluate_turns, evaluate_turns
+    from arq_graph.milestones.turn_level.metrics import TurnMetrics, turn_metrics
+    from arq_graph.milestones.turn_level.predictions import evaluate_predictions, read_predictions
+    from arq_graph.milestones.turn_level.similarity import EmbeddingScorer, lexical_similarity
+    from arq_graph.milestones.turn_level.steps import TurnStep, steps_of
     from arq_graph.milestones.verdicts import Verdict
     from arq_graph.milestones.yaml_file import parse_yaml, read_yaml
 
@@ -75,13 +93,53 @@ _MODULES = {
     "Score": "arq_graph.milestones.scoring",
     "score": "arq_graph.milestones.scoring",
     "ProgressTracker": "arq_graph.milestones.tracking",
+    "Review": "arq_graph.milestones.review",
+    "ReviewEntry": "arq_graph.milestones.review",
+    "GraphReview": "arq_graph.milestones.authoring.reviewing",
+    "author_milestones": "arq_graph.milestones.authoring.author",
+    "aauthor_milestones": "arq_graph.milestones.authoring.author",
+    "mermaid": "arq_graph.milestones.authoring.mermaid",
+    "Report": "arq_graph.milestones.reports.report",
+    "Summary": "arq_graph.milestones.reports.report",
+    "summarize": "arq_graph.milestones.reports.summary",
+    "compare": "arq_graph.milestones.reports.comparison",
+    "Comparison": "arq_graph.milestones.reports.comparison",
+    "read_report": "arq_graph.milestones.reports.files",
+    "write_report": "arq_graph.milestones.reports.files",
+    "wilson": "arq_graph.milestones.reports.statistics",
+    "mcnemar": "arq_graph.milestones.reports.statistics",
+    "pass_hat_k": "arq_graph.milestones.reports.statistics",
+    "bootstrap_mean": "arq_graph.milestones.reports.resampling",
+    "paired_bootstrap": "arq_graph.milestones.reports.resampling",
+    "ConversationRecord": "arq_graph.milestones.reports.records",
+    "conversation_record": "arq_graph.milestones.reports.records",
+    "Action": "arq_graph.milestones.turn_level.actions",
+    "TurnStep": "arq_graph.milestones.turn_level.steps",
+    "steps_of": "arq_graph.milestones.turn_level.steps",
+    "StepOutcome": "arq_graph.milestones.turn_level.comparison",
+    "TurnMetrics": "arq_graph.milestones.turn_level.metrics",
+    "turn_metrics": "arq_graph.milestones.turn_level.metrics",
+    "TurnEvaluation": "arq_graph.milestones.turn_level.evaluation",
+    "evaluate_turns": "arq_graph.milestones.turn_level.evaluation",
+    "aevaluate_turns": "arq_graph.milestones.turn_level.evaluation",
+    "read_predictions": "arq_graph.milestones.turn_level.predictions",
+    "evaluate_predictions": "arq_graph.milestones.turn_level.predictions",
+    "lexical_similarity": "arq_graph.milestones.turn_level.similarity",
+    "EmbeddingScorer": "arq_graph.milestones.turn_level.similarity",
+    "read_messages": "arq_graph.milestones.langchain_messages",
+    "ascore": "arq_graph.milestones.scoring",
+    "report": "arq_graph.milestones.reports.summary",
 }
 
 __all__ = [
     "Absent",
+    "Action",
     "BrokenRecord",
     "Call",
     "Called",
+    "Comparison",
+    "ConversationRecord",
+    "EmbeddingScorer",
     "Equals",
     "Event",
     "Finding",
@@ -89,6 +147,7 @@ __all__ = [
     "Forbidden",
     "ForbiddenEvent",
     "Function",
+    "GraphReview",
     "Matches",
     "Message",
     "Milestone",
@@ -97,28 +156,59 @@ __all__ = [
     "OneOf",
     "Pattern",
     "ProgressTracker",
+    "Report",
     "Result",
+    "Review",
+    "ReviewEntry",
     "Said",
     "Score",
+    "StepOutcome",
+    "Summary",
     "Transcript",
+    "TurnEvaluation",
+    "TurnMetrics",
+    "TurnStep",
     "Verdict",
     "Within",
+    "aauthor_milestones",
+    "aevaluate_turns",
     "argument_schemas",
+    "ascore",
+    "author_milestones",
+    "bootstrap_mean",
+    "compare",
+    "conversation_record",
     "coverage",
+    "evaluate_predictions",
+    "evaluate_turns",
     "frontier",
     "goal_completed",
     "invented_arguments",
+    "lexical_similarity",
+    "mcnemar",
+    "mermaid",
     "observe",
+    "paired_bootstrap",
     "parse_yaml",
+    "pass_hat_k",
     "path_taken",
     "progress_rate",
     "reach",
+    "read_messages",
+    "read_predictions",
+    "read_report",
     "read_thread",
     "read_transcript",
     "read_transcripts",
     "read_yaml",
+    "report",
     "satisfied_by",
     "score",
+    "steps_of",
+    "summarize",
+    "turn_metrics",
+    "wilson",
+    "write_report",
 ]
 
 __getattr__, __dir__ = lazily(__name__, _MODULES)
