@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from arq_graph.milestones.formats import BrokenRecord, read_transcript, read_transcripts
     from arq_graph.milestones.graph import MilestoneGraph
     from arq_graph.milestones.grounding import invented_arguments
+    from arq_graph.milestones.judging.judge import AsyncJudge, Judge
+    from arq_graph.milestones.judging.judgement import Judgement, Remark
+    from arq_graph.milestones.judging.llm_judge import LLMJudge
     from arq_graph.milestones.langchain_messages import read_messages, read_thread
     from arq_graph.milestones.measure import (
         coverage,
@@ -129,11 +132,17 @@ _MODULES = {
     "read_messages": "arq_graph.milestones.langchain_messages",
     "ascore": "arq_graph.milestones.scoring",
     "report": "arq_graph.milestones.reports.summary",
+    "Judge": "arq_graph.milestones.judging.judge",
+    "AsyncJudge": "arq_graph.milestones.judging.judge",
+    "Judgement": "arq_graph.milestones.judging.judgement",
+    "Remark": "arq_graph.milestones.judging.judgement",
+    "LLMJudge": "arq_graph.milestones.judging.llm_judge",
 }
 
 __all__ = [
     "Absent",
     "Action",
+    "AsyncJudge",
     "BrokenRecord",
     "Call",
     "Called",
@@ -148,6 +157,9 @@ __all__ = [
     "ForbiddenEvent",
     "Function",
     "GraphReview",
+    "Judge",
+    "Judgement",
+    "LLMJudge",
     "Matches",
     "Message",
     "Milestone",
@@ -156,6 +168,7 @@ __all__ = [
     "OneOf",
     "Pattern",
     "ProgressTracker",
+    "Remark",
     "Report",
     "Result",
     "Review",

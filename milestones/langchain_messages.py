@@ -94,8 +94,21 @@ def read_thread(checkpointer: Any, thread_id: str, *, messages_key: str = "messa
             f"thread {thread_id!r} has no channel {messages_key!r}; its channels are {names}: name the one that "
             "holds the messages"
         )
-    recording = record_messages(channels[messages_key])
-    return Transcript(tuple(recording.events), id=thread_id, instructions="\n\n".join(recording.instructions))
+    return read_messages(channels[messages_key], id=thread_id)
+
+
+def read_messages(messages: Iterable[Any], *, id: str = "") -> Transcript:
+    """The conversation that LangChain messages hold.
+
+    Args:
+        messages: The messages, as `record_messages` takes them.
+        id: The conversation's id.
+
+    Raises:
+        InputError: There is none, or one of them is no message; its index is named.
+    """
+    recording = record_messages(messages)
+    return Transcript(tuple(recording.events), id=id, instructions="\n\n".join(recording.instructions))
 
 
 def _agent(recording: Recording, fields: Mapping[str, Any], index: int) -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import invented_arguments
+from arq_graph.milestones.judging.judge import AnyJudge, Judge, aask_judge, ask_judge, in_question
+from arq_graph.milestones.judging.judgement import Judgement, Remark
 from arq_graph.milestones.measure import coverage, frontier, goal_completed, path_taken, progress_rate, reach
 from arq_graph.milestones.observations import ForbiddenEvent, Observations
 from arq_graph.milestones.observing import observe
 from arq_graph.milestones.transcript import Result, Transcript
-from arq_graph.milestones.verdicts import Verdict
+from arq_graph.milestones.verdicts import Verdict, apply_verdicts
+
+_NOTHING_SAID = Judgement()
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class Score:
         reached: The milestones that were reached for certain, and at which event, in order.
         possibly_reached: Those that were reached at most: the same where nothing is undecided.
         observations: What was observed, what is undecided, what happened that is forbidden.
+        judgement: What judges said, and what of it did not count; empty where none was asked.
     """
 
     goal_completed: bool | None
@@ -39,6 +44,7 @@ class Score:
     observations: Observations
     _graph: MilestoneGraph = field(repr=False, compare=False)
     _transcript: Transcript = field(repr=False, compare=False)
+    judgement: Judgement = _NOTHING_SAID
 
     @property
     def progress_rate(self) -> float | None:
@@ -56,6 +62,21 @@ class Score:
     def forbidden(self) -> tuple[ForbiddenEvent, ...]:
         """What happened that must not."""
         return self.observations.forbidden
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What judges said, those verdicts included that did not count."""
+        return self.judgement.verdicts
+
+    @property
+    def agreement(self) -> Mapping[str, float]:
+        """The share of a judge's votes that agree with its verdict, by milestone; see `Judgement`."""
+        return self.judgement.agreement
+
+    @cached_property
+    def reasons(self) -> Mapping[str, str]:
+        """Why judges decided so, by milestone; in brackets why a verdict did not count."""
+        return self.judgement.reasons
 
     @cached_property
     def frontier(self) -> tuple[str, ...]:
@@ -95,28 +116,105 @@ class Score:
 
 
 def score(
-    graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None, verdicts: Iterable[Verdict] = ()
+    graph: MilestoneGraph,
+    transcript: Transcript,
+    *,
+    tools: Any = None,
+    verdicts: Iterable[Verdict] = (),
+    judge: Judge | None = None,
 ) -> Score:
     """Measure one conversation on one graph.
 
-    Cost O(E log V + events), twice where something is undecided; what stands beside the measure is computed
-    when it is asked for.
+    Code goes first. A judge is asked only where its word can matter: of NFCs that nothing decided, and of calls
+    that it may veto (`judge.in_question`); where there are none it is not asked at all. Cost O(E log V + events),
+    twice where something is undecided; what stands beside the measure is computed when it is asked for.
 
     Args:
         graph: The milestones.
         transcript: What happened.
         tools: The agent's tools, for their schemas; see `observe`.
-        verdicts: What judges say, if any were asked.
+        verdicts: What judges have said, if any were asked before.
+        judge: Whom to ask: an `LLMJudge`, or a function `(graph, transcript, observations)` that gives verdicts.
 
     Raises:
         SpecError: The graph cannot be measured on, or one of its patterns does not finish.
-        InputError: A verdict is about no milestone of the graph.
+        InputError: A verdict is about no milestone of the graph, or the judge is none, or is async.
         ToolError: A tool has no name.
+        ReasoningError: The judge's model gave no answer.
     """
-    observations = observe(graph, transcript, tools=tools, verdicts=verdicts)
+    observations, judgement = _seen(graph, transcript, tools, verdicts)
+    if judge is not None and in_question(graph, observations):
+        said = ask_judge(judge, graph, transcript, observations)
+        observations, judgement = heard(graph, transcript, observations, said, judgement)
+    return _scored(graph, transcript, observations, judgement)
+
+
+async def ascore(
+    graph: MilestoneGraph,
+    transcript: Transcript,
+    *,
+    tools: Any = None,
+    verdicts: Iterable[Verdict] = (),
+    judge: AnyJudge | None = None,
+) -> Score:
+    """Measure one conversation on one graph without blocking while a judge is asked.
+
+    Arguments and errors are those of `score`. The judge may also be a coroutine function, or an object with a
+    coroutine method `ajudge`, which is preferred; one that is not async runs in a thread.
+    """
+    observations, judgement = _seen(graph, transcript, tools, verdicts)
+    if judge is not None and in_question(graph, observations):
+        said = await aask_judge(judge, graph, transcript, observations)
+        observations, judgement = heard(graph, transcript, observations, said, judgement)
+    return _scored(graph, transcript, observations, judgement)
+
+
+def heard(
+    graph: MilestoneGraph,
+    transcript: Transcript,
+    observations: Observations,
+    said: Judgement,
+    before: Judgement = _NOTHING_SAID,
+) -> tuple[Observations, Judgement]:
+    """The observations once a judge was heard, and its word with a remark for each verdict that did not count.
+
+    Args:
+        graph: The milestones.
+        transcript: What happened.
+        observations: What was observed before.
+        said: The judge's word.
+        before: What other judges said.
+
+    Raises:
+        InputError: A verdict is about no milestone of the graph.
+    """
+    events = {name: set(numbers) for name, numbers in observations.events.items()}
+    objections: list[tuple[Verdict, str]] = []
+    decided = apply_verdicts(graph, transcript, said.verdicts, events, objections)
+    seen = replace(
+        observations,
+        events={name: tuple(sorted(numbers)) for name, numbers in events.items() if numbers},
+        undecided=tuple(name for name in observations.undecided if name not in decided),
+    )
+    remarks = tuple(Remark(f"not counted: {why}", verdict.milestone) for verdict, why in objections)
+    return seen, before + said + Judgement(remarks=remarks)
+
+
+def _seen(
+    graph: MilestoneGraph, transcript: Transcript, tools: Any, verdicts: Iterable[Verdict]
+) -> tuple[Observations, Judgement]:
+    observations = observe(graph, transcript, tools=tools)
+    if given := tuple(verdicts):
+        return heard(graph, transcript, observations, Judgement(given))
+    return observations, _NOTHING_SAID
+
+
+def _scored(
+    graph: MilestoneGraph, transcript: Transcript, observations: Observations, judgement: Judgement
+) -> Score:
     low = reach(graph, observations)
     high = reach(graph, observations, optimistic=True) if observations.undecided else low
-    return measured(graph, transcript, observations, low, high)
+    return measured(graph, transcript, observations, low, high, judgement)
 
 
 def measured(
@@ -125,6 +223,7 @@ def measured(
     observations: Observations,
     low: Mapping[str, int],
     high: Mapping[str, int],
+    judgement: Judgement = _NOTHING_SAID,
 ) -> Score:
     """The score from what was reached at least and at most."""
     worst = goal_completed(graph, low, observations.forbidden)
@@ -141,6 +240,7 @@ def measured(
         observations,
         graph,
         transcript,
+        judgement,
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.transcript import Call, Event, Transcript
+from arq_graph.milestones.quotes import is_in, is_quoted, words_of
+from arq_graph.milestones.transcript import Result, Transcript
+
+__all__ = ["Verdict", "apply_verdicts", "called_at", "is_quoted", "objection", "words_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +19,14 @@ class Verdict:
 
     For an NFC, `achieved=True` counts as an observation at `event` if the quote stands there, and as nothing
     otherwise; `achieved=False` decides that it was not observed. For an FC, `achieved=False` takes away the
-    call at `event`, or every call if that is None; `achieved=True` grants nothing that code did not see.
+    call at `event`, or every call if that is None; `achieved=True` grants nothing that code did not see. What
+    code decides by itself, an NFC with a `check:` or a join, no verdict changes.
 
     Args:
         milestone: Its name.
         achieved: The verdict; None: the judge cannot tell.
-        event: The event's number, from 1.
-        quote: The evidence, in the event's own words.
+        event: The event's number, from 1; for an FC the call's, or that of its result.
+        quote: The evidence, in the event's own words; see `quotes.is_quoted`.
         reason: Why.
     """
 
@@ -34,57 +37,110 @@ class Verdict:
     reason: str = ""
 
 
+def objection(graph: MilestoneGraph, transcript: Transcript, verdict: Verdict, calls: Collection[int]) -> str:
+    """Why a verdict does not count; empty if it does, or if it says nothing.
+
+    Args:
+        graph: The milestones.
+        transcript: What happened.
+        verdict: The judge's word.
+        calls: For an FC, its calls that code saw to be genuine, by event number.
+
+    Raises:
+        InputError: The verdict is about no milestone of the graph.
+    """
+    if verdict.milestone not in graph:
+        raise InputError(
+            f"a verdict is about {verdict.milestone!r}, which is no milestone of the graph; "
+            f"its milestones are {', '.join(map(repr, list(graph)[:8]))}"
+        )
+    milestone = graph.milestone(verdict.milestone)
+    if verdict.achieved is None:
+        return ""
+    if milestone.is_derived:
+        return "it follows from its dependencies: no judge decides it"
+    if milestone.type == "FC":
+        return _objection_to_call(transcript, verdict, calls)
+    if milestone.check is not None:
+        return "its `check:` decides it: no judge does"
+    if verdict.achieved is False:
+        return ""
+    if verdict.event is None:
+        return "no step is named"
+    if not 1 <= verdict.event <= len(transcript):
+        return f"there is no step {verdict.event}: the conversation has {len(transcript)}"
+    if not verdict.quote.strip():
+        return f"nothing is quoted from step {verdict.event}"
+    if is_quoted(verdict.quote, transcript, verdict.event):
+        return ""
+    if is_in(verdict.quote, words_of(transcript.event(verdict.event))):
+        return f"the quote is too little to show anything: {_shown(verdict.quote)}"
+    return f"the quote is not in step {verdict.event}: {_shown(verdict.quote)}"
+
+
+def _objection_to_call(transcript: Transcript, verdict: Verdict, calls: Collection[int]) -> str:
+    if not calls:
+        return "code saw no genuine call of it: a judge grants none" if verdict.achieved else ""
+    if verdict.event is not None and called_at(transcript, verdict.event) not in calls:
+        return f"step {verdict.event} is no call of it that code saw to be genuine"
+    # What speaks against a call may stand anywhere: in the request, in an earlier result, in the reply.
+    if (
+        verdict.achieved is False
+        and verdict.quote.strip()
+        and not any(is_in(verdict.quote, words_of(event)) for event in transcript.events)
+    ):
+        return f"the quote is nowhere in the conversation: {_shown(verdict.quote)}"
+    return ""
+
+
 def apply_verdicts(
-    graph: MilestoneGraph, transcript: Transcript, verdicts: Iterable[Verdict], observed: dict[str, set[int]]
+    graph: MilestoneGraph,
+    transcript: Transcript,
+    verdicts: Iterable[Verdict],
+    observed: dict[str, set[int]],
+    objections: list[tuple[Verdict, str]] | None = None,
 ) -> set[str]:
     """Add and take away observations as the verdicts say; return the milestones that they decide.
+
+    Where several verdicts are about one NFC, each that finds it achieved counts.
 
     Args:
         graph: The milestones.
         transcript: What happened.
         verdicts: What the judges say.
         observed: The events at which code observed each milestone; changed in place.
+        objections: Gets each verdict that does not count, and why.
 
     Raises:
         InputError: A verdict is about no milestone of the graph.
     """
     decided: set[str] = set()
     for verdict in verdicts:
-        if verdict.milestone not in graph:
-            raise InputError(
-                f"a verdict is about {verdict.milestone!r}, which is no milestone of the graph; "
-                f"its milestones are {', '.join(map(repr, list(graph)[:8]))}"
-            )
-        milestone = graph.milestone(verdict.milestone)
-        seen = observed.setdefault(milestone.name, set())
-        if milestone.type == "FC":
+        seen = observed.setdefault(verdict.milestone, set())
+        if why := objection(graph, transcript, verdict, seen):
+            if objections is not None:
+                objections.append((verdict, why))
+        elif verdict.achieved is None:
+            continue
+        elif graph.milestone(verdict.milestone).type == "FC":
             if verdict.achieved is False:
-                seen -= {verdict.event} if verdict.event is not None else set(seen)
-        elif verdict.achieved is False:
-            decided.add(milestone.name)
-        elif (
-            verdict.achieved
-            and verdict.event is not None
-            and is_quoted(verdict.quote, transcript, verdict.event)
-        ):
-            seen.add(verdict.event)
-            decided.add(milestone.name)
+                seen -= set(seen) if verdict.event is None else {called_at(transcript, verdict.event)}
+        else:
+            decided.add(verdict.milestone)
+            if verdict.achieved and verdict.event is not None:
+                seen.add(verdict.event)
     return decided
 
 
-def is_quoted(quote: str, transcript: Transcript, event: int) -> bool:
-    """Whether the quote stands in that event; case and white space do not matter. An empty one does not."""
-    if not 1 <= event <= len(transcript) or not quote.strip():
-        return False
-    return _flat(quote) in _flat(words_of(transcript.event(event)))
+def called_at(transcript: Transcript, event: int) -> int:
+    """The call's number where the event is a result that answers it; else the event's own."""
+    if 1 <= event <= len(transcript):
+        happened = transcript.event(event)
+        if isinstance(happened, Result) and happened.call is not None:
+            return happened.call
+    return event
 
 
-def words_of(event: Event) -> str:
-    """The event's own words: what was said or given back, or the call as `tool({arguments as JSON})`."""
-    if isinstance(event, Call):
-        return f"{event.tool}({json.dumps(event.arguments, ensure_ascii=False, default=str)})"
-    return event.text
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.casefold().split())
+def _shown(quote: str) -> str:
+    flat = " ".join(quote.split())
+    return repr(flat if len(flat) <= 120 else f"{flat[:120]}…")

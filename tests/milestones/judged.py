@@ -1,0 +1,85 @@
+"""Graphs, conversations and scripted models that the tests of judges share."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from arq_graph import ScriptedChatModel
+from arq_graph.milestones import Transcript, parse_yaml
+from arq_graph.models.scripted import ScriptedCall
+from tests.brain import filled
+from tests.milestones.conversations import agent, called, conversation, user
+
+GRAPH = parse_yaml("""
+milestones:
+- {name: Start, type: NFC}
+- {name: get_status, type: FC, description: Look up the download.}
+- {name: Offer Later, type: NFC, description: The agent offers to try again later., dependencies: [get_status]}
+- {name: User Agrees, type: NFC, description: The user agrees to wait., dependencies: [Offer Later]}
+- {name: End, type: NFC, dependencies: [User Agrees]}
+""")
+"""Ids: M2 is the call, M3 the offer, M4 the user's consent."""
+
+
+def talk(*more: list[Any], **fields: Any) -> Transcript:
+    """1 and 2 are said, 3 is the call, 4 its result, 5 the offer, 6 the consent."""
+    return conversation(
+        user("My download is stuck."),
+        agent("Let me look."),
+        called("get_status", "stuck at 40 %", id="D1"),
+        agent("It is stuck. Please try again later, in an hour."),
+        user("Alright, I agree to wait."),
+        *more,
+        **fields,
+    )
+
+
+def says(
+    achieved: bool | None, step: int | None = None, quote: str | None = None, reason: str = "so it is"
+) -> dict[str, Any]:
+    return {"achieved": achieved, "step": step, "quote": quote, "reason": reason}
+
+
+CALL = says(True, 3)
+OFFER = says(True, 5, "Please try again later")
+CONSENT = says(True, 6, "I agree to wait")
+ALL_GOOD = {"M2": CALL, "M3": OFFER, "M4": CONSENT}
+
+Words = Mapping[str, Mapping[str, Any]]
+
+
+def model(*votes: Words | BaseException, **fields: Any) -> ScriptedChatModel:
+    """A judge's model: the words of each vote by milestone id; the last ones again for all further votes.
+
+    What is asked and not mentioned cannot be told. An answer that is refused is given again.
+    """
+
+    def answer(call: ScriptedCall) -> Any:
+        vote = (now(call).get("vote") or 1) - 1
+        said = votes[min(vote, len(votes) - 1)]
+        if isinstance(said, BaseException):
+            return said
+        given = filled(call.schema or {}, call.schema or {})
+        for id in now(call)["judge"]:
+            given[id].update(says(None) | dict(said.get(id, {})))
+        return given
+
+    return ScriptedChatModel(answer, **fields)
+
+
+def section(call: ScriptedCall, name: str) -> Any:
+    """What a section of the prompt holds; it must stand there once."""
+    (found,) = re.findall(rf"^<{name}>(.*?)</{name}>$", call.text, re.MULTILINE | re.DOTALL)
+    return json.loads(found)
+
+
+def now(call: ScriptedCall) -> dict[str, Any]:
+    found: dict[str, Any] = section(call, "now")
+    return found
+
+
+def remarks(said: Sequence[Any]) -> list[str]:
+    return [str(remark) for remark in said]
