@@ -9,8 +9,19 @@ from arq_graph.lazy import lazily
 
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent, Guideline, Term, Variable
-    from arq_graph.agent.state import AgentState, AppliedGuideline, GuidelineMatch, Revision, ToolInsight
+    from arq_graph.agent.state import (
+        AgentState,
+        AppliedGuideline,
+        GuidelineMatch,
+        Plan,
+        PlanChange,
+        PlannedCall,
+        PlanStep,
+        Revision,
+        ToolInsight,
+    )
     from arq_graph.apps.guided import PAPER_MODELS, create_guided_agent
+    from arq_graph.apps.planning import create_planning_agent
     from arq_graph.apps.resuming import aresume_or_invoke, resume_or_invoke
     from arq_graph.errors import (
         ArqGraphError,
@@ -60,12 +71,17 @@ _MODULES = {
     "AgentState": "arq_graph.agent.state",
     "AppliedGuideline": "arq_graph.agent.state",
     "GuidelineMatch": "arq_graph.agent.state",
+    "Plan": "arq_graph.agent.state",
+    "PlanChange": "arq_graph.agent.state",
+    "PlanStep": "arq_graph.agent.state",
+    "PlannedCall": "arq_graph.agent.state",
     "Revision": "arq_graph.agent.state",
     "ToolInsight": "arq_graph.agent.state",
     "OfflineChatModel": "arq_graph.models.offline.model",
     "ScriptedChatModel": "arq_graph.models.scripted",
     "PAPER_MODELS": "arq_graph.apps.guided",
     "create_guided_agent": "arq_graph.apps.guided",
+    "create_planning_agent": "arq_graph.apps.planning",
     "aresume_or_invoke": "arq_graph.apps.resuming",
     "resume_or_invoke": "arq_graph.apps.resuming",
     "ArqGraphError": "arq_graph.errors",
@@ -102,6 +118,10 @@ __all__ = [
     "ModelRequestError",
     "ModelUnavailableError",
     "OfflineChatModel",
+    "Plan",
+    "PlanChange",
+    "PlanStep",
+    "PlannedCall",
     "PromptError",
     "Question",
     "Reasoner",
@@ -118,6 +138,7 @@ __all__ = [
     "Variable",
     "aresume_or_invoke",
     "create_guided_agent",
+    "create_planning_agent",
     "query",
     "reinstate",
     "respond",

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from arq_graph.nodes.events import (
         Event,
         GuidelinesMatched,
+        PlanMade,
+        ProgressMade,
         ReplyRevised,
         ReplySent,
         ToolCalled,
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from arq_graph.nodes.guideline_matcher import GuidelineMatcher
     from arq_graph.nodes.judgements import GuidelineJudgement
     from arq_graph.nodes.message_reviser import MessageReviser
+    from arq_graph.nodes.pre_act_planner import PreActPlanner
+    from arq_graph.nodes.progress import TrackProgress
+    from arq_graph.nodes.react_planner import ReActPlanner
     from arq_graph.nodes.replies import MessageBlueprint, MessageRevision
     from arq_graph.nodes.routing import route_approved, route_calls, route_round
     from arq_graph.nodes.tool_caller import ToolCaller
@@ -30,6 +35,8 @@ _MODULES = {
     "BlueprintNode": "arq_graph.nodes.blueprint_node",
     "GuidelineMatcher": "arq_graph.nodes.guideline_matcher",
     "ToolCaller": "arq_graph.nodes.tool_caller",
+    "PreActPlanner": "arq_graph.nodes.pre_act_planner",
+    "ReActPlanner": "arq_graph.nodes.react_planner",
     "MessageReviser": "arq_graph.nodes.message_reviser",
     "guarded_tools": "arq_graph.nodes.tool_node",
     "ApproveCalls": "arq_graph.nodes.approval",
@@ -42,10 +49,13 @@ _MODULES = {
     "Example": "arq_graph.nodes.worked_examples",
     "Event": "arq_graph.nodes.events",
     "GuidelinesMatched": "arq_graph.nodes.events",
+    "PlanMade": "arq_graph.nodes.events",
     "ReplyRevised": "arq_graph.nodes.events",
     "ReplySent": "arq_graph.nodes.events",
     "ToolCalled": "arq_graph.nodes.events",
     "ToolsDecided": "arq_graph.nodes.events",
+    "TrackProgress": "arq_graph.nodes.progress",
+    "ProgressMade": "arq_graph.nodes.events",
 }
 
 __all__ = [
@@ -59,11 +69,16 @@ __all__ = [
     "MessageBlueprint",
     "MessageReviser",
     "MessageRevision",
+    "PlanMade",
+    "PreActPlanner",
+    "ProgressMade",
+    "ReActPlanner",
     "ReplyRevised",
     "ReplySent",
     "ToolCalled",
     "ToolCaller",
     "ToolsDecided",
+    "TrackProgress",
     "guarded_tools",
     "route_approved",
     "route_calls",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from pydantic import BaseModel, ConfigDict
 
-from arq_graph.agent.state import GuidelineMatch, ToolInsight
+from arq_graph.agent.state import GuidelineMatch, Plan, PlanChange, Progress, ToolInsight
 from arq_graph.reasoning.answer import Answer
 
 
@@ -66,6 +66,66 @@ class ToolsDecided(Event):
     usage: UsageMetadata | None = None
 
 
+class PlanMade(Event):
+    """A planner made a plan, or refined the one of this turn.
+
+    Args:
+        plan: The plan as it is now, with the call or the answer that it takes.
+        decisions: What was decided about the calls that were proposed, refused ones too.
+        calls: How many model calls it took.
+        usage: The tokens these used, where the model tells.
+    """
+
+    type: Literal["plan_made"] = "plan_made"
+    plan: Plan
+    decisions: tuple[ToolInsight, ...] = ()
+    calls: int = 0
+    usage: UsageMetadata | None = None
+
+    @property
+    def changed(self) -> PlanChange | None:
+        """What this version does otherwise than the one before, and why; None if it follows it."""
+        return next((change for change in self.plan.changes if change.version == self.plan.version), None)
+
+
+class Thought(Event):
+    """The speaker had a thought, which changes nothing outside.
+
+    Args:
+        text: The thought.
+    """
+
+    type: Literal["thought"] = "thought"
+    text: str
+
+
+class Spoke(Event):
+    """The speaker said something.
+
+    Args:
+        text: The utterance.
+        category: What it does: one of the six categories of ReSpAct's Table 5; None where code made it.
+        dialogue_act: The act that it was limited to, where `dialogue_acts` is given.
+        asks: Whether it asks the customer something.
+        waits: Whether the run waits for an answer.
+        decisions: What it asks for, and what was decided about calls that were refused before it.
+        faults: What code found wrong with it, and what could not be put right within the bounds.
+        calls: How many model calls this move and the thoughts before it took.
+        usage: The tokens these used, where the model tells.
+    """
+
+    type: Literal["spoke"] = "spoke"
+    text: str
+    category: str | None = None
+    dialogue_act: str | None = None
+    asks: bool = False
+    waits: bool = False
+    decisions: tuple[ToolInsight, ...] = ()
+    faults: tuple[str, ...] = ()
+    calls: int = 0
+    usage: UsageMetadata | None = None
+
+
 class ToolCalled(Event):
     """A tool ran, or was refused.
 
@@ -115,3 +175,16 @@ class ReplySent(Event):
     satisfied: bool
     calls: int = 0
     usage: UsageMetadata | None = None
+
+
+class ProgressMade(Event):
+    """The conversation's progress toward its goal has changed.
+
+    Args:
+        progress: How far it got.
+        newly_reached: The milestones that were not reached before, in order.
+    """
+
+    type: Literal["progress_made"] = "progress_made"
+    progress: Progress
+    newly_reached: tuple[str, ...] = ()

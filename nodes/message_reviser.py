@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, Revision, ToolInsight
+from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, Plan, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, UnsatisfiedError
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
@@ -27,6 +27,7 @@ from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
 from arq_graph.nodes.gate import active_guidelines
 from arq_graph.nodes.replies import MessageBlueprint
 from arq_graph.nodes.spec_sections import condition_text, designed, shown_variables
+from arq_graph.nodes.turns import plan_of_turn
 from arq_graph.nodes.violations import PromptFacts, forbids, leaks, violations
 from arq_graph.nodes.worked_examples import Example, reviser_examples, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
@@ -43,7 +44,8 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
     """Write the reply; have it revised while code finds something wrong with it.
 
     Writes the reply as a message, the candidates to `revisions`, and what the reply follows to
-    `applied_guidelines`, which the matcher reads in later turns.
+    `applied_guidelines`, which the matcher reads in later turns. Where a planner has left its final answer in this
+    turn's plan, that is the draft it begins with.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -116,6 +118,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             "guideline_matches": list[GuidelineMatch],
             "applied_guidelines": list[AppliedGuideline],
             "tool_insights": list[ToolInsight],
+            "plan": Plan,
             "revisions": list[Revision],
             "variables": dict[str, Any],
         }
@@ -164,6 +167,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         variables: list[dict[str, Any]],
     ) -> dict[str, Any]:
         last = conversation.last_customer_line
+        plan = plan_of_turn(state, conversation.turn)
         now: dict[str, Any] = {"turn": last.id if last else None}
         if staged := [line.id for line in conversation.results]:
             now["staged"] = staged
@@ -175,7 +179,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
                 for insight in state.records("tool_insights", ToolInsight) or []
                 if insight.turn == conversation.turn and insight.kind in _FOR_THE_REPLY
             ],
-            "draft": None,
+            "draft": plan.final_answer if plan else None,
             "now": now,
         }
 

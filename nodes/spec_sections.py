@@ -7,6 +7,7 @@ from typing import Any
 
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.tool_arguments import ToolArguments
 
 
 def designed(agent: Agent) -> dict[str, Any]:
@@ -35,6 +36,16 @@ def condition_text(guideline: Guideline) -> str | None:
 def shown_guideline(guideline: Guideline) -> dict[str, Any]:
     """A guideline as the prompts show it."""
     return {"id": guideline.id, "condition": condition_text(guideline), "action": guideline.action}
+
+
+def shown_tool(agent: Agent, tool: ToolArguments) -> dict[str, Any]:
+    """A tool as the prompts show it, with the guidelines that grant it."""
+    return {
+        "name": tool.name,
+        "description": tool.tool.description,
+        "arguments": [argument.shown() for argument in tool.arguments],
+        "granted_by": [shown_guideline(agent.guideline(id)) for id in agent.grants[tool.name]],
+    }
 
 
 def shown_variables(agent: Agent, state: Reader) -> list[dict[str, Any]]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
-from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, ToolCall
+from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch, ToolInsight
@@ -25,11 +23,12 @@ from arq_graph.nodes.blueprint_node import (
     checked_agent,
 )
 from arq_graph.nodes.channels import Reader, emit
-from arq_graph.nodes.confirmation import awaiting_confirmation, is_affirmed, left_open, still_open
+from arq_graph.nodes.confirmation import awaiting_confirmation, left_open, still_open
+from arq_graph.nodes.decisions import Decisions, calls_of_turn
 from arq_graph.nodes.events import ToolsDecided, total_usage
 from arq_graph.nodes.gate import active_guidelines, callable_tools
-from arq_graph.nodes.proposals import CALL_FROM, property_of, tool_blueprint
-from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_variables
+from arq_graph.nodes.proposals import property_of, tool_blueprint
+from arq_graph.nodes.spec_sections import designed, shown_tool, shown_variables
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import rounds_of_turn
 from arq_graph.nodes.worked_examples import Example, shown, tool_examples
@@ -108,22 +107,11 @@ class ToolCaller(BlueprintNode[ARQ]):
         )
 
     def _batch(self, tools: Sequence[ToolArguments], examples: Sequence[Example]) -> ToolBatch:
-        shown_tools = [
-            {
-                "name": tool.name,
-                "description": tool.tool.description,
-                "arguments": [argument.shown() for argument in tool.arguments],
-                "granted_by": [
-                    shown_guideline(self.agent.guideline(id)) for id in self.agent.grants[tool.name]
-                ],
-            }
-            for tool in tools
-        ]
         head = self.template.render(
             "head",
             {
                 **designed(self.agent),
-                "tools": shown_tools,
+                "tools": [shown_tool(self.agent, tool) for tool in tools],
                 "examples": [shown(example, self.mode) for example in examples],
             },
         )
@@ -164,7 +152,7 @@ class ToolCaller(BlueprintNode[ARQ]):
                 )
                 for batch in asked
             ]
-        decisions = _Decisions(conversation, candidates, pending, _run(state, conversation))
+        decisions = Decisions(conversation, candidates, pending, calls_of_turn(state, conversation))
         for batch, answer in zip(asked, answers, strict=True):
             if isinstance(answer, ReasoningError):
                 raise answer
@@ -207,9 +195,13 @@ class ToolCaller(BlueprintNode[ARQ]):
         return now
 
     def _update(
-        self, state: Reader, conversation: Conversation, decisions: _Decisions, answers: Sequence[Answer[Any]]
+        self, state: Reader, conversation: Conversation, decisions: Decisions, answers: Sequence[Answer[Any]]
     ) -> Update:
-        run = [insight for insight in _run(state, conversation) + decisions.insights if insight.kind == "run"]
+        run = [
+            insight
+            for insight in calls_of_turn(state, conversation) + decisions.insights
+            if insight.kind == "run"
+        ]
         others = [insight for insight in decisions.insights if insight.kind != "run"]
         open_before = still_open(left_open(state, conversation), run)
         emit(
@@ -224,91 +216,3 @@ class ToolCaller(BlueprintNode[ARQ]):
         if decisions.calls:
             update[self.messages_key] = [AIMessage("", tool_calls=decisions.calls)]
         return update
-
-
-def _run(state: Reader, conversation: Conversation) -> list[ToolInsight]:
-    """The calls that were decided on earlier in this turn, as they were proposed."""
-    insights = state.records("tool_insights", ToolInsight) or []
-    return [insight for insight in insights if insight.kind == "run" and insight.turn == conversation.turn]
-
-
-class _Decisions:
-    """The calls and insights of one round."""
-
-    def __init__(
-        self,
-        conversation: Conversation,
-        candidates: frozenset[str],
-        pending: Sequence[ToolInsight],
-        run: Sequence[ToolInsight],
-    ) -> None:
-        self.calls: list[ToolCall] = []
-        self.insights: list[ToolInsight] = []
-        self._conversation = conversation
-        self._candidates = candidates
-        self._pending = pending
-        # What was proposed counts beside what ran: an operator may have changed the arguments in between.
-        self._staged = {_signature(insight.tool, insight.arguments) for insight in run} | {
-            _signature(line.call["name"], line.call["args"]) for line in conversation.results if line.call
-        }
-
-    def consider(self, tool: ToolArguments, candidate: Any, confirmed_by_customer: bool) -> None:
-        """Decide on every proposed call of a tool; each candidate leaves a record, called or not."""
-        proposals = candidate.tool_calls_for_candidate_tool
-        for proposal in proposals:
-            self._decide(tool, proposal, confirmed_by_customer)
-        if not proposals:
-            why = getattr(candidate, "subtleties_to_be_aware_of", "")
-            idle = ToolInsight(turn=self._conversation.turn, tool=tool.name, kind="declined", rationale=why)
-            self._note(idle, "no call was proposed")
-
-    def _decide(self, tool: ToolArguments, proposal: Any, confirmed_by_customer: bool) -> None:
-        """Decide on one proposed call (Appendix B)."""
-        arguments, problems = tool.read(proposal.arguments) if tool.arguments else ({}, tool.validate({}))
-        signature = _signature(tool.name, arguments)
-        better = proposal.potentially_better_tool_name
-        insight = ToolInsight(
-            turn=self._conversation.turn,
-            tool=tool.name,
-            kind="declined",
-            arguments=arguments,
-            score=proposal.score,
-            rationale=getattr(proposal, "applicability_rationale", ""),
-        )
-        if proposal.score < CALL_FROM:
-            self._note(insight, f"score {proposal.score} is below {CALL_FROM}")
-        elif (
-            better in self._candidates
-            and better != tool.name
-            and not proposal.better_tool_should_run_in_tandem
-        ):
-            self._note(insight, f"{better} fits better")
-        elif problems:
-            for problem in problems:
-                self._note(
-                    insight,
-                    problem.message,
-                    kind="missing" if problem.kind == "missing" else "invalid",
-                    argument=problem.argument.name if problem.argument else None,
-                    description=problem.argument.description if problem.argument else tool.tool.description,
-                )
-        elif not proposal.should_run:
-            self._note(insight, "the model says that it should not run")
-        elif signature in self._staged and not proposal.repeat_is_justified:
-            self._note(insight, "the same call was already made in this turn")
-        elif confirmed_by_customer and not is_affirmed(insight, self._pending, proposal, self._conversation):
-            self._note(insight, "the customer has not agreed to these arguments yet", kind="confirm")
-        elif any(_signature(call["name"], call["args"]) == signature for call in self.calls):
-            self._note(insight, "the same call was proposed twice")
-        else:
-            self._note(insight, "", kind="run")
-            self.calls.append(
-                ToolCall(name=tool.name, args=arguments, id=f"call_{uuid4().hex}", type="tool_call")
-            )
-
-    def _note(self, insight: ToolInsight, problem: str, **changes: Any) -> None:
-        self.insights.append(insight.model_copy(update={"problem": problem, **changes}))
-
-
-def _signature(name: str, arguments: Mapping[str, Any]) -> str:
-    return json.dumps([name, arguments], sort_keys=True, default=str)

@@ -15,7 +15,8 @@ from langchain_core.messages import (
 )
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from arq_graph.agent.state import GuidelineMatch
+from arq_graph.agent.state import GuidelineMatch, Plan
+from arq_graph.errors import StateError
 from arq_graph.nodes.channels import Reader
 
 ABANDONED = (
@@ -28,6 +29,23 @@ def matches_of_turn(state: Reader, turn: str) -> list[GuidelineMatch] | None:
     matches = state.records("guideline_matches", GuidelineMatch)
     current = [match for match in matches or [] if match.turn == turn]
     return current or None
+
+
+def plan_of_turn(state: Reader, turn: str) -> Plan | None:
+    """This turn's plan so far; None where there is none yet.
+
+    Raises:
+        StateError: The channel holds another type.
+    """
+    plan = state.get("plan")
+    if plan is None or (isinstance(plan, Plan) and plan.turn != turn):
+        return None
+    if isinstance(plan, Plan):
+        return plan
+    raise StateError(
+        f"channel 'plan' must hold a Plan, not {type(plan).__name__}: rename the channel of your graph, or leave it "
+        "to arq_graph"
+    )
 
 
 def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:

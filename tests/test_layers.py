@@ -30,8 +30,18 @@ BELOW = {
     "apps": {"errors", "models", "reasoning", "agent", "nodes", "milestones"},
     "cli": {"errors", "models", "reasoning", "agent", "nodes", "milestones", "apps", "examples"},
 }
-# Live progress: a planner may read how far a conversation got.
-ALSO = {"nodes": ("arq_graph.milestones.graph", "arq_graph.milestones.measure")}
+# Live progress: a node may measure how far the conversation got, as whoever scores the finished thread does.
+ALSO = {
+    "nodes": (
+        "arq_graph.milestones.graph",
+        "arq_graph.milestones.measure",
+        "arq_graph.milestones.scoring",
+        "arq_graph.milestones.judging.judge",
+        "arq_graph.milestones.langchain_messages",
+        "arq_graph.milestones.grounding",
+        "arq_graph.milestones.transcript",
+    )
+}
 LANGGRAPH = {"nodes", "apps", "cli"}  # and of `agent` the state alone
 ONLY_IN_FUNCTIONS = {"langchain_openai", "openai", "typer", "rich"}
 

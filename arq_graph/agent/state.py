@@ -109,6 +109,112 @@ class Revision(Record):
     sent: bool = False
 
 
+class PlanStep(Record):
+    """One step of a plan that is still to come (Pre-Act 3.1).
+
+    Args:
+        description: What is done.
+        reason: Why, and why at this place.
+        tool: The tool it calls; None for the final answer, which is the last step of every plan.
+    """
+
+    description: str
+    reason: str
+    tool: str | None = None
+
+
+class PlannedCall(Record):
+    """The tool call that a plan takes now.
+
+    Args:
+        tool: The tool's name.
+        arguments: What it is called with.
+        expected: What its result is expected to tell; empty where that was not asked.
+    """
+
+    tool: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    expected: str = ""
+
+
+class PlanChange(Record):
+    """What one version of a plan does otherwise than the one before.
+
+    Args:
+        version: The version that it came with.
+        what: What is different.
+        why: What made that necessary.
+    """
+
+    version: int
+    what: str
+    why: str
+
+
+class Plan(Record):
+    """The plan of one turn, as its last version has it (Pre-Act 3.1).
+
+    Args:
+        turn: Id of the customer message that began the turn; a new one begins a new plan.
+        version: 1 for the first plan of the turn, one more after each observation.
+        previous_steps: What was done in this turn and what it told; None before a tool ran.
+        steps: What is still to come, the action taken now first, the final answer last.
+        call: The call that this version makes; None where it ends the turn.
+        final_answer: What it answers; None where it makes a call, or where no acceptable answer came.
+        observation: How the newest result was against what was expected of it; None before there was one.
+        changes: What the observations of this turn changed, the oldest first.
+        results: How many results of this turn it knew.
+        faults: What code found wrong with it, and what could not be put right within the bounds.
+    """
+
+    turn: str
+    version: int = 1
+    previous_steps: str | None = None
+    steps: tuple[PlanStep, ...] = ()
+    call: PlannedCall | None = None
+    final_answer: str | None = None
+    observation: Literal["as_expected", "failed", "empty", "another_branch"] | None = None
+    changes: tuple[PlanChange, ...] = ()
+    results: int = 0
+    faults: tuple[str, ...] = ()
+
+
+class NextMilestone(Record):
+    """A milestone that could be reached next.
+
+    Args:
+        name: Its name.
+        description: What it means.
+        tool: The tool whose call reaches it; None for a state or a condition.
+    """
+
+    name: str
+    description: str = ""
+    tool: str | None = None
+
+
+class Progress(Record):
+    """How far the conversation got toward its goal (Pre-Act 4.3); the arq_graph.milestones package defines each term.
+
+    Args:
+        reached: The milestones that were reached for certain, in order.
+        goal_completed: Goal completion; None where undecided milestones decide it.
+        progress_rate: The progress rate, 0 to 1; None where it is a range.
+        progress_range: The progress rate at least and at most.
+        next: The milestones whose dependencies are reached.
+        undecided: Milestones of which nothing says whether they were observed.
+        forbidden: What happened that must not.
+    """
+
+    reached: tuple[str, ...]
+    goal_completed: bool | None = None
+    progress_rate: float | None = None
+    progress_range: tuple[float, float] | None = None
+    next: tuple[NextMilestone, ...] = ()
+    undecided: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+
+
 class AgentState(MessagesState, total=False):
     """State of a guided agent: messages, and what each step concluded.
 
@@ -118,5 +224,7 @@ class AgentState(MessagesState, total=False):
     guideline_matches: list[GuidelineMatch]
     applied_guidelines: list[AppliedGuideline]
     tool_insights: list[ToolInsight]
+    plan: Plan
+    progress: Progress
     revisions: list[Revision]
     variables: dict[str, Any]

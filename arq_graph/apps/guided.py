@@ -14,11 +14,13 @@ from langgraph.types import Checkpointer
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
+from arq_graph.apps.planning import Planning, add_steps, planner_of
 from arq_graph.errors import InputError
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.batching import BatchPolicy, default_batch_size
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher, OnFailure
 from arq_graph.nodes.message_reviser import MessageReviser, OnUnsatisfied
+from arq_graph.nodes.planner import DEFAULT_STEPS, Planner
 from arq_graph.nodes.replies import MessageBlueprint
 from arq_graph.nodes.routing import route_approved, route_calls, route_round
 from arq_graph.nodes.tool_caller import ToolCaller
@@ -27,7 +29,8 @@ from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import Reasoner
 
 ModelLike = BaseChatModel | str | Reasoner
-MODULES = ("matcher", "tools", "message")
+MODULES = ("matcher", "tools", "message", "planner")
+DEFAULT_ROUNDS = 3
 
 PAPER_MODELS: Mapping[str, str] = {
     "matcher": "openai:gpt-4o-2024-08-06",
@@ -43,18 +46,20 @@ class Prompts(TypedDict, total=False):
     matcher: Any
     tools: Any
     message: Any
+    planner: Any
 
 
 def create_guided_agent(
     model: ModelLike | Mapping[str, ModelLike] | None,
     agent: Agent,
     *,
+    planning: Planning | None = None,
     preset: Literal["paper"] | None = None,
     mode: Mode | None = None,
     blueprint: type[MessageBlueprint] = MessageBlueprint,
     batch_size: BatchPolicy | int = default_batch_size,
     tools_per_call: int = 1,
-    max_rounds: int = 3,
+    max_rounds: int | None = None,
     on_failure: OnFailure = "raise",
     on_unsatisfied: OnUnsatisfied = "send_last",
     prompts: Prompts | None = None,
@@ -71,16 +76,23 @@ def create_guided_agent(
     A turn: the guidelines are matched, the tools that active ones grant are decided on and run, what the results
     change is matched and decided again, and the reply is written and revised. No model is called to compile.
 
+    With `planning` a planner stands in the place of the tool caller: it takes one call at a time, what the result
+    changes is matched before the plan is refined, and its final answer is the draft of the reply.
+
     Args:
         model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), a `Reasoner`, or
-            one of these per module: `{"matcher": …, "tools": …, "message": …}`.
+            one of these per module: `{"matcher": …, "tools": …, "message": …}`, with `planner` in the place of
+            `tools` where there is planning.
         agent: The specification.
+        planning: `pre-act` makes a multi-step plan, `react` takes a thought and an action at a time; None decides
+            on all tools that active guidelines grant at once.
         preset: `paper` takes the models of the ARQ paper where `model` is None.
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
         blueprint: What the reply is asked with; a subclass of `MessageBlueprint`.
         batch_size: How many guidelines one call judges: a number, or a function of how many there are.
-        tools_per_call: How many candidate tools one call decides on.
-        max_rounds: How many times tools may be called in one turn.
+        tools_per_call: How many candidate tools one call decides on; with planning it decides on all.
+        max_rounds: How many times tools may be called in one turn: 3 unless given, and 8 with planning, where each
+            time is one call.
         on_failure: What becomes of guidelines whose judgement failed.
         on_unsatisfied: What is sent when no acceptable reply comes.
         prompts: Replacements for the shipped prompts.
@@ -93,10 +105,13 @@ def create_guided_agent(
         name: The graph's name; the agent's unless given.
 
     Raises:
-        InputError: `model` lacks a module, or `model` or `prompts` names one that does not exist.
+        InputError: `model` lacks a module, `model` or `prompts` names one that does not exist, or a setting is
+            out of its range.
         PromptError: A prompt cannot be read or rendered.
     """
-    models = _per_module(model, preset)
+    planner = None if planning is None else planner_of(planning)
+    rounds = _rounds(max_rounds, DEFAULT_ROUNDS if planner is None else DEFAULT_STEPS)
+    models = _per_module(model, preset, "tools" if planner is None else "planner")
     prompts = prompts or {}
     _check_modules(prompts)
     shared: dict[str, Any] = {"mode": mode, "max_history_tokens": max_history_tokens}
@@ -108,14 +123,6 @@ def create_guided_agent(
         reads=get_type_hints(state_schema, include_extras=True),
         **shared,
         **_template(prompts, "matcher"),
-    )
-    caller = ToolCaller(
-        models["tools"],
-        agent,
-        tools_per_call=tools_per_call,
-        max_rounds=max_rounds,
-        **shared,
-        **_template(prompts, "tools"),
     )
     reviser = MessageReviser(
         models["message"],
@@ -130,10 +137,16 @@ def create_guided_agent(
     builder.add_node("message", reviser)
     builder.add_edge(START, "match")
     builder.add_edge("message", END)
-    if agent.toolbox:
-        _add_tool_rounds(builder, agent, matcher, caller, max_rounds)
+    if planner is not None:
+        settings = {**shared, **_template(prompts, "planner")}
+        planned = planner(models["planner"], agent, max_steps=rounds, draft=True, **settings)
+        _add_planning(builder, agent, matcher, planned)
     else:
-        builder.add_edge("match", "message")
+        settings = {**shared, **_template(prompts, "tools")}
+        caller = ToolCaller(
+            models["tools"], agent, tools_per_call=tools_per_call, max_rounds=rounds, **settings
+        )
+        _add_tool_rounds(builder, agent, matcher, caller, rounds)
     return builder.compile(checkpointer, cache=cache, store=store, name=name or agent.name)
 
 
@@ -145,6 +158,9 @@ def _add_tool_rounds(
     max_rounds: int,
 ) -> None:
     """Between matching and the reply: decide, run, and look again at what the results change."""
+    if not agent.toolbox:
+        builder.add_edge("match", "message")
+        return
     second_look = ["match_again", "call_tools_again"]
     builder.add_node("call_tools", caller)
     builder.add_node("tools", guarded_tools(agent))
@@ -166,24 +182,51 @@ def _add_tool_rounds(
     )
 
 
+def _add_planning(
+    builder: StateGraph[Any, Any, Any, Any], agent: Agent, matcher: GuidelineMatcher, planner: Planner
+) -> None:
+    """Between matching and the reply: plan, run one call, match again, and refine the plan.
+
+    One after the other, and not side by side as the tool caller's second look: a plan is refined once, with the
+    guidelines and tools that the result has just made active. Matching again asks only about guidelines that a
+    result can still activate, so most steps wait for one model call.
+    """
+    builder.add_node("plan", planner)
+    builder.add_edge("match", "plan")
+    if agent.toolbox:
+        builder.add_node("match_again", matcher)
+        builder.add_edge("match_again", "plan")
+    add_steps(builder, agent, otherwise="message", then="match_again")
+
+
 def _join(state: Any) -> dict[str, Any]:  # noqa: ARG001
     """Wait for both halves of the second look: an edge behind one of them would not see what the other wrote."""
     return {}
 
 
+def _rounds(given: int | None, default: int) -> int:
+    if given is None:
+        return default
+    if not isinstance(given, int) or given < 1:
+        raise InputError(f"max_rounds must be a whole number from 1 on, not {given!r}")
+    return given
+
+
 def _per_module(
-    model: ModelLike | Mapping[str, ModelLike] | None, preset: Literal["paper"] | None
+    model: ModelLike | Mapping[str, ModelLike] | None, preset: Literal["paper"] | None, acting: str
 ) -> Mapping[str, ModelLike]:
+    """The model of each module; `acting` is the one that decides on calls, `tools` or `planner`."""
+    used = ("matcher", acting, "message")
     if preset not in (None, "paper"):
         raise InputError(f"there is no preset {preset!r}: the one there is is 'paper'")
     if model is None:
         if preset is None:
             raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')
-        return PAPER_MODELS
+        return {**PAPER_MODELS, "planner": PAPER_MODELS["tools"]}
     if not isinstance(model, Mapping):
-        return dict.fromkeys(MODULES, model)
+        return dict.fromkeys(used, model)
     _check_modules(model)
-    if missing := [name for name in MODULES if name not in model]:
+    if missing := [name for name in used if name not in model]:
         raise InputError(
             f"no model is given for {', '.join(missing)}: give one model, or one for each module"
         )

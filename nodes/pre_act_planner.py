@@ -1,0 +1,130 @@
+"""Planning: all steps up to the final answer, refined after every observation (Pre-Act, 3.1 and Appendices D, E)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from arq_graph.agent.state import Plan, PlanChange, PlanStep
+from arq_graph.nodes.blueprint_node import PROMPTS
+from arq_graph.nodes.planned_actions import Judged, Situation
+from arq_graph.nodes.planner import Planner
+from arq_graph.nodes.planner_examples import pre_act_examples
+from arq_graph.nodes.plans import FINAL_ANSWER, PlannerBlueprint, pre_act_blueprint
+from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.worked_examples import Example
+from arq_graph.reasoning.answer import Complaint
+
+
+class PreActPlanner(Planner):
+    """Plan every step up to the final answer with its reason, and take the first; refine it after each result.
+
+    Writes the plan to `plan`, and its action: a message with one tool call, or the final answer. A new customer
+    message starts a new plan. A result that contradicts the plan (a failure, an empty result, another branch)
+    changes it, and the plan says what changed and why. A call that failed is not made again in that turn, and a
+    plan that goes on as if it had not failed is refused. What is refused is asked for again, within the reasoner's
+    `max_candidates`; after that the turn ends with the agent's `fallback`, or without a draft.
+
+    Args:
+        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
+        agent: The specification. Its tools are gated by its active guidelines, as for `ToolCaller`.
+        max_steps: How many calls one turn may make; after them only the final answer is left.
+        draft: Keep the final answer in the plan, where `MessageReviser` finds it as its draft, in place of sending
+            it as a message.
+        temperature: 0.05 unless given; left out for models that take none or have one set.
+        template: A replacement for the shipped prompt.
+        examples: Worked examples in the prompt.
+        **settings: `mode`, `max_history_tokens`, `count_tokens`, `messages_key`: as for `BlueprintNode`.
+
+    Raises:
+        InputError: `max_steps` is below 1.
+        ReasoningError: When run: the model gave no answer.
+        StateError: When run: a channel holds another type.
+    """
+
+    shipped = PROMPTS / "pre_act_planner.md"
+
+    def ask(self, tools: Sequence[ToolArguments], confirmed: frozenset[str]) -> PlannerBlueprint:
+        """The plan and one action."""
+        return pre_act_blueprint(tools, confirmed)
+
+    def examples(self) -> Sequence[Example]:
+        """A plan that changes after a failure."""
+        return pre_act_examples()
+
+    def faults(self, value: Any, situation: Situation, judged: Judged) -> list[Complaint]:
+        """A plan that is not one: its first step is the action, its last the final answer, a change is told."""
+        name, steps = type(value).__name__, value.next_steps
+        found = []
+        taken = judged.call.tool if judged.call else None
+        if steps[0].tool != taken:
+            found.append(
+                ("next_steps[0].tool", f"the first step is the action taken now, {taken or FINAL_ANSWER}")
+            )
+        if steps[-1].tool is not None:
+            found.append((f"next_steps[{len(steps) - 1}].tool", "the last step is the final answer: null"))
+        found += [
+            (f"next_steps[{number}].tool", "only the last step is the final answer; this one needs its tool")
+            for number, step in enumerate(steps[:-1])
+            if step.tool is None
+        ]
+        if situation.conversation.results and not (value.previous_steps or "").strip():
+            found.append(
+                ("previous_steps", "a tool ran for this request: sum up what was done and what it told")
+            )
+        if situation.plan and _is_contradicted(value, situation):
+            if value.change is None:
+                found.append(
+                    ("change", "the result was not as expected: say what changes in the plan, and why")
+                )
+            if judged.call is None and _goes_on(value, situation.plan):
+                found.append(
+                    ("next_steps", "the result was not as expected: say what the answer now tells instead")
+                )
+        return [Complaint(name, place, message) for place, message in found]
+
+    def blocks(self, value: Any, situation: Situation, judged: Judged) -> list[Complaint]:
+        """A plan that goes on as if what failed had not."""
+        if judged.call is None or situation.plan is None or not _is_contradicted(value, situation):
+            return []
+        if not _goes_on(value, situation.plan):
+            return []
+        ids = ", ".join(line.id for line in situation.new_results)
+        message = f"the plan is the one from before, though {ids} was not as expected: make another one"
+        return [Complaint(type(value).__name__, "next_steps", message)]
+
+    def record(self, value: Any, situation: Situation, judged: Judged) -> Plan:
+        """The steps still to come, what was done, and what changed."""
+        before, results = situation.plan, situation.conversation.results
+        changes = before.changes if before else ()
+        if before and value.change is not None:
+            changes += (PlanChange(version=before.version + 1, what=value.change.what, why=value.change.why),)
+        return Plan(
+            turn=situation.conversation.turn,
+            previous_steps=value.previous_steps if results else None,
+            steps=tuple(PlanStep(description=s.step, reason=s.reason, tool=s.tool) for s in value.next_steps),
+            observation=_observation(value, situation),
+            changes=changes,
+        )
+
+
+def _observation(value: Any, situation: Situation) -> Any:
+    if not situation.conversation.results:
+        return None
+    if any(line in situation.failed for line in situation.new_results):
+        return "failed"
+    return value.observation or "as_expected"
+
+
+def _is_contradicted(value: Any, situation: Situation) -> bool:
+    return bool(situation.new_results) and _observation(value, situation) != "as_expected"
+
+
+def _goes_on(value: Any, before: Plan) -> bool:
+    """Whether the steps are those that were left of the plan before; the call itself is held against `repeats`."""
+    new = [(step.tool, _plain(step.step)) for step in value.next_steps]
+    return new == [(step.tool, _plain(step.description)) for step in before.steps[1:]]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

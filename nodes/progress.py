@@ -1,0 +1,140 @@
+"""Live milestones: how far the conversation got, kept in the state as it runs (Pre-Act, 4.3)."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, TypedDict
+
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from arq_graph.agent.state import NextMilestone, Progress
+from arq_graph.errors import InputError, StateError
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.judging.judge import AnyJudge
+from arq_graph.milestones.langchain_messages import read_messages
+from arq_graph.milestones.measure import structure_of
+from arq_graph.milestones.scoring import Score, ascore, score
+from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.events import ProgressMade
+
+Update = dict[str, Any]
+
+
+class TrackProgress(Runnable[Any, Update]):
+    """Measure the conversation so far on a milestone graph and write `progress`.
+
+    Milestones that code observes (calls, checked conditions) are decided for certain. The others stay undecided and
+    make progress a range, unless a judge is given. The finished thread, scored with the same graph, gets the same
+    numbers: nothing is counted here that is not in the messages.
+
+    Args:
+        graph: The milestones.
+        tools: The agent's tools, for their schemas; see `observe`.
+        judge: Whom to ask about milestones that code cannot decide; each run of the node may then ask a model.
+        messages_key: Channel of the messages.
+
+    Raises:
+        SpecError: The graph cannot be measured on.
+        InputError: `graph` is no `MilestoneGraph`.
+        StateError: When run: a channel holds another type.
+        ReasoningError: When run: the judge's model gave no answer.
+    """
+
+    name = "progress"
+
+    def __init__(
+        self,
+        graph: MilestoneGraph,
+        *,
+        tools: Any = None,
+        judge: AnyJudge | None = None,
+        messages_key: str = "messages",
+    ) -> None:
+        if not isinstance(graph, MilestoneGraph):
+            raise InputError(
+                f"milestones is a {type(graph).__name__}: read one with MilestoneGraph.from_yaml(path)"
+            )
+        structure_of(graph)
+        self.graph = graph
+        self.messages_key = messages_key
+        self._tools = tools
+        self._judge = judge
+        schema = TypedDict(  # type: ignore[misc]
+            "TrackProgressState", {messages_key: list[AnyMessage], "progress": Progress}, total=False
+        )
+
+        def call(self: TrackProgress, state: Any) -> Update:
+            return self.invoke(state)
+
+        # LangGraph infers the channels of a node from the annotation of a bound `__call__`.
+        call.__annotations__ = {"state": schema, "return": dict[str, Any]}
+        self.__call__ = types.MethodType(call, self)  # type: ignore[method-assign]
+
+    def __call__(self, state: Any) -> Update:
+        """Run the node on a state."""
+        return self.invoke(state)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
+        """Measure the conversation so far."""
+        state = Reader(input, self.messages_key)
+        return self._written(
+            state,
+            score(self.graph, self._transcript(state), tools=self._tools, judge=self._judge),  # type: ignore[arg-type]
+        )
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
+        """Measure the conversation so far, without blocking while a judge is asked."""
+        state = Reader(input, self.messages_key)
+        return self._written(
+            state, await ascore(self.graph, self._transcript(state), tools=self._tools, judge=self._judge)
+        )
+
+    def _transcript(self, state: Reader) -> Any:
+        messages = state.messages()
+        if not messages:
+            raise StateError(f"channel {self.messages_key!r} holds no message: nothing has happened yet")
+        return read_messages(messages)
+
+    def _written(self, state: Reader, measured: Score) -> Update:
+        before = state.get("progress")
+        if before is not None and not isinstance(before, Progress):
+            raise StateError(
+                f"channel 'progress' must hold a Progress, not {type(before).__name__}: rename the channel of "
+                "your graph, or leave it to arq_graph"
+            )
+        now = progress_of(self.graph, measured)
+        if now != before:
+            known = set(before.reached) if before else set()
+            emit(
+                ProgressMade(
+                    turn=_turn(state),
+                    progress=now,
+                    newly_reached=tuple(name for name in now.reached if name not in known),
+                )
+            )
+        return {"progress": now}
+
+
+def progress_of(graph: MilestoneGraph, measured: Score) -> Progress:
+    """What the state keeps of a score."""
+    return Progress(
+        reached=tuple(measured.reached),
+        goal_completed=measured.goal_completed,
+        progress_rate=measured.progress_rate,
+        progress_range=measured.progress_range,
+        next=tuple(
+            NextMilestone(
+                name=milestone.name,
+                description=milestone.description,
+                tool=milestone.called_tool if milestone.type == "FC" else None,
+            )
+            for milestone in map(graph.milestone, measured.frontier)
+        ),
+        undecided=measured.undecided,
+        forbidden=tuple(str(each.rule) for each in measured.forbidden),
+    )
+
+
+def _turn(state: Reader) -> str:
+    return next((message.id or "" for message in reversed(state.messages()) if message.type == "human"), "")

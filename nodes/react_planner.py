@@ -1,0 +1,53 @@
+"""The baseline of planning: a thought and an action, with the same base prompt and tools (ReAct)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from arq_graph.agent.state import Plan, PlanStep
+from arq_graph.nodes.blueprint_node import PROMPTS
+from arq_graph.nodes.planned_actions import Judged, Situation
+from arq_graph.nodes.planner import Planner
+from arq_graph.nodes.planner_examples import react_examples
+from arq_graph.nodes.plans import PlannerBlueprint, react_blueprint
+from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.worked_examples import Example
+
+
+class ReActPlanner(Planner):
+    """Think about the newest message or result and take one action, without a plan: what Pre-Act is held against.
+
+    Arguments, errors and what it writes are those of `PreActPlanner`; its plan is the one step it takes, with the
+    thought as the reason.
+    """
+
+    shipped = PROMPTS / "react_planner.md"
+
+    def ask(self, tools: Sequence[ToolArguments], confirmed: frozenset[str]) -> PlannerBlueprint:
+        """The thought and one action."""
+        return react_blueprint(tools, confirmed)
+
+    def examples(self) -> Sequence[Example]:
+        """The same situation as for `PreActPlanner`."""
+        return react_examples()
+
+    def record(self, value: Any, situation: Situation, judged: Judged) -> Plan:
+        """The step that is taken."""
+        tool = judged.call.tool if judged.call else None
+        description = f"call {tool}" if tool else "give the final answer"
+        failed = any(line in situation.failed for line in situation.new_results)
+        return Plan(
+            turn=situation.conversation.turn,
+            previous_steps=_thoughts(situation.plan),
+            steps=(PlanStep(description=description, reason=value.thought, tool=tool),),
+            observation="failed" if failed else None,
+        )
+
+
+def _thoughts(before: Plan | None) -> str | None:
+    """What was thought and done in this turn, as ReAct keeps its trace."""
+    if before is None:
+        return None
+    taken = [f"{step.reason} So: {step.description}." for step in before.steps]
+    return "\n".join([*([before.previous_steps] if before.previous_steps else []), *taken])
