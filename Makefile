@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-wheel lint format bench clean
+.PHONY: help demo test test-slow browser test-wheel lint format bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -16,8 +16,13 @@ demo: $(VENV)/.run ## Hold a conversation with the order desk, without a key, an
 test: $(VENV)/.dev ## Run the tests (no network, no key)
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
-test-slow: $(VENV)/.slow ## Run the slower suites: killed processes, random answers, a real server
+test-slow: $(VENV)/.slow browser ## Run the slower suites: killed processes, random answers, a real server, a browser
 	$(BIN)/python -m pytest -q -m slow -rP
+
+browser: ## Install Chromium for the tests that look at pages, where it is missing and may be installed
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+		|| [ "$$(id -u)" != 0 ] || { apt-get update -qq \
+		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; }
 
 test-wheel: $(VENV)/.dev ## Build the wheel and run the tests against it, from outside the checkout
 	$(BIN)/python tests/wheel.py
@@ -35,7 +40,7 @@ format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.dev ## Print calls, characters, tokens and times
+bench: $(VENV)/.bench ## Print calls, characters, tokens and times
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove what the other targets made
@@ -54,6 +59,10 @@ $(VENV)/.run: pyproject.toml | $(BIN)/python
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -qq -e ".[sqlite]" --group dev
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install -qq -e ".[sqlite,bench]"
+	@touch $@
 
 $(VENV)/.slow: $(VENV)/.dev
 	$(BIN)/python -m pip install -qq --group slow

@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     from arq_graph.milestones.patterns import Pattern
     from arq_graph.milestones.reports.comparison import Comparison, compare
     from arq_graph.milestones.reports.files import read_report, write_report
+    from arq_graph.milestones.reports.html import render_html, write_html
     from arq_graph.milestones.reports.records import ConversationRecord, conversation_record
     from arq_graph.milestones.reports.report import Report, Summary
     from arq_graph.milestones.reports.resampling import bootstrap_mean, paired_bootstrap
+    from arq_graph.milestones.reports.running import ascore_transcripts, score_transcripts
+    from arq_graph.milestones.reports.running_graphs import gold_graph
     from arq_graph.milestones.reports.statistics import mcnemar, pass_hat_k, wilson
     from arq_graph.milestones.reports.summary import report, summarize
     from arq_graph.milestones.review import Review, ReviewEntry
@@ -137,6 +140,11 @@ _MODULES = {
     "Judgement": "arq_graph.milestones.judging.judgement",
     "Remark": "arq_graph.milestones.judging.judgement",
     "LLMJudge": "arq_graph.milestones.judging.llm_judge",
+    "render_html": "arq_graph.milestones.reports.html",
+    "write_html": "arq_graph.milestones.reports.html",
+    "score_transcripts": "arq_graph.milestones.reports.running",
+    "ascore_transcripts": "arq_graph.milestones.reports.running",
+    "gold_graph": "arq_graph.milestones.reports.running_graphs",
 }
 
 __all__ = [
@@ -187,6 +195,7 @@ __all__ = [
     "aevaluate_turns",
     "argument_schemas",
     "ascore",
+    "ascore_transcripts",
     "author_milestones",
     "bootstrap_mean",
     "compare",
@@ -196,6 +205,7 @@ __all__ = [
     "evaluate_turns",
     "frontier",
     "goal_completed",
+    "gold_graph",
     "invented_arguments",
     "lexical_similarity",
     "mcnemar",
@@ -214,13 +224,16 @@ __all__ = [
     "read_transcript",
     "read_transcripts",
     "read_yaml",
+    "render_html",
     "report",
     "satisfied_by",
     "score",
+    "score_transcripts",
     "steps_of",
     "summarize",
     "turn_metrics",
     "wilson",
+    "write_html",
     "write_report",
 ]
 

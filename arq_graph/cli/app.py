@@ -8,8 +8,11 @@ from typing import Annotated
 
 import typer
 
+from arq_graph.cli.compare_command import compare
 from arq_graph.cli.env_file import load_env_file
+from arq_graph.cli.evaluate_command import evaluate
 from arq_graph.cli.failures import reported, warn
+from arq_graph.cli.milestones_command import milestones
 from arq_graph.cli.options import (
     AgentFile,
     BaseUrl,
@@ -21,6 +24,9 @@ from arq_graph.cli.options import (
     choice_of,
     loading,
 )
+from arq_graph.cli.score_command import score
+from arq_graph.cli.simulate_command import simulate
+from arq_graph.cli.turns_command import turns
 
 app = typer.Typer(
     name="arq-graph",
@@ -180,3 +186,13 @@ def check(agent: AgentFile, debug: Debug = False) -> None:
         with loading():
             from arq_graph.cli.check import check_agent
         check_agent(agent)
+
+
+app.command()(score)
+app.command()(compare)
+app.command()(turns)
+app.command()(evaluate)
+app.command()(simulate)
+
+
+app.add_typer(milestones)

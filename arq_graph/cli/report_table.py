@@ -82,8 +82,8 @@ def _goals(rows: Mapping[str, Summary]) -> RenderableType:
                 name,
                 [
                     f"{summary.conversations:,}",
-                    f"{summary.goal_completion.count:,} of {summary.goal_completion.n:,}",
-                    _rate(summary.goal_completion),
+                    _completed(summary),
+                    _goal(summary),
                     _progress(summary),
                 ],
             )
@@ -94,6 +94,19 @@ def _goals(rows: Mapping[str, Summary]) -> RenderableType:
 
 def _undecided(summary: Summary) -> int:
     return summary.goal_completion.unknown - summary.nothing_to_complete
+
+
+def _completed(summary: Summary) -> str:
+    least, most = summary.goal_at_least, summary.goal_at_most
+    between = f" to {most.count:,}" if most.count > least.count else ""
+    return f"{least.count:,}{between} of {least.n:,}"
+
+
+def _goal(summary: Summary) -> str:
+    least, most = summary.goal_at_least, summary.goal_at_most
+    if most.count > least.count:
+        return f"{percent(least.rate)} to {percent(most.rate)}"
+    return _rate(summary.goal_completion)
 
 
 def _progress(summary: Summary) -> str:
@@ -163,7 +176,7 @@ def _remarks(report: Report) -> Iterator[str]:
     if undecided := _undecided(overall):
         yield (
             f"Undecided: nothing says of {counted(undecided, 'conversation')} whether the goal was completed. "
-            "They count neither as completed nor as not."
+            "Goal completion from … to … takes all of them for not completed, and for completed."
         )
     if overall.progress_rate.n < overall.progress_at_least.n:
         yield (

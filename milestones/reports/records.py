@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -12,6 +12,9 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import MilestoneType
 from arq_graph.milestones.scoring import Score
 from arq_graph.milestones.transcript import Message, Transcript
+
+Ended = Literal["user", "turns", "calls", "seconds", "budget", "error"]
+"""Why a conversation with a simulated user ended: the user left, a limit, the ceiling of the run, or a failure."""
 
 
 class Record(BaseModel):
@@ -74,6 +77,18 @@ class ConversationRecord(Record):
         agreement: The share of a judge's votes that agree with its verdict, by milestone; empty without a judge.
         reasons: Why the judge decided so, by milestone.
         reward: What the record itself says of its outcome (tau-bench's `reward`).
+        arm: The app that held it, in an evaluation; so are those that follow.
+        scenario: What it was held about.
+        user: The kind of the simulated user.
+        run: Which of the scenario's runs, from 1.
+        seed: What the user's and the world's chance depended on.
+        ended: Why it ended; one that the run's ceiling stopped is not scored, and a `BrokenConversation`.
+        error: What went wrong, where that ended it.
+        model_calls: Requests of the app to its models, failed and repeated ones included.
+        input_tokens: Tokens that they read, as far as they report them.
+        output_tokens: Tokens that they wrote.
+        seconds: How long it took, the user's time included.
+        turn_seconds: How long the app took for each turn.
     """
 
     id: str
@@ -102,6 +117,18 @@ class ConversationRecord(Record):
     agreement: Mapping[str, float] = {}
     reasons: Mapping[str, str] = {}
     reward: float | None = None
+    arm: str | None = None
+    scenario: str | None = None
+    user: str | None = None
+    run: int | None = None
+    seed: int | None = None
+    ended: Ended | None = None
+    error: str | None = None
+    model_calls: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    seconds: float | None = None
+    turn_seconds: tuple[float, ...] = ()
 
     @property
     def stopped_at(self) -> str | None:
@@ -118,11 +145,19 @@ class BrokenConversation(Record):
         source: The file that it was read from.
         record: Its position in that file, from 0.
         error: What is wrong with it.
+        arm: The app that held it, in an evaluation; so are those that follow.
+        scenario: What it was to be held about.
+        run: Which of the scenario's runs, from 1; None: the scenario itself cannot be used.
+        ended: Why it ended.
     """
 
     source: str | None = None
     record: int | None = None
     error: str
+    arm: str | None = None
+    scenario: str | None = None
+    run: int | None = None
+    ended: Ended | None = None
 
 
 class MilestoneRecord(Record):

@@ -8,7 +8,14 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord, Record
+from arq_graph.milestones.reports.compared import Comparison
+from arq_graph.milestones.reports.records import (
+    BrokenConversation,
+    ConversationRecord,
+    Ended,
+    GraphRecord,
+    Record,
+)
 from arq_graph.reasoning.sections import clean
 
 SCHEMA: Literal[1] = 1
@@ -81,7 +88,11 @@ class Summary(Record):
 
     Args:
         conversations: How many.
-        goal_completion: GC; `unknown` are the undecided and those with nothing to complete.
+        goal_completion: GC over the conversations where it is decided; `unknown` are the undecided and those
+            with nothing to complete. The decided alone need not be like the rest: where some are undecided, the
+            two that follow hold the truth between them.
+        goal_at_least: GC over all that have something to complete, none of the undecided completed.
+        goal_at_most: The same with all of the undecided completed.
         nothing_to_complete: Conversations whose graph gives nothing to complete (an empty gold list).
         progress_rate: PR, over the conversations where it is decided.
         progress_at_least: The mean of the lower ends, over all that have a way to go.
@@ -98,10 +109,18 @@ class Summary(Record):
             stopped those in which something forbidden happened on the way.
         agreement: The share of a judge's votes that agree with its verdict, over all its verdicts.
         reward: How GC goes with the recorded reward; None where no record has one.
+        model_calls: Requests of the app to its models, a conversation; None where none was counted. So are those
+            that follow.
+        input_tokens: Tokens that they read.
+        output_tokens: Tokens that they wrote.
+        turn_seconds: How long the app took for a turn, over all turns.
+        ended: Why the conversations ended: how many, by reason.
     """
 
     conversations: int
     goal_completion: Rate
+    goal_at_least: Rate
+    goal_at_most: Rate
     nothing_to_complete: int = 0
     progress_rate: Mean
     progress_at_least: Mean
@@ -116,6 +135,25 @@ class Summary(Record):
     stops: Mapping[str, int] = {}
     agreement: Mean
     reward: RewardAgreement | None = None
+    model_calls: Mean | None = None
+    input_tokens: Mean | None = None
+    output_tokens: Mean | None = None
+    turn_seconds: Mean | None = None
+    ended: Mapping[Ended, int] = {}
+
+
+class ArmComparison(Record):
+    """Two arms of an evaluation, compared over the runs of scenarios that both finished.
+
+    Args:
+        a: The one.
+        b: The other.
+        comparison: How they differ; p is corrected for how many comparisons there are.
+    """
+
+    a: str
+    b: str
+    comparison: Comparison
 
 
 class ReportSummary(Record):
@@ -124,10 +162,18 @@ class ReportSummary(Record):
     Args:
         overall: Over all.
         use_cases: By use case, in alphabetical order; empty where no record names one.
+        arms: By arm, in an evaluation, in the order of the conversations; so are those that follow.
+        users: By the user's kind.
+        arms_by_user: By arm, and within it by the user's kind.
+        comparisons: Each arm with each one after it.
     """
 
     overall: Summary
     use_cases: Mapping[str, Summary] = {}
+    arms: Mapping[str, Summary] = {}
+    users: Mapping[str, Summary] = {}
+    arms_by_user: Mapping[str, Mapping[str, Summary]] = {}
+    comparisons: tuple[ArmComparison, ...] = ()
 
 
 class Report(Record):
@@ -139,6 +185,8 @@ class Report(Record):
         broken: The records that could not be scored.
         graphs: The graphs that were measured on, by name.
         summary: The figures.
+        missing: How many conversations of an evaluation were not finished, because its ceiling was reached.
+        stopped: What was reached, where they are missing.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -148,6 +196,8 @@ class Report(Record):
     broken: tuple[BrokenConversation, ...] = ()
     graphs: Mapping[str, GraphRecord] = {}
     summary: ReportSummary
+    missing: int = 0
+    stopped: str | None = None
 
     def to_json(self) -> str:
         """The report as JSON; `read_report` reads it again."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
+from typing import Literal
 
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord
 from arq_graph.milestones.reports.report import Mean, Rate, Report, ReportSummary, RewardAgreement, Summary
@@ -61,11 +62,15 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
     progress = _mean(decided)
     undecided = len(ranges) > len(decided)
     goals = [record.goal_completed for record in group if record.goal_completed is not None]
+    nothing = sum(record.progress_range is None for record in group)
+    completed, to_complete = sum(goals), len(group) - nothing
     shares, tasks = _pass_hat_k(group)
     return Summary(
         conversations=len(group),
-        goal_completion=_rate(sum(goals), len(goals), unknown=len(group) - len(goals)),
-        nothing_to_complete=sum(record.progress_range is None for record in group),
+        goal_completion=_rate(completed, len(goals), unknown=len(group) - len(goals)),
+        goal_at_least=_rate(completed, to_complete, unknown=nothing),
+        goal_at_most=_rate(completed + to_complete - len(goals), to_complete, unknown=nothing),
+        nothing_to_complete=nothing,
         progress_rate=progress,
         progress_at_least=_mean([low for low, _ in ranges]) if undecided else progress,
         progress_at_most=_mean([high for _, high in ranges]) if undecided else progress,
@@ -79,6 +84,11 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
         stops=_stops(group),
         agreement=_mean([share for record in group for share in record.agreement.values()]),
         reward=_reward_agreement(group),
+        model_calls=_spent(group, "model_calls"),
+        input_tokens=_spent(group, "input_tokens"),
+        output_tokens=_spent(group, "output_tokens"),
+        turn_seconds=_turn_seconds(group),
+        ended=dict(Counter(record.ended for record in group if record.ended is not None).most_common()),
     )
 
 
@@ -102,11 +112,12 @@ def _count(values: Sequence[int]) -> Mean:
 
 def _pass_hat_k(group: Sequence[ConversationRecord]) -> tuple[dict[int, float], dict[int, int]]:
     """pass^k and its tasks, by k up to 16; empty where no task was run more than once."""
-    runs: dict[tuple[str | None, str], tuple[int, int]] = {}
+    runs: dict[tuple[str | None, ...], tuple[int, int]] = {}
     for record in group:
         if record.task is not None and record.goal_completed is not None:
-            successes, n = runs.get((record.use_case, record.task), (0, 0))
-            runs[record.use_case, record.task] = (successes + record.goal_completed, n + 1)
+            key = (record.arm, record.use_case, record.task)
+            successes, n = runs.get(key, (0, 0))
+            runs[key] = (successes + record.goal_completed, n + 1)
     most = max((n for _, n in runs.values()), default=0)
     shares: dict[int, float] = {}
     tasks: dict[int, int] = {}
@@ -117,6 +128,18 @@ def _pass_hat_k(group: Sequence[ConversationRecord]) -> tuple[dict[int, float], 
                 shares[k] = share
                 tasks[k] = sum(n >= k for _, n in runs.values())
     return shares, tasks
+
+
+def _spent(
+    group: Sequence[ConversationRecord], figure: Literal["model_calls", "input_tokens", "output_tokens"]
+) -> Mean | None:
+    values = [value for record in group if (value := getattr(record, figure)) is not None]
+    return _count(values) if values else None
+
+
+def _turn_seconds(group: Sequence[ConversationRecord]) -> Mean | None:
+    seconds = [each for record in group for each in record.turn_seconds]
+    return Mean(n=len(seconds), mean=fsum(seconds) / len(seconds)) if seconds else None
 
 
 def _stops(group: Sequence[ConversationRecord]) -> dict[str, int]:

@@ -270,3 +270,15 @@ def test_a_report_that_is_not_there_is_refused(tmp_path):
         read_report(tmp_path / "none.json")
     with pytest.raises(InputError, match="Is a directory"):
         read_report(tmp_path)
+
+
+def test_the_truth_about_the_undecided_lies_between_all_of_them_missed_and_all_completed() -> None:
+    summary = summarize([measured("a"), measured("b", False), measured("c", None), measured("d", None)])
+    assert (summary.goal_completion.count, summary.goal_completion.n) == (1, 2)
+    # One of four if both undecided ones missed the goal, three of four if both completed it.
+    assert (summary.goal_at_least.rate, summary.goal_at_most.rate) == (0.25, 0.75)
+
+
+def test_nothing_undecided_leaves_one_goal_completion() -> None:
+    summary = summarize([measured("a"), measured("b", False)])
+    assert summary.goal_at_least == summary.goal_at_most == summary.goal_completion

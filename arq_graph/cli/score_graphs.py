@@ -1,0 +1,165 @@
+"""What conversations are measured on: milestone files, the agent's tools, and what makes two runs the same."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from arq_graph.agent.spec import Agent
+from arq_graph.cli.failures import warn
+from arq_graph.cli.threads import when
+from arq_graph.cli.tool_definitions import read_tools
+from arq_graph.errors import InputError, SpecError
+from arq_graph.milestones.functions import load_check
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.milestone import Function
+from arq_graph.milestones.reports.running_graphs import GraphSource, gold_graph
+from arq_graph.milestones.yaml_file import read_yaml
+from arq_graph.nodes.spec_sections import condition_text
+
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the agent that was recorded.
+
+    Args:
+        tools: Its tools, as `argument_schemas` takes them; None: those that each transcript brings.
+        instructions: What it was told; None: what each transcript says.
+    """
+
+    tools: Any = None
+    instructions: str | None = None
+
+
+def read_known(agent: Path | None, tools: Path | None) -> Known:
+    """The agent's tools, from its file or from a file of definitions, and its instructions.
+
+    Raises:
+        SpecError: A file is wrong or cannot be read.
+    """
+    if agent is None:
+        return Known(read_tools(None, tools))
+    read = Agent.from_yaml(agent)
+    rules = [f"- {when(condition_text(rule))}: {rule.action}" for rule in read.guidelines]
+    return Known(list(read.toolbox.values()), "\n".join([read.profile.strip(), "", *rules]).strip())
+
+
+def read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
+    """The graphs of `--milestones`; what is doubtful about them is shown.
+
+    Args:
+        given: `FILE` or `NAME=FILE`, each once.
+        tools: The agent's tools, which the graphs are compared with.
+
+    Raises:
+        SpecError: A file cannot be read, or a graph cannot be measured on.
+        InputError: Two graphs are for one use case.
+    """
+    graphs: dict[str, MilestoneGraph] = {}
+    named = False
+    for text in given:
+        name, file = _named(text)
+        named = named or name is not None
+        graph = _checked(read_yaml(file), tools)
+        use_case = name if name is not None else file.stem
+        if use_case in graphs:
+            raise InputError(f"two milestone files are for the use case {use_case!r}; name one NAME=FILE")
+        graphs[use_case] = graph
+    return graphs if named or len(graphs) > 1 else next(iter(graphs.values()))
+
+
+def read_gold(ordered: bool) -> GraphSource:
+    """Graphs of the gold actions that the records hold."""
+    return partial(gold_graph, ordered=ordered)
+
+
+def _named(text: str) -> tuple[str | None, Path]:
+    name, equals, file = text.partition("=")
+    # A file's own name may have the sign in it.
+    if not equals or not name or not file or Path(text).exists():
+        return None, Path(text)
+    return name, Path(file)
+
+
+def _checked(graph: MilestoneGraph, tools: Any) -> MilestoneGraph:
+    findings = graph.check(tools)
+    if findings.errors:
+        first, *others = findings.errors
+        error = SpecError(first.message, file=graph.file, line=first.line)
+        for other in others:
+            error.add_note(f"{graph.file}: {other}")
+        raise error
+    for warning in findings.warnings:
+        place = f"{graph.file}:{warning.line}" if warning.line else graph.file
+        warn(f"{place}: {warning.message}")
+    if graph.is_unreviewed:
+        warn(
+            f"{graph.file} is {graph.review}: what it measures is doubtful until a person has walked through it "
+            f"(`arq-graph milestones review {graph.file}`)"
+        )
+    return graph
+
+
+def digest_of_files(files: Sequence[Path]) -> str:
+    """A digest of what the files hold, in their order.
+
+    Raises:
+        InputError: One cannot be read.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for file in files:
+        try:
+            with file.open("rb") as stream:
+                size = 0
+                while chunk := stream.read(CHUNK):
+                    digest.update(chunk)
+                    size += len(chunk)
+        except OSError as error:
+            raise InputError(f"{file} cannot be read: {error.strerror}") from None
+        digest.update(b"\0%d" % size)
+    return digest.hexdigest()
+
+
+def digest_of_graphs(graphs: GraphSource) -> str:
+    """A digest of the milestone files and of the functions that they name; empty where records bring their own."""
+    if isinstance(graphs, MilestoneGraph):
+        graphs = {"": graphs}
+    if not isinstance(graphs, dict):
+        return ""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, graph in graphs.items():
+        digest.update(f"{name}\0{graph.file}\0".encode("utf-8", "surrogatepass"))
+        files = [Path(graph.file)] if graph.file else []
+        digest.update(digest_of_files([*files, *_modules(graph)]).encode())
+    return digest.hexdigest()
+
+
+def digest_of(value: Any) -> str:
+    """A digest of plain data, or of tools."""
+    said = json.dumps(value, sort_keys=True, default=_plain)
+    return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    schema = getattr(value, "tool_call_schema", None)
+    describe = getattr(schema, "model_json_schema", None)
+    return [getattr(value, "name", str(value)), describe() if callable(describe) else schema]
+
+
+def _modules(graph: MilestoneGraph) -> list[Path]:
+    files: dict[str, None] = {}
+    for milestone in graph.milestones:
+        if isinstance(milestone.check, Function):
+            with suppress(TypeError):
+                function = load_check(milestone.check.name, file=graph.file, line=milestone.line)
+                files[inspect.getsourcefile(inspect.unwrap(function)) or ""] = None
+    return [Path(file) for file in sorted(files) if file]

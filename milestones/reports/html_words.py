@@ -1,0 +1,95 @@
+"""Any text and any value as a page may show them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
+from arq_graph.reasoning.sections import clean
+
+# Control characters, and those that turn the direction of a line: shown by their number, they cannot hide a text.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# What JSON itself escapes, one escape at a time, so that an escaped backslash is not taken for the next one's.
+_ESCAPE = re.compile(r"\\(u00..|.)")
+_ESCAPED_CONTROL = {"b": "u0008", "f": "u000c"}
+# What could end a script element or begin another, and line ends that older JavaScript does not take in a text.
+_IN_A_SCRIPT = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
+
+
+def shown(text: str) -> str:
+    """A text in which nothing is hidden, and which can be written as UTF-8."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", clean(text))
+
+
+def embedded(value: Any) -> str:
+    """A value as JSON that can stand in a script element: its texts are `shown`, and none can end the element."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = _ESCAPE.sub(_shown_escape, text)
+    return clean(_UNPRINTABLE.sub(lambda found: f"\\\\u{ord(found[0]):04x}", text)).translate(_IN_A_SCRIPT)
+
+
+def _shown_escape(found: re.Match[str]) -> str:
+    escape = _ESCAPED_CONTROL.get(found[1], found[1])
+    return f"\\\\{escape}" if len(escape) > 1 else found[0]
+
+
+class Words:
+    """Transcripts as the page reads them, and a count of the texts that had to be cut.
+
+    Args:
+        max_characters: So much of each text is kept, 1 or more.
+    """
+
+    def __init__(self, max_characters: int) -> None:
+        self.max_characters = max_characters
+        self.cut = 0
+        self.instructions: dict[str, int] = {}
+
+    def of(self, transcript: Transcript) -> dict[str, Any]:
+        """A transcript: its events, and the number of its instructions, which many conversations share."""
+        found: dict[str, Any] = {"events": [self._event(event) for event in transcript.events]}
+        if transcript.instructions:
+            instructions = transcript.instructions
+            found["instructions"] = self.instructions.setdefault(instructions, len(self.instructions))
+        return found
+
+    def text(self, text: str) -> str | list[Any]:
+        """A text, or its beginning and the number of the characters that were left out."""
+        rest = len(text) - self.max_characters
+        if rest <= 0:
+            return text
+        self.cut += 1
+        return [text[: self.max_characters], rest]
+
+    def _event(self, event: Event) -> dict[str, Any]:
+        if isinstance(event, Message):
+            return {"speaker": event.speaker, "text": self.text(event.text)}
+        if isinstance(event, Call):
+            found: dict[str, Any] = {"tool": event.tool}
+            if event.malformed is None:
+                found["arguments"] = self._arguments(event.arguments)
+            else:
+                found["malformed"] = self.text(event.malformed)
+            return found
+        return self._result(event)
+
+    def _result(self, event: Result) -> dict[str, Any]:
+        found: dict[str, Any] = {"result": event.tool, "text": self.text(event.text)}
+        if event.call is not None:
+            found["call"] = event.call
+        if event.failed:
+            found["failed"] = True
+        return found
+
+    def _arguments(self, arguments: Mapping[str, Any]) -> list[list[Any]]:
+        return [[str(name), self.text(_as_text(value))] for name, value in arguments.items()]
+
+
+def _as_text(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    except (TypeError, ValueError, RecursionError):  # keys of several types, a value that holds itself
+        return str(value)

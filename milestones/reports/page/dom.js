@@ -1,0 +1,90 @@
+// Elements and small texts. Data enters the page as text and attributes only, never as markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function furnish(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+function el(tag, attributes, ...children) {
+  return furnish(document.createElement(tag), attributes, children);
+}
+
+function svg(tag, attributes, ...children) {
+  return furnish(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+function embedded(id) {
+  const script = byId(id);
+  return script ? JSON.parse(script.textContent) : null;
+}
+
+function button(attributes, ...children) {
+  return el("button", { type: "button", ...attributes }, ...children);
+}
+
+// Somebody else's words: their direction is their own and does not reach what stands beside them.
+function words(text, attributes) {
+  return el("bdi", attributes, text);
+}
+
+// A text, or the beginning of one that was too long for the page.
+function cutText(text) {
+  return typeof text === "string" ? text : text[0];
+}
+
+function cutNote(text) {
+  return typeof text === "string" ? null
+    : el("span", { class: "cut" }, `… ${number(text[1])} more characters are not in this page`);
+}
+
+function number(value) {
+  return value.toLocaleString("en");
+}
+
+// What is not all and not none never looks like it.
+function percent(share) {
+  if (share === null || share === undefined) return "–";
+  const rounded = Math.round(100 * share);
+  if (rounded === 100 && share < 1) return "99%";
+  if (rounded === 0 && share > 0) return "1%";
+  return `${rounded}%`;
+}
+
+function percentRange(range) {
+  if (!range) return "–";
+  const [low, high] = range.map(percent);
+  return range[0] === range[1] ? low : `${low.replace("%", "")}–${high}`;
+}
+
+function decimal(value) {
+  return value === null ? "–" : value.toFixed(1);
+}
+
+function counted(count, one, many) {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+// A bar from 0 to 1: how far, and the interval or range around it.
+function meter(value, low, high, kind) {
+  const track = el("span", { class: `meter ${kind || ""}`, "aria-hidden": "true" });
+  const part = (name, from, to) => {
+    const piece = el("span", { class: name });
+    piece.style.left = `${100 * from}%`;
+    piece.style.width = `${100 * Math.max(0, to - from)}%`;
+    track.append(piece);
+  };
+  if (value !== null && value !== undefined) part("filled", 0, value);
+  if (low !== null && low !== undefined && high > low) part("between", low, high);
+  return track;
+}

@@ -1,0 +1,188 @@
+// What is looked at stands in the address, so that it can be shared: g a graph, n a milestone, c a conversation.
+
+const data = embedded("data");
+let graphNumber = 0;
+let selected = null;
+let open = null;
+
+function address() {
+  return Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+}
+
+function go(changes) {
+  const parts = { ...address(), ...changes };
+  if (changes.n && data.graphs.length > 1) parts.g = data.graphs[graphNumber].name;
+  if (changes.c !== undefined && changes.c !== null && data.conversations[changes.c].graph !== graphNumber) {
+    delete parts.g;
+    delete parts.n;
+  }
+  const kept = Object.entries(parts).filter(([, value]) => value !== null && value !== undefined);
+  location.hash = new URLSearchParams(kept.map(([name, value]) => [name, String(value)])).toString();
+}
+
+function numberIn(text, count) {
+  return /^\d+$/.test(text || "") && Number(text) < count ? Number(text) : null;
+}
+
+function read() {
+  const parts = address();
+  const before = { graphNumber, open, selected };
+  open = numberIn(parts.c, data.conversations.length);
+  const named = data.graphs.findIndex((graph) => graph.name === parts.g);
+  if (named >= 0) graphNumber = named;
+  else if (open !== null) graphNumber = data.conversations[open].graph;
+  if (graphNumber !== before.graphNumber || drawing.graph === null) showGraph();
+  const graph = data.graphs[graphNumber];
+  const milestone = graph ? graph.milestones.findIndex((one) => one.name === parts.n) : -1;
+  selected = milestone < 0 ? null : milestone;
+  if (graph) {
+    markGraph(graph, selected, open === null ? null : data.conversations[open]);
+    drawInspector(graph);
+    if (selected !== null && selected !== before.selected) bringIntoView(selected);
+  }
+  if (open !== before.open) {
+    drawReader(open);
+    markOpenRow();
+    if (open !== null) showReader();
+    else byId("rows").querySelector(`[data-index="${before.open}"]`)?.focus({ preventScroll: true });
+  }
+}
+
+function showReader() {
+  const reader = byId("reader");
+  reader.scrollTop = 0;
+  reader.scrollIntoView({ block: "nearest" });
+  reader.focus({ preventScroll: true });
+}
+
+function showGraph() {
+  const graph = data.graphs[graphNumber];
+  if (!graph) return;
+  byId("graph-select").value = String(graphNumber);
+  drawGraph(graph);
+}
+
+function peopleOf(label, what, milestone, hint) {
+  const all = whoIsAt(graphNumber, what, milestone);
+  if (!all.length && what !== "reached") return null;
+  const shown = all.slice(0, 12);
+  return el("section", { "data-who": what }, el("h3", {}, label, " ", el("span", { class: "quiet" }, number(all.length))),
+    hint ? el("p", { class: "quiet" }, hint) : null,
+    el("ul", { class: "people" }, shown.map((index) => el("li", {}, button({ class: "link", "data-index": index, onclick: () => go({ c: index }) },
+      words(data.conversations[index].id || `conversation ${index + 1}`))))),
+    all.length ? button({ class: "plain", onclick: () => {
+      refilter({ at: [what, milestone], graph: graphNumber, state: "all" });
+      byId("rows").scrollIntoView({ block: "center" });
+    } }, all.length > shown.length ? `List all ${number(all.length)}` : "Show in the list") : null);
+}
+
+function drawInspector(graph) {
+  byId("inspector").replaceChildren(...(selected === null ? overview(graph) : milestoneDetails(graph)).filter(Boolean));
+}
+
+function overview(graph) {
+  const stops = graph.milestones.map((one, index) => [index, one.stopped]).filter(([, count]) => count).sort((a, b) => b[1] - a[1]);
+  const most = Math.max(1, ...stops.map(([, count]) => count));
+  return [
+    el("h2", {}, words(graph.name || "Milestones")),
+    el("p", { class: "quiet" }, `${number(graph.completed)} of ${counted(graph.conversations, "conversation", "conversations")} completed the goal`),
+    graph.file ? el("p", { class: "quiet facts" }, words(graph.file)) : null,
+    graph.reviewed === false ? el("p", { class: "tag warn" }, "generated, not reviewed") : null,
+    el("h3", {}, "Where they stopped"),
+    stops.length ? el("table", { class: "bars stops" }, stops.slice(0, 15).map(([index, count]) => el("tr", {},
+      el("th", { scope: "row" }, button({ class: "link", onclick: () => go({ n: graph.milestones[index].name }) }, words(graph.milestones[index].name))),
+      el("td", {}, meter(count / most, null, null, "bad")), el("td", {}, number(count)))))
+      : el("p", { class: "quiet" }, "Nobody who was measured here is known to have missed the goal."),
+    el("p", { class: "quiet" }, "Choose a milestone to see who reached it and who stopped there."),
+  ];
+}
+
+function milestoneDetails(graph) {
+  const one = graph.milestones[selected];
+  const kind = { join: "join", end: "end of the graph", call: "tool call", state: "state" }[shapeOf(one)];
+  const others = (label, from, to) => nameList(label, graph.milestones, graph.edges.filter((edge) => edge.ends[from] === selected).map((edge) => edge.ends[to]));
+  const isEnd = one.name === "End";
+  return [
+    el("div", { class: "bar" }, el("h2", {}, words(one.name)), button({ class: "plain", onclick: () => go({ n: null }) }, "Close")),
+    el("p", { class: "quiet" }, one.name === "Start" ? "start of the graph" : kind, one.weight === 1 ? "" : ` · weight ${one.weight}`),
+    cutText(one.description) ? prose(one.description, "said") : null,
+    el("p", {}, el("b", {}, `${percent(graph.conversations ? one.reached / graph.conversations : null)}`), ` reached it: ${reachedText(one, graph.conversations)}`),
+    meter(graph.conversations ? one.reached / graph.conversations : null),
+    others(one.all || one.type === "Aggregator" ? "After all of" : "After", 1, 0), others("Before", 0, 1),
+    peopleOf(isEnd ? "Reached the end, forbidden" : "Stopped here", "stopped", selected,
+      isEnd ? "The goal does not count as completed where something forbidden happened." : null),
+    peopleOf("Possibly reached it", "possibly", selected), peopleOf("Reached it", "reached", selected),
+  ];
+}
+
+function drawGraphChoice() {
+  byId("graph-choice").hidden = data.graphs.length < 2;
+  const select = byId("graph-select");
+  const offer = () => {
+    const wanted = byId("graph-find").value.trim().toLowerCase();
+    const fitting = data.graphs.map((graph, index) => [graph, index]).filter(([graph]) => graph.name.toLowerCase().includes(wanted));
+    select.replaceChildren(...fitting.map(([graph, index]) => el("option", { value: index },
+      `${graph.name} · ${number(graph.completed)} of ${number(graph.conversations)} completed`)));
+    if (fitting.length && !fitting.some(([, index]) => index === graphNumber)) choose(fitting[0][1]);
+    else select.value = String(graphNumber);
+  };
+  const choose = (index) => {
+    refilter({ graph: index, at: null });
+    go({ g: data.graphs[index].name, n: null });
+  };
+  select.addEventListener("change", () => choose(Number(select.value)));
+  byId("graph-find").addEventListener("input", offer);
+  offer();
+}
+
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+function remembered(value) {
+  try { // a page opened from a file may have no storage
+    if (value !== undefined) localStorage.setItem("theme", value);
+    return localStorage.getItem("theme");
+  } catch (error) {
+    return null;
+  }
+}
+
+function paint(theme) {
+  const isDark = theme === "dark" || (theme !== "light" && dark.matches);
+  document.documentElement.dataset.theme = isDark ? "dark" : "light";
+  byId("theme").textContent = isDark ? "Light" : "Dark";
+  byId("theme").setAttribute("aria-label", isDark ? "Use light colours" : "Use dark colours");
+}
+
+function start() {
+  paint(remembered());
+  dark.addEventListener("change", () => paint(remembered()));
+  byId("theme").addEventListener("click", () => {
+    const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    remembered(theme);
+    paint(theme);
+  });
+  drawFigures();
+  drawUseCases();
+  drawNotices();
+  drawBroken();
+  drawGraphChoice();
+  drawList();
+  drawReader(null);
+  byId("search").addEventListener("input", (event) => refilter({ search: event.target.value }));
+  byId("sort").addEventListener("change", (event) => refilter({ sort: event.target.value }));
+  byId("fit").addEventListener("click", () => zoomTo(null));
+  byId("larger").addEventListener("click", () => zoomTo(drawing.zoom * 1.25));
+  byId("smaller").addEventListener("click", () => zoomTo(drawing.zoom / 1.25));
+  byId("reader").addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && open !== null) go({ c: null });
+  });
+  window.addEventListener("hashchange", read);
+  window.addEventListener("resize", () => {
+    if (!drawing.graph || Math.abs(drawing.room - byId("canvas").clientWidth) < 40) return;
+    showGraph();
+    read();
+  });
+  read();
+}
+
+start();

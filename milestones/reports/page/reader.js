@@ -1,0 +1,191 @@
+// One conversation to read: its events by number, with the milestones at the events at which they were reached.
+
+const LONG_RESULT = 500;
+
+// JSON with line breaks and indents; every other sign stays as it was recorded.
+function indented(text) {
+  let depth = 0;
+  const line = () => `\n${"  ".repeat(depth)}`;
+  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g) || [];
+  return tokens.map((token, index) => {
+    if (token === "{" || token === "[") {
+      depth += 1;
+      return /^[}\]]$/.test(tokens[index + 1] || "") ? token : token + line();
+    }
+    if (token === "}" || token === "]") {
+      depth -= 1;
+      return /^[{[]$/.test(tokens[index - 1] || "") ? token : line() + token;
+    }
+    return token === "," ? token + line() : token === ":" ? ": " : token;
+  }).join("");
+}
+
+function asWritten(text) {
+  if (!/^\s*[{[]/.test(text)) return text;
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    return text;
+  }
+  return indented(text);
+}
+
+function marksOf(row) {
+  const milestones = data.graphs[row.graph].milestones;
+  const marks = new Map();
+  const add = (step, mark) => marks.set(step, [...(marks.get(step) || []), mark]);
+  for (const [milestone, step] of row.reached || []) {
+    if (step > 0) add(step, badge(milestones[milestone].name));
+  }
+  for (const [step, rule] of row.forbidden || []) {
+    add(step, el("span", { class: "tag bad" }, "forbidden: ", words(rule)));
+  }
+  for (const step of row.wasted || []) add(step, el("span", { class: "tag warn" }, "served no milestone"));
+  for (const step of row.repeated || []) add(step, el("span", { class: "tag warn" }, "repeats an earlier call"));
+  for (const step of row.unanswered || []) add(step, el("span", { class: "tag warn" }, "no result recorded"));
+  return marks;
+}
+
+function badge(name, kind) {
+  return button({ class: `badge ${kind || ""}`, title: "Show it in the graph", onclick: () => showMilestone(name) }, kind ? "" : "◆ ", words(name));
+}
+
+// On a phone the reader covers the graph, so it closes when the graph is asked for.
+function showMilestone(name) {
+  const covers = getComputedStyle(byId("reader")).position === "fixed";
+  go(covers ? { n: name, c: null } : { n: name });
+  byId("canvas").scrollIntoView({ block: "nearest" });
+}
+
+function prose(text, kind) {
+  return el("div", { class: kind, dir: "auto" }, cutText(text), cutNote(text));
+}
+
+function argumentsOf(event, invented) {
+  const isOf = (path, name) => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`);
+  if (!event.arguments.length) return el("p", { class: "quiet" }, "no arguments");
+  return el("table", { class: "arguments" }, event.arguments.map(([name, value]) => {
+    const paths = invented.filter((path) => isOf(path, name));
+    const what = paths.length === 1 && paths[0] === name ? "" : ` ${paths.join(", ")}`;
+    return el("tr", { class: paths.length ? "invented" : null }, el("th", { scope: "row" }, words(name)),
+      el("td", {}, el("pre", { dir: "auto" }, cutText(value)), cutNote(value),
+        paths.length ? el("span", { class: "tag warn", title: "Nobody said this value before the call" }, `possibly invented${what}`) : null));
+  }));
+}
+
+function callBody(event, row, step) {
+  if (event.malformed !== undefined) {
+    return [el("span", { class: "tag bad" }, "arguments that cannot be read"),
+      el("pre", { class: "output", dir: "auto" }, cutText(event.malformed)), cutNote(event.malformed)];
+  }
+  return [argumentsOf(event, (row.invented || {})[step] || [])];
+}
+
+function resultBody(event) {
+  const text = cutText(event.text);
+  const output = el("pre", { class: "output", dir: "auto" }, asWritten(text));
+  if (text.length <= LONG_RESULT && typeof event.text === "string") return [output];
+  const size = text.length + (typeof event.text === "string" ? 0 : event.text[1]);
+  return [el("details", { class: "long" },
+    el("summary", {}, words(`${text.slice(0, 120).replace(/\s+/g, " ")}…`), el("span", { class: "quiet" }, ` ${number(size)} characters`)),
+    output, cutNote(event.text))];
+}
+
+function eventParts(event, row, step) {
+  if (event.speaker) return { kind: event.speaker, head: event.speaker, body: [prose(event.text, "said")] };
+  if (event.tool !== undefined) {
+    return { kind: "call", head: ["calls ", el("code", {}, words(event.tool))], body: callBody(event, row, step) };
+  }
+  const of = event.call ? button({ class: "link", onclick: () => goToEvent(event.call) }, `of call ${event.call}`) : "of a call that is not recorded";
+  return {
+    kind: event.failed ? "result failed" : "result",
+    head: ["result ", event.result ? [el("code", {}, words(event.result)), " "] : null, of,
+      event.failed ? el("span", { class: "tag bad" }, "failed") : null],
+    body: resultBody(event),
+  };
+}
+
+function eventOf(event, row, step, marks) {
+  const { kind, head, body } = eventParts(event, row, step);
+  const isForbidden = (row.forbidden || []).some(([at]) => at === step);
+  return el("li", { class: `event ${kind}${isForbidden ? " forbidden" : ""}`, id: `event-${step}`, "data-step": step, tabindex: -1 },
+    el("span", { class: "step", "aria-hidden": "true" }, step),
+    el("div", { class: "body" }, el("div", { class: "speaker" }, head), body,
+      marks ? el("div", { class: "marks" }, marks) : null));
+}
+
+function goToEvent(step) {
+  const event = byId(`event-${step}`);
+  if (!event) return;
+  event.scrollIntoView({ block: "center" });
+  event.focus({ preventScroll: true });
+}
+
+function nameList(label, milestones, numbers) {
+  if (!numbers || !numbers.length) return null;
+  return el("p", {}, el("span", { class: "quiet" }, `${label} `), numbers.map((one) => badge(milestones[one].name, "other")));
+}
+
+function milestonesOf(row) {
+  const milestones = data.graphs[row.graph].milestones;
+  const steps = (row.reached || []).filter(([, step]) => step > 0);
+  const stop = row.stopped === undefined ? null : row.stopped;
+  const isEnd = stop !== null && milestones[stop].name === "End";
+  return el("div", { class: "milestones" },
+    el("p", {}, el("span", { class: "quiet" }, "Reached "), steps.length ? steps.map(([one, step]) => button({
+      class: "badge", onclick: () => goToEvent(step), title: `Go to event ${step}`,
+    }, el("b", {}, step), " ", words(milestones[one].name))) : "nothing but the start"),
+    isEnd ? el("p", { class: "bad" }, "It reached the end, but something forbidden happened.")
+      : stop === null ? null : el("p", {}, el("span", { class: "quiet" }, "Stopped at "), badge(milestones[stop].name, "stopping")),
+    row.status === "missed" ? nameList("Could have come next", milestones, row.frontier) : null,
+    nameList("Nothing decides", milestones, row.undecided));
+}
+
+function judgeOf(row) {
+  if (!row.reasons) return null;
+  const milestones = data.graphs[row.graph].milestones;
+  return el("details", { class: "judge" }, el("summary", {}, `What the judge said of ${counted(row.reasons.length, "milestone", "milestones")}`),
+    el("dl", {}, row.reasons.flatMap(([one, reason, agreement]) => [
+      el("dt", {}, words(milestones[one].name), agreement === null ? null : el("span", { class: "quiet" }, ` ${percent(agreement)} of the votes agree`)),
+      el("dd", { dir: "auto" }, cutText(reason), cutNote(reason)),
+    ])));
+}
+
+function readerHead(index, row) {
+  const [mark, state] = STATE_NAMES[row.status];
+  const all = found();
+  const place = all.indexOf(index);
+  const turn = (to, text) => button({ class: "plain", disabled: all[to] === undefined, onclick: () => go({ c: all[to] }) }, text);
+  const facts = [
+    row.use_case, row.task !== undefined ? `task ${row.task}` : null, data.sources[row.source],
+    row.record !== undefined ? `record ${row.record}` : null,
+    data.graphs.length > 1 ? `graph ${data.graphs[row.graph].name}` : null,
+    row.reward !== undefined ? `reward ${row.reward}` : null,
+  ].filter(Boolean);
+  return el("header", {},
+    el("div", { class: "bar" }, el("h2", {}, words(row.id || `Conversation ${index + 1}`)),
+      el("span", { class: "turning" }, turn(place - 1, "‹ Previous"), turn(place + 1, "Next ›"),
+        button({ class: "plain", id: "close", onclick: () => go({ c: null }) }, "Close"))),
+    el("p", { class: "verdict" }, el("span", { class: `pill ${row.status}` }, `${mark} ${state}`),
+      row.progress ? [el("span", { class: "label" }, " progress "), meter(row.progress[0], ...row.progress), " ", el("b", {}, percentRange(row.progress))] : null),
+    el("p", { class: "quiet facts" }, facts.map((fact, at) => [at ? " · " : "", words(fact)]).flat()));
+}
+
+function drawReader(index) {
+  const reader = byId("reader");
+  document.body.classList.toggle("reading", index !== null);
+  if (index === null) {
+    reader.replaceChildren(el("p", { class: "empty quiet" }, "Choose a conversation to read it, with its milestones at the events at which they were reached."));
+    return;
+  }
+  const row = data.conversations[index];
+  const transcript = embedded(`words-${index}`);
+  const marks = marksOf(row);
+  const instructions = transcript && transcript.instructions !== undefined ? data.instructions[transcript.instructions] : null;
+  reader.replaceChildren(
+    readerHead(index, row), milestonesOf(row), ...[judgeOf(row)].filter(Boolean),
+    ...(instructions === null ? [] : [el("details", { class: "instructions" }, el("summary", {}, "Instructions of the agent"), prose(instructions, "said"))]),
+    transcript
+      ? el("ol", { class: "events" }, transcript.events.map((event, at) => eventOf(event, row, at + 1, marks.get(at + 1))))
+      : el("p", { class: "notice" }, `The words of this conversation are not in this page, which holds those of ${number(data.readable)}.`));
+}

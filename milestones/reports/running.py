@@ -1,0 +1,239 @@
+"""Scoring many conversations, one at a time: what goes wrong with one does not stop the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from typing import Any, cast
+
+from arq_graph.errors import (
+    InputError,
+    ModelRequestError,
+    ModelUnavailableError,
+    ReasoningError,
+    SpecError,
+    ToolError,
+)
+from arq_graph.milestones.formats import BrokenRecord
+from arq_graph.milestones.judging.judge import AnyJudge, Judge
+from arq_graph.milestones.reports.records import (
+    BrokenConversation,
+    ConversationRecord,
+    GraphRecord,
+    conversation_record,
+)
+from arq_graph.milestones.reports.running_files import Located, located
+from arq_graph.milestones.reports.running_graphs import Graphs, GraphSource
+from arq_graph.milestones.scoring import Score, ascore, score
+from arq_graph.milestones.tool_schemas import argument_schemas
+from arq_graph.milestones.transcript import Transcript
+
+CONCURRENCY = 8
+MOST_UNREACHED = 3
+"""So many conversations in a row whose judge is not reached end a run: the others would fare no better."""
+
+
+class UnansweredConversation(BrokenConversation):
+    """A conversation that the judge gave no answer about; it is worth another try."""
+
+
+Outcome = ConversationRecord | BrokenConversation
+
+
+class ConversationScorer:
+    """Scores conversations, each on its graph, and turns what is wrong with one into a broken record.
+
+    Args:
+        graph: One graph for all, one for each use case by its name, or a function that gives each its own.
+        tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name;
+            None: those that each transcript brings.
+        judge: Decides what code cannot; None: such milestones stay undecided.
+
+    Raises:
+        SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.
+        ToolError: A tool has no name.
+    """
+
+    def __init__(self, graph: GraphSource, *, tools: Any = None, judge: AnyJudge | None = None) -> None:
+        self._graphs = Graphs(graph)
+        self._tools = argument_schemas(tools) if tools is not None else None
+        self._judge = judge
+        self._unreached = 0
+
+    @property
+    def graphs(self) -> Mapping[str, GraphRecord]:
+        """The graphs that were measured on so far, by name."""
+        return self._graphs.used
+
+    def pass_over(self, one: Located) -> None:
+        """Take note of a conversation that was scored before, so that graphs keep their names."""
+        if isinstance(one.item, Transcript):
+            try:
+                self._graphs.choose(one.item)
+            except (SpecError, InputError):
+                return
+
+    def score(self, one: Located) -> Outcome:
+        """Score one conversation.
+
+        Raises:
+            ModelRequestError: The model behind the judge refused several conversations in a row.
+            ModelUnavailableError: It could not be reached for several in a row.
+        """
+        if isinstance(one.item, BrokenRecord):
+            return _broken(one, one.item.error)
+        try:
+            name, graph = self._graphs.choose(one.item)
+            measured = score(graph, one.item, tools=self._tools, judge=cast(Judge | None, self._judge))
+        except (SpecError, InputError, ToolError, ReasoningError) as error:
+            return self._failed(one, error)
+        return self._scored(one, one.item, name, measured)
+
+    async def ascore(self, one: Located) -> Outcome:
+        """Score one conversation; see `score`."""
+        if isinstance(one.item, BrokenRecord):
+            return _broken(one, one.item.error)
+        try:
+            name, graph = self._graphs.choose(one.item)
+            measured = await ascore(graph, one.item, tools=self._tools, judge=self._judge)
+        except (SpecError, InputError, ToolError, ReasoningError) as error:
+            return self._failed(one, error)
+        return self._scored(one, one.item, name, measured)
+
+    def _scored(self, one: Located, transcript: Transcript, graph: str, measured: Score) -> Outcome:
+        self._unreached = 0
+        return conversation_record(transcript, measured, graph=graph, source=one.source, record=one.record)
+
+    def _failed(self, one: Located, error: Exception) -> BrokenConversation:
+        if not isinstance(error, ReasoningError):
+            return _broken(one, error)
+        if isinstance(error, ModelRequestError | ModelUnavailableError):
+            self._unreached += 1
+            if self._unreached >= MOST_UNREACHED:
+                raise error
+        return UnansweredConversation(source=one.source, record=one.record, error=_said(one, error))
+
+
+def score_transcripts(
+    transcripts: Iterable[Transcript | BrokenRecord],
+    graph: GraphSource,
+    *,
+    tools: Any = None,
+    judge: Judge | None = None,
+    source: str | None = None,
+) -> Iterator[Outcome]:
+    """Score conversations one at a time; memory holds one.
+
+    What is wrong with one conversation (its record, its use case, a pattern that does not finish on it, a
+    judge that has no answer) makes a `BrokenConversation` that says what and where, and does not stop the
+    rest. What concerns all of them is raised at once, before the first.
+
+    Args:
+        transcripts: What `read_transcripts` gives.
+        graph: One graph for all, one for each use case by its name, or a function that gives each its own,
+            such as `gold_graph`.
+        tools: The agent's tools, for their schemas; None: those that each transcript brings.
+        judge: Decides what code cannot; None: such milestones stay undecided.
+        source: The file that they were read from, for the records.
+
+    Raises:
+        SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.
+        ToolError: A tool has no name.
+        InputError: The judge is async, or the source cannot be read at all.
+        ModelRequestError: The model behind the judge refused three conversations in a row.
+        ModelUnavailableError: It could not be reached for three in a row.
+    """
+    if judge is not None and (not callable(judge) or inspect.iscoroutinefunction(judge)):
+        raise InputError("the judge is async or no function: use `ascore_transcripts`, or give another")
+    scorer = ConversationScorer(graph, tools=tools, judge=judge)
+    return (scorer.score(one) for one in located(transcripts, source=source))
+
+
+def ascore_transcripts(
+    transcripts: Iterable[Transcript | BrokenRecord],
+    graph: GraphSource,
+    *,
+    tools: Any = None,
+    judge: AnyJudge | None = None,
+    source: str | None = None,
+    concurrency: int = CONCURRENCY,
+) -> AsyncGenerator[Outcome, None]:
+    """Score conversations while a judge waits for its model; see `score_transcripts`.
+
+    They are given as they finish, not in the order of the source: `record` says where each stands.
+
+    Args:
+        transcripts: What `read_transcripts` gives.
+        graph: One graph for all, one for each use case by its name, or a function that gives each its own.
+        tools: The agent's tools, for their schemas; None: those that each transcript brings.
+        judge: Decides what code cannot; None: such milestones stay undecided.
+        source: The file that they were read from, for the records.
+        concurrency: How many are scored at once, from 1; so many are held in memory.
+
+    Raises:
+        InputError: `concurrency` is below 1.
+    """
+    scorer = ConversationScorer(graph, tools=tools, judge=judge)
+    return _outcomes(in_parallel(scorer, located(transcripts, source=source), concurrency))
+
+
+async def _outcomes(pairs: AsyncGenerator[tuple[Located, Outcome], None]) -> AsyncGenerator[Outcome, None]:
+    async with aclosing(pairs):
+        async for _, outcome in pairs:
+            yield outcome
+
+
+def in_parallel(
+    scorer: ConversationScorer,
+    conversations: Iterable[Located],
+    concurrency: int = CONCURRENCY,
+) -> AsyncGenerator[tuple[Located, Outcome], None]:
+    """Score several conversations at once; each is given as it finishes.
+
+    Args:
+        scorer: Scores them.
+        conversations: What is scored, read as there is room.
+        concurrency: How many at once, from 1.
+
+    Raises:
+        InputError: `concurrency` is below 1.
+    """
+    if concurrency < 1:
+        raise InputError(f"concurrency is {concurrency}; at least one conversation is scored at a time")
+    return _in_parallel(scorer, iter(conversations), concurrency)
+
+
+async def _in_parallel(
+    scorer: ConversationScorer,
+    conversations: Iterator[Located],
+    concurrency: int,
+) -> AsyncGenerator[tuple[Located, Outcome], None]:
+    running: dict[asyncio.Task[Outcome], Located] = {}
+    try:
+        while True:
+            while len(running) < concurrency and (one := next(conversations, None)) is not None:
+                scorer.pass_over(one)  # graphs get their names in the order of the source
+                running[asyncio.create_task(scorer.ascore(one))] = one
+            if not running:
+                return
+            finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            # What was scored is handed on before an error ends the run.
+            for task in sorted(finished, key=lambda task: task.exception() is not None):
+                yield running.pop(task), task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def _broken(one: Located, error: Exception) -> BrokenConversation:
+    return BrokenConversation(source=one.source, record=one.record, error=_said(one, error))
+
+
+def _said(one: Located, error: Exception) -> str:
+    if isinstance(one.item, BrokenRecord):
+        return str(error)  # names file and record itself
+    place = f"{one.source}: record {one.record}" if one.source else f"record {one.record}"
+    return f"{place}: {error}"

@@ -1,0 +1,89 @@
+"""The conversations of files, each with its place, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from arq_graph.errors import InputError
+from arq_graph.milestones.formats import BrokenRecord, Format, read_transcripts
+from arq_graph.milestones.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A conversation, or a record that is none, and where it stands.
+
+    Args:
+        item: What was read.
+        record: Its position in the file, from 0; None where the file itself cannot be read on.
+        source: The file.
+        number: The file's position among those that are read, from 0.
+    """
+
+    item: Transcript | BrokenRecord
+    record: int | None
+    source: str | None = None
+    number: int = 0
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """File and record as numbers, in the order in which they are read."""
+        # What is wrong with a file itself comes after all that could be read of it.
+        return self.number, self.record if self.record is not None else END_OF_FILE
+
+
+END_OF_FILE = 1 << 62
+
+
+def located(
+    transcripts: Iterable[Transcript | BrokenRecord], *, source: str | None = None, number: int = 0
+) -> Iterator[Located]:
+    """What `read_transcripts` gives, each with its place.
+
+    Args:
+        transcripts: The conversations of one file, all of them and in order.
+        source: The file.
+        number: The file's position among those that are read, from 0.
+    """
+    for record, item in enumerate(transcripts):
+        yield Located(item, record, source, number)
+
+
+def read_files(
+    files: Sequence[Path],
+    *,
+    format: Format | None = None,
+    use_case: str | None = None,
+    limit: int | None = None,
+) -> Iterator[Located]:
+    """The conversations of several files, one at a time; memory holds one.
+
+    A file that cannot be read on, even in its middle, is given as a broken record, and the next one begins.
+
+    Args:
+        files: The files.
+        format: The format; None: each record is recognised by itself.
+        use_case: Conversations of this use case alone; None: all. Broken records are always given.
+        limit: How many conversations at most, above 0; None: all. Broken records do not count.
+
+    Raises:
+        InputError: The format is none of those known.
+    """
+    given = 0
+    for number, file in enumerate(files):
+        reading = located(read_transcripts(file, format=format), source=str(file), number=number)
+        while limit is None or given < limit:
+            try:
+                one = next(reading, None)
+            except InputError as error:
+                one = Located(BrokenRecord(0, error), None, str(file), number)
+                reading = iter(())
+            if one is None:
+                break
+            if isinstance(one.item, Transcript):
+                if use_case is not None and one.item.use_case != use_case:
+                    continue
+                given += 1
+            yield one

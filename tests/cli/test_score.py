@@ -1,0 +1,364 @@
+"""`arq-graph score`: what it prints and writes, and what it says about what it measures on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from arq_graph import OfflineChatModel
+from arq_graph.milestones.formats import Format, read_transcripts
+from arq_graph.milestones.reports.files import read_report
+from tests.cli.score_files import JUDGED, chat, write_graph, write_json, write_lines
+from tests.cli.shop import options, serving
+from tests.reasoning.endpoint import Endpoint, status
+
+
+@pytest.fixture
+def graph(folder):
+    return write_graph(folder / "shop.yaml")
+
+
+@pytest.fixture
+def chats(folder):
+    return write_json(
+        folder / "chats.json", [chat("find", "buy", id="a"), chat("find", id="b"), chat(id="c")]
+    )
+
+
+def judge(endpoint):
+    named = dict(zip(options(endpoint)[::2], options(endpoint)[1::2], strict=True))
+    return ["--judge", named["--model"], "--base-url", named["--base-url"]]
+
+
+def test_conversations_are_scored_printed_and_written(cli, folder, chats, graph):
+    done = cli("score", chats, "--milestones", graph, "--json", "out.json")
+    assert done.code == 0, done.err
+    assert done.out.startswith("3 conversations")
+    assert "The report is in out.json." in done.err
+    report = read_report("out.json")
+    assert [one.id for one in report.conversations] == ["a", "b", "c"]
+    assert [one.goal_completed for one in report.conversations] == [True, False, False]
+    # Three steps of the same weight: find, buy, End.
+    assert [one.progress_rate for one in report.conversations] == [1, 1 / 3, 0]
+    assert [one.source for one in report.conversations] == [str(chats)] * 3
+    assert report.summary.overall.goal_completion.count == 1
+    assert list(report.graphs) == ["shop"]
+    assert sorted(each.name for each in folder.iterdir()) == ["chats.json", "out.json", "shop.yaml"]
+
+
+def test_nothing_is_written_that_was_not_asked_for(cli, folder, chats, graph):
+    before = set(folder.iterdir())
+    assert cli("score", chats, "--milestones", graph).code == 0
+    assert set(folder.iterdir()) == before
+
+
+def test_a_page_is_written(cli, folder, chats, graph):
+    done = cli("score", chats, "--milestones", graph, "--html", "out.html")
+    assert done.code == 0, done.err
+    page = (folder / "out.html").read_text(encoding="utf-8")
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert "A lamp, please." in page
+    assert "The page is in out.html." in done.err
+
+
+def test_broken_records_are_named_and_counted_and_do_not_stop_the_rest(cli, folder, graph):
+    broken = chat("find")
+    del broken["messages"][1]["tool_calls"][0]["function"]["arguments"]
+    file = write_json(folder / "chats.json", [chat("find", "buy"), broken, {"some": "thing"}])
+    done = cli("score", file, "--milestones", graph, "--json", "out.json")
+    assert done.code == 0
+    assert f"{file}: record 1: message 1: the call of 'find' has no arguments" in done.words
+    assert f"{file}: record 2: no known format" in done.words
+    assert "1 conversation, 2 records could not be scored" in done.out
+    assert [one.record for one in read_report("out.json").broken] == [1, 2]
+
+
+def test_only_the_first_broken_records_are_listed(cli, folder, graph):
+    file = write_json(folder / "chats.json", [chat("find"), *({"some": n} for n in range(20))])
+    done = cli("score", file, "--milestones", graph)
+    assert done.words.count("no known format") == 5
+    assert "and 15 more that could not be scored" in done.words
+
+
+def test_nothing_that_can_be_scored_is_wrong_input(cli, folder, graph):
+    file = write_json(folder / "chats.json", [{"some": "thing"}])
+    done = cli("score", file, "--milestones", graph, "--json", "out.json")
+    assert done.code == 1
+    assert "nothing could be scored" in done.words
+    assert "record 0" in done.words
+    assert not (folder / "out.json").exists()
+    assert not (folder / "out.json.partial.jsonl").exists()
+
+
+def test_several_files_and_several_use_cases(cli, folder):
+    write_graph(folder / "buying.yaml")
+    write_graph(folder / "other.yaml", JUDGED.replace("thanked", "greeted"))
+    first = write_lines(
+        folder / "first.jsonl",
+        [chat("find", "buy", use_case="buying"), chat(use_case="greeting"), chat(use_case="flying")],
+    )
+    second = write_json(folder / "second.json", [chat("find", use_case="buying")])
+    graphs = ["--milestones", "buying.yaml", "--milestones", "greeting=other.yaml"]
+    done = cli("score", first, second, *graphs, "--json", "out.json")
+    assert done.code == 0, done.err
+    report = read_report("out.json")
+    assert [(one.source, one.record, one.graph) for one in report.conversations] == [
+        (str(first), 0, "buying"),
+        (str(first), 1, "greeting"),
+        (str(second), 0, "buying"),
+    ]
+    assert "first.jsonl: record 2: there is no milestone graph for its use case 'flying'" in done.words
+    assert list(report.summary.use_cases) == ["buying", "greeting"]
+    alone = cli("score", first, second, *graphs, "--use-case", "buying", "--json", "one.json")
+    assert alone.code == 0
+    assert [one.use_case for one in read_report("one.json").conversations] == ["buying", "buying"]
+    nobody = cli("score", first, second, *graphs, "--use-case", "swimming")
+    assert nobody.code == 1
+    assert "no conversation is of the use case" in nobody.words
+
+
+def test_a_file_whose_name_has_an_equals_sign_is_a_file(cli, folder, chats):
+    write_graph(folder / "a=b.yaml")
+    done = cli("score", chats, "--milestones", "a=b.yaml", "--json", "out.json")
+    assert done.code == 0, done.err
+    assert list(read_report("out.json").graphs) == ["a=b"]
+
+
+def test_a_limit_stops_early(cli, chats, graph):
+    done = cli("score", chats, "--milestones", graph, "--limit", "2")
+    assert done.out.startswith("2 conversations")
+
+
+@pytest.mark.parametrize(("order", "completed"), [("unordered", True), ("ordered", False)])
+def test_gold_actions_of_the_records_are_measured_on(cli, folder, order, completed):
+    actions = [{"name": "buy", "kwargs": {}}, {"name": "find", "kwargs": {}}]
+    run = {
+        "traj": chat("find", "buy")["messages"],
+        "task_id": 7,
+        "reward": 1,
+        "info": {"task": {"actions": actions}},
+    }
+    file = write_json(folder / "runs.json", [{**run, "trial": trial} for trial in range(2)])
+    done = cli("score", file, "--gold", order, "--json", "out.json")
+    assert done.code == 0, done.err
+    report = read_report("out.json")
+    assert [one.goal_completed for one in report.conversations] == [completed] * 2
+    assert [one.graph for one in report.conversations] == ["task 7"] * 2
+    assert list(report.graphs) == ["task 7"]
+    assert "pass^k" in done.out
+
+
+def test_what_is_doubtful_about_the_graph_is_said_first(cli, folder, chats):
+    file = write_graph(
+        folder / "shop.yaml",
+        "milestones:\n- {name: Start, type: NFC}\n- {name: find, type: FC}\n- {name: aside, type: FC}\n"
+        "- {name: End, type: NFC, dependencies: [find]}\n",
+    )
+    done = cli("score", chats, "--milestones", file)
+    assert done.code == 0
+    assert f"warning: {file}:4: End cannot be reached from 'aside'" in done.words
+
+
+def test_a_graph_that_nobody_has_reviewed_is_said(cli, folder, chats):
+    file = write_graph(
+        folder / "shop.yaml",
+        "review: {generated_by: 'openai:gpt-4o', reviewed: false}\nmilestones:\n- {name: Start, type: NFC}\n"
+        "- {name: find, type: FC}\n- {name: End, type: NFC, dependencies: [find]}\n",
+    )
+    done = cli("score", chats, "--milestones", file)
+    assert done.code == 0
+    assert "generated by openai:gpt-4o, not reviewed" in done.words
+    assert f"arq-graph milestones review {file}" in done.words
+
+
+def test_every_error_of_a_graph_is_said_and_nothing_is_scored(cli, folder, chats):
+    file = write_graph(
+        folder / "shop.yaml",
+        "milestones:\n- {name: Start, type: NFC}\n- {name: find, type: FC, dependencies: [gone]}\n"
+        "- {name: buy, type: FC, dependencies: [away]}\n- {name: End, type: NFC, dependencies: [find]}\n",
+    )
+    done = cli("score", chats, "--milestones", file)
+    assert done.code == 1
+    assert "shop.yaml:3: 'find' depends on 'gone'" in done.words
+    assert "'buy' depends on 'away'" in done.words
+    assert done.out == ""
+
+
+def test_milestones_are_held_against_the_tools(cli, folder, chats, graph):
+    tools = write_json(
+        folder / "tools.json",
+        [
+            {"type": "function", "function": {"name": "find", "parameters": {}}},
+            {"name": "bye", "parameters": {}},
+        ],
+    )
+    done = cli("score", chats, "--milestones", graph, "--tools", tools)
+    assert done.code == 1
+    assert "shop.yaml:5: 'buy' is no tool of the agent (did you mean 'bye'?)" in done.words
+
+
+def test_a_call_that_lacks_what_its_tool_requires_does_not_count(cli, folder, chats, graph):
+    schema = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+    tools = write_json(folder / "tools.json", {"find": {}, "buy": schema})
+    done = cli("score", chats, "--milestones", graph, "--tools", tools, "--json", "out.json")
+    assert done.code == 0, done.err
+    assert [one.goal_completed for one in read_report("out.json").conversations] == [False] * 3
+
+
+def test_the_tools_may_come_from_the_agent_s_file(cli, shop, folder, chats):
+    file = write_graph(folder / "graph.yaml")
+    done = cli("score", chats, "--milestones", file, "--agent", shop)
+    assert done.code == 1
+    assert "is no tool of the agent" in done.words
+
+
+def test_what_nobody_decides_is_a_range_with_a_hint(cli, folder, chats):
+    file = write_graph(folder / "judged.yaml", JUDGED)
+    done = cli("score", chats, "--milestones", file, "--json", "out.json")
+    assert done.code == 0
+    # Thanked and End: nothing is reached for certain, everything perhaps.
+    assert [one.progress_range for one in read_report("out.json").conversations] == [(0, 1)] * 3
+    assert "0.00 to 1.00" in done.out
+    assert "thanked" in done.err
+    assert "--judge MODEL decides" in done.words
+
+
+def test_a_judge_decides_what_code_cannot(cli, folder, chats):
+    file = write_graph(folder / "judged.yaml", JUDGED)
+    with Endpoint(serving(OfflineChatModel())) as endpoint:
+        done = cli(
+            "score", chats, "--milestones", file, "--json", "out.json", "--votes", "3", *judge(endpoint)
+        )
+    assert done.code == 0, done.err
+    report = read_report("out.json")
+    assert all(one.undecided == () or one.agreement for one in report.conversations)
+    assert endpoint.calls == 9
+    assert "decides them" not in done.words
+
+
+def test_a_judge_whose_key_is_wrong_ends_the_run_and_what_was_scored_is_kept(cli, folder):
+    file = write_graph(folder / "judged.yaml", JUDGED)
+    chats = write_json(folder / "chats.json", [chat(id=str(number)) for number in range(12)])
+    answers = serving(OfflineChatModel())
+    command = ["score", chats, "--milestones", file, "--json", "out.json", "--concurrency", "1"]
+    with Endpoint(
+        lambda request: answers(request) if endpoint.calls <= 5 else status(401, "revoked")
+    ) as endpoint:
+        named = judge(endpoint)
+        broken = cli(*command, *named)
+        assert broken.code == 3
+        assert "revoked" in broken.words
+        assert (
+            "5 conversations scored so far, kept in out.json.partial.jsonl: the same command goes on"
+            in broken.words
+        )
+        assert not (folder / "out.json").exists()
+        asked = endpoint.calls
+        assert asked <= 5 + 3
+    with Endpoint(answers) as again:
+        again_named = [*named[:-1], again.base_url]
+        other = cli(*command, *again_named)
+        assert other.code == 1
+        assert "the judge changed since" in other.words
+        assert again.calls == 0
+
+
+def test_conversations_without_an_answer_are_asked_about_again(cli, folder):
+    file = write_graph(folder / "judged.yaml", JUDGED)
+    chats = write_json(
+        folder / "chats.json", [chat(id=str(n), says=f"Thank you {n} times.") for n in range(4)]
+    )
+    answers = serving(OfflineChatModel())
+    deaf = True
+
+    def answer(request):
+        return status(400, "no") if deaf and "Thank you 2 times" in request.prompt else answers(request)
+
+    with Endpoint(answer) as endpoint:
+        command = ["score", chats, "--milestones", file, "--json", "out.json", *judge(endpoint)]
+        command += ["--concurrency", "1"]
+        first = cli(*command)
+        assert first.code == 0, first.err
+        assert "3 conversations, 1 record could not be scored" in first.out
+        assert "the judge gave no answer about 1 conversation" in first.words
+        deaf = False
+        before = endpoint.calls
+        second = cli(*command)
+        assert second.code == 0
+        assert endpoint.calls == before + 1
+    assert [one.id for one in read_report("out.json").conversations] == ["0", "1", "2", "3"]
+    assert not (folder / "out.json.partial.jsonl").exists()
+
+
+def test_a_judge_that_never_answers_is_no_answer(cli, folder):
+    file = write_graph(folder / "judged.yaml", JUDGED)
+    chats = write_json(folder / "chats.json", [chat()])
+    with Endpoint(lambda request: status(401, "revoked")) as endpoint:
+        done = cli("score", chats, "--milestones", file, *judge(endpoint))
+    assert done.code == 3
+    assert "revoked" in done.words
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "--milestones FILE, or --gold"),
+        (["--milestones", "shop.yaml", "--gold", "ordered"], "--milestones FILE, or --gold"),
+        (["--milestones", "shop.yaml", "--votes", "3"], "name one with --judge"),
+        (["--milestones", "shop.yaml", "--no-veto"], "name one with --judge"),
+        (["--milestones", "shop.yaml", "--agent", "a.yaml", "--tools", "t.json"], "not from both"),
+        (["--gold", "sorted"], "'sorted' is not one of"),
+        (["--milestones", "shop.yaml", "--limit", "0"], "greater than or equal to 1"),
+        (["--milestones", "shop.yaml", "--concurrency", "0"], "greater than or equal to 1"),
+    ],
+)
+def test_a_wrong_command_line_is_wrong_usage(cli, chats, graph, options, said):
+    done = cli("score", chats, *options)
+    assert done.code == 2
+    assert said in " ".join(done.err.replace("│", " ").split())
+
+
+def test_every_format_is_named_where_one_is_unknown(cli, chats, graph):
+    done = cli("score", chats, "--milestones", graph, "--format", "word")
+    assert done.code == 1
+    assert "'word' is not known" in done.words
+    for known in Format.__args__:
+        assert known in done.words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["gone.json", "--gold", "ordered"], "gone.json cannot be read"),
+        ([".", "--gold", "ordered"], "is a folder"),
+        (["chats.json", "--milestones", "gone.yaml"], "gone.yaml: the milestone file cannot be read"),
+        (["chats.json", "--gold", "ordered", "--json", "no/such/out.json"], "cannot be written"),
+        (["chats.json", "--gold", "ordered", "--json", "chats.json"], "one of the files that are read"),
+        (["chats.json", "--gold", "ordered", "--json", "a", "--html", "./a"], "both the page and the report"),
+        (["chats.json", "--milestones", "shop.yaml", "--milestones", "shop=shop.yaml"], "'shop'"),
+        (["chats.json", "--milestones", "shop.yaml", "--tools", "chats.jsn"], "chats.jsn"),
+        (["chats.json", "--milestones", "shop.yaml", "--agent", "gone.yaml"], "gone.yaml"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_before_anything_runs(cli, chats, graph, arguments, said):
+    done = cli("score", *arguments)
+    assert done.code == 1
+    assert said in done.words
+    assert done.out == ""
+
+
+def test_what_a_record_says_cannot_drive_the_terminal(cli, folder, graph):
+    file = write_json(folder / "chats.json", [chat("find"), {"\x1b[2J": 1}, chat(use_case="\x1b]0;x\x07")])
+    done = cli("score", file, "--milestones", f"\x1b[31m={graph}")
+    assert "\x1b" not in done.out + done.err
+
+
+def test_the_report_reads_the_same_as_scoring_in_python(cli, chats, graph):
+    from arq_graph.milestones import MilestoneGraph
+    from arq_graph.milestones.reports.running import score_transcripts
+
+    cli("score", chats, "--milestones", graph, "--json", "out.json")
+    alone = score_transcripts(read_transcripts(chats), MilestoneGraph.from_yaml(graph), source=str(chats))
+    assert list(read_report("out.json").conversations) == list(alone)
+    assert json.loads((chats.parent / "out.json").read_text())["schema"] == 1

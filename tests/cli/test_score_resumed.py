@@ -1,0 +1,205 @@
+"""`arq-graph score` that was stopped: the same command goes on, and another one is told apart."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.score_files import chat, write_graph, write_json
+
+CHECK = '''
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def asked(event, earlier):
+    """Notes each conversation when it begins; stops at the one that the file `stop` names."""
+    if not earlier:
+        with (HERE / "log").open("a") as log:
+            log.write(event.text + "\\n")
+        stop = HERE / "stop"
+        if stop.exists() and stop.read_text() == event.text:
+            raise KeyboardInterrupt
+    return "thank" in getattr(event, "text", "").lower()
+'''
+GRAPH = """
+milestones:
+- {name: Start, type: NFC}
+- {name: thanked, type: NFC, check: "noting:asked", dependencies: [Start]}
+- {name: buy, type: FC, dependencies: [Start]}
+- {name: End, type: NFC, dependencies: [thanked]}
+"""
+
+
+class Shop:
+    """A folder with ten conversations, one of them broken, and a check that notes which are scored."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        (folder / "noting.py").write_text(CHECK)
+        write_graph(folder / "shop.yaml", GRAPH)
+        self.write_chats()
+
+    def write_chats(self, **more):
+        chats = [chat("buy", id=str(number), **more) for number in range(10)]
+        for number, one in enumerate(chats):
+            one["messages"][0]["content"] = f"customer {number}"
+        chats[4] = {"some": "thing"}
+        write_json(self.folder / "chats.json", chats)
+
+    def stop_at(self, number):
+        (self.folder / "stop").write_text(f"customer {number}")
+
+    def go_on(self):
+        (self.folder / "stop").unlink()
+
+    def scored(self):
+        """Which conversations were scored since this was last asked."""
+        log = self.folder / "log"
+        text = log.read_text() if log.exists() else ""
+        log.write_text("")
+        return [int(line.split()[1]) for line in text.splitlines()]
+
+    def report(self, name="out.json"):
+        return json.loads((self.folder / name).read_text())
+
+
+COMMAND = ["score", "chats.json", "--milestones", "shop.yaml", "--json", "out.json"]
+
+
+@pytest.fixture
+def stopped(cli, folder):
+    """A shop whose run was stopped while the eighth conversation was scored."""
+    shop = Shop(folder)
+    assert cli(*COMMAND[:-1], "undisturbed.json").code == 0
+    assert shop.scored() == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+    shop.stop_at(7)
+    assert cli(*COMMAND).code == 130
+    assert shop.scored() == [0, 1, 2, 3, 5, 6, 7]
+    assert not (folder / "out.json").exists()
+    shop.go_on()
+    return shop
+
+
+def test_the_same_command_goes_on_where_it_was_stopped(cli, stopped):
+    done = cli(*COMMAND)
+    assert done.code == 0
+    assert "out.json.partial.jsonl holds 7 conversations of an earlier run" in done.words
+    assert stopped.scored() == [7, 8, 9]
+    assert stopped.report() == stopped.report("undisturbed.json")
+    assert len(stopped.report()["conversations"]) == 9
+    assert [one["record"] for one in stopped.report()["broken"]] == [4]
+    assert not (stopped.folder / "out.json.partial.jsonl").exists()
+
+
+def test_a_run_may_be_stopped_again_and_again(cli, stopped):
+    for number in (8, 9):
+        stopped.stop_at(number)
+        assert cli(*COMMAND).code == 130
+    stopped.go_on()
+    assert cli(*COMMAND).code == 0
+    assert stopped.scored() == [7, 8, 8, 9, 9]
+    assert stopped.report() == stopped.report("undisturbed.json")
+
+
+def test_a_last_line_that_was_cut_off_is_scored_again(cli, stopped):
+    kept = stopped.folder / "out.json.partial.jsonl"
+    kept.write_bytes(kept.read_bytes()[:-20])
+    assert cli(*COMMAND).code == 0
+    assert stopped.scored() == [6, 7, 8, 9]
+    assert stopped.report() == stopped.report("undisturbed.json")
+
+
+def test_a_finished_run_begins_again(cli, stopped):
+    assert cli(*COMMAND).code == 0
+    stopped.scored()
+    assert cli(*COMMAND).code == 0
+    assert len(stopped.scored()) == 9
+
+
+def test_fresh_begins_again(cli, stopped):
+    assert cli(*COMMAND, "--fresh").code == 0
+    assert len(stopped.scored()) == 9
+    assert stopped.report() == stopped.report("undisturbed.json")
+
+
+def change_a_transcript(shop):
+    shop.write_chats(use_case="another")
+
+
+def change_the_graph(shop):
+    write_graph(shop.folder / "shop.yaml", GRAPH.replace("thanked, type", "thanked , type"))
+
+
+def change_the_check(shop):
+    (shop.folder / "noting.py").write_text(CHECK + "\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "said"),
+    [
+        (change_a_transcript, [], "the transcripts changed since"),
+        (change_the_graph, [], "the milestones changed since"),
+        (change_the_check, [], "the milestones changed since"),
+        (None, ["--judge", "offline"], "the judge changed since"),
+        (None, ["--judge", "offline", "--votes", "3"], "the judge, its settings changed since"),
+        (None, ["--format", "openai"], "their format changed since"),
+        (None, ["--tools", "tools.json"], "the tools changed since"),
+    ],
+)
+def test_another_run_is_told_apart_and_says_what_to_do(cli, stopped, change, options, said):
+    write_json(stopped.folder / "tools.json", {"buy": {}})
+    if change:
+        change(stopped)
+    before = (stopped.folder / "out.json.partial.jsonl").read_bytes()
+    done = cli(*COMMAND, *options)
+    assert done.code == 1
+    assert said in done.words
+    assert "--fresh to begin again" in done.words
+    assert (stopped.folder / "out.json.partial.jsonl").read_bytes() == before
+    assert stopped.scored() == []
+    assert cli(*COMMAND, *options, "--fresh").code == 0
+
+
+def test_fewer_conversations_may_be_asked_for_than_before(cli, stopped):
+    assert cli(*COMMAND, "--limit", "3").code == 0
+    assert stopped.scored() == []
+    assert [one["record"] for one in stopped.report()["conversations"]] == [0, 1, 2]
+
+
+def test_a_page_alone_can_be_gone_on_with_too(cli, folder):
+    shop = Shop(folder)
+    command = ["score", "chats.json", "--milestones", "shop.yaml", "--html", "out.html"]
+    shop.stop_at(7)
+    assert cli(*command).code == 130
+    assert (folder / "out.html.partial.jsonl").exists()
+    shop.go_on()
+    shop.scored()
+    assert cli(*command).code == 0
+    assert shop.scored() == [7, 8, 9]
+    assert not (folder / "out.html.partial.jsonl").exists()
+
+
+def test_without_a_file_to_write_nothing_is_kept(cli, folder):
+    shop = Shop(folder)
+    shop.stop_at(7)
+    before = set(folder.iterdir()) | {folder / "log"}
+    assert cli("score", "chats.json", "--milestones", "shop.yaml").code == 130
+    assert {each for each in folder.iterdir() if each.name != "__pycache__"} == before
+
+
+def test_graphs_of_conversations_scored_before_are_in_the_report(cli, folder):
+    shop = Shop(folder)
+    chats = json.loads((folder / "chats.json").read_text())
+    for number, one in enumerate(chats):
+        one["use_case"] = "early" if number < 5 else "late"
+    write_json(folder / "chats.json", chats)
+    graphs = ["--milestones", "early=shop.yaml", "--milestones", "late=shop.yaml"]
+    command = ["score", "chats.json", *graphs, "--json", "out.json"]
+    shop.stop_at(7)
+    assert cli(*command).code == 130
+    shop.go_on()
+    assert cli(*command).code == 0
+    assert list(shop.report()["graphs"]) == ["early", "late"]

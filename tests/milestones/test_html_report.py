@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from importlib import resources
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arq_graph.errors import InputError
+from arq_graph.milestones import Milestone, MilestoneGraph
+from arq_graph.milestones.reports.html import render_html, transcripts_shown, write_html
+from arq_graph.milestones.reports.html_words import embedded, shown
+from tests.milestones.conversations import called, conversation, user
+from tests.milestones.sample_report import HOSTILE, hostile_report, made, refund_talks
+
+
+class Page(HTMLParser):
+    """What a browser would find in the page: its elements, and the text of scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.raw: list[tuple[str, str]] = []
+        self.feed(text)
+        self.data: Any = self.json("data")
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if self.tags and self.tags[-1][0] in ("script", "style", "title") and data.strip():
+            self.raw.append((self.tags[-1][1].get("id") or self.tags[-1][0], data))
+
+    def json(self, id: str) -> Any:
+        return json.loads("".join(text for name, text in self.raw if name == id))
+
+    def words(self, index: int) -> list[dict[str, Any]]:
+        return self.json(f"words-{index}")["events"]
+
+    @property
+    def readable(self) -> list[int]:
+        return [int(name.removeprefix("words-")) for name, _ in self.raw if name.startswith("words-")]
+
+    def milestone(self, name: str) -> dict[str, Any]:
+        return next(one for one in self.data["graphs"][0]["milestones"] if one["name"] == name)
+
+    def edges(self) -> dict[tuple[str, str], int]:
+        graph = self.data["graphs"][0]
+        names = [one["name"] for one in graph["milestones"]]
+        return {(names[edge["ends"][0]], names[edge["ends"][1]]): edge["count"] for edge in graph["edges"]}
+
+
+JSON = st.recursive(
+    st.text() | st.integers() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.fixture(scope="module")
+def page():
+    talks = refund_talks()
+    return Page(render_html(made(talks), talks, title="Refunds & more"))
+
+
+def test_each_milestone_says_how_many_reached_it_and_how_many_stopped_there(page):
+    names = [one["name"] for one in page.data["graphs"][0]["milestones"]]
+    assert {name: page.milestone(name)["reached"] for name in names} == {
+        "Start": 4,
+        "find_by_number": 3,
+        "find_by_mail": 1,
+        "refund": 2,
+        "Comforted": 2,
+        "Pleased": 0,
+        "Both": 2,
+        "End": 2,
+    }
+    # The kettle reached the end, and something forbidden happened.
+    stops = {name: page.milestone(name)["stopped"] for name in names if page.milestone(name)["stopped"]}
+    assert stops == {"find_by_number": 1, "Start": 1, "End": 1}
+    assert stops == page.data["summary"]["overall"]["stops"]
+    assert (page.data["graphs"][0]["conversations"], page.data["graphs"][0]["completed"]) == (4, 1)
+
+
+def test_what_nothing_decides_is_shown_as_possible(page):
+    assert page.milestone("Pleased")["possibly"] == 2
+    assert page.milestone("refund")["possibly"] == 0
+
+
+def test_where_the_goal_is_undecided_nobody_is_said_to_have_stopped():
+    graph = MilestoneGraph(
+        [
+            Milestone("Start", "NFC"),
+            Milestone("look", "FC"),
+            Milestone("Pleased", "NFC", dependencies=("look",)),
+            Milestone("End", "NFC", dependencies=("Pleased",)),
+        ]
+    )
+    talks = [conversation(user("hello"), called("look"), user("fine"))]
+    page = Page(render_html(made(talks, graph), talks))
+    assert page.data["conversations"][0]["status"] == "undecided"
+    assert page.milestone("look")["stopped"] == 0
+    assert page.milestone("End")["possibly"] == 1
+
+
+def test_each_edge_says_how_many_went_along_it(page):
+    assert page.edges() == {
+        ("Start", "find_by_number"): 3,
+        ("Start", "find_by_mail"): 1,
+        ("Start", "Comforted"): 2,
+        ("find_by_number", "refund"): 2,
+        ("find_by_mail", "refund"): 0,
+        ("refund", "Pleased"): 0,
+        ("refund", "Both"): 2,
+        ("Comforted", "Both"): 2,
+        ("Both", "End"): 2,
+    }
+
+
+def test_of_alternatives_the_one_that_was_reached_first_is_the_way_taken():
+    talks = [
+        conversation(
+            user("order 17"), called("find_by_mail"), called("find_by_number"), called("refund"), id="both"
+        )
+    ]
+    edges = Page(render_html(made(talks), talks)).edges()
+    assert (edges["find_by_mail", "refund"], edges["find_by_number", "refund"]) == (1, 0)
+
+
+def test_a_conversation_is_there_to_read_event_by_event(page):
+    said, call, result, *_ = page.words(0)
+    assert said == {"speaker": "user", "text": "My mug broke, order 17"}
+    assert call == {"tool": "find_by_number", "arguments": [["number", "17"]]}
+    assert result["text"] == '{"order": 17, "status": "delivered"}'
+    assert result["call"] == 2
+    row = page.data["conversations"][0]
+    names = [one["name"] for one in page.data["graphs"][0]["milestones"]]
+    assert {names[milestone]: step for milestone, step in row["reached"]} == {
+        "Start": 0,
+        "find_by_number": 2,
+        "Comforted": 4,
+        "refund": 5,
+        "Both": 5,
+        "End": 5,
+    }
+    assert row["status"] == "completed"
+    lamp = page.data["conversations"][1]
+    assert (lamp["repeated"], lamp["invented"]) == ([4], {"6": ["number"]})
+    assert page.data["conversations"][2]["forbidden"][0][0] == 6
+
+
+def test_instructions_that_many_conversations_share_are_there_once(page):
+    assert page.data["instructions"] == ["Be kind."]
+    assert [page.json(f"words-{index}").get("instructions") for index in range(4)] == [0, 0, None, None]
+
+
+def test_conversations_with_the_same_id_keep_their_own_words(page):
+    assert [row["id"] for row in page.data["conversations"]] == ["mug", "lamp", "kettle", "lamp"]
+    assert page.words(1)[0]["text"] == "My lamp, my mail is a@b.example"
+    assert page.words(3)[0]["text"] == "Are you there?"
+
+
+def test_transcripts_may_be_given_by_position_or_in_order_with_gaps():
+    talks = refund_talks()
+    by_position = Page(render_html(made(talks), {3: talks[3], 0: talks[0]}))
+    in_order = Page(render_html(made(talks), iter([talks[0], None, None, talks[3]])))
+    assert by_position.readable == in_order.readable == [0, 3]
+    assert by_position.words(3) == in_order.words(3)
+    assert by_position.data["readable"] == 2
+
+
+def test_the_words_of_another_conversation_are_refused():
+    talks = refund_talks()
+    with pytest.raises(InputError, match="conversation 0 of the report is 'mug' with 6 events"):
+        render_html(made(talks), talks[1:])
+    with pytest.raises(InputError, match="more transcripts than the report has conversations"):
+        render_html(made(talks[:3]), talks)
+
+
+def test_where_not_all_can_be_read_those_that_went_wrong_can():
+    talks = refund_talks()
+    result = made(talks)
+    assert transcripts_shown(result, 1) == (2,)
+    assert transcripts_shown(result, 3) == (1, 2, 3)
+    assert transcripts_shown(result) == (0, 1, 2, 3)
+    page = Page(render_html(result, talks, max_transcripts=1))
+    assert page.readable == [2]
+    assert len(page.data["conversations"]) == 4
+    assert Page(render_html(result, talks, max_transcripts=0)).readable == []
+
+
+def test_a_long_text_is_cut_and_the_page_says_how_much_is_missing():
+    talks = refund_talks()
+    page = Page(render_html(made(talks), talks, max_characters=100))
+    assert page.words(2)[2]["text"] == ["x" * 100, 800]
+    assert page.data["texts_cut"] == 1
+    assert page.data["max_characters"] == 100
+
+
+@pytest.mark.parametrize("limits", [{"max_transcripts": -1}, {"max_characters": 0}])
+def test_a_limit_that_means_nothing_is_refused(limits):
+    with pytest.raises(InputError, match=next(iter(limits))):
+        render_html(made(refund_talks()), **limits)
+
+
+def test_a_graph_or_a_milestone_that_the_report_does_not_hold_is_named():
+    talks = refund_talks()
+    with pytest.raises(InputError, match="'refunds', which the report does not hold"):
+        render_html(made(talks, graphs={}), talks)
+    less = MilestoneGraph([Milestone("Start", "NFC"), Milestone("End", "NFC")])
+    graphs = made([], less).graphs
+    with pytest.raises(InputError, match="is no milestone of this graph"):
+        render_html(made(talks, graphs=graphs), talks)
+
+
+def test_a_report_without_conversations_is_a_page_too():
+    page = Page(render_html(made([])))
+    assert page.data["conversations"] == []
+    assert page.milestone("Start")["reached"] == 0
+
+
+def test_a_file_that_cannot_be_rendered_leaves_the_old_one(tmp_path):
+    file = tmp_path / "report.html"
+    talks = refund_talks()
+    write_html(file, made(talks), talks)
+    before = file.read_bytes()
+    with pytest.raises(InputError):
+        write_html(file, made(talks), talks[::-1])
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_no_words_become_markup(tmp_path):
+    result, talks = hostile_report()
+    file = tmp_path / "report.html"
+    write_html(file, result, talks, title=HOSTILE)
+    text = file.read_text(encoding="utf-8")
+    page = Page(text)
+    plain = Page(render_html(made(refund_talks()[:1]), refund_talks()[:1]))
+    assert [tag for tag, _ in page.tags] == [tag for tag, _ in plain.tags]
+    assert "window.harmed" in text
+    assert page.words(0)[0]["text"] == shown(HOSTILE)
+    argument = [shown(HOSTILE), shown(json.dumps(HOSTILE, ensure_ascii=False))]
+    assert page.words(0)[1]["arguments"][0] == argument
+    assert page.data["graphs"][0]["name"] == shown(HOSTILE)
+    assert "\u202e" not in text
+    assert "\\u202e" in page.words(0)[0]["text"]
+
+
+@given(JSON)
+@settings(max_examples=150, deadline=None)
+def test_embedded_data_is_the_same_data_and_cannot_end_its_script(value):
+    def expected(one: Any) -> Any:
+        if isinstance(one, str):
+            return shown(one)
+        if isinstance(one, list):
+            return [expected(each) for each in one]
+        return {shown(key): expected(each) for key, each in one.items()} if isinstance(one, dict) else one
+
+    text = embedded(value)
+    assert json.loads(text) == expected(value)
+    assert not set("<>&\u2028\u2029") & set(text)
+    text.encode("utf-8")
+
+
+def test_only_the_pages_own_script_and_style_may_run(page):
+    policy = next(attrs["content"] for tag, attrs in page.tags if attrs.get("http-equiv"))
+    assert "default-src 'none'" in policy
+    for kind in ("script", "style"):
+        text = "".join(text for name, text in page.raw if name == kind)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+
+
+def test_the_page_asks_for_nothing_and_makes_no_markup_of_data(page):
+    for tag, attrs in page.tags:
+        assert not {"src", "href", "srcset", "action"} & attrs.keys(), tag
+        assert not [name for name in attrs if name.startswith("on")], tag
+    script = "".join(text for name, text in page.raw if name == "script")
+    forbidden = (
+        "innerHTML|outerHTML|insertAdjacent|document.write|eval\\(|Function\\(|fetch\\(|XMLHttp|import\\("
+    )
+    assert not re.search(forbidden, script)
+    style = "".join(text for name, text in page.raw if name == "style")
+    assert not re.search(r"@import|url\(|@font-face", style)
+    addresses = re.findall(r"https?://[^\s\"']+", script + style)
+    assert addresses == ["http://www.w3.org/2000/svg"]  # a name, not an address
+
+
+def test_each_file_of_the_page_can_be_read_in_one_go():
+    folder = resources.files("arq_graph.milestones.reports").joinpath("page")
+    files = [file for file in folder.iterdir() if file.name.endswith((".html", ".css", ".js"))]
+    assert files
+    for file in files:
+        assert len(file.read_text(encoding="utf-8").splitlines()) < 400, file.name

@@ -1,0 +1,82 @@
+"""A headless Chromium that is installed on the machine, and a page opened in it from a file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+
+
+@dataclass
+class Opened:
+    """An open page, and what it said and asked for since it was opened.
+
+    Args:
+        page: Playwright's page.
+        said: Messages on the console, errors, and dialogs.
+        asked: The addresses that were requested.
+    """
+
+    page: Any
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+
+def missing() -> str | None:
+    """Why no browser can be driven here; None where one can."""
+    if not find_spec("playwright"):
+        return "needs playwright: pip install playwright"
+    if not any(map(shutil.which, NAMES)):
+        return f"needs a browser; looked for {', '.join(NAMES)} on the PATH: apt-get install chromium"
+    return None
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A headless browser; where there is none, the test is skipped, or fails under CI."""
+    if reason := missing():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+    from playwright.sync_api import sync_playwright
+
+    executable = next(path for name in NAMES if (path := shutil.which(name)))
+    # Chromium refuses its sandbox to root.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=arguments)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def opened(browser: Any, file: Path, link: str = "", **context: Any) -> Iterator[Opened]:
+    """A page opened from a file, as a double click does, in a window of its own.
+
+    Args:
+        browser: See `chromium`.
+        file: The page.
+        link: What follows the file's name in the address.
+        context: What Playwright's `new_context` takes: `viewport`, `color_scheme`, …
+    """
+    window = browser.new_context(**context)
+    try:
+        page = window.new_page()
+        found = Opened(page)
+        page.on("console", lambda message: found.said.append(message.text))
+        page.on("pageerror", lambda error: found.said.append(str(error)))
+        page.on("dialog", lambda dialog: (found.said.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: found.asked.append(request.url))
+        page.goto(file.as_uri() + link)
+        yield found
+    finally:
+        window.close()
