@@ -14,8 +14,11 @@ from langgraph.types import Checkpointer
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
+from arq_graph.apps.live_milestones import add_beside, tracker_of
 from arq_graph.apps.planning import Planning, add_steps, planner_of
 from arq_graph.errors import InputError
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.batching import BatchPolicy, default_batch_size
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher, OnFailure
@@ -62,6 +65,8 @@ def create_guided_agent(
     max_rounds: int | None = None,
     on_failure: OnFailure = "raise",
     on_unsatisfied: OnUnsatisfied = "send_last",
+    milestones: MilestoneGraph | None = None,
+    judge: AnyJudge | None = None,
     prompts: Prompts | None = None,
     max_history_tokens: int = 16_000,
     state_schema: type[AgentState] = AgentState,
@@ -95,6 +100,10 @@ def create_guided_agent(
             time is one call.
         on_failure: What becomes of guidelines whose judgement failed.
         on_unsatisfied: What is sent when no acceptable reply comes.
+        milestones: How far the conversation got is measured on this graph as it runs and kept in `progress`; with
+            planning, the milestones that could come next are shown to the planner.
+        judge: Whom to ask about milestones that code cannot decide; asked each time progress is measured. Without
+            one they stay undecided.
         prompts: Replacements for the shipped prompts.
         max_history_tokens: Over it, the history in the prompts is cut to half.
         state_schema: `AgentState`, or a subclass with channels of your own.
@@ -105,12 +114,14 @@ def create_guided_agent(
         name: The graph's name; the agent's unless given.
 
     Raises:
+        SpecError: The milestone graph cannot be measured on.
         InputError: `model` lacks a module, `model` or `prompts` names one that does not exist, or a setting is
             out of its range.
         PromptError: A prompt cannot be read or rendered.
     """
     planner = None if planning is None else planner_of(planning)
     rounds = _rounds(max_rounds, DEFAULT_ROUNDS if planner is None else DEFAULT_STEPS)
+    tracker = tracker_of(agent, milestones, judge)
     models = _per_module(model, preset, "tools" if planner is None else "planner")
     prompts = prompts or {}
     _check_modules(prompts)
@@ -147,6 +158,8 @@ def create_guided_agent(
             models["tools"], agent, tools_per_call=tools_per_call, max_rounds=rounds, **settings
         )
         _add_tool_rounds(builder, agent, matcher, caller, rounds)
+    if tracker is not None:
+        add_beside(builder, agent, tracker)
     return builder.compile(checkpointer, cache=cache, store=store, name=name or agent.name)
 
 

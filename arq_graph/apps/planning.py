@@ -16,7 +16,10 @@ from langgraph.types import Checkpointer
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.agent.tools import ToolLike
+from arq_graph.apps.live_milestones import tracker_of
 from arq_graph.errors import InputError
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.planner import DEFAULT_STEPS, Planner
 from arq_graph.nodes.pre_act_planner import PreActPlanner
@@ -39,6 +42,8 @@ def create_planning_agent(
     profile: str | None = None,
     mode: Mode | None = None,
     max_steps: int = DEFAULT_STEPS,
+    milestones: MilestoneGraph | None = None,
+    judge: AnyJudge | None = None,
     prompt: str | Path | None = None,
     max_history_tokens: int = 16_000,
     state_schema: type[AgentState] = AgentState,
@@ -60,6 +65,9 @@ def create_planning_agent(
         profile: Who the agent is, in words; only where `agent` is its tools.
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
         max_steps: How many calls one turn may make; after them only the final answer is left.
+        milestones: How far the conversation got is measured on this graph as it runs and kept in `progress`; the
+            milestones that could come next are shown to the planner.
+        judge: Whom to ask about milestones that code cannot decide; asked each time progress is measured.
         prompt: A replacement for the shipped prompt: a path or a template's text.
         max_history_tokens: Over it, the history in the prompt is cut to half.
         state_schema: `AgentState`, or a subclass with channels of your own.
@@ -71,7 +79,7 @@ def create_planning_agent(
 
     Raises:
         InputError: The agent has guidelines, or a setting is out of its range.
-        SpecError: A tool cannot be used.
+        SpecError: A tool cannot be used, or the milestone graph cannot be measured on.
         PromptError: The prompt cannot be read or rendered.
     """
     agent = _specified(agent, profile, name)
@@ -83,10 +91,20 @@ def create_planning_agent(
         mode=mode,
         max_history_tokens=max_history_tokens,
     )
+    tracker = tracker_of(agent, milestones, judge)
     builder = StateGraph(state_schema, context_schema)
     builder.add_node("plan", planner)
-    builder.add_edge(START, "plan")
-    add_steps(builder, agent, otherwise=END, then="plan")
+    if tracker is None:
+        builder.add_edge(START, "plan")
+        add_steps(builder, agent, otherwise=END, then="plan")
+    else:
+        # Before each plan, which looks at it, and once more for what the answer itself reaches.
+        builder.add_node("progress", tracker)
+        builder.add_node("progress_of_answer", tracker)
+        builder.add_edge(START, "progress")
+        builder.add_edge("progress", "plan")
+        builder.add_edge("progress_of_answer", END)
+        add_steps(builder, agent, otherwise="progress_of_answer", then="progress")
     return builder.compile(checkpointer, cache=cache, store=store, name=name or agent.name)
 
 

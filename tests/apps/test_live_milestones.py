@@ -1,0 +1,185 @@
+"""Live milestones: how far the conversation got, as it runs, and the same number from the finished thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import MemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+
+from arq_graph import (
+    AgentState,
+    InputError,
+    OfflineChatModel,
+    SpecError,
+    StateError,
+    create_guided_agent,
+    create_planning_agent,
+)
+from arq_graph.milestones import MilestoneGraph, Verdict, parse_yaml, read_messages, read_thread, score
+from arq_graph.nodes import TrackProgress
+from tests.apps.desk import desk, get_order, give_discount, late, says, thread
+from tests.brain import asked_by, brain
+from tests.planning import act, planner, say
+
+GRAPH = parse_yaml("""\
+milestones:
+- {name: Start, type: NFC}
+- {name: get_order, type: FC, description: the order was looked up}
+- {name: give_discount, type: FC, dependencies: [get_order]}
+- {name: Goodbye, type: NFC, check: {said_by: agent, pattern: '(?i)goodbye'}, dependencies: [give_discount]}
+- {name: End, type: NFC, dependencies: [Goodbye]}
+""")
+FOR_A_JUDGE = parse_yaml("""\
+milestones:
+- {name: Start, type: NFC}
+- {name: Calmed Down, type: NFC, description: the customer is calm}
+- {name: End, type: NFC, dependencies: [Calmed Down]}
+""")
+A1 = {"order_id": "A-1"}
+SETTINGS: list[dict[str, Any]] = [{}, {"planning": "react"}, {"planning": "pre-act"}]
+
+
+def names(state: dict[str, Any]) -> list[str]:
+    return [milestone.name for milestone in state["progress"].next]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_progress_is_kept_as_the_turn_runs_and_equals_the_finished_threads_score(runs, settings):
+    saver = MemorySaver()
+    app = create_guided_agent(OfflineChatModel(), desk(), milestones=GRAPH, checkpointer=saver, **settings)
+    for text in ("Hello!", "Where is my order A-1?"):
+        state = runs.invoke(app, says(text), thread())
+        finished = score(GRAPH, read_thread(saver, "1"), tools=desk().toolbox)
+        assert state["progress"].progress_rate == finished.progress_rate
+        assert state["progress"].reached == tuple(finished.reached)
+    assert "get_order" in state["progress"].reached
+
+
+def test_what_the_reply_itself_says_counts_in_its_own_turn(runs):
+    model = planner(
+        [act("get_order", A1), act("give_discount", A1), say("Bye")],
+        judge={"G1": 9, "G2": late},
+        reply="Goodbye!",
+    )
+    state = runs.invoke(
+        create_guided_agent(model, desk(), planning="pre-act", milestones=GRAPH), says("Where is A-1?")
+    )
+    assert (state["progress"].progress_rate, state["progress"].goal_completed) == (1.0, True)
+
+
+def test_the_planner_is_shown_what_could_come_next(runs):
+    model = planner([act("get_order", A1), say("It is late.")], judge={"G1": 9})
+    state = runs.invoke(
+        create_guided_agent(model, desk(), planning="pre-act", milestones=GRAPH), says("Where is A-1?")
+    )
+    before, after = asked_by(model, "planner")
+    assert before.now["next_milestones"] == [
+        {"name": "get_order", "description": "the order was looked up", "tool": "get_order"}
+    ]
+    assert [each["name"] for each in after.now["next_milestones"]] == ["give_discount"]
+    assert names(state) == ["give_discount"]
+
+
+def test_an_agent_that_only_plans_is_measured_too(runs):
+    model = planner([act("get_order", A1), act("give_discount", A1), say("Goodbye!")])
+    app = create_planning_agent(model, [get_order, give_discount], milestones=GRAPH)
+    state = runs.invoke(app, says("Where is A-1?"))
+    assert [
+        [each["name"] for each in asked.now["next_milestones"]] for asked in asked_by(model, "planner")
+    ] == [
+        ["get_order"],
+        ["give_discount"],
+        ["Goodbye"],
+    ]
+    assert state["progress"].goal_completed is True
+    assert score(GRAPH, read_messages(state["messages"])).goal_completed is True
+
+
+def test_each_change_of_progress_is_an_event_and_nothing_else_is(runs):
+    model = planner([act("get_order", A1), say("It is late.")], judge={"G1": 9}, reply="It is late.")
+    app = create_guided_agent(model, desk(), planning="react", milestones=GRAPH)
+    events = [
+        event
+        for event in runs.stream(app, says("Where is A-1?"), stream_mode="custom")
+        if event.type == "progress_made"
+    ]
+    assert [event.newly_reached for event in events] == [("Start",), ("get_order",)]
+    # Three milestones on the only road, and End, each of weight 1.
+    assert [event.progress.progress_rate for event in events] == [0.0, 0.25]
+
+
+def test_what_code_cannot_decide_stays_a_range_without_a_judge(runs):
+    state = runs.invoke(create_guided_agent(brain(), desk(), milestones=FOR_A_JUDGE), says("Grr!"))
+    progress = state["progress"]
+    assert (progress.goal_completed, progress.progress_rate, progress.progress_range) == (
+        None,
+        None,
+        (0.0, 1.0),
+    )
+    assert progress.undecided == ("Calmed Down",)
+
+
+def test_a_judge_is_asked_only_where_one_is_given(runs):
+    def judge(graph, transcript, observations):
+        return [Verdict("Calmed Down", True, len(transcript), transcript.events[-1].text)]
+
+    app = create_guided_agent(brain(reply="All is well now."), desk(), milestones=FOR_A_JUDGE, judge=judge)
+    assert runs.invoke(app, says("Grr, I am so angry!"))["progress"].goal_completed is True
+
+
+def test_a_judge_without_milestones_is_a_mistake():
+    with pytest.raises(InputError, match="milestones="):
+        create_guided_agent(brain(), desk(), judge=lambda *_: [])
+    with pytest.raises(InputError, match="milestones="):
+        create_planning_agent(brain(), [get_order], judge=lambda *_: [])
+
+
+def test_a_graph_that_cannot_be_measured_on_is_told_before_anything_runs():
+    with pytest.raises(SpecError, match="no milestone named 'End'"):
+        create_guided_agent(brain(), desk(), milestones=parse_yaml("- {name: Start, type: NFC}"))
+    with pytest.raises(InputError, match=r"MilestoneGraph\.from_yaml"):
+        TrackProgress("milestones.yaml")  # type: ignore[arg-type]
+
+
+CALLED = [
+    HumanMessage("Where is A-1?", id="h1"),
+    AIMessage("", tool_calls=[{"name": "get_order", "args": A1, "id": "c1"}]),
+    ToolMessage("A-1 is late", tool_call_id="c1"),
+]
+
+
+def test_the_node_alone_works_in_a_graph_that_has_only_messages(runs):
+    builder = StateGraph(MessagesState)
+    builder.add_node("measure", TrackProgress(GRAPH))
+    builder.add_node(
+        "read", lambda state: {"messages": f"rate {state['progress'].progress_rate}"}, input_schema=AgentState
+    )
+    builder.add_edge(START, "measure")
+    builder.add_edge("measure", "read")
+    assert runs.invoke(builder.compile(), {"messages": CALLED})["messages"][-1].text == "rate 0.25"
+
+
+def test_the_node_alone_reads_a_dataclass_and_another_channel(runs):
+    @dataclass
+    class Chat:
+        talk: list[Any] = field(default_factory=list)
+
+    node = TrackProgress(GRAPH, messages_key="talk")
+    assert runs.invoke(node, Chat(CALLED))["progress"].reached == ("Start", "get_order")
+
+
+def test_a_channel_of_another_type_is_told(runs):
+    node = TrackProgress(GRAPH)
+    with pytest.raises(StateError, match="'progress' must hold a Progress"):
+        runs.invoke(node, {"messages": CALLED, "progress": 0.5})
+    with pytest.raises(StateError, match="no message"):
+        runs.invoke(node, {"messages": []})
+
+
+def test_progress_is_not_shown_by_graphs_that_ask_for_none(runs):
+    assert isinstance(GRAPH, MilestoneGraph)
+    assert "progress" not in runs.invoke(create_guided_agent(brain(), desk()), says("Hi"))
