@@ -61,7 +61,9 @@ class TrackProgress(Runnable[Any, Update]):
         self._tools = tools
         self._judge = judge
         schema = TypedDict(  # type: ignore[misc]
-            "TrackProgressState", {messages_key: list[AnyMessage], "progress": Progress}, total=False
+            "TrackProgressState",
+            {messages_key: list[AnyMessage], "progress": Progress},
+            total=False,
         )
 
         def call(self: TrackProgress, state: Any) -> Update:

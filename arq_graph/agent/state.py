@@ -215,6 +215,10 @@ class Progress(Record):
     forbidden: tuple[str, ...] = ()
 
 
+RECORDS: tuple[type[Record], ...] = (GuidelineMatch, AppliedGuideline, ToolInsight, Plan, Progress, Revision)
+"""What the channels hold, for a checkpointer's list of allowed types."""
+
+
 class AgentState(MessagesState, total=False):
     """State of a guided agent: messages, and what each step concluded.
 

@@ -18,8 +18,10 @@ from arq_graph.cli.options import (
     BaseUrl,
     Database,
     Debug,
+    MilestonesOption,
     Model,
     ModeOption,
+    PlanningOption,
     Thread,
     choice_of,
     loading,
@@ -66,6 +68,8 @@ def demo(
     model: Model = None,
     base_url: BaseUrl = None,
     mode: ModeOption = "arq",
+    planning: PlanningOption = None,
+    milestones: MilestonesOption = None,
     thread: Thread = None,
     db: Database = None,
     debug: Debug = False,
@@ -76,7 +80,8 @@ def demo(
         with loading():
             from arq_graph.cli.demo import demo_folder, hold_demo
             from arq_graph.cli.opening import Setup
-        hold_demo(Setup(demo_folder() / "agent.yaml", choice, mode, thread, db))
+        milestones = milestones or demo_folder() / "milestones.yaml"
+        hold_demo(Setup(demo_folder() / "agent.yaml", choice, mode, thread, db, planning, milestones))
 
 
 @app.command()
@@ -85,6 +90,8 @@ def chat(
     model: Model = None,
     base_url: BaseUrl = None,
     mode: ModeOption = "arq",
+    planning: PlanningOption = None,
+    milestones: MilestonesOption = None,
     thread: Thread = None,
     db: Database = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the replies alone.")] = False,
@@ -100,7 +107,8 @@ def chat(
         with loading():
             from arq_graph.cli.chat import chat_with
             from arq_graph.cli.opening import Setup
-        chat_with(Setup(agent, choice, mode, thread, db), quiet=quiet)
+        setup = Setup(agent, choice, mode, thread, db, planning, milestones)
+        chat_with(setup, quiet=quiet)
 
 
 @app.command()
@@ -119,6 +127,8 @@ def run(
     model: Model = None,
     base_url: BaseUrl = None,
     mode: ModeOption = "arq",
+    planning: PlanningOption = None,
+    milestones: MilestonesOption = None,
     thread: Thread = None,
     db: Database = None,
     approve: Annotated[
@@ -135,7 +145,8 @@ def run(
         with loading():
             from arq_graph.cli.opening import Setup
             from arq_graph.cli.run import run_conversation
-        run_conversation(Setup(agent, choice, mode, thread, db), conversation, approve=approve)
+        setup = Setup(agent, choice, mode, thread, db, planning, milestones)
+        run_conversation(setup, conversation, approve=approve)
 
 
 @app.command()

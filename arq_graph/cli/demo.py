@@ -43,4 +43,6 @@ def hold_demo(setup: Setup) -> None:
             console.print(words("Why did it say that?"))
             console.print(command("arq-graph", "explain", *setup.db_option), soft_wrap=True)
         console.print(words("Talk to it yourself:"))
-        console.print(command("arq-graph", "chat", setup.file, *setup.db_option), soft_wrap=True)
+        console.print(
+            command("arq-graph", "chat", setup.file, *setup.db_option, *setup.graph_options), soft_wrap=True
+        )

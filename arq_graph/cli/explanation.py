@@ -12,7 +12,14 @@ from rich.text import Text
 from arq_graph.agent.state import GuidelineMatch, Revision, ToolInsight
 from arq_graph.cli.screen import entry, printable, sentence, spoken, words
 from arq_graph.cli.threads import ThreadNote, when
-from arq_graph.cli.turn_view import call_in_words, customer_said, reply_of, run_in_words
+from arq_graph.cli.turn_view import (
+    call_in_words,
+    customer_said,
+    plan_in_words,
+    progress_in_words,
+    reply_of,
+    run_in_words,
+)
 from arq_graph.cli.turns import ToolRun, Turn
 
 LEGEND = "M1, M2, … are the messages of the thread and T1, T2, … its tool results, as the model counts them."
@@ -48,6 +55,9 @@ def explanation_of(turn: Turn, about: ThreadNote | None) -> Iterator[RenderableT
     texts = about.guidelines if about else {}
     for match in ordered:
         yield _guideline(match, texts.get(match.guideline))
+    if turn.plan is not None:
+        yield from _titled(f"Plan: version {turn.plan.version}")
+        yield from plan_in_words(turn.plan)
     yield from _titled("Tools" if turn.decisions or turn.tool_runs else "Tools: none was considered")
     reasons = list(turn.decisions)
     for run in turn.tool_runs:
@@ -62,6 +72,9 @@ def explanation_of(turn: Turn, about: ThreadNote | None) -> Iterator[RenderableT
         yield _revision(revision, number)
     if turn.reply is not None:
         yield from _titled(f"Followed: {', '.join(turn.followed) or 'none of the active guidelines'}")
+    if turn.progress is not None:
+        yield from _titled("Progress")
+        yield progress_in_words(turn.progress)
     yield ""
     yield words(LEGEND, "dim")
 
@@ -88,6 +101,8 @@ def explanation_record(turn: Turn, about: ThreadNote | None) -> dict[str, Any]:
         "tool_decisions": [decision.model_dump(exclude={"turn"}) for decision in turn.decisions],
         "revisions": [revision.model_dump(exclude={"turn"}) for revision in turn.revisions],
         "followed": list(turn.followed),
+        "plan": turn.plan.model_dump(exclude={"turn"}) if turn.plan else None,
+        "progress": turn.progress.model_dump() if turn.progress else None,
     }
 
 

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
+from arq_graph.apps.planning import Planning
 from arq_graph.cli.dialogue import Dialogue, Operator, WaysOn
 from arq_graph.cli.failures import note, warn
 from arq_graph.cli.settings import ModelChoice
 from arq_graph.cli.threads import ThreadStore, note_of, opened_threads, thread_id
 from arq_graph.errors import ReasoningError
+from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.reasoning.blueprint import Mode
 
 
@@ -28,6 +30,8 @@ class Setup:
         mode: `arq`, `cot` or `direct`.
         thread: The thread's id; None begins a new one.
         db: The file of threads; None takes the default one.
+        planning: `react` or `pre-act`; None decides on all tools at once.
+        milestones: The milestone file to measure on; None measures nothing.
     """
 
     file: Path
@@ -35,6 +39,14 @@ class Setup:
     mode: Mode = "arq"
     thread: str | None = None
     db: Path | None = None
+    planning: Planning | None = None
+    milestones: Path | None = None
+
+    @property
+    def graph_options(self) -> tuple[str, ...]:
+        """The options that shape the graph: an unfinished turn can be gone on with in the same graph alone."""
+        planning = ("--planning", self.planning) if self.planning else ()
+        return planning + (("--milestones", str(self.milestones)) if self.milestones else ())
 
     @property
     def db_option(self) -> tuple[str, ...]:
@@ -57,12 +69,20 @@ def opened_dialogue(
         ArqGraphError: The agent, the model, the thread's id or the file of threads cannot be used.
     """
     agent = Agent.from_yaml(setup.file)
+    milestones = MilestoneGraph.from_yaml(setup.milestones) if setup.milestones else None
     thread = thread_id(setup.thread, agent)
     model = setup.choice.chat_model()
     if setup.choice.notice:
         note(setup.choice.notice)
     with opened_threads(setup.db) as threads:
-        app = create_guided_agent(model, agent, mode=setup.mode, checkpointer=threads.checkpointer)
+        app = create_guided_agent(
+            model,
+            agent,
+            planning=setup.planning,
+            mode=setup.mode,
+            milestones=milestones,
+            checkpointer=threads.checkpointer,
+        )
         _warn_of_another_agent(threads, thread, agent)
         about = note_of(agent, setup.choice.name, setup.mode)
         ways_on = _ways_on(setup, thread, conversation) if threads.file else None
@@ -89,7 +109,7 @@ def _warn_of_another_agent(threads: ThreadStore, thread: str, agent: Agent) -> N
 
 
 def _ways_on(setup: Setup, thread: str, conversation: Path | None) -> WaysOn:
-    where = ("--thread", thread, *setup.db_option)
+    where = ("--thread", thread, *setup.db_option, *setup.graph_options)
     chat = ("arq-graph", "chat", str(setup.file), *where)
     if conversation is None:
         return WaysOn(chat, chat)

@@ -38,6 +38,16 @@ Database = Annotated[
     Path | None,
     typer.Option("--db", metavar="FILE", help="Where threads are kept. Else .arq_graph/threads.sqlite here."),
 ]
+PlanningOption = Annotated[
+    Literal["react", "pre-act"] | None,
+    typer.Option("--planning", help="Plan each turn before acting. Else all tools are decided on at once."),
+]
+MilestonesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--milestones", metavar="FILE", help="Measure on this milestone file how far the conversation gets."
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
 

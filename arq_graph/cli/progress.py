@@ -17,6 +17,7 @@ from arq_graph.cli.screen import diagnostics, printable
 _STEPS = {
     "match": "matching guidelines",
     "call_tools": "deciding on tools",
+    "plan": "planning",
     "approve": "asking the operator",
     "tools": "running tools",
     "match_again": "looking again at what the results change",

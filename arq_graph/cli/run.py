@@ -75,6 +75,7 @@ def _record(thread: str, outcome: Outcome) -> dict[str, Any]:
         "followed": list(turn.followed),
         "violations": list(turn.violations),
         "usage": {module: _usage(used) for module, used in outcome.usage.items()},
+        "progress": turn.progress.model_dump() if turn.progress else None,
         "calls": outcome.calls,
         "waiting": [{"tool": call["name"], "arguments": call["args"]} for call in outcome.waiting],
     }

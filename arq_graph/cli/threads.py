@@ -214,8 +214,6 @@ def _serializer() -> Any:
     """Loads nothing but the types that a thread of ours holds, whatever LANGGRAPH_STRICT_MSGPACK says."""
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-    from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, Revision, ToolInsight
+    from arq_graph.agent.state import RECORDS
 
-    return JsonPlusSerializer(
-        allowed_msgpack_modules=[AppliedGuideline, GuidelineMatch, Revision, ToolInsight]
-    )
+    return JsonPlusSerializer(allowed_msgpack_modules=RECORDS)

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import GuidelineMatch, ToolInsight
+from arq_graph.agent.state import GuidelineMatch, Plan, Progress, ToolInsight
 from arq_graph.cli.dialogue import Outcome
 from arq_graph.cli.screen import Row, labelled, printable, sentence, spoken, table, words
 from arq_graph.cli.threads import when
@@ -50,6 +50,8 @@ def outcome_of(outcome: Outcome, agent: Agent) -> Iterator[RenderableType]:
         yield labelled([("waits", "bold yellow", [words(f"for an operator's word on {names}")])])
         return
     yield reply_of(outcome.turn)
+    if outcome.turn.progress is not None:
+        yield labelled([("progress", "dim", [progress_in_words(outcome.turn.progress)])])
     yield labelled([("", "", [words(_footer(outcome), "dim")])])
 
 
@@ -70,6 +72,38 @@ def run_in_words(run: ToolRun, limit: int = _RESULT) -> Text:
     return sentence(call, words(f" {mark} ", style), printable(run.result, limit))
 
 
+def plan_in_words(plan: Plan) -> Iterator[Text]:
+    """What was done, what changed, and what comes next."""
+    if plan.previous_steps:
+        yield words(f"so far: {printable(plan.previous_steps, _RESULT)}", "dim")
+    for change in plan.changes:
+        yield words(
+            f"changed: {printable(change.what, _SHORT)}, as {printable(change.why, _SHORT)}", "yellow"
+        )
+    for number, step in enumerate(plan.steps, start=1):
+        tool = words(f"  {step.tool}", "bold") if step.tool else ""
+        yield sentence(f"{number}. {printable(step.description, _SHORT)}", tool)
+        yield words(f"   {printable(step.reason, _SHORT)}", "dim")
+    for fault in plan.faults:
+        yield words(printable(fault, _RESULT), "yellow")
+
+
+def progress_in_words(progress: Progress) -> Text:
+    """How far the conversation got, and what could come next."""
+    if progress.progress_range is None:
+        rate = "nothing to measure"
+    elif progress.progress_rate is None:
+        low, high = progress.progress_range
+        rate = f"{low:.0%} to {high:.0%}"
+    else:
+        rate = f"{progress.progress_rate:.0%}"
+    done = words(" goal completed", "green") if progress.goal_completed else ""
+    named = ", ".join(milestone.name for milestone in progress.next)
+    following = f" · next: {printable(named, _SHORT)}" if named and not progress.goal_completed else ""
+    broken = words(f" · forbidden: {', '.join(progress.forbidden)}", "red") if progress.forbidden else ""
+    return sentence(words(rate, "bold"), done, words(following, "dim"), broken)
+
+
 def _trace(turn: Turn, agent: Agent) -> Iterator[Row]:
     active = [match for match in turn.matches if match.active]
     if active:
@@ -77,6 +111,8 @@ def _trace(turn: Turn, agent: Agent) -> Iterator[Row]:
     dropped = [match for match in turn.matches if match.matched and not match.active]
     if dropped:
         yield "dropped", "dim", [table([_remark(match) for match in dropped])]
+    if turn.plan is not None:
+        yield "plan", "dim", list(plan_in_words(turn.plan))
     if turn.tool_runs:
         yield "tools", "dim", [run_in_words(run) for run in turn.tool_runs]
     if missing := turn.of_kind("missing", "invalid"):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from arq_graph.agent.state import GuidelineMatch, Revision, ToolInsight
+from arq_graph.agent.state import GuidelineMatch, Plan, Progress, Revision, ToolInsight
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Turn:
         decisions: Every decision about a tool.
         tool_runs: The calls that were made.
         revisions: The candidate replies.
+        plan: The turn's plan; None where nothing was planned.
+        progress: How far the conversation got; None where that is not measured.
     """
 
     number: int
@@ -49,6 +51,8 @@ class Turn:
     decisions: tuple[ToolInsight, ...] = ()
     tool_runs: tuple[ToolRun, ...] = ()
     revisions: tuple[Revision, ...] = ()
+    plan: Plan | None = None
+    progress: Progress | None = None
 
     @property
     def active(self) -> tuple[str, ...]:
@@ -101,6 +105,8 @@ def last_turn(values: Mapping[str, Any]) -> Turn | None:
         decisions=tuple(record for record in values.get("tool_insights") or () if record.turn == turn),
         tool_runs=tuple(_tool_runs(after)),
         revisions=tuple(record for record in values.get("revisions") or () if record.turn == turn),
+        plan=plan if (plan := values.get("plan")) is not None and plan.turn == turn else None,
+        progress=values.get("progress"),
     )
 
 

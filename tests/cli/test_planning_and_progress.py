@@ -1,0 +1,65 @@
+"""`--planning` and `--milestones`: an agent that plans, and how far its conversation gets, on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+STONES = """\
+milestones:
+- {name: Start, type: NFC}
+- {name: get_order, type: FC}
+- {name: Thanked, type: NFC, check: {said_by: user, pattern: "(?i)thank"}, dependencies: [get_order]}
+- {name: End, type: NFC, dependencies: [Thanked]}
+"""
+
+
+@pytest.mark.parametrize("planning", ["pre-act", "react"])
+def test_a_planned_conversation_is_shown_with_its_plan_and_explained(
+    cli: Cli, shop: Path, planning: str
+) -> None:
+    Path("stones.yaml").write_text(STONES)
+    options = ("--planning", planning, "--milestones", "stones.yaml")
+    done = cli("chat", shop, *options, stdin="Where is my order B-1?\n")
+    assert done.code == 0
+    assert 'get_order(order_id="B-1") →' in done.out
+    assert "plan  " in done.out
+    assert "progress  33%" in done.out
+    assert "next: Thanked" in done.out
+    explained = cli("explain").out
+    assert "Plan: version 2" in explained
+    assert "33%" in explained
+
+
+def test_the_command_to_go_on_keeps_the_shape_of_the_graph(cli: Cli, shop: Path) -> None:
+    Path("stones.yaml").write_text(STONES)
+    done = cli("chat", shop, "--planning", "react", "--milestones", "stones.yaml", stdin="Hello\n")
+    assert "--planning react --milestones stones.yaml" in done.words
+
+
+def test_progress_stands_in_each_line_of_a_run(cli: Cli, shop: Path) -> None:
+    Path("stones.yaml").write_text(STONES)
+    Path("talk.txt").write_text("Where is my order B-1?\n\nThank you!\n")
+    done = cli("run", shop, "-c", "talk.txt", "--milestones", "stones.yaml")
+    assert [line["progress"]["goal_completed"] for line in done.lines] == [False, True]
+    # get_order, Thanked and End, each of weight 1: one of three, then all.
+    assert [line["progress"]["progress_rate"] for line in done.lines] == [pytest.approx(1 / 3), 1]
+
+
+def test_without_milestones_nothing_is_said_of_progress(cli: Cli, shop: Path) -> None:
+    assert "progress" not in cli("chat", shop, stdin="Hello\n").out
+
+
+def test_the_demo_measures_itself_to_the_end(cli: Cli) -> None:
+    assert "100% goal completed" in cli("demo").out
+
+
+def test_a_milestone_file_that_is_wrong_is_told_before_anything_is_said(cli: Cli, shop: Path) -> None:
+    Path("stones.yaml").write_text("milestones: [")
+    done = cli("chat", shop, "--milestones", "stones.yaml", stdin="Hello\n")
+    assert done.code == 1
+    assert "stones.yaml" in done.err
+    assert "Traceback" not in done.err
