@@ -39,7 +39,8 @@ def test_all_code_of_the_readme_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "orders.py").write_text(ORDERS)
-    (tmp_path / "desk.yaml").write_text(blocks("yaml")[0])
+    for name, text in zip(("desk.yaml", "goals.yaml"), blocks("yaml"), strict=True):
+        (tmp_path / name).write_text(text)
     shared: dict[str, Any] = {"__name__": "readme"}
     pieces = blocks("python")
     for piece in pieces:
