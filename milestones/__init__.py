@@ -54,6 +54,12 @@ if TYPE_CHECKING:
     from arq_graph.milestones.turn_level.predictions import evaluate_predictions, read_predictions
     from arq_graph.milestones.turn_level.similarity import EmbeddingScorer, lexical_similarity
     from arq_graph.milestones.turn_level.steps import TurnStep, steps_of
+    from arq_graph.milestones.users.agenda import AgendaUser
+    from arq_graph.milestones.users.personas import Persona
+    from arq_graph.milestones.users.shipped_personas import PERSONAS
+    from arq_graph.milestones.users.simulated import SimulatedUser
+    from arq_graph.milestones.users.spec import Intent, UserSpec, read_user
+    from arq_graph.milestones.users.user import EXIT, User, UserTurn, make_user
     from arq_graph.milestones.verdicts import Verdict
     from arq_graph.milestones.yaml_file import parse_yaml, read_yaml
 
@@ -145,11 +151,25 @@ _MODULES = {
     "score_transcripts": "arq_graph.milestones.reports.running",
     "ascore_transcripts": "arq_graph.milestones.reports.running",
     "gold_graph": "arq_graph.milestones.reports.running_graphs",
+    "Intent": "arq_graph.milestones.users.spec",
+    "UserSpec": "arq_graph.milestones.users.spec",
+    "read_user": "arq_graph.milestones.users.spec",
+    "User": "arq_graph.milestones.users.user",
+    "UserTurn": "arq_graph.milestones.users.user",
+    "make_user": "arq_graph.milestones.users.user",
+    "EXIT": "arq_graph.milestones.users.user",
+    "AgendaUser": "arq_graph.milestones.users.agenda",
+    "SimulatedUser": "arq_graph.milestones.users.simulated",
+    "Persona": "arq_graph.milestones.users.personas",
+    "PERSONAS": "arq_graph.milestones.users.shipped_personas",
 }
 
 __all__ = [
+    "EXIT",
+    "PERSONAS",
     "Absent",
     "Action",
+    "AgendaUser",
     "AsyncJudge",
     "BrokenRecord",
     "Call",
@@ -165,6 +185,7 @@ __all__ = [
     "ForbiddenEvent",
     "Function",
     "GraphReview",
+    "Intent",
     "Judge",
     "Judgement",
     "LLMJudge",
@@ -175,6 +196,7 @@ __all__ = [
     "Observations",
     "OneOf",
     "Pattern",
+    "Persona",
     "ProgressTracker",
     "Remark",
     "Report",
@@ -183,12 +205,16 @@ __all__ = [
     "ReviewEntry",
     "Said",
     "Score",
+    "SimulatedUser",
     "StepOutcome",
     "Summary",
     "Transcript",
     "TurnEvaluation",
     "TurnMetrics",
     "TurnStep",
+    "User",
+    "UserSpec",
+    "UserTurn",
     "Verdict",
     "Within",
     "aauthor_milestones",
@@ -208,6 +234,7 @@ __all__ = [
     "gold_graph",
     "invented_arguments",
     "lexical_similarity",
+    "make_user",
     "mcnemar",
     "mermaid",
     "observe",
@@ -223,6 +250,7 @@ __all__ = [
     "read_thread",
     "read_transcript",
     "read_transcripts",
+    "read_user",
     "read_yaml",
     "render_html",
     "report",

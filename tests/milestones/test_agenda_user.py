@@ -111,6 +111,10 @@ def test_the_agent_is_corrected_when_it_takes_another_order():
     assert "ORD-1002" in turns[-1].text
 
 
+def test_a_question_that_names_the_right_day_is_answered_with_yes():
+    assert answer_to("Is it for May 6, 2030?", CLINIC).startswith("Yes")
+
+
 @pytest.mark.parametrize("day", ["2030-05-06", "May 6, 2030", "6 May 2030"])
 def test_a_right_date_is_confirmed_however_it_is_written(day):
     turns = talk(make_user(spec(CLINIC), seed=0), "What day?", f"So that is {day}, correct?")
@@ -142,6 +146,23 @@ def test_an_offer_in_the_list_of_those_accepted_is_taken():
     user = make_user(spec({"intents": [intent]}), seed=0)
     turns = talk(user, "Your order is late, sorry. Would you like a ten percent discount?")
     assert turns[-1].text.startswith("Yes")
+
+
+def test_an_offer_that_is_no_question_is_taken_once():
+    intent = {"request": "Where is my order?", "accepts": ["expedited shipping"]}
+    user = make_user(spec({"intents": [intent]}), seed=0)
+    offer = "It is at the warehouse. I can offer you expedited shipping at no cost."
+    turns = talk(user, offer, offer)
+    assert turns[1].text.startswith("Yes")
+    assert turns[2].text == "Thanks, goodbye!"
+
+
+def test_an_example_of_what_is_asked_for_is_not_taken_for_a_mistake():
+    user = make_user(spec(SHOP), seed=0)
+    question = "What is your order ID (for example ORD-1001)?"
+    turns = talk(user, question, f"I still need it. {question}")
+    assert not turns[2].text.startswith(("No", "Sorry"))
+    assert "ORD-1002" in turns[2].text
 
 
 def test_among_several_things_the_one_wanted_is_named():
@@ -250,6 +271,13 @@ def test_an_unhelpful_user_gives_a_wrong_value_of_the_same_shape():
     assert "ORD-2417" not in answer
 
 
+def test_an_unhelpful_user_leaves_what_it_would_know_out_of_its_request():
+    domain = {"intents": [{"request": "Is Dune on the shelf?", "slots": {"title": "Dune"}}]}
+    opening = talk(make_user(spec(domain, kind="unhelpful"), seed=0))[0].text
+    assert "Dune" not in opening
+    assert "on the shelf?" in opening
+
+
 def test_after_the_closing_comes_exit_whatever_the_agent_says():
     user = make_user(spec({"intents": ["When do you open?"]}), seed=0)
     turns = talk(user, "We open at nine.", "You are welcome! What is your name?")
@@ -318,6 +346,13 @@ def test_a_challenge_comes_after_the_goal_and_only_from_a_persona_that_has_one()
     assert len(plain) == 3
     assert "instructions" in " ".join(turn.text for turn in challenged[1:])
     assert challenged[-1].ends
+
+
+def test_a_challenge_is_followed_by_the_next_whatever_the_agent_asks():
+    user = make_user(spec({"intents": ["When do you open?"]}, persona="security-challenge"), seed=0)
+    turns = talk(user, "At nine.", "What is your order number?", "Would you like a discount?")
+    first, second = persona_of("security-challenge").challenges
+    assert [turn.text for turn in turns[1:]] == [first, second, "Thanks, goodbye!"]
 
 
 def test_every_persona_tells_the_request_and_the_answer():

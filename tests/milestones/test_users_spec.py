@@ -46,6 +46,8 @@ def test_a_user_is_read_from_yaml():
         ({"intents": ["x"], "deviations": {"asr": 2}}, "deviations"),
         ({"intents": ["x"], "deviations": {"lisp": 0.5}}, "lisp"),
         ({"intents": [{"request": "x", "done_when": "("}]}, "done_when"),
+        ({"intents": [""]}, "intents.0.request"),
+        ({"intents": [{"request": "x", "slots": {"id": ""}}]}, "intents.0.slots.id"),
         ({"intents": ["x"], "patience": -1}, "patience"),
         ({"intents": ["x"], "persona": "nobody"}, "no persona 'nobody'"),
         ("helpful", "mapping"),

@@ -1,0 +1,1 @@
+"""Simulated users: whoever an agent talks to while it is evaluated."""
