@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypedDict, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.cache.base import BaseCache
@@ -17,8 +17,6 @@ from arq_graph.agent.state import AgentState
 from arq_graph.apps.live_milestones import add_beside, tracker_of
 from arq_graph.apps.planning import Planning, add_steps, planner_of
 from arq_graph.errors import InputError
-from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.batching import BatchPolicy, default_batch_size
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher, OnFailure
@@ -30,6 +28,10 @@ from arq_graph.nodes.tool_caller import ToolCaller
 from arq_graph.nodes.tool_node import guarded_tools
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import Reasoner
+
+if TYPE_CHECKING:
+    from arq_graph.milestones.graph import MilestoneGraph
+    from arq_graph.milestones.judging.judge import AnyJudge
 
 ModelLike = BaseChatModel | str | Reasoner
 MODULES = ("matcher", "tools", "message", "planner")

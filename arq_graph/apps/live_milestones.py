@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langgraph.graph import START, StateGraph
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
-from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judging.judge import AnyJudge
-from arq_graph.nodes.progress import TrackProgress
+
+if TYPE_CHECKING:
+    from arq_graph.milestones.graph import MilestoneGraph
+    from arq_graph.milestones.judging.judge import AnyJudge
+    from arq_graph.nodes.progress import TrackProgress
 
 
 def tracker_of(
@@ -23,6 +25,9 @@ def tracker_of(
         SpecError: The graph cannot be measured on.
     """
     if milestones is not None:
+        # Loads networkx, which an agent without milestones has no use for.
+        from arq_graph.nodes.progress import TrackProgress
+
         return TrackProgress(milestones, tools=agent.toolbox, judge=judge)
     if judge is not None:
         raise InputError("judge is asked about milestones: give milestones= too")

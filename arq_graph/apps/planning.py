@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.cache.base import BaseCache
@@ -18,8 +18,6 @@ from arq_graph.agent.state import AgentState
 from arq_graph.agent.tools import ToolLike
 from arq_graph.apps.live_milestones import tracker_of
 from arq_graph.errors import InputError
-from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.planner import DEFAULT_STEPS, Planner
 from arq_graph.nodes.pre_act_planner import PreActPlanner
@@ -28,6 +26,10 @@ from arq_graph.nodes.routing import route_approved, route_calls
 from arq_graph.nodes.tool_node import guarded_tools
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import Reasoner
+
+if TYPE_CHECKING:
+    from arq_graph.milestones.graph import MilestoneGraph
+    from arq_graph.milestones.judging.judge import AnyJudge
 
 Planning = Literal["react", "pre-act"]
 
