@@ -60,11 +60,8 @@ class TrackProgress(Runnable[Any, Update]):
         self.messages_key = messages_key
         self._tools = tools
         self._judge = judge
-        schema = TypedDict(  # type: ignore[misc]
-            "TrackProgressState",
-            {messages_key: list[AnyMessage], "progress": Progress},
-            total=False,
-        )
+        channels: dict[str, Any] = {messages_key: list[AnyMessage], "progress": Progress}
+        schema: Any = TypedDict("TrackProgressState", channels, total=False)  # type: ignore[misc]
 
         def call(self: TrackProgress, state: Any) -> Update:
             return self.invoke(state)
