@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from arq_graph.lazy import lazily
 
 if TYPE_CHECKING:
+    from arq_graph.agent.environment import Environment, Observation
     from arq_graph.agent.spec import Agent, Guideline, Term, Variable
     from arq_graph.agent.state import (
         AgentState,
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
         Revision,
         ToolInsight,
     )
+    from arq_graph.apps.episode import Episode, EpisodeStep, episode_transcript, play_episode
     from arq_graph.apps.guided import PAPER_MODELS, create_guided_agent
     from arq_graph.apps.planning import create_planning_agent
+    from arq_graph.apps.respact import RespactState, create_respact_agent
     from arq_graph.apps.resuming import aresume_or_invoke, resume_or_invoke
+    from arq_graph.apps.textworld_environment import TextWorldEnvironment, make_text_game
     from arq_graph.errors import (
         ArqGraphError,
         BlueprintDefinitionError,
@@ -97,6 +101,16 @@ _MODULES = {
     "StateError": "arq_graph.errors",
     "ToolError": "arq_graph.errors",
     "UnsatisfiedError": "arq_graph.errors",
+    "Environment": "arq_graph.agent.environment",
+    "Observation": "arq_graph.agent.environment",
+    "RespactState": "arq_graph.apps.respact",
+    "create_respact_agent": "arq_graph.apps.respact",
+    "TextWorldEnvironment": "arq_graph.apps.textworld_environment",
+    "make_text_game": "arq_graph.apps.textworld_environment",
+    "Episode": "arq_graph.apps.episode",
+    "EpisodeStep": "arq_graph.apps.episode",
+    "play_episode": "arq_graph.apps.episode",
+    "episode_transcript": "arq_graph.apps.episode",
 }
 
 __all__ = [
@@ -111,12 +125,16 @@ __all__ = [
     "BlueprintDefinitionError",
     "BlueprintError",
     "Complaint",
+    "Environment",
+    "Episode",
+    "EpisodeStep",
     "Guideline",
     "GuidelineMatch",
     "InputError",
     "Mode",
     "ModelRequestError",
     "ModelUnavailableError",
+    "Observation",
     "OfflineChatModel",
     "Plan",
     "PlanChange",
@@ -127,11 +145,13 @@ __all__ = [
     "Reasoner",
     "ReasoningError",
     "RefusalError",
+    "RespactState",
     "Revision",
     "ScriptedChatModel",
     "SpecError",
     "StateError",
     "Term",
+    "TextWorldEnvironment",
     "ToolError",
     "ToolInsight",
     "UnsatisfiedError",
@@ -139,6 +159,10 @@ __all__ = [
     "aresume_or_invoke",
     "create_guided_agent",
     "create_planning_agent",
+    "create_respact_agent",
+    "episode_transcript",
+    "make_text_game",
+    "play_episode",
     "query",
     "reinstate",
     "respond",

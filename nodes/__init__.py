@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         ProgressMade,
         ReplyRevised,
         ReplySent,
+        Spoke,
+        Thought,
         ToolCalled,
         ToolsDecided,
     )
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
     from arq_graph.nodes.react_planner import ReActPlanner
     from arq_graph.nodes.replies import MessageBlueprint, MessageRevision
     from arq_graph.nodes.routing import route_approved, route_calls, route_round
+    from arq_graph.nodes.speaking.dialogue_acts import HOUSEHOLD_ACTS
+    from arq_graph.nodes.speaking.listening import Listen, route_moves
+    from arq_graph.nodes.speaking.moves import Move
+    from arq_graph.nodes.speaking.policies import POLICIES, Policy
+    from arq_graph.nodes.speaking.speaker import Speaker
+    from arq_graph.nodes.speaking.world import ActInWorld, WorldStatus
     from arq_graph.nodes.tool_caller import ToolCaller
     from arq_graph.nodes.tool_node import guarded_tools
     from arq_graph.nodes.worked_examples import Example
@@ -56,9 +64,23 @@ _MODULES = {
     "ToolsDecided": "arq_graph.nodes.events",
     "TrackProgress": "arq_graph.nodes.progress",
     "ProgressMade": "arq_graph.nodes.events",
+    "ActInWorld": "arq_graph.nodes.speaking.world",
+    "HOUSEHOLD_ACTS": "arq_graph.nodes.speaking.dialogue_acts",
+    "Listen": "arq_graph.nodes.speaking.listening",
+    "Move": "arq_graph.nodes.speaking.moves",
+    "POLICIES": "arq_graph.nodes.speaking.policies",
+    "Policy": "arq_graph.nodes.speaking.policies",
+    "Speaker": "arq_graph.nodes.speaking.speaker",
+    "Spoke": "arq_graph.nodes.events",
+    "Thought": "arq_graph.nodes.events",
+    "WorldStatus": "arq_graph.nodes.speaking.world",
+    "route_moves": "arq_graph.nodes.speaking.listening",
 }
 
 __all__ = [
+    "HOUSEHOLD_ACTS",
+    "POLICIES",
+    "ActInWorld",
     "ApproveCalls",
     "BlueprintNode",
     "Event",
@@ -66,22 +88,30 @@ __all__ = [
     "GuidelineJudgement",
     "GuidelineMatcher",
     "GuidelinesMatched",
+    "Listen",
     "MessageBlueprint",
     "MessageReviser",
     "MessageRevision",
+    "Move",
     "PlanMade",
+    "Policy",
     "PreActPlanner",
     "ProgressMade",
     "ReActPlanner",
     "ReplyRevised",
     "ReplySent",
+    "Speaker",
+    "Spoke",
+    "Thought",
     "ToolCalled",
     "ToolCaller",
     "ToolsDecided",
     "TrackProgress",
+    "WorldStatus",
     "guarded_tools",
     "route_approved",
     "route_calls",
+    "route_moves",
     "route_round",
 ]
 

@@ -104,7 +104,7 @@ class Spoke(Event):
 
     Args:
         text: The utterance.
-        category: What it does: one of the six categories of ReSpAct's Table 5; None where code made it.
+        category: What it does: one of the six categories of ReSpAct's Table 5.
         dialogue_act: The act that it was limited to, where `dialogue_acts` is given.
         asks: Whether it asks the customer something.
         waits: Whether the run waits for an answer.
@@ -116,7 +116,7 @@ class Spoke(Event):
 
     type: Literal["spoke"] = "spoke"
     text: str
-    category: str | None = None
+    category: str
     dialogue_act: str | None = None
     asks: bool = False
     waits: bool = False

@@ -13,10 +13,12 @@ from arq_graph.models.offline.guessing import Guesses
 from arq_graph.models.offline.judging import judge_milestones
 from arq_graph.models.offline.matching import judge_guidelines
 from arq_graph.models.offline.planning import plan_next
+from arq_graph.models.offline.playing import play_user
 from arq_graph.models.offline.replies import Reply
 from arq_graph.models.offline.revision import revise
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import read_prompt
+from arq_graph.models.offline.speakers import next_move
 from arq_graph.models.offline.workflow import draft_milestones
 
 
@@ -37,7 +39,11 @@ def suggestion(scene: Scene, schema: Mapping[str, Any]) -> dict[str, Any]:
     properties = properties_of(schema, schema)
     if "action" in properties and properties.keys() & {"next_steps", "thought"}:
         return plan_next(scene, schema)
+    if "move" in properties and "thoughts_left" in scene.prompt.now:
+        return next_move(scene, schema)
     suggested: dict[str, Any] = {}
+    if "finished" in properties and "wishes" in scene.prompt.sections:
+        return play_user(scene.prompt)
     if scene.prompt.entries("guidelines"):
         asked = {name: tuple(properties_of(field, schema)) for name, field in properties.items()}
         suggested |= judge_guidelines(scene, asked)

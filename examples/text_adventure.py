@@ -1,0 +1,81 @@
+"""A household made of text: an agent that thinks, speaks and acts in a world, and how far it gets (ReSpAct, 3.1).
+
+pip install "arq_graph[textworld]"
+python examples/text_adventure.py                  # the offline model: no key needed, and little judgement
+python examples/text_adventure.py openai:gpt-4o 7  # a model, and the seed of the game
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from typing import Any
+
+from langgraph.checkpoint.memory import MemorySaver
+from langgraph.types import Command
+
+from arq_graph.apps.episode import episode_transcript, play_episode
+from arq_graph.apps.respact import create_respact_agent
+from arq_graph.apps.textworld_environment import TextWorldEnvironment, make_text_game
+from arq_graph.milestones import Message, MilestoneGraph, Transcript, score
+from arq_graph.milestones.users.spec import Intent, UserSpec
+from arq_graph.milestones.users.user import User, make_user
+
+
+def quest(world: TextWorldEnvironment) -> MilestoneGraph:
+    """The way that wins, as milestones: each action a call of `act`."""
+    return MilestoneGraph.from_actions(
+        {"tool": "act", "arguments": {"action": action}} for action in world.walkthrough
+    )
+
+
+def guide(world: TextWorldEnvironment) -> UserSpec:
+    """Someone who gives the task, knows the way, and tells of it what is asked."""
+    way = {f"step {number}": action for number, action in enumerate(world.walkthrough, start=1)}
+    first = {"what to do first": f"First: {world.walkthrough[0]}."}
+    return UserSpec(role="guide", intents=(Intent(request=world.objective, answers=first),), knowledge=way)
+
+
+def hold(app: Any, user: User) -> dict[str, Any]:
+    """Hold one task: the guide gives it, and answers what the agent asks on the way."""
+    thread: Any = {"configurable": {"thread_id": "house"}}
+    state = app.invoke({"messages": [("user", user.speak(()).text)]}, thread)
+    while "__interrupt__" in state:
+        turn = user.speak(spoken(state))
+        if turn.ends:
+            break
+        state = app.invoke(Command(resume=turn.text), thread)
+    return dict(state)
+
+
+def spoken(state: dict[str, Any]) -> list[Message]:
+    """What agent and guide said."""
+    return [event for event in episode_transcript(state).events if isinstance(event, Message)]
+
+
+def show(who: str, world: TextWorldEnvironment, transcript: Transcript) -> None:
+    """Print what was done, and how far it got."""
+    calls = [call.arguments["action"] for _, call in transcript.calls()]
+    invalid = sum(getattr(event, "failed", False) for event in transcript.events)
+    measured = score(quest(world), transcript)
+    print(f"{who}: {len(calls)} actions, {invalid} refused, score {world.score:g} of {world.max_score:g}")
+    print(f"  progress {measured.progress_rate:.0%}: {', '.join(calls)}")
+
+
+def main(model: str = "offline", seed: int = 7) -> None:
+    """Make a game; let one play who knows the way, then an agent."""
+    with tempfile.TemporaryDirectory() as folder:
+        game = make_text_game(folder, seed=seed)
+        with TextWorldEnvironment(game, show_objective=False) as world:
+            way = iter(world.walkthrough)
+            show("walkthrough", world, episode_transcript(play_episode(world, lambda *_: next(way))))
+            app = create_respact_agent(model, environment=world, checkpointer=MemorySaver(), max_steps=30)
+            state = hold(app, make_user(guide(world), seed=seed))
+            for said in spoken(state):
+                print(f"  {said.speaker}: {said.text}")
+            show("agent", world, episode_transcript(state))
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    main(given[0] if given else "offline", int(given[1]) if len(given) > 1 else 7)

@@ -1,0 +1,1 @@
+"""Speaking: think, speak or act, one move at a time (ReSpAct)."""

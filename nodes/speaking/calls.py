@@ -1,0 +1,273 @@
+"""What code decides about a call that the speaker wants to make: it runs, is refused, or is asked about first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from arq_graph.agent.state import PlannedCall, ToolInsight
+from arq_graph.nodes.argument_checks import schema_of
+from arq_graph.nodes.confirmation import is_affirmed
+from arq_graph.nodes.decisions import told
+from arq_graph.nodes.planned_actions import Situation
+from arq_graph.nodes.speaking.grounds import PLACEHOLDERS, Grounds, agrees, refuses
+from arq_graph.nodes.speaking.moves import Kind
+from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
+from arq_graph.reasoning.answer import Complaint
+from arq_graph.reasoning.sections import as_json
+
+_PLACEHOLDER = re.compile(r"[\"'`]?\b(any|dontcare|don't care|no preference)\b", re.IGNORECASE)
+_DOUBTFUL = {"another_request": "was stated for another request", "inferred": "is inferred"}
+UNFOUNDED = "was told by no customer message and no tool"
+
+
+@dataclass(frozen=True)
+class JudgedMove:
+    """What became of one answer's move.
+
+    Args:
+        kind: What it is.
+        text: The thought, the utterance, or the action in a world.
+        call: The tool call that it is, if it is one.
+        refusals: Why it cannot be made; none if it can.
+        faults: What is wrong with it that does not keep it from being made in the end.
+        insights: What was decided about the call, or what the utterance asks for.
+        confirms: Tools about whose call the utterance asks the customer.
+        asks: Whether it asks the customer something.
+        speech: The answer's utterance with its labels, where it is one.
+    """
+
+    kind: Kind
+    text: str = ""
+    call: PlannedCall | None = None
+    refusals: tuple[Complaint, ...] = ()
+    faults: tuple[Complaint, ...] = ()
+    insights: tuple[ToolInsight, ...] = ()
+    confirms: frozenset[str] = frozenset()
+    asks: bool = False
+    speech: Any = None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a move is held against besides the situation.
+
+    Args:
+        policies: Names of the policies that are switched on.
+        consequential: Names of the tools whose calls the customer has to agree to.
+        forbidden: Names of the tools that a policy forbids now.
+        required: Names of the tools that a policy requires and that were not called in this turn.
+        is_half_said: Whether the customer's last message breaks off.
+    """
+
+    policies: Collection[str]
+    consequential: Collection[str] = ()
+    forbidden: Collection[str] = ()
+    required: Collection[str] = ()
+    is_half_said: bool = False
+
+
+@dataclass(frozen=True)
+class CallJudge:
+    """Holds calls of one tool against the gate, the rules, the tool's schema and what was said.
+
+    Args:
+        name: The blueprint's name, for complaints.
+        key: The property of the move that calls the tool.
+        tool: The tool.
+        situation: The thread, the gate, and what waits for the customer.
+        grounds: What was said and found.
+        rules: The rules.
+    """
+
+    name: str
+    key: str
+    tool: ToolArguments
+    situation: Situation
+    grounds: Grounds
+    rules: Rules
+
+    def judge(self, chosen: Any) -> JudgedMove:
+        """Decide on a call; the first thing that is wrong with it refuses it."""
+        arguments, problems, free = self._read(chosen)
+        call = PlannedCall(tool=self.tool.name, arguments=arguments)
+        insight = ToolInsight(
+            turn=self.situation.conversation.turn, tool=self.tool.name, kind="declined", arguments=arguments
+        )
+        if refusal := self._refusal(call):
+            return self._refused(call, [insight.model_copy(update={"problem": refusal})], [("", refusal)])
+        if problems:
+            found = [insight.model_copy(update=told(problem, self.tool)) for problem in problems]
+            return self._refused(call, found, [_wanted(problem) for problem in problems])
+        agreed = self._agreed(arguments)
+        affirmed = self._is_affirmed(insight, chosen)
+        if self.tool.name in self.rules.consequential and not affirmed:
+            why = "the customer has not agreed to these arguments yet"
+            question = (
+                f"{why}: put this call to the customer, with every value, and name the tool in asks_for"
+            )
+            return self._refused(
+                call, [insight.model_copy(update={"kind": "confirm", "problem": why})], [("", question)]
+            )
+        if not affirmed and (doubts := list(self._doubts(chosen, arguments, {*free, *agreed}))):
+            return self._doubtful(call, insight, doubts)
+        faults = [self._complaint("", "the request is only half said: ask how it goes on")]
+        return JudgedMove(
+            "act",
+            self.tool.name,
+            call=call,
+            faults=tuple(faults) if self.rules.is_half_said else (),
+            insights=(insight.model_copy(update={"kind": "run"}),),
+        )
+
+    def _refusal(self, call: PlannedCall) -> str | None:
+        tool = call.tool
+        if self.situation.steps_left < 1:
+            return "no step is left: speak"
+        if tool not in self.situation.callable:
+            now = ", ".join(sorted(self.situation.callable)) or "none"
+            return f"{tool} cannot be called now; the tools that can: {now}"
+        if tool in self.rules.forbidden:
+            return f"a policy forbids {tool} now"
+        if self.rules.required and tool not in self.rules.required:
+            return f"a policy requires {', '.join(sorted(self.rules.required))} first"
+        if repeated := self.situation.repeats(call):
+            return f"{repeated}: take another way, or say what is not possible"
+        return None
+
+    def _read(self, chosen: Any) -> tuple[dict[str, Any], list[Problem], set[str]]:
+        """The arguments, what is wrong with them, and the names of those the customer does not care about."""
+        if not self.tool.arguments:
+            return {}, self.tool.validate({}), set()
+        arguments, problems = self.tool.read(chosen.arguments)
+        special: dict[str, Problem] = {}
+        free: set[str] = set()
+        for argument in self.tool.arguments:
+            decision = getattr(chosen.arguments, argument.key)
+            if decision.basis == "does_not_matter" and "placeholder_for_dont_care" in self.rules.policies:
+                free.add(argument.name)
+                self._place(argument, arguments, special)
+            elif decision.basis == "nobody" and argument.name in arguments:
+                del arguments[argument.name]
+                if argument.required:
+                    special[argument.name] = Problem(argument, "missing", "nobody gave it")
+            elif decision.basis == "ambiguous" and "name_or_type" in self.rules.policies:
+                asked = "it may be a name or a type, or fit elsewhere: ask which"
+                special[argument.name] = Problem(argument, "invalid", asked)
+        problems = [problem for problem in problems if _name(problem) not in {*free, *special}]
+        known = {_name(problem) for problem in problems} | special.keys()
+        new = [problem for problem in self.tool.validate(arguments) if _name(problem) not in known]
+        return arguments, [*special.values(), *problems, *new], free
+
+    def _place(self, argument: Argument, arguments: dict[str, Any], special: dict[str, Problem]) -> None:
+        """Put the tool's own word for any value where the customer does not care; where they did care, ask."""
+        given = arguments.pop(argument.name, None)
+        placeholder = placeholder_of(argument, given) if self.grounds.said_any_will_do else None
+        if placeholder is not None:
+            arguments[argument.name] = placeholder
+        elif argument.required:
+            why = (
+                "the tool needs a value"
+                if self.grounds.said_any_will_do
+                else "the customer has not said that it does not matter"
+            )
+            special[argument.name] = Problem(argument, "missing", why)
+
+    def _is_affirmed(self, insight: ToolInsight, chosen: Any) -> bool:
+        conversation = self.situation.conversation
+        if not is_affirmed(insight, self.situation.pending, chosen, conversation):
+            return False
+        line = conversation.last_customer_line
+        # A no is a no, whatever the model makes of it; and a yes from before a no is over.
+        return line is not None and not refuses(line.message.text)
+
+    def _agreed(self, arguments: Mapping[str, Any]) -> set[str]:
+        """The arguments whose very value was put to the customer, who has just said yes."""
+        line = self.situation.conversation.last_customer_line
+        if line is None or not agrees(line.message.text):
+            return set()
+        put = [insight.arguments for insight in self.situation.pending if insight.tool == self.tool.name]
+        return {
+            name for name, value in arguments.items() for each in put if name in each and each[name] == value
+        }
+
+    def _doubts(
+        self, chosen: Any, arguments: Mapping[str, Any], settled: Collection[str]
+    ) -> Iterator[Problem]:
+        """Values that the customer has to confirm before they are used."""
+        unfounded = set(self.grounds.unfounded(self.tool.name, arguments))
+        for argument in self.tool.arguments:
+            name = argument.name
+            if name not in arguments or name in settled or self._is_default(name, arguments[name]):
+                continue
+            basis = getattr(chosen.arguments, argument.key).basis
+            why = _DOUBTFUL.get(basis) if "confirm_inferred" in self.rules.policies else None
+            if name in unfounded:
+                why = why or UNFOUNDED
+            if why:
+                yield Problem(argument, "doubtful", f"{_quoted(arguments[name])} {why}")
+
+    @cached_property
+    def _defaults(self) -> Mapping[str, Any]:
+        properties = schema_of(self.tool.tool).get("properties") or {}
+        return {
+            name: entry["default"]
+            for name, entry in properties.items()
+            if isinstance(entry, Mapping) and "default" in entry
+        }
+
+    def _is_default(self, name: str, value: Any) -> bool:
+        return name in self._defaults and self._defaults[name] == value
+
+    def _doubtful(self, call: PlannedCall, insight: ToolInsight, doubts: Sequence[Problem]) -> JudgedMove:
+        why = "; ".join(problem.message for problem in doubts)
+        waits = insight.model_copy(update={"kind": "confirm", "problem": why})
+        places = [
+            (
+                f"arguments.{problem.argument.key}" if problem.argument else "",
+                f"{problem.message}: ask the customer whether it is meant, with every value of the call, and name the "
+                "tool in asks_for",
+            )
+            for problem in doubts
+        ]
+        return self._refused(call, [waits], places)
+
+    def _refused(
+        self, call: PlannedCall, insights: Sequence[ToolInsight], why: Sequence[tuple[str, str]]
+    ) -> JudgedMove:
+        refusals = tuple(self._complaint(place, message) for place, message in why)
+        return JudgedMove("act", self.tool.name, call=call, refusals=refusals, insights=tuple(insights))
+
+    def _complaint(self, place: str, message: str) -> Complaint:
+        return Complaint(self.name, ".".join(part for part in ("move", self.key, place) if part), message)
+
+
+def placeholder_of(argument: Argument, given: Any) -> Any:
+    """The word that a tool takes for any value: one of its choices, or one that its description names."""
+    choices = (argument.schema or {}).get("enum")
+    if choices:
+        return next((c for c in choices if isinstance(c, str) and c.casefold() in PLACEHOLDERS), None)
+    if (argument.schema or {}).get("type") != "string":
+        return None
+    if isinstance(given, str) and given.casefold() in PLACEHOLDERS:
+        return given
+    named = _PLACEHOLDER.search(argument.description)
+    return named[1] if named else None
+
+
+def _wanted(problem: Problem) -> tuple[str, str]:
+    place = f"arguments.{problem.argument.key}" if problem.argument else "arguments"
+    why = f" ({problem.message})" if problem.message else ""
+    return place, f"it is {problem.kind}{why}: ask the customer for it"
+
+
+def _name(problem: Problem) -> str | None:
+    return problem.argument.name if problem.argument else None
+
+
+def _quoted(value: Any) -> str:
+    text = as_json(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"

@@ -1,0 +1,111 @@
+"""Waiting for the customer's answer within a task: one interrupt in a node of its own (ReSpAct, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypedDict
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.types import Send, interrupt
+from pydantic import ConfigDict, RootModel, ValidationError, field_validator
+
+from arq_graph.agent.spec import Agent
+from arq_graph.errors import InputError
+from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.routing import sends
+from arq_graph.nodes.speaking.moves import ACT
+from arq_graph.nodes.speaking.questions import ANSWERS, speech_of
+from arq_graph.nodes.turns import pending_calls
+
+
+class CustomerAnswer(RootModel[str]):
+    """What the customer answers: a text that says something."""
+
+    model_config = ConfigDict(strict=True)
+
+    @field_validator("root")
+    @classmethod
+    def _says_something(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("the answer is empty")
+        return value
+
+
+class ListenState(TypedDict, total=False):
+    """The channel that listening reads and writes."""
+
+    messages: list[AnyMessage]
+
+
+class Listen(Runnable[Any, dict[str, Any]]):
+    """Wait in `interrupt()` for the answer to the last utterance, and add it to the messages.
+
+    The interrupt's value is `{"type": "speak", "text": …, "category": …}`, with `dialogue_act` where there is one.
+    Resume with `Command(resume="the answer")`.
+
+    Raises:
+        InputError: The answer is no text; the interrupt can be answered again.
+    """
+
+    name = "listen"
+
+    def __call__(self, state: ListenState) -> dict[str, Any]:
+        """Run the node on a state."""
+        return self.invoke(state)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
+        """Interrupt for the customer, or take in the answer."""
+        said = _waiting(Reader(input).messages())
+        if said is None:
+            return {}
+        kept = speech_of(said)
+        value = {"type": "speak", "text": said.text, "category": kept.get("category")}
+        if kept.get("dialogue_act"):
+            value["dialogue_act"] = kept["dialogue_act"]
+        try:
+            answer = interrupt(value, response_schema=CustomerAnswer)
+        except ValidationError as error:
+            raise InputError(
+                f"the customer's answer must be a text that says something: {error.errors()[0]['msg']}; resume again "
+                'with Command(resume="…")'
+            ) from error
+        return {
+            "messages": [
+                HumanMessage(answer.root, id=str(uuid4()), response_metadata={ANSWERS: said.id or ""})
+            ]
+        }
+
+
+def route_moves(
+    agent: Agent, *, tools: str = "tools", approve: str = "approve", listen: str = "listen", otherwise: str
+) -> Callable[[Any], str | list[Send]]:
+    """Route behind the speaker: to the operator's approval, to the tools, to the world, to listening, or on.
+
+    Args:
+        agent: The specification.
+        tools: Name of the node that runs tools.
+        approve: Name of the node that asks the operator.
+        listen: Name of the node that waits for the customer.
+        otherwise: Where to go behind an utterance that waits for no answer.
+    """
+
+    def route(state: Any) -> str | list[Send]:
+        messages = Reader(state).messages()
+        calls = pending_calls(messages)
+        if any(call["name"] == ACT and ACT not in agent.toolbox for call in calls):
+            return ACT
+        if any(agent.confirm.get(call["name"]) == "operator" for call in calls):
+            return approve
+        if calls:
+            return list(sends(calls, tools))
+        return listen if _waiting(messages) is not None else otherwise
+
+    return route
+
+
+def _waiting(messages: list[AnyMessage]) -> AIMessage | None:
+    """The last message, where it is an utterance that waits for an answer."""
+    last = messages[-1] if messages else None
+    return last if isinstance(last, AIMessage) and speech_of(last).get("waits") else None

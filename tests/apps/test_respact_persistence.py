@@ -1,0 +1,63 @@
+"""A task that speaks and confirms goes on in another process, strictly typed and without a warning."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from langgraph.checkpoint.memory import MemorySaver
+
+from arq_graph import BlueprintError, resume_or_invoke
+from arq_graph.apps.respact import create_respact_agent
+from tests.apps.desk import get_order, kinds, says, thread
+from tests.speaking import act, say, speaker, think
+
+SCRIPT = Path(__file__).with_name("strict_moves.py")
+
+
+def in_a_process(database, *parts):
+    env = {**os.environ, "LANGGRAPH_STRICT_MSGPACK": "true", "PYTHONPATH": str(SCRIPT.parents[2])}
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(database), *map(str, parts)],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def test_an_answer_and_a_confirmation_can_come_in_another_process(tmp_path):
+    database = tmp_path / "threads.sqlite"
+    found = [in_a_process(database, 0), in_a_process(database, 1), in_a_process(database, 2, 3)]
+    assert [each["waits"] for each in found] == [
+        "Cancel which order?",
+        "Shall I cancel A-1?",
+        None,
+    ]
+    assert [each["ran"] for each in found] == [["act"], ["act"], ["act", "cancel", "act"]]
+    assert found[-1]["world"] == ["WorldStatus", 2, True]
+    assert found[-1]["moves"] == [
+        "Move act open the cupboard",
+        "Move think Which?",
+        "Move speak Cancel which order?",
+        "Move speak Shall I cancel A-1?",
+        "Move act cancel",
+        "Move speak Now the mug.",
+        "Move act wash the mug",
+    ]
+
+
+def test_a_turn_that_was_cut_off_goes_on():
+    script = [think("An order."), act("get_order", {"order_id": "A-1"}), BlueprintError("gone"), say("Late.")]
+    app = create_respact_agent(speaker(script), [get_order], checkpointer=MemorySaver())
+    try:
+        app.invoke(says("Where is A-1?"), thread(), durability="sync")
+    except BlueprintError:
+        state = resume_or_invoke(app, None, thread(), durability="sync")
+    assert kinds(state) == ["human", "ai", "tool", "ai"]
+    assert [move.kind for move in state["moves"]] == ["think", "act", "speak"]

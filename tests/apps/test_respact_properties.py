@@ -1,0 +1,216 @@
+"""Whatever the model answers: what matters is confirmed, nothing is guessed, questions end, and so does the run."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import count
+from typing import Literal
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import MemorySaver
+from langgraph.types import Command
+
+from arq_graph import ScriptedChatModel
+from arq_graph.apps.respact import create_respact_agent
+from tests.apps.desk import says, thread
+from tests.apps.kitchen import TASK, Kitchen
+from tests.speaking import Made, speaker
+
+ORDERS = ["A-1", "A-2", "B-77"]
+YES = ["Yes", "Sure, go ahead", "Do it: A-1", "ok"]
+NO = ["No", "No, thanks. A-2", "Don't cancel A-1!", "Never", "Stop", "OK, but not A-1"]
+OTHER = ["Cancel A-1", "Hm", "And A-2?", "Where is my order?", "I don't care", "Weiter bitte"]
+QUESTIONS = [
+    "Shall I cancel A-1?",
+    "Shall I cancel A-2 for you?",
+    "Cancel B-77, urgent?",
+    "Which one?",
+    "Please tell me.",
+]
+MAX_QUESTIONS, MAX_STEPS, MAX_THOUGHTS = 2, 4, 1
+BOUND = (MAX_STEPS + 1) * (MAX_THOUGHTS + 1) * 3
+
+ids = st.one_of(st.none(), st.sampled_from([f"M{n}" for n in range(1, 8)]))
+bases = st.sampled_from(
+    ["this_request", "known", "another_request", "inferred", "ambiguous", "does_not_matter", "nobody"]
+)
+orders = st.sampled_from(ORDERS)
+flags = {
+    name: st.booleans() for name in ("asks", "mentions_failure", "closes", "states_belief", "offers_choice")
+}
+
+
+def cancel(order_id: str, how: Literal["now", "later", "any"] = "now") -> str:
+    """Cancel an order.
+
+    Args:
+        order_id: The order's number.
+        how: When.
+    """
+    return "gone"
+
+
+def get_order(order_id: str) -> str:
+    """Look up an order.
+
+    Args:
+        order_id: The order's number.
+    """
+    return "it is late"
+
+
+def calls_of(tool):
+    return st.builds(
+        lambda order, basis, affirmed: Made(
+            tool, args={"order_id": order}, bases={"order_id": basis}, affirmed_in=affirmed
+        ),
+        orders,
+        bases,
+        ids,
+    )
+
+
+def speeches(ends: bool):
+    asks_for = st.lists(
+        st.tuples(st.sampled_from(["cancel", "get_order", "x"]), st.sampled_from([None, "order_id"])),
+        max_size=2,
+    )
+    further = {**flags, **({"ends_task": st.booleans()} if ends else {})}
+    return st.builds(
+        lambda text, asked, fields: Made("speak", text, asks_for=asked, fields=fields),
+        st.sampled_from([*QUESTIONS, "Fine.", "", "cancel() says no"]),
+        asks_for,
+        st.fixed_dictionaries(further),
+    )
+
+
+thoughts = st.builds(Made, st.just("think"), st.sampled_from(["One.", "Two.", "Three.", ""]))
+chat_moves = st.one_of(
+    calls_of("cancel"), calls_of("cancel"), calls_of("get_order"), speeches(False), speeches(False), thoughts
+)
+task_moves = st.one_of(calls_of("cancel"), calls_of("get_order"), speeches(True), thoughts)
+lines = st.sampled_from([*YES, *NO, *OTHER])
+
+
+class Actor:
+    """An app that is compiled once, and answers each example in a thread of its own."""
+
+    def __init__(self, tools=(), **options):
+        self.model = ScriptedChatModel(lambda call: self.script(call))
+        limits = {"max_questions": MAX_QUESTIONS, "max_steps": MAX_STEPS, "max_thoughts": MAX_THOUGHTS}
+        self.app = create_respact_agent(self.model, tools, checkpointer=MemorySaver(), **limits, **options)
+        self.threads = count()
+
+    def begins(self, moves):
+        """A new thread, in which the model makes these moves, and the last one for ever."""
+        answers = iter(moves)
+        self.script = speaker(lambda _: next(answers, moves[-1]))._answer
+        config = thread(str(next(self.threads)))
+        return lambda given: self.app.invoke(given, config)
+
+
+@cache
+def chat():
+    policies = ["confirm_inferred", "placeholder_for_dont_care", "name_or_type"]
+    return Actor([cancel, get_order], consequential=["cancel"], policies=policies)
+
+
+@cache
+def task():
+    return Actor([cancel, get_order], consequential=["cancel"], policies=[], setting="task")
+
+
+@cache
+def household(free):
+    world = Kitchen(free=free)
+    return Actor(environment=world, policies=[]), world
+
+
+def assert_held(messages):
+    """What code promises of every call and every question of a thread."""
+    asked: list[str] = []
+    for index, message in enumerate(messages):
+        before = messages[:index]
+        if isinstance(message, ToolMessage):
+            asked = []
+        if not isinstance(message, AIMessage):
+            continue
+        for call in message.tool_calls:
+            order = call["args"]["order_id"]
+            spoken = [m for m in before if isinstance(m, HumanMessage)][-1]
+            put = [m.text for m in before[: before.index(spoken)] if isinstance(m, AIMessage) and m.text][-1:]
+            told = [m.text for m in before if isinstance(m, HumanMessage | ToolMessage)]
+            was_put = any(order in text for text in put) and spoken.text not in NO
+            assert was_put or any(order in text for text in told), f"{order} is a guess"
+            if call["name"] == "cancel":
+                assert was_put, f"{call['args']} runs without a yes, after {spoken.text!r}"
+        if message.text:
+            if "?" in message.text or message.response_metadata["speech"]["asks"]:
+                question = " ".join(re.findall(r"\w+", message.text.casefold()))
+                assert question not in asked, f"{message.text!r} is asked twice in a row"
+                asked.append(question)
+                assert len(asked) <= MAX_QUESTIONS
+            else:
+                asked = []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(chat_moves, min_size=1, max_size=25), st.lists(lines, min_size=2, max_size=6))
+def test_in_a_chat(moves, said):
+    actor = chat()
+    run = actor.begins(moves)
+    for line in said:
+        before = len(actor.model.calls)
+        state = run(says(line))
+        assert state["messages"][-1].text, "every turn ends with a word to the customer"
+        assert len(actor.model.calls) - before <= BOUND
+    assert_held(state["messages"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(task_moves, min_size=1, max_size=25), lines, st.lists(lines, min_size=1, max_size=4))
+def test_in_a_task(moves, wanted, answers):
+    actor = task()
+    run = actor.begins(moves)
+    before = len(actor.model.calls)
+    state = run(says(wanted))
+    waits = 0
+    while state.get("__interrupt__"):
+        waits += 1
+        assert waits <= MAX_STEPS
+        state = run(Command(resume=answers[waits % len(answers)]))
+    assert len(actor.model.calls) - before <= BOUND
+    assert_held(state["messages"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.builds(
+                Made,
+                st.just("act"),
+                st.sampled_from(["look", "open the cupboard", "wash the mug", "fly", ""]),
+            ),
+            speeches(True).map(lambda made: Made("speak", made.text, fields=made.fields)),
+            thoughts,
+        ),
+        min_size=1,
+        max_size=25,
+    ),
+    st.booleans(),
+)
+def test_in_a_world(moves, free):
+    actor, world = household(free)
+    world.resets.clear()
+    run = actor.begins(moves)
+    state = run(says(TASK))
+    while state.get("__interrupt__"):
+        state = run(Command(resume="Go on."))
+    assert len(world.steps) <= MAX_STEPS
+    assert state["world"].taken == len(world.steps)
+    assert len(world.resets) <= 1
+    assert free or all(step in ("look", "open the cupboard", "wash the mug") for step in world.steps)
