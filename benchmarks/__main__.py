@@ -1,6 +1,7 @@
 """Print every figure: `python -m benchmarks`, or `make bench`.
 
 `python -m benchmarks scoring [FILE]` prints how fast conversations are scored, made ones and those of a tau-bench file;
+`python -m benchmarks evaluation` how near to the ideal conversations come that wait for a model;
 `python -m benchmarks airline FILE` what the recorded runs of a tau-bench file achieved.
 """
 
@@ -20,7 +21,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from arq_graph.errors import ArqGraphError
-from benchmarks import counting, import_time, output_tokens, scoring, turn
+from benchmarks import counting, evaluation, import_time, output_tokens, scoring, turn
 from benchmarks.table import table
 
 PEER = "Parlant 3.3.2"
@@ -31,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Print what a turn and a score cost."
     )
-    parser.add_argument("what", nargs="?", choices=["all", "scoring", "airline"], default="all")
+    parser.add_argument("what", nargs="?", choices=["all", "scoring", "evaluation", "airline"], default="all")
     parser.add_argument("file", nargs="?", type=Path, help="a tau-bench result file")
     wanted = parser.parse_args()
     if wanted.what == "airline" and wanted.file is None:
@@ -46,7 +47,10 @@ def main() -> None:
             return
         if wanted.what == "all":
             _print_turns(console)
-        _print_scoring(console, wanted.file)
+        if wanted.what != "scoring":
+            console.print(_waiting())
+        if wanted.what != "evaluation":
+            _print_scoring(console, wanted.file)
     except ArqGraphError as error:
         sys.exit(str(error))
 
@@ -130,6 +134,19 @@ def _imports() -> Table:
     made.add_row(
         "from arq_graph import Agent, create_guided_agent", f"{names:.2f}", f"{names / langgraph:.2f}"
     )
+    return made
+
+
+def _waiting() -> Table:
+    at_once = f"{evaluation.CONVERSATIONS} conversations at {evaluation.AT_ONCE} at a time"
+    made = table(
+        f"{at_once}, an endpoint that answers after {evaluation.SECONDS * 1000:.0f} ms",
+        "app", "calls", "seconds", "ideal", "ratio", "app alone", "memory of one that waits",
+    )  # fmt: skip
+    for run in evaluation.runs():
+        waiting = evaluation.bytes_per_waiting(run.app) / 1024
+        seconds = (f"{run.seconds:.2f}", f"{run.ideal:.2f}", f"{run.ratio:.2f}", f"{run.directly:.2f}")
+        made.add_row(run.app, f"{run.calls:,}", *seconds, f"{waiting:,.0f} KB")
     return made
 
 

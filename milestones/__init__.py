@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from arq_graph.milestones.authoring.mermaid import mermaid
     from arq_graph.milestones.authoring.reviewing import GraphReview
     from arq_graph.milestones.constraints import Absent, Equals, Matches, OneOf, Within
+    from arq_graph.milestones.evaluation.conversation import Conversation
+    from arq_graph.milestones.evaluation.conversing import aconverse, converse
+    from arq_graph.milestones.evaluation.results import read_results
+    from arq_graph.milestones.evaluation.running import aevaluate, evaluate
+    from arq_graph.milestones.evaluation.scenario import Limits, Scenario
+    from arq_graph.milestones.evaluation.suite import Suite
     from arq_graph.milestones.findings import Finding, Findings
     from arq_graph.milestones.formats import BrokenRecord, read_transcript, read_transcripts
     from arq_graph.milestones.graph import MilestoneGraph
@@ -162,6 +168,15 @@ _MODULES = {
     "SimulatedUser": "arq_graph.milestones.users.simulated",
     "Persona": "arq_graph.milestones.users.personas",
     "PERSONAS": "arq_graph.milestones.users.shipped_personas",
+    "Scenario": "arq_graph.milestones.evaluation.scenario",
+    "Limits": "arq_graph.milestones.evaluation.scenario",
+    "Suite": "arq_graph.milestones.evaluation.suite",
+    "evaluate": "arq_graph.milestones.evaluation.running",
+    "aevaluate": "arq_graph.milestones.evaluation.running",
+    "converse": "arq_graph.milestones.evaluation.conversing",
+    "aconverse": "arq_graph.milestones.evaluation.conversing",
+    "Conversation": "arq_graph.milestones.evaluation.conversation",
+    "read_results": "arq_graph.milestones.evaluation.results",
 }
 
 __all__ = [
@@ -175,6 +190,7 @@ __all__ = [
     "Call",
     "Called",
     "Comparison",
+    "Conversation",
     "ConversationRecord",
     "EmbeddingScorer",
     "Equals",
@@ -189,6 +205,7 @@ __all__ = [
     "Judge",
     "Judgement",
     "LLMJudge",
+    "Limits",
     "Matches",
     "Message",
     "Milestone",
@@ -204,9 +221,11 @@ __all__ = [
     "Review",
     "ReviewEntry",
     "Said",
+    "Scenario",
     "Score",
     "SimulatedUser",
     "StepOutcome",
+    "Suite",
     "Summary",
     "Transcript",
     "TurnEvaluation",
@@ -218,6 +237,8 @@ __all__ = [
     "Verdict",
     "Within",
     "aauthor_milestones",
+    "aconverse",
+    "aevaluate",
     "aevaluate_turns",
     "argument_schemas",
     "ascore",
@@ -226,7 +247,9 @@ __all__ = [
     "bootstrap_mean",
     "compare",
     "conversation_record",
+    "converse",
     "coverage",
+    "evaluate",
     "evaluate_predictions",
     "evaluate_turns",
     "frontier",
@@ -247,6 +270,7 @@ __all__ = [
     "read_messages",
     "read_predictions",
     "read_report",
+    "read_results",
     "read_thread",
     "read_transcript",
     "read_transcripts",

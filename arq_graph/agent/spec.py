@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from arq_graph.agent import entries
 from arq_graph.agent.entries import Misfit
@@ -15,7 +15,7 @@ from arq_graph.agent.parts import Guideline as Guideline
 from arq_graph.agent.parts import Term as Term
 from arq_graph.agent.parts import Variable as Variable
 from arq_graph.agent.relations import Relations
-from arq_graph.agent.tools import Toolbox, ToolLike, tool_like
+from arq_graph.agent.tools import Toolbox, ToolLike, as_tool, tool_like
 from arq_graph.errors import SpecError
 
 if TYPE_CHECKING:
@@ -161,6 +161,42 @@ class Agent:
             origin=self.origin,
         )
 
+    def with_tools(self, tools: Mapping[str, ToolLike]) -> Self:
+        """Return the same agent with other functions in the place of some of its tools.
+
+        Args:
+            tools: For each name of a tool that is replaced, the function or tool that stands there now, with its
+                own arguments and description.
+
+        Raises:
+            SpecError: A name is that of no tool of this agent, or a function cannot be used as a tool.
+        """
+        bound = {}
+        for name, value in tools.items():
+            if name not in self.toolbox:
+                near = entries.suggestion(name, self.toolbox)
+                raise SpecError(f"agent {self.name!r} has no tool called {name!r} to be replaced{near}")
+            try:
+                tool = as_tool(_given(tool_like(value)))
+            except Misfit as misfit:
+                raise SpecError(f"what stands in the place of the tool {name!r} {misfit.message}") from misfit
+            bound[name] = tool if tool.name == name else tool.model_copy(update={"name": name})
+
+        def replaced(given: Sequence[ToolLike]) -> tuple[ToolLike, ...]:
+            return tuple(bound.get(getattr(tool, "name", ""), tool) for tool in given)
+
+        return type(self)(
+            self.name,
+            self.profile,
+            [replace(guideline, tools=replaced(guideline.tools)) for guideline in self.guidelines],
+            replaced(self.tools),
+            self.glossary,
+            self.variables,
+            self.confirm,
+            self.fallback,
+            origin=self.origin,
+        )
+
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Self:
         """Read an agent from a YAML file, with the answers that were prepared beside it.
@@ -208,6 +244,12 @@ class Agent:
         from arq_graph.agent.preparation import aprepare
 
         return await aprepare(self, model, path=path)
+
+
+def _given(tool: ToolLike) -> BaseTool | Callable[..., Any]:
+    if isinstance(tool, str):
+        raise Misfit(f"is the name {tool!r}; give the function itself")
+    return tool
 
 
 def _with_ids(guidelines: Sequence[Guideline]) -> list[Guideline]:

@@ -37,7 +37,7 @@ def show_report(report: Report, console: Console) -> None:
 
 def _parts(report: Report) -> Iterator[RenderableType]:
     overall = report.summary.overall
-    rows = {"all": overall, **_use_cases(report)}
+    rows = _arms(report) or {"all": overall, **_use_cases(report)}
     yield words(_head(report), "bold")
     if not overall.conversations:
         return
@@ -48,13 +48,25 @@ def _parts(report: Report) -> Iterator[RenderableType]:
         yield _pass_hat_k(rows)
     yield ""
     yield _on_the_way(rows)
-    if overall.stops:
-        yield ""
-        yield _stops(overall)
+    for title, summary in report.summary.arms.items() or {"": overall}.items():
+        if summary.stops:
+            yield ""
+            yield _stops(summary, title)
     yield ""
     yield from (words(line, "dim") for line in _remarks(report))
     for warning in _warnings(report):
         yield sentence(words("warning: ", "yellow"), warning)
+
+
+def _arms(report: Report) -> dict[str, Summary]:
+    """By arm and kind of user, in an evaluation: over different arms together no figure means anything."""
+    rows: dict[str, Summary] = {}
+    for arm, summary in report.summary.arms.items():
+        rows[arm] = summary
+        kinds = report.summary.arms_by_user.get(arm, {})
+        if len(kinds) > 1:
+            rows |= {f"{arm}, {kind} user": cell for kind, cell in kinds.items()}
+    return rows
 
 
 def _use_cases(report: Report) -> dict[str, Summary]:
@@ -154,7 +166,7 @@ def _on_the_way(rows: Mapping[str, Summary]) -> RenderableType:
     )
 
 
-def _stops(summary: Summary) -> RenderableType:
+def _stops(summary: Summary, arm: str = "") -> RenderableType:
     stops = list(summary.stops.items())
     every = sum(count for _, count in stops)
     rows = [
@@ -167,7 +179,8 @@ def _stops(summary: Summary) -> RenderableType:
     if rest := stops[_STOPS_SHOWN:]:
         left = sum(count for _, count in rest)
         rows.append((f"{len(rest)} others", [f"{left:,}", percent(left / every)]))
-    return columns("stopped at", ["n", "share"], rows, name_width=_STOP_WIDTH)
+    title = f"{one_line(arm)} stopped at" if arm else "stopped at"
+    return columns(title, ["n", "share"], rows, name_width=_STOP_WIDTH)
 
 
 def _remarks(report: Report) -> Iterator[str]:
@@ -192,7 +205,7 @@ def _remarks(report: Report) -> Iterator[str]:
     if 0 < named < overall.conversations:
         nameless = counted(overall.conversations - named, "conversation")
         yield f"{nameless} without a use case: in the row of all alone."
-    yield from _about_runs(overall)
+    yield from _about_runs(next(iter(report.summary.arms.values()), overall))
     if overall.agreement.mean is not None:
         yield (
             f"Judge: {percent(overall.agreement.mean)} of the votes agree with the verdict, over "

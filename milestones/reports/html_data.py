@@ -100,6 +100,9 @@ def _conversation(
         "invented": dict(record.invented_arguments),
         "reasons": _by_milestone(record, numbers, words),
         "reward": record.reward,
+        "arm": record.arm,
+        "user": record.user,
+        "error": None if record.error is None else words.text(record.error),
     }
     return {name: value for name, value in row.items() if value is not None and value not in ([], (), {})}
 

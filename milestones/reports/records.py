@@ -231,7 +231,17 @@ def conversation_record(
         agreement=score.agreement,
         reasons=score.reasons,
         reward=_finite(transcript.extra.get("reward")),
+        **_evaluated(transcript),
     )
+
+
+def _evaluated(transcript: Transcript) -> dict[str, Any]:
+    """What a file of an evaluation's results says of whose run this is."""
+    about = transcript.extra.get("arq_graph")
+    if not isinstance(about, Mapping):
+        return {}
+    kinds: dict[str, type] = {"arm": str, "scenario": str, "run": int, "seed": int}
+    return {name: about[name] for name, kind in kinds.items() if isinstance(about.get(name), kind)}
 
 
 def _finite(value: Any) -> float | None:

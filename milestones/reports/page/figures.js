@@ -107,16 +107,32 @@ function drawFigures() {
   ].filter(Boolean).join(" · "));
 }
 
+function armName(arm, user) {
+  return user === undefined ? `${arm}, ` : `${arm}, ${user} user`;
+}
+
+function arms() {
+  return Object.entries(data.summary.arms).flatMap(([arm, summary]) => [
+    [arm, summary, armName(arm)],
+    ...Object.entries(data.summary.arms_by_user[arm] || {})
+      .map(([user, cell]) => [armName(arm, user), cell, armName(arm, user)]),
+  ]);
+}
+
 function drawUseCases() {
-  const cases = Object.entries(data.summary.use_cases);
+  drawGroups("arms", "Arm", arms());
+  drawGroups("use-cases", "Use case", Object.entries(data.summary.use_cases));
+}
+
+function drawGroups(id, title, cases) {
   if (!cases.length) return;
-  const head = ["Use case", "Conversations", "Goal completion", "Progress rate", "Undecided", "Forbidden", "Calls", "Stops most at"];
-  const row = ([name, summary]) => {
+  const head = [title, "Conversations", "Goal completion", "Progress rate", "Undecided", "Forbidden", "Calls", "Stops most at"];
+  const row = ([name, summary, search = name]) => {
     const goal = goalFigure(summary);
     const progress = progressFigure(summary);
     const stop = Object.entries(summary.stops)[0];
     return el("tr", {},
-      el("th", { scope: "row" }, button({ class: "link", onclick: () => searchFor(name) }, words(name))),
+      el("th", { scope: "row" }, button({ class: "link", onclick: () => searchFor(search) }, words(name))),
       el("td", {}, number(summary.conversations)),
       el("td", {}, meter(goal.rate, goal.low, goal.high), ` ${goal.text} `,
         el("span", { class: "quiet" }, goal.low === null || goal.undecided ? "" : percentRange([goal.low, goal.high]))),
@@ -126,7 +142,7 @@ function drawUseCases() {
       el("td", {}, decimal(summary.calls.mean)),
       el("td", {}, stop ? [words(stop[0]), ` (${number(stop[1])})`] : "–"));
   };
-  const panel = byId("use-cases");
+  const panel = byId(id);
   panel.hidden = false;
   panel.open = cases.length <= 12;
   panel.querySelector(".wide").append(el("table", { class: "cases" },

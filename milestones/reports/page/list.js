@@ -32,9 +32,13 @@ function stopName(row) {
   return row.stopped === undefined ? null : data.graphs[row.graph].milestones[row.stopped].name;
 }
 
+function armOf(row) {
+  return row.arm === undefined ? null : armName(row.arm, row.user);
+}
+
 function searchable(row) {
   if (row.searchable === undefined) {
-    row.searchable = [row.id, row.task, row.use_case, data.sources[row.source], stopName(row), data.graphs[row.graph].name]
+    row.searchable = [row.id, row.task, row.use_case, armOf(row), data.sources[row.source], stopName(row), data.graphs[row.graph].name]
       .filter((text) => text !== undefined && text !== null).join("\n").toLowerCase();
   }
   return row.searchable;
@@ -87,7 +91,8 @@ function rowOf(index) {
   const [mark, spoken] = STATE_NAMES[row.status];
   const stop = stopName(row);
   const facts = [
-    row.use_case, row.task !== undefined ? `task ${row.task}` : null,
+    row.use_case, armOf(row), row.task !== undefined ? `task ${row.task}` : null,
+    row.error !== undefined ? "ended in an error" : null,
     counted(row.counts[1], "message", "messages"), counted(row.counts[2], "call", "calls"),
   ].filter(Boolean).join(" · ");
   return el("li", {}, button({

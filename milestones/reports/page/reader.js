@@ -157,10 +157,11 @@ function readerHead(index, row) {
   const place = all.indexOf(index);
   const turn = (to, text) => button({ class: "plain", disabled: all[to] === undefined, onclick: () => go({ c: all[to] }) }, text);
   const facts = [
-    row.use_case, row.task !== undefined ? `task ${row.task}` : null, data.sources[row.source],
+    row.use_case, armOf(row), row.task !== undefined ? `task ${row.task}` : null, data.sources[row.source],
     row.record !== undefined ? `record ${row.record}` : null,
     data.graphs.length > 1 ? `graph ${data.graphs[row.graph].name}` : null,
     row.reward !== undefined ? `reward ${row.reward}` : null,
+    row.error !== undefined ? row.error : null,
   ].filter(Boolean);
   return el("header", {},
     el("div", { class: "bar" }, el("h2", {}, words(row.id || `Conversation ${index + 1}`)),

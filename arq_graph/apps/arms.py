@@ -1,0 +1,172 @@
+"""The arms that a name makes: guided agents in the three modes, planners, LangChain's own agent, or your function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+
+from arq_graph.agent.entries import Misfit, suggestion
+from arq_graph.agent.modules import load
+from arq_graph.agent.spec import Agent
+from arq_graph.apps.guided import create_guided_agent
+from arq_graph.apps.planning import Planning, create_planning_agent
+from arq_graph.errors import InputError
+from arq_graph.milestones.evaluation.app import is_app
+from arq_graph.milestones.evaluation.arms import Arm, MakeApp
+from arq_graph.milestones.evaluation.holding import instructions_of
+from arq_graph.milestones.evaluation.scenario import Scenario
+from arq_graph.reasoning.blueprint import Mode
+
+
+def known_arms() -> tuple[str, ...]:
+    """The names that `arm` knows."""
+    return tuple(_ARMS)
+
+
+def arm(name: str, *, folder: Path | None = None) -> Arm:
+    """The arm of a name.
+
+    Args:
+        name: One of `known_arms()`; or `module:function`, a function of `(scenario, agent, model)` that makes an app,
+            or an app itself.
+        folder: Where the module is looked for before `sys.path`.
+
+    Raises:
+        InputError: There is none of that name, or the module cannot be imported.
+    """
+    if name in _ARMS:
+        return _ARMS[name]
+    module, _, function = name.partition(":")
+    if not function or module in _ARMS:
+        raise InputError(
+            f"there is no arm {name!r}{suggestion(name, _ARMS)}; there are {', '.join(_ARMS)}, and module:function "
+            "for one of your own"
+        )
+    try:
+        found = load(name, folder)
+    except Misfit as misfit:
+        raise InputError(f"the arm {misfit.message}") from misfit.__cause__
+    if not is_app(found) and not callable(found):
+        raise InputError(
+            f"the arm {name!r} is a {type(found).__name__}; name an app, or a function of (scenario, agent, "
+            "model) that makes one"
+        )
+    return cast(Arm, found)
+
+
+def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
+    """Several arms by name.
+
+    Args:
+        names: As `arm` takes them.
+        folder: Where modules are looked for first.
+
+    Raises:
+        InputError: There is none of a name, a name stands twice, or there is none at all.
+    """
+    if not names:
+        raise InputError(f"no arm is named; there are {', '.join(_ARMS)}")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"the arm {twice!r} is named twice; its runs could not be told apart")
+    return {name: arm(name, folder=folder) for name in names}
+
+
+def in_memory(*modules: ModuleType) -> BaseCheckpointSaver[Any]:
+    """A checkpointer that keeps threads in memory, and loads nothing but what a thread of ours holds.
+
+    Args:
+        modules: Modules beside the state's own whose types a thread holds.
+    """
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+    from arq_graph.agent import state
+
+    kinds = [
+        kind
+        for module in (state, *modules)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and kind.__module__ == module.__name__
+    ]
+    return InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=kinds))
+
+
+def _guided(mode: Mode) -> MakeApp:
+    def make(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
+        return create_guided_agent(model, _required(scenario, agent), mode=mode, checkpointer=in_memory())
+
+    return make
+
+
+def _planning(planning: Planning) -> MakeApp:
+    def make(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
+        spec = _required(scenario, agent)
+        if spec.guidelines:
+            return create_guided_agent(model, spec, planning=planning, checkpointer=in_memory())
+        return create_planning_agent(model, spec, planning=planning, checkpointer=in_memory())
+
+    return make
+
+
+def _respact(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
+    from arq_graph.apps.respact import create_respact_agent
+    from arq_graph.nodes.speaking import moves, world
+
+    spec = _required(scenario, agent)
+    if spec.guidelines:
+        # It matches no guidelines: it is told them in words, as LangChain's agent is.
+        spec = Agent(
+            spec.name,
+            instructions_of(spec),
+            tools=list(spec.toolbox.values()),
+            glossary=spec.glossary,
+            variables=spec.variables,
+            confirm=spec.confirm,
+            fallback=spec.fallback,
+        )
+    return create_respact_agent(model, spec, checkpointer=in_memory(moves, world))
+
+
+def _create_agent(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
+    try:
+        from langchain.agents import create_agent
+    except ImportError as error:
+        raise InputError(
+            "the arm 'create_agent' is LangChain's, which is not installed: pip install \"arq_graph[providers]\""
+        ) from error
+    spec = _required(scenario, agent)
+    return create_agent(
+        _chat_model(model),
+        tools=list(spec.toolbox.values()),
+        system_prompt=instructions_of(spec),
+        checkpointer=InMemorySaver(),
+    )
+
+
+_ARMS: Mapping[str, Callable[[Scenario, Agent | None, Any], Any]] = {
+    "guided": _guided("arq"),
+    "guided:cot": _guided("cot"),
+    "guided:direct": _guided("direct"),
+    "react": _planning("react"),
+    "pre-act": _planning("pre-act"),
+    "respact": _respact,
+    "create_agent": _create_agent,
+}
+
+
+def _required(scenario: Scenario, agent: Agent | None) -> Agent:
+    if agent is None:
+        raise InputError(f"scenario {scenario.name!r} names no `agent`, which this arm is made of")
+    return agent
+
+
+def _chat_model(model: Any) -> Any:
+    if not isinstance(model, str):
+        return model
+    from arq_graph.models.resolve import chat_model
+
+    return chat_model(model)

@@ -1,0 +1,191 @@
+"""`arq-graph evaluate`: hold every conversation, and show how far each arm gets."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from arq_graph.apps.arms import arms
+from arq_graph.cli.evaluation_table import show_comparisons
+from arq_graph.cli.evaluation_wanted import WantedEvaluation, chosen, require_files, tell_choice
+from arq_graph.cli.failures import note, warn
+from arq_graph.cli.figures import counted
+from arq_graph.cli.leaving import leaving_on_ctrl_c
+from arq_graph.cli.report_table import show_report
+from arq_graph.cli.screen import diagnostics, output
+from arq_graph.errors import InputError, ReasoningError
+from arq_graph.milestones.evaluation.results import Outcome, read_results
+from arq_graph.milestones.evaluation.running import Done, evaluate
+from arq_graph.milestones.evaluation.suite import Planned, Suite
+from arq_graph.milestones.judging.llm_judge import LLMJudge
+from arq_graph.milestones.reports.files import write_report
+from arq_graph.milestones.reports.records import BrokenConversation
+from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.transcript import Transcript
+
+BROKEN_SHOWN = 5
+
+
+def evaluate_suite(wanted: WantedEvaluation) -> None:
+    """Hold what is wanted, print the tables, and write the files.
+
+    Args:
+        wanted: What is tried on what, and where it goes.
+
+    Raises:
+        ArqGraphError: Something about all of the conversations is wrong, or models are out of reach.
+        Left: Ctrl-C; what ended is kept.
+    """
+    require_files(wanted)
+    suite = chosen(Suite.from_yaml(wanted.suite, strict=False), wanted.scenarios)
+    if not suite.scenarios:
+        raise suite.broken[0].error
+    tried = arms(list(wanted.arms), folder=wanted.suite.absolute().parent)
+    tell_choice(wanted.model)
+    _tell_shared_tools(suite)
+    total = len(suite.scenarios) * len(tried) * wanted.runs
+    with quiet_callbacks(), leaving_on_ctrl_c(lambda: _tell_way_on(wanted)), shown(total) as done:
+        try:
+            result = evaluate(
+                suite,
+                tried,
+                model=wanted.model.chat_model(),
+                user_model=wanted.user_model.chat_model() if wanted.user_model else None,
+                judge=LLMJudge(wanted.judge.chat_model()) if wanted.judge else None,
+                runs=wanted.runs,
+                concurrency=wanted.concurrency,
+                results=wanted.kept,
+                resume=wanted.resume,
+                max_calls=wanted.max_calls,
+                max_cost=wanted.max_cost,
+                prices=wanted.prices,
+                operator="reject" if wanted.reject else "approve",
+                depends_on=wanted.depends_on,
+                done=done,
+            )
+        except ReasoningError as error:
+            error.add_note(_way_on(wanted))
+            raise
+    _show(result, wanted)
+
+
+def _show(result: Report, wanted: WantedEvaluation) -> None:
+    for one in result.broken[:BROKEN_SHOWN]:
+        warn(one.error)
+    if len(result.broken) > BROKEN_SHOWN:
+        warn(
+            f"and {len(result.broken) - BROKEN_SHOWN:,} more that could not be measured; --json lists them all"
+        )
+    if result.stopped:
+        warn(
+            f"{result.stopped}: {counted(result.missing, 'conversation')} of the run are missing below. "
+            f"{_way_on(wanted)}"
+        )
+    if not result.conversations:
+        raise InputError("nothing could be measured")
+    show_report(result, output())
+    show_comparisons(result, output())
+    _write(result, wanted)
+    note(f"The conversations are in {wanted.kept}.")
+    if not result.stopped and any(one.ended == "error" for one in result.broken):
+        note(_way_on(wanted))
+
+
+def _write(result: Report, wanted: WantedEvaluation) -> None:
+    if wanted.json is not None:
+        write_report(wanted.json, result)
+        note(f"The report is in {wanted.json}.")
+    if wanted.html is not None:
+        from arq_graph.milestones.reports.html import write_html
+
+        write_html(wanted.html, result, _said(result, wanted), title="Evaluation")
+        note(f"The page is in {wanted.html}.")
+
+
+def _said(result: Report, wanted: WantedEvaluation) -> dict[int, Transcript]:
+    from arq_graph.milestones.reports.html import transcripts_shown
+
+    places = {
+        (
+            result.conversations[index].arm,
+            result.conversations[index].scenario,
+            result.conversations[index].run,
+        ): index
+        for index in transcripts_shown(result)
+    }
+    return {
+        places[key]: transcript
+        for record, transcript in read_results(wanted.kept)
+        if (key := (record.arm, record.scenario, record.run)) in places
+    }
+
+
+def _tell_shared_tools(suite: Suite) -> None:
+    shared = [one.name for one in suite.scenarios if one.world is None and one.agent is not None]
+    if shared:
+        note(
+            f"{counted(len(shared), 'scenario')} without a `world`: their conversations share the agent's own tools, "
+            "and see what others have changed."
+        )
+
+
+def _tell_way_on(wanted: WantedEvaluation) -> None:
+    note(f"Interrupted. {_way_on(wanted)}")
+
+
+def _way_on(wanted: WantedEvaluation) -> str:
+    return f"What ended is kept in {wanted.kept}: the same command with --resume goes on from there."
+
+
+@contextmanager
+def quiet_callbacks() -> Iterator[None]:
+    """Keep LangChain from logging that a conversation's limit of calls was reached: the report says so."""
+    log = logging.getLogger("langchain_core.callbacks.manager")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+@contextmanager
+def shown(total: int) -> Iterator[Done]:
+    """Show progress inside the block; nothing where no terminal is.
+
+    Args:
+        total: How many conversations there are.
+    """
+    console = diagnostics()
+    if not console.is_terminal:
+        yield lambda _planned, _outcome: None
+        return
+    with Progress(
+        SpinnerColumn("line"),
+        TextColumn("conversing"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[wrong]}", style="yellow"),
+        console=console,
+        transient=True,
+    ) as progress:
+        task = progress.add_task("conversing", total=total, wrong="")
+        wrong = 0
+
+        def done(_: Planned, outcome: Outcome) -> None:
+            nonlocal wrong
+            wrong += isinstance(outcome, BrokenConversation) or outcome.ended == "error"
+            progress.update(task, advance=1, wrong=f"{wrong:,} went wrong" if wrong else "")
+
+        yield done

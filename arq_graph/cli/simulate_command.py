@@ -1,0 +1,48 @@
+"""`arq-graph simulate`: its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from arq_graph.cli.failures import reported
+from arq_graph.cli.options import BaseUrl, Debug, Model, choice_of, loading
+
+UserKind = Literal["helpful", "perturbed", "unhelpful"]
+
+
+def simulate(
+    suite: Annotated[Path, typer.Argument(metavar="SUITE.yaml", help="The scenarios.")],
+    scenario: Annotated[
+        str | None, typer.Option("--scenario", metavar="NAME", help="Which one. Else the first.")
+    ] = None,
+    arm: Annotated[
+        str, typer.Option(metavar="NAME", help="guided, react, pre-act, …, as for `evaluate`.")
+    ] = "guided",
+    kind: Annotated[
+        UserKind | None, typer.Option("--kind", help="What the user knows. Else as the scenario says.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Else that of the suite's first run.")] = None,
+    model: Model = None,
+    user_model: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Who plays the user. Else an agenda, which needs no model."),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Decides in the end what code cannot. Else nobody."),
+    ] = None,
+    base_url: BaseUrl = None,
+    debug: Debug = False,
+) -> None:
+    """Watch one conversation of a simulated user with an agent, and the milestones as they are reached."""
+    with reported(debug):
+        choice = choice_of(model, base_url)
+        users = choice_of(user_model, base_url) if user_model else None
+        judges = choice_of(judge, base_url) if judge else None
+        with loading():
+            from arq_graph.cli.evaluation_wanted import WantedConversation
+            from arq_graph.cli.evaluation_watching import watch_conversation
+        watch_conversation(WantedConversation(suite, arm, choice, scenario, kind, seed, users, judges))

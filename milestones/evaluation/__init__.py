@@ -1,0 +1,1 @@
+"""Agents evaluated in conversations with simulated users: scenarios, runs that can be stopped, and their report."""

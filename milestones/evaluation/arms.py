@@ -1,0 +1,92 @@
+"""Arms: the apps that are tried, each by a name, and how one is made for a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from arq_graph.errors import InputError
+from arq_graph.milestones.evaluation.app import App, is_app
+from arq_graph.milestones.evaluation.scenario import Scenario
+from arq_graph.milestones.evaluation.suite import Planned
+from arq_graph.milestones.evaluation.world import fresh_agent
+
+if TYPE_CHECKING:
+    from arq_graph.agent.spec import Agent
+
+MakeApp = Callable[[Scenario, "Agent | None", Any], App]
+"""Makes the app of a scenario: of it, its agent with the tools of a fresh world, and the model."""
+
+Arm = App | MakeApp
+_IN_MEMORY = ("InMemorySaver", "MemorySaver")
+
+
+@dataclass(frozen=True)
+class Made:
+    """An app for one conversation.
+
+    Args:
+        app: The app.
+        is_ours: Whether it was made here, and what it remembers may be forgotten once the conversation is over.
+        agent: The agent that it was made of, with the tools of its world.
+    """
+
+    app: App
+    is_ours: bool
+    agent: Agent | None = None
+
+    async def forget(self, thread_id: str) -> None:
+        """Drop a thread that is kept in memory alone, so that memory does not grow with every conversation."""
+        checkpointer: Any = getattr(self.app, "checkpointer", None)
+        if self.is_ours and type(checkpointer).__name__ in _IN_MEMORY:
+            await checkpointer.adelete_thread(thread_id)
+
+
+class Arms:
+    """The arms of a run.
+
+    Args:
+        arms: By name: an app, which all conversations share, or a function that makes one. What it makes for a
+            scenario without a world is shared by its conversations; with a world, each has its own.
+        model: Handed to those functions.
+
+    Raises:
+        InputError: There is none, or one is neither app nor function.
+    """
+
+    def __init__(self, arms: Mapping[str, Arm], model: Any = None) -> None:
+        if not arms:
+            raise InputError("there is no arm to be tried; give one or more by name")
+        for name, arm in arms.items():
+            if not is_app(arm) and not callable(arm):
+                raise InputError(
+                    f"the arm {name!r} is a {type(arm).__name__}: give an app, or a function that makes one"
+                )
+        self.names = tuple(arms)
+        self._arms = dict(arms)
+        self._model = model
+        self._shared: dict[tuple[str, str], Made] = {}
+
+    def make(self, one: Planned) -> Made:
+        """The app for one conversation.
+
+        Raises:
+            Exception: Whatever the function or the world raises.
+        """
+        arm = self._arms[one.arm]
+        if is_app(arm):
+            return Made(arm, is_ours=False, agent=one.scenario.agent)
+        key = (one.arm, one.scenario.name)
+        if key in self._shared:
+            return self._shared[key]
+        agent = fresh_agent(one.scenario, one.seed)
+        app = arm(one.scenario, agent, self._model)
+        if not is_app(app):
+            raise InputError(
+                f"the arm {one.arm!r} made a {type(app).__name__}, which has no `invoke` and no `ainvoke`"
+            )
+        made = Made(app, is_ours=True, agent=agent)
+        if one.scenario.world is None:
+            self._shared[key] = made
+        return made

@@ -1,0 +1,309 @@
+"""One conversation between an app and a simulated user, turn by turn, within its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage, HumanMessage
+
+from arq_graph.errors import InputError
+from arq_graph.milestones.evaluation.app import (
+    App,
+    Operator,
+    decided,
+    new_messages,
+    remembers,
+    resuming,
+    settings_of,
+    waiting_in,
+)
+from arq_graph.milestones.evaluation.conversation import Conversation
+from arq_graph.milestones.evaluation.scenario import Limits
+from arq_graph.milestones.evaluation.spending import CallCounter, CallLimitReached
+from arq_graph.milestones.transcript import Message
+from arq_graph.milestones.users.user import User, UserTurn
+from arq_graph.reasoning.sections import clean
+
+MOST_INTERRUPTS = 25
+"""So often may an app wait in one turn; more would be a circle."""
+
+
+@dataclass(frozen=True)
+class AskUser:
+    """The user is to speak."""
+
+    said: tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class AskApp:
+    """The app is to go on; `input` is new messages, or what answers an interrupt."""
+
+    input: Any
+
+
+Steps = Generator[AskUser | AskApp, Any, None]
+Watch = Callable[[Conversation], None]
+
+
+def converse(
+    app: App,
+    user: User,
+    *,
+    limits: Limits | None = None,
+    thread_id: str | None = None,
+    operator: Operator = "approve",
+    counter: CallCounter | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    watch: Watch = lambda _: None,
+) -> Conversation:
+    """Hold a conversation. What the app or the user raises ends it, and is told in it.
+
+    An app with a checkpointer is given what is new, any other all messages so far.
+
+    Args:
+        app: Anything that is invoked with `{"messages": […]}`.
+        user: Who talks to it; made for this conversation.
+        limits: How far it may go; those of `Limits()` unless given.
+        thread_id: Its thread, for an app that keeps threads; a new one unless given.
+        operator: Decides on calls that wait for an operator.
+        counter: Counts the app's calls; it should have the limit of `limits.calls`, as one that is made here has.
+        stopped: Asked before each turn: whether nothing more is to be begun.
+        watch: Called whenever there is something new.
+
+    Raises:
+        InputError: The app is async only.
+    """
+    if not callable(getattr(app, "invoke", None)):
+        raise InputError("the app has no `invoke`: await `aconverse`")
+    held, steps, call = _begun(app, limits, thread_id, operator, counter, stopped)
+    started = time.monotonic()
+    step = next(steps, None)
+    while step is not None:
+        begun = time.monotonic()
+        try:
+            if isinstance(step, AskUser):
+                given: Any = user.speak(step.said)
+            else:
+                with call.counter.listening():
+                    given = app.invoke(step.input, call.config, **call.settings)
+        except Exception as error:
+            state = None if isinstance(step, AskUser) else _state(app, call)
+            call.failed(step, error, begun, state)
+            break
+        step = call.taken(steps, step, given, begun, started)
+        watch(held)
+    held.seconds = time.monotonic() - started
+    return held
+
+
+async def aconverse(
+    app: App,
+    user: User,
+    *,
+    limits: Limits | None = None,
+    thread_id: str | None = None,
+    operator: Operator = "approve",
+    counter: CallCounter | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    watch: Watch = lambda _: None,
+) -> Conversation:
+    """Hold a conversation without blocking; see `converse`. An app that is not async runs in a thread."""
+    held, steps, call = _begun(app, limits, thread_id, operator, counter, stopped)
+    started = time.monotonic()
+    step = next(steps, None)
+    while step is not None:
+        begun = time.monotonic()
+        try:
+            async with asyncio.timeout(call.left(started)) as patience:
+                if isinstance(step, AskUser):
+                    given: Any = await user.aspeak(step.said)
+                else:
+                    with call.counter.listening():
+                        given = await _invoked(app, step.input, call)
+        except Exception as error:
+            if isinstance(error, TimeoutError) and patience.expired():
+                error = _OutOfTime()
+            state = None if isinstance(step, AskUser) else await _astate(app, call)
+            call.failed(step, error, begun, state)
+            break
+        step = call.taken(steps, step, given, begun, started)
+        watch(held)
+    held.seconds = time.monotonic() - started
+    return held
+
+
+class _OutOfTime(Exception):
+    pass
+
+
+@dataclass
+class _Call:
+    """How the app is asked, and what becomes of what it gives."""
+
+    held: Conversation
+    limits: Limits
+    counter: CallCounter
+    config: dict[str, Any]
+    settings: dict[str, Any]
+    _turn: int = 0
+
+    def left(self, started: float) -> float | None:
+        limit = self.limits.seconds
+        return None if limit is None else max(0.0, limit - (time.monotonic() - started))
+
+    def taken(
+        self, steps: Steps, step: AskUser | AskApp, given: Any, begun: float, started: float
+    ) -> AskUser | AskApp | None:
+        """Hand on what was given; the next step, or None where it is over."""
+        if isinstance(step, AskApp):
+            self._spent(begun)
+        try:
+            following = steps.send(given)
+        except StopIteration:
+            return None
+        except Exception as error:
+            self.held.end("error", error, by_user=isinstance(step, AskUser))
+            return None
+        if self.left(started) == 0.0:
+            self.held.end("seconds")
+            return None
+        return following
+
+    def failed(self, step: AskUser | AskApp, error: Exception, begun: float, state: Any) -> None:
+        """Note why it is over, and what of the turn is known."""
+        if isinstance(step, AskApp):
+            self._spent(begun)
+            self._keep(state)
+        if isinstance(error, _OutOfTime):
+            self.held.end("seconds")
+        elif _is_limit(error):
+            self.held.end("calls")
+        else:
+            self.held.end("error", error, by_user=isinstance(step, AskUser))
+
+    def _keep(self, state: Any) -> None:
+        opening = self.held.messages[self.held.turn_begins - 1]
+        values = getattr(state, "values", None)
+        known = values.get("messages") if isinstance(values, dict) else None
+        if isinstance(known, list) and any(getattr(each, "id", None) == opening.id for each in known):
+            self.held.take(new_messages(known, cast(HumanMessage, opening)))
+
+    def _spent(self, begun: float) -> None:
+        # What an operator or the user answers within a turn goes on with the same turn.
+        seconds = time.monotonic() - begun
+        times = self.held.turn_seconds
+        if self._turn == self.held.turn_begins and times:
+            times[-1] += seconds
+        else:
+            times.append(seconds)
+        self._turn = self.held.turn_begins
+
+
+def _begun(
+    app: App,
+    limits: Limits | None,
+    thread_id: str | None,
+    operator: Operator,
+    counter: CallCounter | None,
+    stopped: Callable[[], bool],
+) -> tuple[Conversation, Steps, _Call]:
+    limits = limits or Limits()
+    held = Conversation(thread_id or str(uuid4()))
+    counter = counter or CallCounter(limit=limits.calls)
+    config = {"configurable": {"thread_id": held.thread_id}, "callbacks": [counter]}
+    call = _Call(held, limits, counter, config, dict(settings_of(app)))
+    return held, _steps(held, remembers(app), limits, operator, stopped), call
+
+
+def _steps(
+    held: Conversation, keeps_thread: bool, limits: Limits, operator: Operator, stopped: Callable[[], bool]
+) -> Steps:
+    while True:
+        turn: UserTurn = yield AskUser(held.said)
+        if turn.ends:
+            held.end("user")
+            return
+        if stopped():
+            held.end("budget")
+            return
+        if held.turns >= limits.turns:
+            held.end("turns")
+            return
+        before = list(held.messages)
+        opening = HumanMessage(clean(turn.text), id=str(uuid4()))
+        held.begin(opening)
+        given: Any = yield AskApp({"messages": [opening] if keeps_thread else [*before, opening]})
+        held.take(new_messages(given, opening))
+        yield from _interrupts(held, opening, given, limits, operator)
+        if held.ended is not None:
+            return
+        if not any(message.type == "ai" for message in held.messages[held.turn_begins :]):
+            raise InputError("the app answered the user with no message of its own")
+
+
+def _interrupts(
+    held: Conversation, opening: HumanMessage, given: Any, limits: Limits, operator: Operator
+) -> Steps:
+    """Answer what the app waits for within one turn, until it waits for nothing."""
+    for _ in range(MOST_INTERRUPTS):
+        waiting = waiting_in(given)
+        if not waiting:
+            return
+        answers: list[tuple[Any, Any]] = []
+        place = len(new_messages(given, opening))
+        for each in waiting:
+            if each.calls:
+                answers.append((each, decided(operator, each.calls)))
+            elif each.spoken is not None:
+                asked = Message("agent", each.spoken)
+                turn: UserTurn = yield AskUser((*held.said, asked))
+                if turn.ends or held.turns >= limits.turns:
+                    held.messages.append(AIMessage(each.spoken))
+                    held.end("user" if turn.ends else "turns")
+                    return
+                held.set_aside(place, each.spoken, clean(turn.text))
+                answers.append((each, clean(turn.text)))
+            else:
+                raise InputError(f"the app waits for what nobody here can answer: {str(each.value)[:200]}")
+        held.take(new_messages(given, opening))
+        given = yield AskApp(resuming(answers))
+        held.take(new_messages(given, opening))
+    raise InputError(f"the app waited for an answer {MOST_INTERRUPTS} times in one turn")
+
+
+async def _invoked(app: App, input: Any, call: _Call) -> Any:
+    ainvoke = getattr(app, "ainvoke", None)
+    if callable(ainvoke):
+        return await ainvoke(input, call.config, **call.settings)
+    return await asyncio.to_thread(app.invoke, input, call.config, **call.settings)
+
+
+def _is_limit(error: BaseException | None) -> bool:
+    """Whether the limit of calls is what went wrong, however it was wrapped on its way."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, CallLimitReached):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _state(app: App, call: _Call) -> Any:
+    try:
+        return app.get_state(call.config) if call.settings else None
+    except Exception:
+        return None  # what is known of the turn is lost; why it failed is not
+
+
+async def _astate(app: App, call: _Call) -> Any:
+    try:
+        return await app.aget_state(call.config) if call.settings else None
+    except Exception:
+        return None  # as above

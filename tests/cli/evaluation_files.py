@@ -1,0 +1,91 @@
+"""A suite in a folder: an agent, its milestones, a world, and arms of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+AGENT = """
+name: Desk
+profile: The order desk of a shop.
+guidelines:
+- {condition: the customer asks about an order, action: look the order up and tell its status, tools: [desk:get_order]}
+"""
+MODULE = '''
+class World:
+    def __init__(self, seed):
+        self.orders = {"ORD-1002": "at the warehouse"}
+
+    def get_order(self, order_id: str) -> str:
+        """Look up an order.
+
+        Args:
+            order_id: The number of the order, like ORD-1001.
+        """
+        return self.orders[order_id]
+
+
+def get_order(order_id: str) -> str:
+    """Look up an order.
+
+    Args:
+        order_id: The number of the order, like ORD-1001.
+    """
+    return "unknown"
+
+
+class Echo:
+    def invoke(self, input, config=None):
+        return "You said: \\x1b[31m" + input["messages"][-1].text
+
+
+class Kaputt:
+    def invoke(self, input, config=None):
+        raise RuntimeError("kaputt")
+
+
+class Unreached:
+    def invoke(self, input, config=None):
+        raise ConnectionError("no way there")
+
+
+echo, kaputt, unreached = Echo(), Kaputt(), Unreached()
+'''
+MILESTONES = """
+milestones:
+- {name: Start, type: NFC}
+- {name: get_order, type: FC, dependencies: [Start]}
+- name: Told
+  type: NFC
+  check: {said_by: agent, pattern: "(?i)warehouse"}
+  dependencies: [get_order]
+- {name: End, type: NFC, dependencies: [Told]}
+"""
+SUITE = """
+name: Desk
+defaults: {agent: agent.yaml, milestones: milestones.yaml, world: "desk:World", limits: {turns: 4}}
+scenarios:
+- name: order
+  kinds: [helpful, unhelpful]
+  goal: Told
+  user:
+    intents: [{request: "Where is my order?", slots: {order_id: ORD-1002}}]
+"""
+BROKEN = """
+- name: no module
+  world: nowhere:World
+  user: {intents: [Hello]}
+- name: no milestone
+  goal: Delivered
+  user: {intents: [Hello]}
+"""
+
+
+def write_suite(folder: Path, *, broken: bool = False) -> Path:
+    for name, text in {
+        "agent.yaml": AGENT,
+        "desk.py": MODULE,
+        "milestones.yaml": MILESTONES,
+        "suite.yaml": SUITE + (BROKEN if broken else ""),
+    }.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder / "suite.yaml"

@@ -1,0 +1,180 @@
+"""`arq-graph evaluate`: what it prints, keeps and writes, and what it says of what is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from arq_graph.milestones.reports.files import read_report
+from tests.cli.evaluation_files import write_suite
+
+OFFLINE = ["--model", "offline"]
+
+
+def test_two_arms_are_tried_and_compared(cli, folder):
+    write_suite(folder)
+    done = cli(
+        "evaluate",
+        "suite.yaml",
+        "--arms",
+        "guided:direct,desk:echo",
+        "--runs",
+        "2",
+        *OFFLINE,
+        "--json",
+        "out.json",
+    )
+    assert done.code == 0
+    assert "guided:direct, helpful" in done.out
+    assert "seconds a turn" in done.out
+    assert "guided:direct, desk:echo" in done.words
+    assert "suite.results.jsonl" in done.err
+    assert "\x1b[31m" not in done.out
+    report = read_report(folder / "out.json")
+    assert len(report.conversations) == 8
+    cells = report.summary.arms_by_user
+    assert cells["guided:direct"]["helpful"].goal_completion.rate == 1
+    assert cells["desk:echo"]["helpful"].goal_completion.rate == 0
+    assert report.summary.users["unhelpful"].goal_completion.rate == 0
+    assert len((folder / "suite.results.jsonl").read_text().splitlines()) == 8
+
+
+def test_what_is_there_is_not_overwritten_and_gone_on_with_when_asked(cli, folder):
+    write_suite(folder)
+    assert cli("evaluate", "suite.yaml", "--arms", "desk:echo", *OFFLINE).code == 0
+    before = (folder / "suite.results.jsonl").read_bytes()
+    refused = cli("evaluate", "suite.yaml", "--arms", "desk:echo", *OFFLINE)
+    assert refused.code == 1
+    assert "--resume" in refused.err
+    again = cli("evaluate", "suite.yaml", "--arms", "desk:echo", "--runs", "2", *OFFLINE, "--resume")
+    assert again.code == 0
+    after = (folder / "suite.results.jsonl").read_bytes()
+    assert after.startswith(before)
+    assert len(after.splitlines()) == 4
+
+
+def test_another_model_does_not_go_on_with_the_results_of_the_first(cli, folder):
+    write_suite(folder)
+    cli("evaluate", "suite.yaml", "--arms", "desk:echo", *OFFLINE)
+    done = cli(
+        "evaluate", "suite.yaml", "--arms", "desk:echo", *OFFLINE, "--user-model", "offline", "--resume"
+    )
+    assert done.code == 1
+    assert "the user's model of scenario" in done.words
+
+
+def test_what_is_wrong_with_a_scenario_is_named_and_the_others_are_run(cli, folder):
+    write_suite(folder, broken=True)
+    done = cli("evaluate", "suite.yaml", "--arms", "desk:kaputt,desk:echo", *OFFLINE, "--json", "out.json")
+    assert done.code == 0
+    assert "suite.yaml:12: `world` names the module 'nowhere'" in done.words
+    assert "the goal 'Delivered', which no milestone of milestones.yaml serves" in done.words
+    assert "2 conversations ended in an error" in done.words
+    assert "RuntimeError: kaputt" in done.words
+    report = read_report(folder / "out.json")
+    assert [one.scenario for one in report.broken] == ["no module", "no milestone"]
+    assert [one.ended for one in report.conversations if one.arm == "desk:echo"] == ["user"] * 2
+
+
+def test_a_page_shows_what_was_said(cli, folder):
+    write_suite(folder)
+    done = cli("evaluate", "suite.yaml", "--arms", "guided", *OFFLINE, "--html", "out.html")
+    assert done.code == 0
+    page = (folder / "out.html").read_text()
+    assert "Where is my order?" in page
+    assert "at the warehouse" in page
+    assert '"arm": "guided"' in page or '"arm":"guided"' in page
+
+
+def test_results_can_be_scored_again(cli, folder):
+    write_suite(folder)
+    cli("evaluate", "suite.yaml", "--arms", "guided", *OFFLINE, "--json", "first.json")
+    done = cli("score", "suite.results.jsonl", "--milestones", "milestones.yaml", "--json", "again.json")
+    assert done.code == 0
+    first, again = read_report(folder / "first.json"), read_report(folder / "again.json")
+    rates = {one.id: one.progress_rate for one in first.conversations}
+    assert {one.id: one.progress_rate for one in again.conversations} == rates
+    assert {one.arm for one in again.conversations} == {"guided"}
+
+
+def test_a_ceiling_says_what_is_missing_and_how_to_go_on(cli, folder):
+    write_suite(folder)
+    options = ["suite.yaml", "--arms", "guided", "--runs", "2", "--concurrency", "1", *OFFLINE]
+    done = cli("evaluate", *options, "--max-calls", "20")
+    assert done.code == 0
+    assert "max_calls" in done.err
+    assert "missing" in done.words
+    rest = cli("evaluate", *options, "--resume")
+    assert rest.code == 0
+    assert "missing" not in rest.words
+    assert rest.out.startswith("4 conversations")
+
+
+def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_a_way_on(cli, folder):
+    write_suite(folder)
+    done = cli("evaluate", "suite.yaml", "--arms", "desk:unreached", "--runs", "3", *OFFLINE)
+    assert done.code == 3
+    assert "out of reach" in done.words
+    assert "--resume" in done.words
+
+
+def test_one_scenario_alone_is_run_by_its_name(cli, folder):
+    write_suite(folder, broken=True)
+    done = cli("evaluate", "suite.yaml", "--arms", "desk:echo", *OFFLINE, "--scenario", "order (helpful)")
+    assert done.code == 0
+    assert done.out.startswith("1 conversation")
+    done = cli("evaluate", "suite.yaml", "--arms", "desk:echo", *OFFLINE, "--scenario", "no module")
+    assert done.code == 1
+    assert "nowhere" in done.err
+    assert "there is no scenario 'x'" in cli("evaluate", "suite.yaml", *OFFLINE, "--scenario", "x").words
+
+
+def test_prices_are_read_as_they_are_written(cli, folder):
+    write_suite(folder)
+    options = ["suite.yaml", "--arms", "guided", *OFFLINE, "--max-cost", "5"]
+    assert "no price" in cli("evaluate", *options).words
+    assert "must be written MODEL=IN/OUT" in cli("evaluate", *options, "--prices", "gpt-4o=2").words
+    done = cli("evaluate", *options, "--prices", "gpt-4o=2.5/10")
+    assert done.code == 1
+    assert "has no price" in done.words or "reports no tokens" in done.words
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--arms", "guidde"], "did you mean `guided`"),
+        (["--arms", "nowhere:make"], "names the module 'nowhere'"),
+        (["--arms", "guided,guided"], "named twice"),
+        (["--results", "suite.yaml"], "four different files"),
+        (["--json", "a.json", "--html", "a.json"], "four different files"),
+        (["--html", "no/where.html"], "its folder is missing"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is_held(cli, folder, options, said):
+    write_suite(folder)
+    done = cli("evaluate", "suite.yaml", *OFFLINE, *options)
+    assert done.code == 1
+    assert said in done.words
+    assert not (folder / "suite.results.jsonl").exists()
+
+
+def test_a_file_that_is_no_suite_is_told_with_its_line(cli, folder):
+    (folder / "suite.yaml").write_text("scenarios:\n- name: a\n  gaol: x\n")
+    done = cli("evaluate", "suite.yaml", *OFFLINE)
+    assert done.code == 1
+    assert "suite.yaml:3: scenario 1 has an unknown key `gaol`" in done.words
+
+
+def test_scenarios_that_share_tools_are_told(cli, folder):
+    file = write_suite(folder)
+    file.write_text(file.read_text().replace(', world: "desk:World"', ""))
+    done = cli("evaluate", "suite.yaml", "--arms", "desk:echo", *OFFLINE)
+    assert "share the agent's own tools" in done.words
+
+
+def test_a_line_of_results_is_json(cli, folder):
+    write_suite(folder)
+    cli("evaluate", "suite.yaml", "--arms", "desk:echo", *OFFLINE, "--results", "mine.jsonl")
+    line = json.loads((folder / "mine.jsonl").read_text().splitlines()[0])
+    assert line["arq_graph"]["of"]["the model"] == "offline at None"

@@ -1,0 +1,69 @@
+"""`arq-graph simulate`: one conversation to watch."""
+
+from __future__ import annotations
+
+from tests.cli.evaluation_files import write_suite
+
+OFFLINE = ["--model", "offline"]
+
+
+def test_a_conversation_is_shown_turn_by_turn_with_its_milestones(cli, folder):
+    write_suite(folder)
+    done = cli("simulate", "suite.yaml", *OFFLINE)
+    assert done.code == 0
+    shown = [
+        part
+        for part in ("Where is my order?", "ORD-1002", "get_order {", "✓ get_order", "✓ Told", "✓ End")
+        if part in done.out
+    ]
+    assert len(shown) == 6
+    places = [done.out.index(part) for part in ("Where is my order?", "get_order {", "✓ get_order", "✓ Told")]
+    assert places == sorted(places)
+    assert "completed: yes" in done.words
+    assert "the user left" in done.words
+    assert not (folder / "suite.results.jsonl").exists()
+
+
+def test_a_seed_makes_the_same_conversation(cli, folder):
+    write_suite(folder)
+    options = ["suite.yaml", "--scenario", "order", "--kind", "unhelpful", *OFFLINE]
+    one, same = (_said(cli("simulate", *options, "--seed", "3").out) for _ in range(2))
+    assert one == same
+    seeds = {tuple(_said(cli("simulate", *options, "--seed", str(seed)).out)) for seed in (1, 2)}
+    assert len(seeds) > 1
+
+
+def test_a_kind_of_user_that_the_suite_does_not_name_can_be_watched(cli, folder):
+    write_suite(folder)
+    done = cli("simulate", "suite.yaml", "--kind", "perturbed", *OFFLINE)
+    assert done.code == 0
+    assert not any("ORD-1002" in line for line in _said(done.out))
+
+
+def test_what_drives_a_terminal_is_not_printed(cli, folder):
+    write_suite(folder)
+    done = cli("simulate", "suite.yaml", "--arm", "desk:echo", *OFFLINE)
+    assert done.code == 0
+    assert "You said" in done.out
+    assert "\x1b[31m" not in done.out
+
+
+def test_an_app_that_fails_is_told_after_what_was_said(cli, folder):
+    write_suite(folder)
+    failed = cli("simulate", "suite.yaml", "--arm", "desk:kaputt", *OFFLINE)
+    assert failed.code == 1
+    assert "kaputt" in failed.err
+    assert "Where is my order?" in failed.out
+    assert cli("simulate", "suite.yaml", "--arm", "desk:unreached", *OFFLINE).code == 3
+
+
+def test_what_is_not_there_is_told(cli, folder):
+    write_suite(folder, broken=True)
+    assert "did you mean `guided`" in cli("simulate", "suite.yaml", "--arm", "guidde", *OFFLINE).words
+    assert "there is no scenario 'x'" in cli("simulate", "suite.yaml", "--scenario", "x", *OFFLINE).words
+    assert "nowhere" in cli("simulate", "suite.yaml", "--scenario", "no module", *OFFLINE).words
+    assert cli("simulate", "nothing.yaml", *OFFLINE).code == 1
+
+
+def _said(out: str) -> list[str]:
+    return [line for line in out.splitlines() if line.strip().startswith("user ")]

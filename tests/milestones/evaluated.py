@@ -1,0 +1,98 @@
+"""Apps, users and scenarios that evaluations are tried on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from arq_graph import Agent
+from arq_graph.milestones import Message, MilestoneGraph
+from arq_graph.milestones.evaluation.scenario import Scenario
+from arq_graph.milestones.evaluation.suite import Suite
+from arq_graph.milestones.users.spec import UserSpec, read_user
+from arq_graph.milestones.users.user import UserTurn
+
+FIND_AND_BUY = MilestoneGraph.from_actions([{"name": "find", "kwargs": {}}, {"name": "buy", "kwargs": {}}])
+
+
+class Says:
+    """A user who says these things and leaves."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = list(words)
+        self.heard: list[tuple[Message, ...]] = []
+
+    def speak(self, said: Sequence[Message]) -> UserTurn:
+        self.heard.append(tuple(said))
+        return UserTurn(self.words.pop(0)) if self.words else UserTurn("Exit.", ends=True)
+
+    async def aspeak(self, said: Sequence[Message]) -> UserTurn:
+        return self.speak(said)
+
+
+def deed(tool: str, number: int = 0, result: str = "done", **arguments: Any) -> list[BaseMessage]:
+    """A call and its result."""
+    call = {"name": tool, "args": arguments, "id": f"{tool}-{number}"}
+    return [AIMessage("", tool_calls=[call]), ToolMessage(result, tool_call_id=call["id"], name=tool)]
+
+
+class Answers:
+    """An app without memory that answers each turn by a function of how many messages it was given."""
+
+    def __init__(self, answer: Callable[[list[BaseMessage]], list[BaseMessage]]) -> None:
+        self.answer = answer
+        self.given: list[list[BaseMessage]] = []
+        self.threads: list[str] = []
+        self._lock = threading.Lock()
+
+    def _take(self, input: Any, config: Any) -> Any:
+        with self._lock:
+            self.given.append(list(input["messages"]))
+            self.threads.append(config["configurable"]["thread_id"])
+        return {"messages": [*input["messages"], *self.answer(input["messages"])]}
+
+    def invoke(self, input: Any, config: Any = None, **settings: Any) -> Any:
+        return self._take(input, config)
+
+    async def ainvoke(self, input: Any, config: Any = None, **settings: Any) -> Any:
+        return self._take(input, config)
+
+
+def buyer(messages: list[BaseMessage]) -> list[BaseMessage]:
+    """Finds in the first turn, buys in the second."""
+    turn = sum(message.type == "human" for message in messages)
+    return [*deed("find" if turn == 1 else "buy", turn), AIMessage(f"That was turn {turn}.")]
+
+
+def talker(messages: list[BaseMessage]) -> list[BaseMessage]:
+    """Does nothing but talk."""
+    return [AIMessage("I see.")]
+
+
+def shopper(**fields: Any) -> UserSpec:
+    return read_user({"intents": ["I want a lamp.", "And buy it."], "closing": "", **fields})
+
+
+def lamp(name: str = "lamp", **fields: Any) -> Scenario:
+    return Scenario(name, shopper(), fields.pop("milestones", FIND_AND_BUY), **fields)
+
+
+def suite(*names: str, **fields: Any) -> Suite:
+    return Suite([lamp(name, **fields) for name in names or ("lamp",)], seed=1)
+
+
+def find() -> str:
+    """Find a lamp."""
+    return "one lamp"
+
+
+def buy() -> str:
+    """Buy it."""
+    return "bought"
+
+
+def shop_agent() -> Agent:
+    return Agent("Shop", "A shop.", tools=[find, buy])

@@ -1,0 +1,137 @@
+"""What a run may cost: nothing is begun once it is reached, and what was spent before counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata
+
+from arq_graph import ScriptedChatModel
+from arq_graph.errors import InputError
+from arq_graph.milestones.evaluation.running import evaluate
+from arq_graph.milestones.evaluation.spending import Budget
+from tests.milestones.evaluated import suite
+
+USAGE = UsageMetadata(input_tokens=1_000, output_tokens=100, total_tokens=1_100)
+
+
+def asking(calls: int = 2, name: str = "gpt-4o-2024-08-06", usage: UsageMetadata | None = USAGE) -> Any:
+    """An app that makes so many calls a turn."""
+    model = ScriptedChatModel(
+        lambda call: AIMessage("hi", usage_metadata=usage, response_metadata={"model_name": name})
+    )
+
+    class Asks:
+        made = model
+
+        async def ainvoke(self, input: Any, config: Any = None) -> Any:
+            for _ in range(calls):
+                await model.ainvoke(input["messages"])
+            return "hi"
+
+    return Asks()
+
+
+def test_calls_tokens_and_times_are_told_for_each_conversation_and_arm():
+    report = evaluate(suite(), {"one": asking(1), "three": asking(3)}, runs=2)
+    per_turn = {one.arm: (one.model_calls, one.input_tokens, one.turns) for one in report.conversations}
+    for arm, calls in (("one", 1), ("three", 3)):
+        made, tokens, turns = per_turn[arm]
+        assert made == calls * turns
+        assert tokens == 1_000 * made
+        summary = report.summary.arms[arm]
+        assert summary.model_calls is not None
+        assert summary.model_calls.mean == made
+        assert summary.turn_seconds is not None
+        assert summary.turn_seconds.n == 2 * turns
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_ceiling_for_calls_stops_cleanly_and_says_how_many_are_missing(concurrency):
+    app = asking(2)
+    report = evaluate(suite(), {"app": app}, runs=20, concurrency=concurrency, max_calls=69)
+    assert "max_calls" in str(report.stopped)
+    assert report.missing == 20 - len(report.conversations)
+    assert 0 < len(report.conversations) < 20
+    # Turns under way are finished, and none is begun.
+    assert 69 <= len(app.made.calls) <= 69 + 2 * concurrency
+    assert all(one.ended == "user" for one in report.conversations)
+    assert all(one.ended == "budget" and "stopped after" in one.error for one in report.broken)
+
+
+def test_a_run_that_ends_just_at_its_ceiling_lacks_nothing():
+    whole = evaluate(suite(), {"app": asking()}, runs=3)
+    calls = sum(one.model_calls or 0 for one in whole.conversations)
+    report = evaluate(suite(), {"app": asking()}, runs=3, concurrency=1, max_calls=calls)
+    assert (report.missing, report.stopped) == (0, None)
+
+
+def test_a_stopped_run_is_gone_on_with_and_what_it_spent_counts(tmp_path: Path):
+    file = tmp_path / "results.jsonl"
+    first = evaluate(suite(), {"app": asking()}, runs=20, concurrency=3, max_calls=25, results=file)
+    again = asking()
+    report = evaluate(suite(), {"app": again}, runs=20, max_calls=25, results=file, resume=True)
+    assert not again.made.calls
+    assert report.missing == 20 - len(first.conversations)
+    report = evaluate(suite(), {"app": asking()}, runs=20, max_calls=1_000, results=file, resume=True)
+    assert sorted(one.run or 0 for one in report.conversations) == list(range(1, 21))
+    assert report.missing == 0
+    assert not report.broken
+
+
+def test_a_ceiling_for_cost_holds_by_the_price_of_the_model():
+    prices = {"gpt-4o": (2.5, 10.0), "gpt-4": (30.0, 60.0)}
+    cost = (1_000 * 2.5 + 100 * 10) / 1_000_000  # one call
+    app = asking()
+    report = evaluate(suite(), {"app": app}, runs=20, concurrency=1, max_cost=10 * cost, prices=prices)
+    assert "max_cost" in str(report.stopped)
+    assert 10 <= len(app.made.calls) <= 12
+
+
+@pytest.mark.parametrize(
+    ("app", "said"),
+    [(asking(name="other"), "other has no price"), (asking(usage=None), "reports no tokens")],
+)
+def test_a_cost_that_cannot_be_known_ends_the_run(app, said):
+    with pytest.raises(InputError, match=said):
+        evaluate(suite(), {"app": app}, runs=20, concurrency=1, max_cost=5, prices={"gpt-4o": (2.5, 10)})
+    assert len(app.made.calls) < 20
+
+
+def test_a_ceiling_for_cost_without_prices_is_refused():
+    with pytest.raises(InputError, match="no price"):
+        evaluate(suite(), {"app": asking()}, max_cost=5)
+    with pytest.raises(InputError, match="the price of 'm'"):
+        evaluate(suite(), {"app": asking()}, max_cost=5, prices={"m": (-1, 2)})
+
+
+def test_what_users_ask_counts_against_the_ceiling_and_not_for_the_arm():
+    calls: list[Any] = []
+
+    def play(call: Any) -> str:
+        calls.append(call)
+        raise RuntimeError("a user's model that fails")
+
+    report = evaluate(
+        suite(), {"app": asking()}, runs=5, concurrency=1, user_model=ScriptedChatModel(play), max_calls=2
+    )
+    assert len(calls) >= 2
+    assert report.stopped
+    assert not report.conversations
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 10_000)), max_size=8))
+def test_cost_is_the_sum_over_all_answers(answers):
+    budget = Budget(max_cost=1, prices={"m": (3, 7)})
+    for read, written in answers:
+        usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
+        budget.count_tokens(("m-2024",), usage)
+    expected = sum(3 * read + 7 * written for read, written in answers) / 1_000_000
+    assert budget.cost == pytest.approx(expected)
+    assert (budget.reached is not None) == (budget.cost >= 1)
