@@ -126,6 +126,9 @@ class Observer:
 
     def _called(self, call: Call) -> None:
         for rule, constraints in self.rules.forbidden_calls.get(call.tool, ()):
+            # Of arguments that cannot be read nothing is known: not that one is absent, either.
+            if constraints and call.malformed is not None:
+                continue
             if self._holds(constraints, call.arguments, rule):
                 self.forbidden.append(ForbiddenEvent(self.now, rule))
         invented = bool(self._grounding and self._grounding.invented(call))

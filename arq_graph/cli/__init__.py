@@ -15,8 +15,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         SystemExit: Always. 0: done. 1: the agent's file or another input is wrong. 2: the command line is.
             3: the model gave no answer. 4: a tool call waits for an operator. 130: Ctrl-C.
     """
-    from arq_graph.cli.app import app
-    from arq_graph.cli.screen import tolerate_any_text
+    try:
+        from arq_graph.cli.app import app
+        from arq_graph.cli.screen import tolerate_any_text
 
-    tolerate_any_text()
-    app(args=None if arguments is None else list(arguments), prog_name="arq-graph")
+        tolerate_any_text()
+        app(args=None if arguments is None else list(arguments), prog_name="arq-graph")
+    except KeyboardInterrupt:
+        # While the libraries are still loading.
+        raise SystemExit(130) from None

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import typer
 from rich.console import RenderableType
 
+from arq_graph.cli.failures import WRONG_INPUT
 from arq_graph.cli.figures import (
     columns,
     counted,
@@ -41,6 +43,7 @@ def compare_reports(a: Path, b: Path, names: Names, *, as_json: bool) -> None:
 
     Raises:
         InputError: A file is no report, or the names do not tell the two apart.
+        Exit: With 1 where no conversation of the one has its counterpart in the other.
     """
     if one_line(names[0]) == one_line(names[1]) or not all(name.strip() for name in names):
         raise InputError("--names takes two names that differ, such as --names before after")
@@ -48,10 +51,12 @@ def compare_reports(a: Path, b: Path, names: Names, *, as_json: bool) -> None:
     if as_json:
         files = {"a": {"name": names[0], "file": str(a)}, "b": {"name": names[1], "file": str(b)}}
         print_json({**files, **comparison.model_dump(mode="json")})
-        return
-    console = output()
-    for part in _parts(comparison, (a, b), (one_line(names[0]), one_line(names[1]))):
-        console.print(part)
+    else:
+        console = output()
+        for part in _parts(comparison, (a, b), (one_line(names[0]), one_line(names[1]))):
+            console.print(part)
+    if not comparison.overall.pairs:
+        raise typer.Exit(WRONG_INPUT)
 
 
 def _parts(comparison: Comparison, files: tuple[Path, Path], names: Names) -> Iterator[RenderableType]:

@@ -191,6 +191,11 @@ def _remarks(report: Report) -> Iterator[str]:
             f"Undecided: nothing says of {counted(undecided, 'conversation')} whether the goal was completed. "
             "Goal completion from … to … takes all of them for not completed, and for completed."
         )
+    if unanswered := sum(bool(one.unanswered_calls) for one in report.conversations):
+        yield (
+            f"In {counted(unanswered, 'conversation')} a call has no result in the record: nobody knows whether it "
+            "succeeded, and it reaches no milestone."
+        )
     if overall.progress_rate.n < overall.progress_at_least.n:
         yield (
             "A progress rate from … to … is over all conversations, the undecided milestones taken as not "

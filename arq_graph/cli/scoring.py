@@ -49,9 +49,16 @@ def score_files(wanted: Wanted) -> None:
         if not result.conversations:
             _leave_empty_handed(result, outcomes, kept, wanted.use_case)
         _write(wanted, result, outcomes)
+        # Before anything is printed: whoever reads may have gone, and the report is written.
+        unanswered = sum(isinstance(one, UnansweredConversation) for one in outcomes.values())
+        if kept is not None and not unanswered:
+            kept.remove()
         _show(result, wanted)
-        if kept is not None:
-            _finish(kept, outcomes)
+        if kept is not None and unanswered:
+            warn(
+                f"the judge gave no answer about {counted(unanswered, 'conversation')}; the same command asks again "
+                f"about those alone, the others are kept in {kept.file}"
+            )
 
 
 def _judge(wanted: Wanted, known: Known) -> LLMJudge | None:
@@ -91,14 +98,13 @@ def _leave_empty_handed(
     if any(isinstance(one, UnansweredConversation) for one in outcomes.values()):
         warn("nothing could be scored: the judge gave no answer")
         raise typer.Exit(NO_ANSWER)
-    if not result.broken:
-        of = (
-            "no conversation is of the use case that --use-case names"
-            if use_case
-            else "there is no conversation"
-        )
-        raise InputError(f"nothing could be scored: {of}")
-    raise InputError(f"nothing could be scored: {counted(len(result.broken), 'record')}, all broken")
+    broken = f"{counted(len(result.broken), 'record')} broken" if result.broken else ""
+    if use_case:
+        also = f", and {broken}" if broken else ""
+        raise InputError(f"nothing could be scored: no conversation is of the use case {use_case!r}{also}")
+    raise InputError(
+        f"nothing could be scored: {f'{broken}, and no other' if broken else 'there is no conversation'}"
+    )
 
 
 def _write(wanted: Wanted, result: Report, outcomes: dict[Place, Outcome]) -> None:
@@ -125,7 +131,12 @@ def _show(result: Report, wanted: Wanted) -> None:
 
 
 def _hint(result: Report, wanted: Wanted) -> None:
-    undecided = dict.fromkeys(name for one in result.conversations for name in one.undecided)
+    undecided = dict.fromkeys(
+        name
+        for one in result.conversations
+        if one.progress_range is not None and (one.goal_completed is None or one.progress_rate is None)
+        for name in one.undecided
+    )
     if not undecided or wanted.judge is not None:
         return
     names = list(undecided)
@@ -133,15 +144,4 @@ def _hint(result: Report, wanted: Wanted) -> None:
     note(
         f"Nothing says whether these were observed: {listed}. Where that matters the figures are a range; "
         "--judge MODEL decides them, or a `check:` in the milestone file."
-    )
-
-
-def _finish(kept: KeptResults, outcomes: dict[Place, Outcome]) -> None:
-    unanswered = sum(isinstance(one, UnansweredConversation) for one in outcomes.values())
-    if not unanswered:
-        kept.remove()
-        return
-    warn(
-        f"the judge gave no answer about {counted(unanswered, 'conversation')}; the same command asks again about "
-        f"those alone, the others are kept in {kept.file}"
     )

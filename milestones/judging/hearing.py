@@ -68,7 +68,8 @@ class Hearing:
                     continue
                 election = self._election(milestone, given)
                 verdicts.extend(election.verdicts)
-                agreement[milestone.name] = election.agreement
+                if len(votes) > 1:  # one vote agrees with itself
+                    agreement[milestone.name] = election.agreement
                 remarks.extend(election.remarks)
         all_votes = [*chain.from_iterable(answers)]
         return Judgement(

@@ -35,7 +35,8 @@ class Judgement:
     Args:
         verdicts: What was said of each milestone; `achieved` is None where it stays undecided.
         agreement: By milestone, the share of the votes given that say what the verdict says (where no word
-            has more than half of them, the share of the most frequent one), above 0 and up to 1.
+            has more than half of them, the share of the most frequent one), above 0 and up to 1; empty where
+            one vote was asked for.
         remarks: What did not count, what is missing, what the judge was not shown.
         calls: Answers that a model was asked for, those included that could not be used.
         usage: Their tokens, if the model reports them.

@@ -63,13 +63,15 @@ class Pairing(NamedTuple):
 def paired(a: Iterable[ConversationRecord], b: Iterable[ConversationRecord]) -> Pairing:
     """Pair the nth run of a task in A with its nth run in B, and what has no task by its id; within use cases.
 
-    Cost O(n).
+    An id that stands in several files, as positions do, is an id within its file. Cost O(n).
 
     Args:
         a: The conversations of the one report.
         b: Those of the other.
     """
-    of_a, of_b = _by_key(a), _by_key(b)
+    a, b = tuple(a), tuple(b)
+    several = _in_several_files(a) | _in_several_files(b)
+    of_a, of_b = _by_key(a, several), _by_key(b, several)
     return Pairing(
         tuple(Pair(key, one, of_b[key]) for key, one in of_a.items() if key in of_b),
         tuple(key for key in of_a if key not in of_b),
@@ -77,15 +79,25 @@ def paired(a: Iterable[ConversationRecord], b: Iterable[ConversationRecord]) -> 
     )
 
 
-def _by_key(records: Iterable[ConversationRecord]) -> dict[PairKey, ConversationRecord]:
+def _in_several_files(records: Iterable[ConversationRecord]) -> set[Hashable]:
+    files: dict[Hashable, set[str | None]] = {}
+    for record in records:
+        if record.task is None:
+            files.setdefault((record.use_case, record.id), set()).add(record.source)
+    return {name for name, found in files.items() if len(found) > 1}
+
+
+def _by_key(
+    records: Iterable[ConversationRecord], several: set[Hashable]
+) -> dict[PairKey, ConversationRecord]:
     runs: Counter[Hashable] = Counter()
     keyed: dict[PairKey, ConversationRecord] = {}
     for record in records:
-        key = (
-            PairKey(record.use_case, "task", record.task)
-            if record.task is not None
-            else PairKey(record.use_case, "conversation", record.id)
-        )
+        if record.task is not None:
+            key = PairKey(record.use_case, "task", record.task)
+        else:
+            of = f" of {record.source}" if (record.use_case, record.id) in several else ""
+            key = PairKey(record.use_case, "conversation", f"{record.id}{of}")
         runs[key.cluster] += 1
         keyed[replace(key, run=runs[key.cluster])] = record
     return keyed

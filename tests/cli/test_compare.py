@@ -89,9 +89,9 @@ def test_what_is_undecided_is_left_out_and_said_to_be(cli: Cli, folder: Path, be
     assert "3 pairs left out of goal completion" in done.words
 
 
-def test_reports_with_nothing_in_common_are_no_error(cli: Cli, folder: Path, before: Path) -> None:
+def test_reports_with_nothing_in_common_cannot_be_compared(cli: Cli, folder: Path, before: Path) -> None:
     done = cli("compare", before, written(folder / "b.json", True, use_case="refund"))
-    assert done.code == 0
+    assert done.code == 1
     assert "there is nothing to compare" in done.words
     assert "0 pairs" in done.out
 

@@ -37,7 +37,7 @@ def test_a_model_closes_the_range_in_every_mode(mode):
         "User Agrees": 6,
         "End": 6,
     }
-    assert measured.agreement == {"get_status": 1, "Offer Later": 1, "User Agrees": 1}
+    assert set(measured.reasons) == {"get_status", "Offer Later", "User Agrees"}
     assert measured.judgement.calls == len(brain.calls) == 1
     assert measured.judgement.usage["total_tokens"] > 0
     assert brain.calls[0].metadata["arq_mode"] == mode
@@ -298,7 +298,7 @@ def test_a_model_that_answers_rubbish_is_asked_no_more_than_it_may_be():
 
 def test_a_refusal_is_an_error_or_leaves_it_undecided():
     refusing = chat_model("offline")
-    assert score(GRAPH, talk(), judge=LLMJudge(refusing)).agreement
+    assert score(GRAPH, talk(), judge=LLMJudge(refusing)).verdicts
 
     brain = model(RefusalError("no", "I will not"))
     with pytest.raises(RefusalError):

@@ -104,7 +104,7 @@ function rowOf(index) {
       words(row.id || `conversation ${index + 1}`, { class: "id" }),
       row.forbidden ? el("span", { class: "tag bad" }, "forbidden") : null,
       words(facts, { class: "quiet facts" }),
-      stop ? el("span", { class: "quiet facts" }, "stopped at ", words(stop)) : null),
+      stop ? el("span", { class: "quiet facts" }, stop === "End" ? "at End, with something forbidden on the way" : ["stopped at ", words(stop)]) : null),
     el("span", { class: "far" }, meter(row.progress ? row.progress[0] : null, ...(row.progress || [])),
       el("span", {}, percentRange(row.progress)))));
 }
