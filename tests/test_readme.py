@@ -38,8 +38,9 @@ def test_all_code_of_the_readme_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "orders.py").write_text(ORDERS)
-    for name, text in zip(("desk.yaml", "goals.yaml"), blocks("yaml"), strict=True):
+    for name, text in zip(("desk.yaml", "goals.yaml", "suite.yaml"), blocks("yaml"), strict=True):
         (tmp_path / name).write_text(text)
     shared: dict[str, Any] = {"__name__": "readme"}
     pieces = blocks("python")
