@@ -41,7 +41,10 @@ class Equals:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The argument matches this regular expression as a whole; numbers and lists as their JSON text."""
+    """The argument matches this regular expression as a whole; numbers and lists as their JSON text.
+
+    What JSON cannot say is matched as Python writes it; what is nested too deep to be written matches nothing.
+    """
 
     pattern: Pattern
 
@@ -51,7 +54,10 @@ class Matches:
         Raises:
             TimeoutError: The pattern was still searching after one second.
         """
-        return given and value is not None and self.pattern.is_all_of(_as_text(value))
+        if not given or value is None:
+            return False
+        text = _as_text(value)
+        return text is not None and self.pattern.is_all_of(text)
 
     def as_written(self) -> Any:
         """`{regex: …}`."""
@@ -162,13 +168,24 @@ def all_hold(constraints: Iterable[tuple[str, Constraint]], arguments: Mapping[s
 
 def same_value(left: Any, right: Any) -> bool:
     """Whether two JSON values are the same: 1 is 1.0, true is not 1, keys in any order."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(same_value(left[key], right[key]) for key in left)
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(same_value, left, right))
-    return bool(left == right)
+    # No recursion: what a record holds may be nested deeper than Python's stack.
+    pairs: list[tuple[Any, Any]] = [(left, right)]
+    while pairs:
+        one, other = pairs.pop()
+        if isinstance(one, bool) or isinstance(other, bool):
+            if one is not other:
+                return False
+        elif isinstance(one, Mapping) and isinstance(other, Mapping):
+            if one.keys() != other.keys():
+                return False
+            pairs.extend((one[key], other[key]) for key in one)
+        elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
+            if len(one) != len(other):
+                return False
+            pairs.extend(zip(one, other, strict=True))
+        elif one != other:
+            return False
+    return True
 
 
 def _range(low: Any, high: Any) -> Within:
@@ -216,5 +233,12 @@ def _number(value: Any) -> float | None:
     return None
 
 
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def _as_text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except TypeError:  # keys that JSON cannot have, which a Python literal may have
+        return repr(value)
+    except RecursionError:
+        return None

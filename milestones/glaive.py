@@ -8,7 +8,8 @@ FUNCTION RESPONSE: {"status": "late"}
 ASSISTANT: It is late. <|endoftext|>
 
 The functions are JSON objects one after the other, not a list. The arguments of a call are mostly JSON inside
-single quotes, so that the call as a whole is no JSON.
+single quotes, so that the call as a whole is no JSON; a call without any has none. Where `<functioncall>` stands
+behind words and no call follows it, it is words too.
 """
 
 from __future__ import annotations
@@ -148,20 +149,29 @@ def _instruct(recording: Recording, tools: list[Any], text: str, index: int) -> 
 
 def _assistant(recording: Recording, text: str, index: int) -> None:
     said, *written = text.split(_CALL)
-    words, calls = [said.strip()], []
+    words = [said]
+    calls: list[tuple[Any, Any]] = []
     for call in written:
-        name, arguments, rest = _call(call.strip(), index)
-        calls.append((name, arguments))
-        words.append(rest.strip())
-    spoken = "\n".join(word for word in words if word)
+        read = _call(call.lstrip())
+        if (read is None or not read[0]) and (calls or any(words)):
+            words[-1] += _CALL + call
+        elif read is None:
+            raise InputError(
+                f"part {index}: the function call cannot be read, it names no function: {call.strip()[:80]!r}"
+            )
+        else:
+            name, arguments, rest = read
+            calls.append((name, {} if arguments is None else arguments))
+            words.append(rest)
+    spoken = "\n".join(word.strip() for word in words if word.strip())
     if spoken or not calls:
         recording.say("agent", spoken, index)
     for name, arguments in calls:
         recording.call(name, arguments, None, index)
 
 
-def _call(text: str, index: int) -> tuple[Any, Any, str]:
-    """The name and the arguments of a call, and the text behind it."""
+def _call(text: str) -> tuple[Any, Any, str] | None:
+    """The name and the arguments of a call, and the text behind it; None where it is no call."""
     try:
         value, end = _DECODER.raw_decode(text)
     except (ValueError, RecursionError):
@@ -178,7 +188,7 @@ def _call(text: str, index: int) -> tuple[Any, Any, str]:
         return literal.get("name"), literal.get("arguments"), ""
     if named:
         return _name(named), text[named.end() :], ""  # the arguments are beyond reading: a malformed call
-    raise InputError(f"part {index}: the function call cannot be read, it names no function: {text[:80]!r}")
+    return None
 
 
 def _name(named: re.Match[str]) -> str:

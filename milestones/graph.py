@@ -129,7 +129,9 @@ class MilestoneGraph(_DiGraph):
         grounded: Literal["strict"] | None = None,
         forbidden: Iterable[Forbidden] = (),
     ) -> MilestoneGraph:
-        """A graph from a gold list of tool calls: End is reached when all were made with these arguments.
+        """A graph from a gold list of tool calls: End is reached when all were made.
+
+        A call counts if it was made with these arguments, whatever others it had.
 
         Args:
             actions: The calls: `name` or `tool`, and `kwargs`, `arguments` or `args`. A call listed twice must
@@ -154,7 +156,7 @@ class MilestoneGraph(_DiGraph):
                 uses[tool] += 1
                 name = tool if uses[tool] == 1 else f"{tool} ({uses[tool]})"
             taken.add(name)
-            key = json.dumps([tool, dict(arguments)], sort_keys=True, default=str)
+            key = json.dumps([tool, _plain(arguments)], sort_keys=True, default=str)
             before = gold[-1].name if ordered and gold else same.get(key)
             gold.append(
                 Milestone(
@@ -198,6 +200,15 @@ class MilestoneGraph(_DiGraph):
         from arq_graph.milestones.findings import check
 
         return check(self, tools)
+
+
+def _plain(value: Any) -> Any:
+    """The value, with one text for all that `Equals` takes for the same: 1.0 is written as 1."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _action(action: Any, position: int) -> tuple[str, Mapping[str, Any]]:

@@ -36,10 +36,12 @@ _DATE = re.compile(
     re.VERBOSE,
 )
 # A number, unless it is part of a word: the 136 of "HAT136" is none.
-_TOKEN = re.compile(r"(?<![^\W_])\d+(?:,\d{3})*(?:\.\d+)?(?![^\W_])|[^\W_]+")
+_TOKEN = re.compile(r"(?<![^\W_])\d++(?![^\W_])(?:,\d{3}(?![^\W_]))*+(?:\.\d++(?![^\W_]))?+|[^\W_]+")
 
 # Where a spelling is compared without any separator, it must be long enough not to arise by chance.
 SHORTEST_SQUEEZED = 6
+LONGEST_TEXT = 4_000_000
+"""So many characters are read of one text, said or given as an argument: more than a model reads at once."""
 
 Day = tuple[int | None, int, int]
 
@@ -60,12 +62,13 @@ class Grounding:
         """Take in an event; only the user's words and the tools' results ground a value."""
         if isinstance(event, Call) or (isinstance(event, Message) and event.speaker != "user"):
             return
-        self._said.append(event.text)
+        self._said.append(event.text[:LONGEST_TEXT])
 
     def invented(self, call: Call) -> tuple[str, ...]:
         """The arguments of a call, as paths like `passengers[0].dob`, whose value nobody said before it.
 
-        True, false, null and empty texts are decisions, not facts, and are never marked.
+        True, false, null and empty texts are decisions, not facts, and are never marked. Of each text the
+        first `LONGEST_TEXT` characters are read.
         """
         return tuple(path for path, value in _leaves(call.arguments) if not self._is_known(value))
 
@@ -73,7 +76,7 @@ class Grounding:
         self._read_words()
         if not isinstance(value, str):
             return _number(str(value)) in self._numbers
-        text = _plain(value)
+        text = _plain(value[:LONGEST_TEXT])
         tokens = _tokens(text)
         if not tokens or f" {' '.join(tokens)} " in self._words:
             return True
@@ -91,7 +94,7 @@ class Grounding:
         for said in self._said[self._in_words :]:
             tokens = _tokens(_plain(said))
             self._words += " ".join(tokens) + " "
-            self._numbers.update(token for token in tokens if token[0].isdigit())
+            self._numbers.update(token for token in set(tokens) if token[0].isdigit())
         self._in_words = len(self._said)
 
     def _read_squeezed(self) -> None:
@@ -123,15 +126,18 @@ def invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str | float]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list | tuple):
-        for index, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}[{index}]")
-    elif not isinstance(value, bool) and isinstance(value, str | int | float):
-        yield path, value
+def _leaves(arguments: Any) -> Iterator[tuple[str, str | float]]:
+    # No recursion: arguments may be nested deeper than Python's stack.
+    ahead: list[tuple[str, Any]] = [("", arguments)]
+    while ahead:
+        path, value = ahead.pop()
+        if isinstance(value, Mapping):
+            inner = [(f"{path}.{key}" if path else str(key), each) for key, each in value.items()]
+            ahead.extend(reversed(inner))
+        elif isinstance(value, list | tuple):
+            ahead.extend((f"{path}[{index}]", value[index]) for index in reversed(range(len(value))))
+        elif not isinstance(value, bool) and isinstance(value, str | int | float):
+            yield path, value
 
 
 def _plain(text: str) -> str:
@@ -142,11 +148,18 @@ def _squeezed(text: str) -> str:
     return "".join(filter(str.isalnum, text))
 
 
+class _Spellings(dict[str, str]):
+    """The one spelling of each token; a long text says few of them many times."""
+
+    def __missing__(self, token: str) -> str:
+        known = _number(token) if token[0].isdigit() else _NUMBER_WORDS.get(token, token)
+        self[token] = known
+        return known
+
+
 def _tokens(text: str) -> list[str]:
-    return [
-        _number(token) if token[0].isdigit() else _NUMBER_WORDS.get(token, token)
-        for token in _TOKEN.findall(text)
-    ]
+    spelled = _Spellings()
+    return [spelled[token] for token in _TOKEN.findall(text)]
 
 
 def _number(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,12 @@ class Recording:
         self.events: list[Event] = []
         self.instructions: list[str] = []
         self._unanswered: dict[int, Call] = {}
+        # The calls by their id, those that one message makes together in one group; and those that a result
+        # without an id may answer, by (whether calls with an id are among them, the tool or any). Answered
+        # ones are dropped where they are met, so that many results cost no more than many calls.
+        self._by_id: dict[str, list[deque[int]]] = {}
+        self._in_order: dict[tuple[bool, str], deque[int]] = {}
+        self._first_of_message = 1
 
     def instruct(self, text: str, step: Step) -> None:
         """The system prompt; one that comes later, in the middle of the conversation, is an event."""
@@ -64,15 +71,20 @@ class Recording:
             call = Call(tool, read, known, None, step)
         else:
             call = Call(tool, {}, known, str(arguments), step)
+        together = bool(self.events) and isinstance(self.events[-1], Call) and self.events[-1].step == step
         self.events.append(call)
-        self._unanswered[len(self.events)] = call
+        if not together:
+            self._first_of_message = len(self.events)
+        self._open(len(self.events), call)
         return len(self.events)
 
     def answer(self, id: Any, tool: Any, text: str, step: Step, *, failed: bool = False) -> None:
         """A tool gives something back.
 
         Args:
-            id: The id of the call that it answers; without one, it answers the first open call of the tool.
+            id: The id of the call that it answers. Where an id is used again, the newest open call has it (of
+                several that one message makes, the first). Without an id, it answers the first open call of
+                the tool.
             tool: The tool's name, if the record has it.
             text: What it gives back.
             step: Where it stands in the record.
@@ -80,20 +92,45 @@ class Recording:
         """
         known = str(id) if id is not None else None
         name = tool if isinstance(tool, str) else ""
-        fitting = [number for number, call in self._unanswered.items() if known and call.id == known] or [
-            number
-            for number, call in self._unanswered.items()
-            if (call.id is None or known is None) and (not name or call.tool == name)
-        ]
-        if fitting:
-            self.answer_call(fitting[0], text, step, failed=failed)
-        else:
+        number = self._newest(known) if known else None
+        if number is None:
+            number = self._first(self._in_order.get((known is None, name)))
+        if number is None:
             self.events.append(Result(None, name, text, failed, step))
+        else:
+            self.answer_call(number, text, step, failed=failed)
 
     def answer_call(self, number: int, text: str, step: Step, *, failed: bool = False) -> None:
         """A tool gives something back to the call of that event number."""
         call = self._unanswered.pop(number)
         self.events.append(Result(number, call.tool, text, failed, step))
+
+    def _open(self, number: int, call: Call) -> None:
+        self._unanswered[number] = call
+        for any_id in (True,) if call.id is not None else (True, False):
+            for tool in ("", call.tool):
+                self._in_order.setdefault((any_id, tool), deque()).append(number)
+        if call.id is not None:
+            groups = self._by_id.setdefault(call.id, [])
+            if groups and groups[-1] and groups[-1][-1] >= self._first_of_message:
+                groups[-1].append(number)
+            else:
+                groups.append(deque((number,)))
+
+    def _newest(self, id: str) -> int | None:
+        groups = self._by_id.get(id, [])
+        while groups:
+            if (number := self._first(groups[-1])) is not None:
+                return number
+            groups.pop()
+        return None
+
+    def _first(self, numbers: deque[int] | None) -> int | None:
+        while numbers:
+            if numbers[0] in self._unanswered:
+                return numbers[0]
+            numbers.popleft()
+        return None
 
 
 def text_of(content: Any, step: Step) -> str:
@@ -114,14 +151,23 @@ def text_of(content: Any, step: Step) -> str:
 
 
 def result_text(content: Any) -> str:
-    """What a tool gave back, as text; what is no text, as JSON."""
+    """What a tool gave back, as text; what is no text, as JSON.
+
+    Raises:
+        InputError: It is nested too deep to be written.
+    """
     if isinstance(content, str):
         return content
     if content is None:
         return ""
     if isinstance(content, list | tuple) and content and all(_is_block(block) for block in content):
         return "\n".join(text for text in map(_block_text, content) if text)
-    return json.dumps(content, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(content, ensure_ascii=False, default=str)
+    except TypeError:  # keys that JSON cannot have, which a Python literal may have
+        return repr(content)
+    except (ValueError, RecursionError):
+        raise InputError("what a tool gave back is nested too deep, or holds itself") from None
 
 
 def _is_block(block: Any) -> bool:

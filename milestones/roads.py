@@ -70,9 +70,10 @@ def left(structure: Structure, reached: Collection[int], need: list[Whole]) -> l
     """left(x | R): the way from each milestone to End, once those in R are reached.
 
     0 for End. Otherwise the minimum, over the w that depend on x, of cost(x, w) + left(w | R), where the cost
-    is 0 if w is in R, step(w) for an alternative, and for a w that requires all its need with x counted as
-    reached: step(w), plus the largest need among its other dependencies not in R and 1 for each further one.
-    `NEVER` where no road leads to End. Cost O(E log V).
+    is 0 if w is in R, step(w) for an alternative, and for a w that requires all: step(w), plus the largest
+    need(y | R) among its dependencies y other than x and not in R, and 1 for each further one of these. Each
+    need(y | R) is taken as it stands under R alone: where the way to y leads through x, what x saves y is not
+    taken off it. `NEVER` where no road leads to End. Cost O(E log V).
 
     Args:
         structure: The graph.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from arq_graph.errors import ToolError
+from arq_graph.milestones.constraints import same_value
 
 Schema = Mapping[str, Any]
 DEEPEST_SCHEMA = 32
+MOST_CHECKS = 100_000
+"""So many comparisons are made for one call; a schema may branch without end."""
 
 
 def tool_name(tool: Any) -> str:
@@ -51,8 +54,15 @@ def argument_schemas(tools: Any) -> dict[str, Schema]:
 
 
 def has_required_arguments(schema: Schema, arguments: Mapping[str, Any]) -> bool:
-    """Whether a call gives every argument that the schema requires, each in its type."""
-    return _required_fit(schema, arguments, schema, 0)
+    """Whether a call gives every argument that the schema requires, each in its type.
+
+    A part of the schema that is none (`required: true`, `anyOf: 5`) asks for nothing. What lies deeper
+    than `DEEPEST_SCHEMA` is taken as fitting, and so is a call about which `MOST_CHECKS` comparisons found nothing.
+    """
+    try:
+        return _Check(schema).required_fit(schema, arguments, 0)
+    except _SpentError:
+        return True
 
 
 def _schema_of(tool: Any) -> Schema | None:
@@ -68,39 +78,68 @@ def _schema_of(tool: Any) -> Schema | None:
     return schema if isinstance(schema, Mapping) else None
 
 
-def _required_fit(schema: Schema, value: Mapping[str, Any], root: Schema, depth: int) -> bool:
-    properties = schema.get("properties") or {}
-    return all(
-        name in value and _fits(properties.get(name, {}), value[name], root, depth + 1)
-        for name in schema.get("required") or ()
-    )
+class _SpentError(Exception):
+    """As much was checked as may be."""
 
 
-def _fits(schema: Any, value: Any, root: Schema, depth: int) -> bool:
-    if not isinstance(schema, Mapping) or depth > DEEPEST_SCHEMA:
+class _Check:
+    """One check of a call against a schema, and how much of it may still be done."""
+
+    def __init__(self, root: Schema) -> None:
+        self._root = root
+        self._left = MOST_CHECKS
+
+    def required_fit(self, schema: Schema, value: Mapping[str, Any], depth: int) -> bool:
+        """Whether an object gives every property that the schema requires, each in its type."""
+        properties = schema.get("properties")
+        known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
+        return all(
+            name in value and self._fits(known.get(name), value[name], depth + 1)
+            for name in _listed(schema.get("required"))
+            if isinstance(name, str)
+        )
+
+    def _fits(self, schema: Any, value: Any, depth: int) -> bool:
+        self._spend(1)
+        if not isinstance(schema, Mapping) or depth > DEEPEST_SCHEMA:
+            return True
+        if "$ref" in schema and not self._fits(_resolve(schema["$ref"], self._root), value, depth + 1):
+            return False
+        for key in ("anyOf", "oneOf"):
+            choices = _listed(schema.get(key))
+            if choices and not any(self._fits(choice, value, depth + 1) for choice in choices):
+                return False
+        if not all(self._fits(part, value, depth + 1) for part in _listed(schema.get("allOf"))):
+            return False
+        enum = schema.get("enum")
+        if isinstance(enum, list | tuple):
+            self._spend(len(enum))
+            if not any(same_value(one, value) for one in enum):
+                return False
+        if "const" in schema and not same_value(schema["const"], value):
+            return False
+        types = schema.get("type")
+        names = [types] if isinstance(types, str) else _listed(types)
+        if names and not any(_type(name)(value) for name in names):
+            return False
+        if isinstance(value, Mapping):
+            return self.required_fit(schema, value, depth)
+        if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
+            return all(self._fits(schema["items"], item, depth + 1) for item in value)
         return True
-    if "$ref" in schema and not _fits(_resolve(schema["$ref"], root), value, root, depth + 1):
-        return False
-    for key in ("anyOf", "oneOf"):
-        choices = schema.get(key)
-        if choices and not any(_fits(choice, value, root, depth + 1) for choice in choices):
-            return False
-    if not all(_fits(part, value, root, depth + 1) for part in schema.get("allOf") or ()):
-        return False
-    if "enum" in schema and value not in schema["enum"]:
-        return False
-    if "const" in schema and value != schema["const"]:
-        return False
-    types = schema.get("type")
-    if types is not None:
-        names = [types] if isinstance(types, str) else types
-        if not any(_IS.get(name, _anything)(value) for name in names):
-            return False
-    if isinstance(value, Mapping):
-        return _required_fit(schema, value, root, depth)
-    if isinstance(value, list):
-        return all(_fits(schema.get("items"), item, root, depth + 1) for item in value)
-    return True
+
+    def _spend(self, checks: int) -> None:
+        self._left -= checks
+        if self._left < 0:
+            raise _SpentError
+
+
+def _listed(part: Any) -> Sequence[Any]:
+    return part if isinstance(part, list | tuple) else ()
+
+
+def _type(name: Any) -> Callable[[Any], bool]:
+    return _IS.get(name, _anything) if isinstance(name, str) else _anything
 
 
 def _resolve(reference: Any, root: Schema) -> Any:

@@ -82,7 +82,7 @@ def _objection_to_call(transcript: Transcript, verdict: Verdict, calls: Collecti
     if not calls:
         return "code saw no genuine call of it: a judge grants none" if verdict.achieved else ""
     if verdict.event is not None and called_at(transcript, verdict.event) not in calls:
-        return f"step {verdict.event} is no call of it that code saw to be genuine"
+        return f"step {verdict.event} is no call of it that counts"
     # What speaks against a call may stand anywhere: in the request, in an earlier result, in the reply.
     if (
         verdict.achieved is False
@@ -102,7 +102,8 @@ def apply_verdicts(
 ) -> set[str]:
     """Add and take away observations as the verdicts say; return the milestones that they decide.
 
-    Where several verdicts are about one NFC, each that finds it achieved counts.
+    Where several verdicts are about one NFC, each that finds it achieved counts, and those that deny it do not.
+    Of several on one call, a veto counts. The order does not matter, and to say a thing twice does no harm.
 
     Args:
         graph: The milestones.
@@ -112,24 +113,81 @@ def apply_verdicts(
         objections: Gets each verdict that does not count, and why.
 
     Raises:
-        InputError: A verdict is about no milestone of the graph.
+        InputError: A verdict is about no milestone of the graph, or one of its fields is not what it must be.
     """
     decided: set[str] = set()
+    calls: dict[str, set[int]] = {}
+    heard: list[Verdict] = []
+    found = [] if objections is None else objections
     for verdict in verdicts:
+        _require_fields(verdict)
         seen = observed.setdefault(verdict.milestone, set())
-        if why := objection(graph, transcript, verdict, seen):
-            if objections is not None:
-                objections.append((verdict, why))
-        elif verdict.achieved is None:
+        # As code saw them: a veto before this verdict does not make a call one that code did not see.
+        if why := objection(graph, transcript, verdict, calls.setdefault(verdict.milestone, {*seen})):
+            found.append((verdict, why))
             continue
-        elif graph.milestone(verdict.milestone).type == "FC":
+        heard.append(verdict)
+        if verdict.achieved is None:
+            continue
+        if graph.milestone(verdict.milestone).type == "FC":
             if verdict.achieved is False:
                 seen -= set(seen) if verdict.event is None else {called_at(transcript, verdict.event)}
         else:
             decided.add(verdict.milestone)
             if verdict.achieved and verdict.event is not None:
                 seen.add(verdict.event)
+    for verdict in heard:
+        if why := _overruled(
+            graph, transcript, verdict, calls[verdict.milestone], observed[verdict.milestone]
+        ):
+            found.append((verdict, why))
     return decided
+
+
+def _overruled(
+    graph: MilestoneGraph, transcript: Transcript, verdict: Verdict, before: set[int], after: set[int]
+) -> str:
+    """Why a verdict that holds by itself does not count beside the others; empty if it does."""
+    if graph.milestone(verdict.milestone).type != "FC":
+        if verdict.achieved is False and after:
+            return f"another verdict finds it achieved at step {min(after)}"
+        return ""
+    if not verdict.achieved:
+        return ""
+    if verdict.event is None:
+        return "" if after else "other verdicts take all of its calls away"
+    call = called_at(transcript, verdict.event)
+    return f"another verdict takes the call at step {call} away" if call in before - after else ""
+
+
+def _require_fields(verdict: Verdict) -> None:
+    """Refuse what the annotations forbid: a judge may be anyone's function, and `"no"` is true to Python."""
+    if not isinstance(verdict.milestone, str):
+        raise InputError(f"a verdict's `milestone` must be a name, not {_given(verdict.milestone)}")
+    _require(
+        verdict,
+        "achieved",
+        any(verdict.achieved is word for word in (True, False, None)),
+        "True, False or None",
+    )
+    is_number = isinstance(verdict.event, int) and not isinstance(verdict.event, bool) and verdict.event >= 1
+    _require(
+        verdict, "event", verdict.event is None or is_number, "an event's number, an int from 1 on, or None"
+    )
+    _require(verdict, "quote", isinstance(verdict.quote, str), "a str, empty if there is none")
+    _require(verdict, "reason", isinstance(verdict.reason, str), "a str, empty if there is none")
+
+
+def _require(verdict: Verdict, field: str, holds: bool, must: str) -> None:
+    if not holds:
+        raise InputError(
+            f"the verdict on {verdict.milestone!r} has {_given(getattr(verdict, field))} as its `{field}`; "
+            f"it must be {must}"
+        )
+
+
+def _given(value: object) -> str:
+    return f"{type(value).__name__} {repr(value)[:120]}"
 
 
 def called_at(transcript: Transcript, event: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -53,6 +54,14 @@ def score(
     no_veto: Annotated[
         bool, typer.Option("--no-veto", help="The judge may not take away a call that code counts.")
     ] = False,
+    date: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            metavar="YYYY-MM-DD",
+            help="The day of the conversations, for the judge. Without it the judge is told no date.",
+        ),
+    ] = None,
     base_url: BaseUrl = None,
     concurrency: Annotated[
         int, typer.Option(min=1, help="How many conversations the judge is asked about at once.")
@@ -79,7 +88,7 @@ def score(
 
     With --json or --html, results are kept as they come: the same command goes on with a run that was stopped.
     """
-    _require_usage(milestones, gold, judge, votes, no_veto, agent, tools)
+    _require_usage(milestones, gold, judge, votes != 1 or no_veto or date is not None, agent, tools)
     with reported(debug):
         choice = choice_of(judge, base_url) if judge else None
         with loading():
@@ -95,6 +104,7 @@ def score(
                 judge=choice,
                 votes=votes,
                 veto=not no_veto,
+                date=date.date() if date else None,
                 concurrency=concurrency,
                 format=format,
                 use_case=use_case,
@@ -110,8 +120,7 @@ def _require_usage(
     milestones: list[str] | None,
     gold: Gold | None,
     judge: str | None,
-    votes: int,
-    no_veto: bool,
+    sets_judge: bool,
     agent: Path | None,
     tools: Path | None,
 ) -> None:
@@ -119,7 +128,7 @@ def _require_usage(
         raise typer.BadParameter(
             "say what to measure on: --milestones FILE, or --gold ordered|unordered (one of them)"
         )
-    if judge is None and (votes != 1 or no_veto):
-        raise typer.BadParameter("--votes and --no-veto are for a judge: name one with --judge")
+    if judge is None and sets_judge:
+        raise typer.BadParameter("--votes, --no-veto and --date are for a judge: name one with --judge")
     if agent is not None and tools is not None:
         raise typer.BadParameter("the tools come from --agent or from --tools, not from both")

@@ -17,6 +17,7 @@ from arq_graph.cli.failures import warn
 from arq_graph.cli.threads import when
 from arq_graph.cli.tool_definitions import read_tools
 from arq_graph.errors import InputError, SpecError
+from arq_graph.milestones.findings import about_review
 from arq_graph.milestones.functions import load_check
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import Function
@@ -98,14 +99,12 @@ def _checked(graph: MilestoneGraph, tools: Any) -> MilestoneGraph:
         for other in others:
             error.add_note(f"{graph.file}: {other}")
         raise error
+    # That nobody has reviewed the graph stands in the report, beside the figures.
+    in_the_report = list(about_review(graph)) if graph.is_unreviewed else []
     for warning in findings.warnings:
-        place = f"{graph.file}:{warning.line}" if warning.line else graph.file
-        warn(f"{place}: {warning.message}")
-    if graph.is_unreviewed:
-        warn(
-            f"{graph.file} is {graph.review}: what it measures is doubtful until a person has walked through it "
-            f"(`arq-graph milestones review {graph.file}`)"
-        )
+        if warning not in in_the_report:
+            place = f"{graph.file}:{warning.line}" if warning.line else graph.file
+            warn(f"{place}: {warning.message}")
     return graph
 
 

@@ -46,7 +46,7 @@ def kept_results(wanted: Wanted, graphs: GraphSource, known: Known) -> Iterator[
             "the tools": digest_of(known.tools),
             "the agent's instructions": digest_of(known.instructions),
             "the judge": f"{wanted.judge.spec} at {wanted.judge.base_url}" if wanted.judge else "none",
-            "its settings": f"{wanted.votes} votes, {'veto' if wanted.veto else 'no veto'}",
+            "its settings": wanted.judge_settings,
             "arq_graph": _version(),
         },
         sources={number: str(file) for number, file in enumerate(wanted.files)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ class Wanted:
         judge: The judge's model; None: no judge.
         votes: How often the judge is asked, from 1.
         veto: Whether it may veto calls.
+        date: The day that it is told; None: it is told none.
         concurrency: About how many conversations it is asked at once, from 1.
         format: The transcripts' format; None: recognised.
         use_case: Conversations of this use case alone.
@@ -43,6 +45,7 @@ class Wanted:
     judge: ModelChoice | None = None
     votes: int = 1
     veto: bool = True
+    date: datetime.date | None = None
     concurrency: int = 8
     format: str | None = None
     use_case: str | None = None
@@ -58,6 +61,12 @@ class Wanted:
         if out is None or (out.exists() and not out.is_file()):
             return None  # a pipe or a device has nothing beside it
         return out.with_name(f"{out.name}.partial.jsonl")
+
+    @property
+    def judge_settings(self) -> str:
+        """What beside its model makes another judge."""
+        told = f", told {self.date}" if self.date else ""
+        return f"{self.votes} votes, {'veto' if self.veto else 'no veto'}{told}"
 
     def read(self) -> Iterator[Located]:
         """The conversations, from the beginning."""

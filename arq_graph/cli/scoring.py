@@ -70,6 +70,7 @@ def _judge(wanted: Wanted, known: Known) -> LLMJudge | None:
         votes=wanted.votes,
         veto=wanted.veto,
         instructions=known.instructions,
+        date=wanted.date,
     )
 
 

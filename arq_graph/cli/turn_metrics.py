@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -20,8 +19,9 @@ from arq_graph.cli.failures import NO_ANSWER, note, show_error, warn
 from arq_graph.cli.json_lines import print_json
 from arq_graph.cli.screen import diagnostics, printable
 from arq_graph.cli.settings import ModelChoice
+from arq_graph.cli.tool_definitions import read_tools
 from arq_graph.cli.turn_figures import as_data, show
-from arq_graph.errors import InputError, ToolError
+from arq_graph.errors import InputError, SpecError, ToolError
 from arq_graph.milestones.formats import Format
 from arq_graph.milestones.turn_level.comparison import StepOutcome
 from arq_graph.milestones.turn_level.dataset import DatasetSteps
@@ -122,6 +122,11 @@ def evaluate(evaluated: Evaluated, by: Asked | Path) -> None:
                 limit=evaluated.limit,
                 on_step=lambda _: advance(),
             )
+        if missing := found.metrics.confusion["no_prediction"]:
+            warn(
+                f"{missing:,} of {found.metrics.steps:,} steps have no prediction in {printable(str(by), 200)}: "
+                "they count as wrong"
+            )
         asked = str(by)
     else:
         if without_tools and by.agent is None and by.tools is None:
@@ -165,7 +170,7 @@ def _ask(evaluated: Evaluated, asked: Asked, total: int) -> TurnEvaluation:
     note(f"{asked.name} · {total} steps")
     with _results(evaluated, asked) as results, _bar(total) as advance:
         done = () if results is None else results.done
-        kept = sum(outcome.predicted is not None for outcome in done)
+        kept = sum(outcome.error is None for outcome in done)
         if kept:
             note(f"{evaluated.out} already holds {kept} steps: going on from there.")
 
@@ -211,13 +216,16 @@ def _fingerprint(file: Path) -> str:
 
 
 def _tools(file: Path) -> list[dict[str, Any]]:
+    held = read_tools(None, file)
+    if not isinstance(held, dict) and any(isinstance(tool, str) for tool in held):
+        raise SpecError(
+            "a name alone tells a model nothing of a tool; give OpenAI tool definitions, or schemas by name",
+            file=str(file),
+        )
     try:
-        held = json.loads(file.read_text(encoding="utf-8-sig"))
-        return openai_definitions(held.get("tools") if isinstance(held, dict) else held)
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
-    except (ToolError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{file} is no JSON list of OpenAI tool definitions: {error}") from None
+        return openai_definitions(held)
+    except ToolError as error:
+        raise SpecError(str(error), file=str(file)) from None
 
 
 @contextmanager

@@ -32,7 +32,9 @@ def turns(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help='Ask nothing: compare the actions of a JSON Lines file, {"id", "step", "calls" or "answer"} a line.',
+            help='Ask nothing: compare the actions of a JSON Lines file, {"id", "step", "calls" or "answer"} a line. '
+            "`step` counts, from 1 in each conversation, the agent's messages with words or calls after the user's "
+            "first; `id` is the conversation's, or where it has none its number in the file, from 0.",
         ),
     ] = None,
     tools: Annotated[

@@ -70,6 +70,13 @@ def _of_provider(spec: str) -> BaseChatModel:
     except ImportError as error:
         raise InputError(f'The model string "{spec}" needs another package: {error}') from error
     except Exception as error:
+        # LangChain's own words name an argument that nobody can give here.
+        if isinstance(error, ValueError) and "model_provider" in str(error):
+            raise InputError(
+                f'The model string "{spec}" names no provider that is known: known are "openai:NAME",'
+                ' "anthropic:NAME" and the others of LangChain\'s init_chat_model. For a model of a server of your'
+                " own give its endpoint (base_url=, --base-url)."
+            ) from error
         raise InputError(f'The model string "{spec}" cannot be used: {error}') from error
     if not isinstance(model, BaseChatModel):
         raise InputError(f'The model string "{spec}" names no single model: write it like "openai:gpt-4o".')

@@ -14,14 +14,18 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.blueprint import batch_blueprint, in_batches
+from arq_graph.milestones.judging.bounds import Budget
 from arq_graph.milestones.judging.hearing import Answers, Hearing, OnFailure
 from arq_graph.milestones.judging.judge import in_question
 from arq_graph.milestones.judging.judgement import Judgement, Remark
 from arq_graph.milestones.judging.shown import (
+    ShownGraph,
+    fitted_tools,
     listed,
     milestone_ids,
-    seen_by_code,
-    shown_milestones,
+    shown_graph,
+    shown_instructions,
+    shown_part,
     shown_tools,
 )
 from arq_graph.milestones.judging.steps import Steps, shown_steps
@@ -49,7 +53,8 @@ class LLMJudge:
 
     One conversation costs at most `votes` × batches asks, in parallel, each with at most the reasoner's
     `max_attempts` + 1 answers. The prompt's head does not depend on the conversation, unless its record brings
-    the instructions and tools; all asks about one conversation begin with the same text.
+    the instructions and tools; all asks about one conversation begin with the same text, as long as the list of
+    milestones is within `max_section_tokens`.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -64,9 +69,13 @@ class LLMJudge:
         temperature: 0 with one vote and 0.7 with several, unless given; a model that has one of its own keeps it,
             which with several votes should not be 0. It belongs to a `Reasoner` where one is given.
         template: A replacement for the shipped prompt.
-        max_transcript_tokens: Over it, the longest texts of the conversation are shortened, which the prompt and
-            a remark say; a conversation that is too long even so is not judged, which a remark says.
-        count_tokens: How the steps' tokens are counted.
+        max_transcript_tokens: Bounds the numbered steps, and nothing else of a prompt. Over it, the longest texts
+            of the conversation are shortened, which the prompt and a remark say; a conversation that is too long
+            even so is not judged, which a remark says.
+        max_section_tokens: Bounds what stands beside the steps, each by itself: the agent's instructions, its
+            tools, the milestones. Over it, instructions and tools are shortened, and an ask shows the milestones
+            that it is about and what they depend on instead of all, with long descriptions cut; a remark says each.
+        count_tokens: How the tokens of both are counted.
         on_failure: What becomes of milestones for which the model gave no answer at all: `raise`, or leave them
             `undecided` with a remark. One vote of several that fails is left out, with a remark.
 
@@ -90,12 +99,14 @@ class LLMJudge:
         temperature: float | None = None,
         template: str | Path = PROMPTS / "milestone_judge.md",
         max_transcript_tokens: int = 60_000,
+        max_section_tokens: int = 20_000,
         count_tokens: CountTokens = estimate_tokens,
         on_failure: OnFailure = "raise",
     ) -> None:
         self.votes = _at_least_one("votes", votes)
         self.milestones_per_call = _at_least_one("milestones_per_call", milestones_per_call)
         self.max_transcript_tokens = _at_least_one("max_transcript_tokens", max_transcript_tokens)
+        self.max_section_tokens = _at_least_one("max_section_tokens", max_section_tokens)
         if on_failure not in ("raise", "undecided"):
             raise InputError(f'on_failure is {on_failure!r}: it must be "raise" or "undecided"')
         if temperature is None:
@@ -113,6 +124,7 @@ class LLMJudge:
         self._instructions = instructions
         self._date = None if date is None else str(date)
         self._count_tokens: Callable[[str], int] = count_tokens
+        self._section = Budget(self.max_section_tokens, count_tokens)
 
     def __call__(
         self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
@@ -146,14 +158,21 @@ class LLMJudge:
         remarks = _remarks(steps, self.max_transcript_tokens) if asked else ()
         batches = tuple(asked[part] for part in in_batches(len(asked), self.milestones_per_call))
         if steps is None:
-            batches = ()
-        hearing = Hearing(graph, transcript, observations, batches, self.on_failure, remarks)
-        if steps is None:
-            return hearing, []
-        head = SystemMessage(self._head(graph, transcript))
+            return Hearing(graph, transcript, observations, (), self.on_failure, remarks), []
+        agent, cuts = self._agent(transcript)
+        whole = shown_graph(graph, observations, self._section)
+        if whole is None:
+            cuts.append(
+                Remark(
+                    "each ask showed the judge a part of the milestones only, with long descriptions cut short"
+                )
+            )
+        hearing = Hearing(graph, transcript, observations, batches, self.on_failure, (*remarks, *cuts))
         ids = milestone_ids(graph)
         questions: list[Question[Any]] = []
         for number, batch in enumerate(batches, start=1):
+            shown = whole or shown_part(graph, observations, batch, self._section)
+            head = SystemMessage(self.template.render("head", {**agent, "milestones": shown.milestones}))
             blueprint = batch_blueprint(
                 tuple((ids[milestone.name], milestone.type == "FC") for milestone in batch)
             )
@@ -164,22 +183,28 @@ class LLMJudge:
                     # Votes on one text would be one vote where a cache of answers stands before the model.
                     now["vote"] = vote
                     name = f"{name}-vote-{vote}"
-                messages: list[BaseMessage] = [head, self._body(graph, observations, steps, now)]
+                messages: list[BaseMessage] = [head, self._body(shown, steps, now)]
                 check = partial(hearing.complaints, batch)
                 candidates = min(_CANDIDATES, self.reasoner.max_candidates)
                 questions.append(Question(blueprint, messages, check, name, candidates))
         return hearing, questions
 
-    def _head(self, graph: MilestoneGraph, transcript: Transcript) -> str:
-        tools = self._tools if self._tools is not None else shown_tools(transcript.tools)
+    def _agent(self, transcript: Transcript) -> tuple[dict[str, Any], list[Remark]]:
+        """What the prompt says of the agent, and what of it is left out."""
+        remarks = []
         told = self._instructions if self._instructions is not None else transcript.instructions
-        values = {"instructions": told, "tools": tools, "date": self._date}
-        return self.template.render("head", {**values, "milestones": shown_milestones(graph)})
+        instructions = told and shown_instructions(told, self._section)
+        if instructions != told:
+            remarks.append(Remark("the judge was not shown the middle of the agent's instructions"))
+        all_tools = self._tools if self._tools is not None else shown_tools(transcript.tools)
+        tools = fitted_tools(all_tools, self._section)
+        if tools != all_tools:
+            what = "all that the agent's tools say of themselves" if tools else "the agent's tools"
+            remarks.append(Remark(f"the judge was not shown {what}"))
+        return {"instructions": instructions, "tools": tools, "date": self._date}, remarks
 
-    def _body(
-        self, graph: MilestoneGraph, observations: Observations, steps: Steps, now: dict[str, Any]
-    ) -> HumanMessage:
-        tail = self.template.render("tail", {"seen": seen_by_code(graph, observations), "now": now})
+    def _body(self, shown: ShownGraph, steps: Steps, now: dict[str, Any]) -> HumanMessage:
+        tail = self.template.render("tail", {"seen": shown.seen, "now": now})
         return HumanMessage(f"<steps>{steps.text}</steps>\n{tail}")
 
     def _by_batch(self, answers: Answers) -> list[Answers]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping
 from contextlib import aclosing
+from traceback import walk_tb
 from typing import Any, cast
 
 from arq_graph.errors import (
+    ArqGraphError,
     InputError,
     ModelRequestError,
     ModelUnavailableError,
+    PromptError,
     ReasoningError,
-    SpecError,
-    ToolError,
 )
 from arq_graph.milestones.formats import BrokenRecord
-from arq_graph.milestones.judging.judge import AnyJudge, Judge
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.judging.judge import AnyJudge, Judge, ask_judge
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
@@ -40,6 +42,7 @@ class UnansweredConversation(BrokenConversation):
 
 
 Outcome = ConversationRecord | BrokenConversation
+_Chosen = tuple[Transcript, str, MilestoneGraph]
 
 
 class ConversationScorer:
@@ -69,51 +72,65 @@ class ConversationScorer:
 
     def pass_over(self, one: Located) -> None:
         """Take note of a conversation that was scored before, so that graphs keep their names."""
-        if isinstance(one.item, Transcript):
-            try:
-                self._graphs.choose(one.item)
-            except (SpecError, InputError):
-                return
+        self._chosen(one)
 
     def score(self, one: Located) -> Outcome:
-        """Score one conversation.
+        """Score one conversation; what goes wrong with it alone makes a `BrokenConversation`.
 
         Raises:
+            InputError: The judge is async, or is none: it gives no verdicts.
+            PromptError: The judge's template is wrong.
             ModelRequestError: The model behind the judge refused several conversations in a row.
             ModelUnavailableError: It could not be reached for several in a row.
         """
-        if isinstance(one.item, BrokenRecord):
-            return _broken(one, one.item.error)
+        chosen = self._chosen(one)
+        if isinstance(chosen, Exception):
+            return self._failed(one, chosen)
+        transcript, name, graph = chosen
         try:
-            name, graph = self._graphs.choose(one.item)
-            measured = score(graph, one.item, tools=self._tools, judge=cast(Judge | None, self._judge))
-        except (SpecError, InputError, ToolError, ReasoningError) as error:
+            measured = score(graph, transcript, tools=self._tools, judge=cast(Judge | None, self._judge))
+            return self._scored(one, transcript, name, measured)
+        except Exception as error:
             return self._failed(one, error)
-        return self._scored(one, one.item, name, measured)
 
-    async def ascore(self, one: Located) -> Outcome:
-        """Score one conversation; see `score`."""
-        if isinstance(one.item, BrokenRecord):
-            return _broken(one, one.item.error)
+    def ascore(self, one: Located) -> Coroutine[Any, Any, Outcome]:
+        """Score one conversation; see `score`. Its graph is chosen by the call, not by what is awaited."""
+        return self._ascore(one, self._chosen(one))
+
+    async def _ascore(self, one: Located, chosen: _Chosen | Exception) -> Outcome:
+        if isinstance(chosen, Exception):
+            return self._failed(one, chosen)
+        transcript, name, graph = chosen
         try:
-            name, graph = self._graphs.choose(one.item)
-            measured = await ascore(graph, one.item, tools=self._tools, judge=self._judge)
-        except (SpecError, InputError, ToolError, ReasoningError) as error:
+            measured = await ascore(graph, transcript, tools=self._tools, judge=self._judge)
+            return self._scored(one, transcript, name, measured)
+        except Exception as error:
             return self._failed(one, error)
-        return self._scored(one, one.item, name, measured)
+
+    def _chosen(self, one: Located) -> _Chosen | Exception:
+        if isinstance(one.item, BrokenRecord):
+            return one.item.error
+        try:
+            return one.item, *self._graphs.choose(one.item)
+        except Exception as error:
+            return error
 
     def _scored(self, one: Located, transcript: Transcript, graph: str, measured: Score) -> Outcome:
+        record = conversation_record(transcript, measured, graph=graph, source=one.source, record=one.record)
         self._unreached = 0
-        return conversation_record(transcript, measured, graph=graph, source=one.source, record=one.record)
+        return record
 
     def _failed(self, one: Located, error: Exception) -> BrokenConversation:
-        if not isinstance(error, ReasoningError):
-            return _broken(one, error)
+        if isinstance(error, PromptError) or _is_about_the_judge(error):
+            raise error
         if isinstance(error, ModelRequestError | ModelUnavailableError):
             self._unreached += 1
             if self._unreached >= MOST_UNREACHED:
                 raise error
-        return UnansweredConversation(source=one.source, record=one.record, error=_said(one, error))
+        else:
+            self._unreached = 0
+        kind = UnansweredConversation if isinstance(error, ReasoningError) else BrokenConversation
+        return kind(source=one.source, record=one.record, error=_said(one, error))
 
 
 def score_transcripts(
@@ -127,8 +144,10 @@ def score_transcripts(
     """Score conversations one at a time; memory holds one.
 
     What is wrong with one conversation (its record, its use case, a pattern that does not finish on it, a
-    judge that has no answer) makes a `BrokenConversation` that says what and where, and does not stop the
-    rest. What concerns all of them is raised at once, before the first.
+    judge that has no answer, any exception of a judge or of a function that gives it its graph) makes a
+    `BrokenConversation` that says what and where, and does not stop the rest. What concerns all of them is
+    raised: a graph that cannot be measured on before the first, what is wrong with the judge itself where it
+    is first asked, if it does not show before.
 
     Args:
         transcripts: What `read_transcripts` gives.
@@ -141,7 +160,8 @@ def score_transcripts(
     Raises:
         SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.
         ToolError: A tool has no name.
-        InputError: The judge is async, or the source cannot be read at all.
+        InputError: The judge is async or gives no verdicts, or the source cannot be read at all.
+        PromptError: The judge's template is wrong.
         ModelRequestError: The model behind the judge refused three conversations in a row.
         ModelUnavailableError: It could not be reached for three in a row.
     """
@@ -214,7 +234,7 @@ async def _in_parallel(
     try:
         while True:
             while len(running) < concurrency and (one := next(conversations, None)) is not None:
-                scorer.pass_over(one)  # graphs get their names in the order of the source
+                # Graphs get their names here, in the order of the source, not as the tasks begin.
                 running[asyncio.create_task(scorer.ascore(one))] = one
             if not running:
                 return
@@ -228,12 +248,19 @@ async def _in_parallel(
         await asyncio.gather(*running, return_exceptions=True)
 
 
-def _broken(one: Located, error: Exception) -> BrokenConversation:
-    return BrokenConversation(source=one.source, record=one.record, error=_said(one, error))
+def _is_about_the_judge(error: Exception) -> bool:
+    # What a judge itself raises about one conversation comes from further down than `ask_judge`'s own checks.
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    return isinstance(error, InputError) and bool(frames) and frames[-1].f_globals is ask_judge.__globals__
 
 
 def _said(one: Located, error: Exception) -> str:
     if isinstance(one.item, BrokenRecord):
         return str(error)  # names file and record itself
     place = f"{one.source}: record {one.record}" if one.source else f"record {one.record}"
-    return f"{place}: {error}"
+    # Our own errors are whole sentences; of any other, the type is half of what it says.
+    return (
+        f"{place}: {error}"
+        if isinstance(error, ArqGraphError)
+        else f"{place}: {type(error).__name__}: {error}"
+    )

@@ -10,11 +10,15 @@ from typing import Any
 from arq_graph.errors import ToolError
 from arq_graph.milestones.turn_level.actions import action_of
 from arq_graph.milestones.turn_level.agents import Predictor
-from arq_graph.milestones.turn_level.comparison import StepOutcome, answers_to_compare, outcome_of
+from arq_graph.milestones.turn_level.comparison import (
+    StepOutcome,
+    answers_to_compare,
+    not_scored,
+    outcome_of,
+    told,
+)
 from arq_graph.milestones.turn_level.similarity import Pair, Scorer
 from arq_graph.milestones.turn_level.steps import TurnStep
-
-MAX_ERROR = 500
 
 
 @dataclass(frozen=True)
@@ -38,10 +42,13 @@ def _outcome(step: TurnStep) -> _Asking:
     except ToolError:
         raise  # the same at every step: something must change first
     except Exception as raised:
-        error = f"{type(raised).__name__}: {raised}"[:MAX_ERROR]
+        error = told(raised)
     pair = answers_to_compare(step.truth, predicted)
     if pair is not None:
-        score = yield _Score(pair)
+        try:
+            score = yield _Score(pair)
+        except Exception as raised:
+            error = not_scored(raised)
     return outcome_of(step.truth, predicted, score, id=step.conversation, step=step.number, error=error)
 
 

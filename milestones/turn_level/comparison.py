@@ -14,6 +14,9 @@ from arq_graph.milestones.turn_level.arguments import same_calls
 from arq_graph.milestones.turn_level.similarity import Pair, scorer
 from arq_graph.reasoning.sections import clean
 
+MAX_ERROR = 500
+NOT_GIVEN = "no prediction was given for this step"
+
 Confusion = Literal[
     "called_instead_of_answering",
     "answered_instead_of_calling",
@@ -21,6 +24,7 @@ Confusion = Literal[
     "wrong_parameters",
     "no_action",
     "error",
+    "no_prediction",
 ]
 """How a step went wrong.
 
@@ -30,6 +34,7 @@ Confusion = Literal[
 - `wrong_parameters`: the right tools, with other parameters. The action itself is right.
 - `no_action`: neither words nor calls were predicted.
 - `error`: there is no prediction, because the agent raised.
+- `no_prediction`: there is none, because recorded predictions leave the step out.
 """
 
 CONFUSIONS: tuple[Confusion, ...] = get_args(Confusion)
@@ -89,14 +94,15 @@ class StepOutcome(Record):
         id: The conversation's id.
         step: Which of its steps, from 1.
         truth: The action that was taken.
-        predicted: The action that the agent takes; None where it raised.
+        predicted: The action that the agent takes; None where it raised, or where none was given.
         matched: Whether the action is the right one: both are final answers, or the same tools are called, each
             as many times. Words beside calls do not count.
         parameters: Whether the calls of a matched step pair up with all parameters the same (see
             `arguments.same_arguments`); None elsewhere, and where the true call itself is malformed.
-        similarity: How similar the answers are, 0 to 1, where both actions are final answers.
+        similarity: How similar the answers are, 0 to 1, where both actions are final answers; None also where
+            the similarity raised.
         confusion: How the step went wrong; None where it is right.
-        error: What the agent raised.
+        error: What the agent raised, or the similarity; the action is compared all the same where it is there.
     """
 
     id: str
@@ -145,13 +151,28 @@ def answers_to_compare(truth: Action, predicted: Action | None) -> Pair | None:
 
 
 def outcome_of(
-    truth: Action, predicted: Action | None, score: float | None, *, id: str, step: int, error: str = ""
+    truth: Action,
+    predicted: Action | None,
+    score: float | None,
+    *,
+    id: str,
+    step: int,
+    error: str = "",
+    is_given: bool = True,
 ) -> StepOutcome:
-    """The outcome of a step whose answers, if both are answers, have this similarity; see `compare`."""
+    """The outcome of a step whose answers, if both are answers, have this similarity; see `compare`.
+
+    Where `is_given` is False, nobody was asked for a prediction, and none was given.
+    """
     if truth.kind == "nothing":
         raise InputError(f"conversation {id!r}, step {step}: the true action is neither words nor calls")
     matched = predicted is not None and _is_right_action(truth, predicted)
     parameters = same_calls(truth.calls, predicted.calls) if predicted and matched and truth.calls else None
+    if predicted is None and not error:
+        error = "no prediction" if is_given else NOT_GIVEN
+    confusion = None
+    if not matched or parameters is False:
+        confusion = _confusion(truth, predicted, parameters) if is_given else "no_prediction"
     return StepOutcome(
         id=clean(id),
         step=step,
@@ -160,9 +181,19 @@ def outcome_of(
         matched=matched,
         parameters=parameters,
         similarity=score,
-        confusion=_confusion(truth, predicted, parameters) if not matched or parameters is False else None,
-        error=clean(error or "no prediction") if predicted is None else None,
+        confusion=confusion,
+        error=clean(error) or None,
     )
+
+
+def told(raised: Exception) -> str:
+    """What was raised, cut off where it is long."""
+    return f"{type(raised).__name__}: {raised}"[:MAX_ERROR]
+
+
+def not_scored(raised: Exception) -> str:
+    """What the similarity raised; the prediction is not to blame."""
+    return f"the similarity raised {told(raised)}"
 
 
 def _is_right_action(truth: Action, predicted: Action) -> bool:

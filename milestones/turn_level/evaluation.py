@@ -55,7 +55,8 @@ def evaluate_turns(
     """Ask an agent for its next action at every step of recorded conversations, and compare. Pre-Act 4.2.
 
     Each step is asked with the true history before it, whatever the agent said at earlier steps, and once. A step
-    on which the agent raises counts as not matched, and does not stop the rest.
+    on which the agent raises counts as not matched, and does not stop the rest; nor does one on which the
+    similarity raises, which is left without a similarity.
 
     Args:
         agent: A chat model or its name: it is given the record's instructions as system message, the history and
@@ -142,7 +143,7 @@ class _Evaluation:
         self.predictor = predictor(agent, tools=tools, timeout=timeout)
         self.scorer = scorer(similarity)
         self._steps = DatasetSteps(dataset, format=format, limit=limit)
-        self._done = {(each.id, each.step): each for each in done if each.predicted is not None}
+        self._done = {(each.id, each.step): each for each in done if each.error is None}
         self._on_step = on_step
         self._order: dict[tuple[str, int], int] = {}
         self._outcomes: dict[tuple[str, int], StepOutcome] = {}

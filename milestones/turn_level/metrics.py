@@ -80,7 +80,7 @@ class Mistaken(Record):
 
     Args:
         truth: The true action: its tools, or `final answer`.
-        predicted: What was predicted: tools, `final answer`, `nothing`, or `error`.
+        predicted: What was predicted: tools, `final answer`, `nothing`, `error`, or `no prediction`.
         count: How many times.
     """
 
@@ -105,7 +105,7 @@ class TurnMetrics(Record):
         similarity: Over the steps where both actions are final answers.
         confusion: How many steps went wrong in which way (`comparison.Confusion`), all ways named.
         mistaken: Which action was taken for which, most frequent first; wrong parameters are not among them.
-        errors: On how many steps the agent raised.
+        errors: How many steps have an error: the agent raised, the similarity did, or no prediction was given.
     """
 
     steps: int
@@ -137,7 +137,7 @@ def turn_metrics(outcomes: Iterable[StepOutcome]) -> TurnMetrics:
         if outcome.confusion is not None:
             confusion[outcome.confusion] += 1
         if not outcome.matched:
-            mistaken[truth.label, "error" if outcome.predicted is None else predicted.label] += 1
+            mistaken[truth.label, _label(outcome, predicted)] += 1
     matches = [outcome.parameters for outcome in held if outcome.parameters is not None]
     similarities = [outcome.similarity for outcome in held if outcome.similarity is not None]
     return TurnMetrics(
@@ -155,8 +155,14 @@ def turn_metrics(outcomes: Iterable[StepOutcome]) -> TurnMetrics:
             Mistaken(truth=truth, predicted=predicted, count=count)
             for (truth, predicted), count in sorted(mistaken.items(), key=lambda item: (-item[1], item[0]))
         ),
-        errors=confusion["error"],
+        errors=sum(outcome.error is not None for outcome in held),
     )
+
+
+def _label(outcome: StepOutcome, predicted: Action) -> str:
+    if outcome.predicted is not None:
+        return predicted.label
+    return "no prediction" if outcome.confusion == "no_prediction" else "error"
 
 
 def _actions(outcome: StepOutcome) -> tuple[Action, Action]:

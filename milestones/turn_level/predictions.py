@@ -11,14 +11,21 @@ from arq_graph.errors import InputError
 from arq_graph.milestones.formats import Format
 from arq_graph.milestones.records import read_records
 from arq_graph.milestones.turn_level.actions import Action, action_of
-from arq_graph.milestones.turn_level.comparison import StepOutcome, answers_to_compare, outcome_of
+from arq_graph.milestones.turn_level.comparison import (
+    NOT_GIVEN as NOT_GIVEN,
+)
+from arq_graph.milestones.turn_level.comparison import (
+    StepOutcome,
+    answers_to_compare,
+    not_scored,
+    outcome_of,
+)
 from arq_graph.milestones.turn_level.dataset import Dataset, DatasetSteps
 from arq_graph.milestones.turn_level.evaluation import OnStep, TurnEvaluation
-from arq_graph.milestones.turn_level.similarity import Scorer, scorer
+from arq_graph.milestones.turn_level.similarity import Pair, Scorer, scorer
 from arq_graph.milestones.turn_level.steps import TurnStep
 
 BATCH = 64
-NOT_GIVEN = "no prediction was given for this step"
 
 Predictions = Mapping[tuple[str, int], Action]
 
@@ -96,10 +103,28 @@ def evaluate_predictions(
 def _compared(steps: list[TurnStep], predictions: Predictions, scoring: Scorer) -> Iterator[StepOutcome]:
     predicted = [predictions.get((step.conversation, step.number)) for step in steps]
     pairs = [answers_to_compare(step.truth, action) for step, action in zip(steps, predicted, strict=True)]
-    scores = iter(scoring.scores([pair for pair in pairs if pair is not None]))
+    scores = iter(_scored([pair for pair in pairs if pair is not None], scoring))
     for step, action, pair in zip(steps, predicted, pairs, strict=True):
-        score = next(scores) if pair is not None else None
-        yield outcome_of(step.truth, action, score, id=step.conversation, step=step.number, error=NOT_GIVEN)
+        score, error = next(scores) if pair is not None else (None, "")
+        yield outcome_of(
+            step.truth,
+            action,
+            score,
+            id=step.conversation,
+            step=step.number,
+            error=error,
+            is_given=action is not None,
+        )
+
+
+def _scored(pairs: list[Pair], scoring: Scorer) -> list[tuple[float | None, str]]:
+    """The similarity of each pair, or what was raised; where many at once fail, each is tried by itself."""
+    try:
+        return [(score, "") for score in scoring.scores(pairs)] if pairs else []
+    except Exception as raised:
+        if len(pairs) == 1:
+            return [(None, not_scored(raised))]
+        return [one for pair in pairs for one in _scored([pair], scoring)]
 
 
 def _key(line: Mapping[str, Any], place: str) -> tuple[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +10,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from arq_graph.errors import InputError
+from arq_graph.milestones.reports.kept_lines import KeptLines
 from arq_graph.milestones.turn_level.comparison import StepOutcome
 
 SCHEMA = 1
@@ -21,6 +21,7 @@ class ResultsFile:
     """A JSON Lines file: the settings of the run, then an outcome a line, each written as soon as it is there.
 
     A line that a killed run left unfinished is cut off. Where a step stands in it twice, the later line counts.
+    One run at a time has it open.
 
     Args:
         path: The file; made where it is missing.
@@ -33,19 +34,11 @@ class ResultsFile:
     def __init__(self, path: Path, settings: Mapping[str, str]) -> None:
         self.path = path
         self._settings = dict(settings)
-        try:
-            whole = path.read_bytes() if path.exists() else b""
-            kept = whole[: whole.rfind(b"\n") + 1]
-            if whole and not kept and not whole.startswith(_BEGINS):
-                raise InputError(f"{path} holds no results of an earlier run: name another file")
-            self._done = self._read(kept)
-            self._stream = path.open("r+b" if path.exists() else "w+b")
-            self._stream.truncate(len(kept))
-            self._stream.seek(0, 2)
-            if not kept:
-                self._write({"schema": SCHEMA, "settings": self._settings})
-        except OSError as error:
-            raise InputError(f"{path} cannot be used: {error.strerror}") from None
+        self._lines = KeptLines(path, head=_BEGINS)
+        self._done = self._read()
+        self._lines.open()
+        if self._lines.is_new:
+            self._lines.append({"schema": SCHEMA, "settings": self._settings})
 
     @property
     def done(self) -> tuple[StepOutcome, ...]:
@@ -53,8 +46,16 @@ class ResultsFile:
         return tuple(self._done.values())
 
     def append(self, outcome: StepOutcome) -> None:
-        """Write one outcome, and hand it to the system at once."""
-        self._write(outcome.model_dump())
+        """Write one outcome, and hand it to the system at once.
+
+        Raises:
+            InputError: It cannot be written.
+        """
+        try:
+            record = outcome.model_dump()
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.path}: an outcome cannot be written: {error}") from None
+        self._lines.append(record)
 
     def __enter__(self) -> Self:
         return self
@@ -62,33 +63,26 @@ class ResultsFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stream.close()
+        self._lines.close()
 
-    def _write(self, record: Mapping[str, Any]) -> None:
-        # ASCII alone: an argument may hold half a surrogate pair, which UTF-8 cannot say.
-        self._stream.write(json.dumps(record, default=str).encode("ascii") + b"\n")
-        self._stream.flush()
-
-    def _read(self, kept: bytes) -> dict[tuple[str, int], StepOutcome]:
+    def _read(self) -> dict[tuple[str, int], StepOutcome]:
         found: dict[tuple[str, int], StepOutcome] = {}
-        for number, line in enumerate(kept.splitlines(), start=1):
+        if self._lines.is_new:
+            return found
+        records = self._lines.found()
+        self._check(next(records, {}))
+        for number, record in enumerate(records, start=2):
             try:
-                record = json.loads(line)
-                if number == 1:
-                    self._check(record)
-                    continue
                 outcome = StepOutcome.model_validate(record)
             except (ValueError, RecursionError) as error:
-                if isinstance(error, InputError):
-                    raise
                 raise InputError(
                     f"{self.path}, line {number}: no line of an earlier run ({_first(error)}); name another file"
                 ) from None
             found[outcome.id, outcome.step] = outcome
         return found
 
-    def _check(self, record: Any) -> None:
-        settings = record.get("settings") if isinstance(record, Mapping) else None
+    def _check(self, record: Mapping[str, Any]) -> None:
+        settings = record.get("settings")
         if not isinstance(settings, Mapping) or record.get("schema") != SCHEMA:
             raise InputError(f"{self.path} holds no results of an earlier run: name another file")
         names = [*self._settings, *(name for name in settings if name not in self._settings)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from langchain_core.runnables import run_in_executor
@@ -14,6 +15,8 @@ from arq_graph.errors import InputError
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
+
+MOST_WORDS = 20_000
 
 Pair = tuple[str, str]
 TextSimilarity = Callable[[str, str], float]
@@ -29,14 +32,20 @@ def lexical_similarity(truth: str, predicted: str) -> float:
     Words are compared without case, punctuation and compatibility forms of characters. It measures wording, not
     meaning: an answer that says the same in other words scores low.
 
+    Between the words that both begin with and those that both end with, the first 20,000 words of each
+    (`MOST_WORDS`) are compared; further ones count as different, so the score of longer texts may be too low.
+
     Returns:
         0 to 1; 1 only where the words are the same in the same order. Texts without any word are compared as
-        they are. Cost O(m · n / 64) and less.
+        they are. Cost O(m + n), and O(m · n / 64) over the words that are compared.
     """
     a, b = _tokens(truth), _tokens(predicted)
     if not a and not b:
         return float(truth.strip() == predicted.strip())
-    return 2 * _common(a, b) / (len(a) + len(b))
+    first = _same(zip(a, b, strict=False))
+    last = _same(zip(reversed(a[first:]), reversed(b[first:]), strict=False))
+    between = (words[first : len(words) - last][:MOST_WORDS] for words in (a, b))
+    return 2 * (first + last + _common(*between)) / (len(a) + len(b))
 
 
 @runtime_checkable
@@ -138,6 +147,11 @@ def scorer(similarity: Scorer | Embeddings | TextSimilarity | None) -> Scorer:
 
 def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def _same(pairs: Iterable[Pair]) -> int:
+    """How many pairs, from the first, are of the same word twice."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> int:

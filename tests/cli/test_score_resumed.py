@@ -145,6 +145,7 @@ def change_the_check(shop):
         (change_the_check, [], "the milestones changed since"),
         (None, ["--judge", "offline"], "the judge changed since"),
         (None, ["--judge", "offline", "--votes", "3"], "the judge, its settings changed since"),
+        (None, ["--judge", "offline", "--date", "2024-05-15"], "the judge, its settings changed since"),
         (None, ["--format", "openai"], "their format changed since"),
         (None, ["--tools", "tools.json"], "the tools changed since"),
     ],

@@ -124,8 +124,15 @@ def test_recorded_predictions_need_no_model(cli: Cli, talks: Path) -> None:
     assert done.code == 0, done.err
     metrics = done.lines[0]["metrics"]
     assert metrics["action_recall"] == {"count": 2, "n": 4, "rate": 0.5}
-    assert metrics["confusion"]["answered_instead_of_calling"] == metrics["confusion"]["error"] == 1
-    assert done.err == ""
+    assert metrics["confusion"]["answered_instead_of_calling"] == metrics["confusion"]["no_prediction"] == 1
+    assert metrics["confusion"]["error"] == 0
+    assert "1 of 4 steps have no prediction in p.jsonl" in done.words
+    table = cli("turns", talks, "--predictions", "p.jsonl")
+    assert table.code == 0
+    assert "1 no prediction" in table.words
+    lines.append({"id": "t2", "step": 2, "answer": "Gone."})
+    Path("p.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert cli("turns", talks, "--predictions", "p.jsonl", "--json").err == ""
 
 
 def test_tools_come_from_a_file_where_the_records_have_none(cli: Cli, talks: Path) -> None:
@@ -162,7 +169,10 @@ def test_broken_records_are_named_and_the_rest_is_evaluated(cli: Cli, talks: Pat
         (["missing.json"], 1, "missing.json cannot be read"),
         (["empty.json"], 1, "empty"),
         (["talks.jsonl", "--format", "excel"], 1, "'excel' is not known; known are openai"),
-        (["talks.jsonl", "--tools", "talks.jsonl"], 1, "no JSON list"),
+        (["talks.jsonl", "--tools", "talks.jsonl"], 1, "talks.jsonl:2: not JSON"),
+        (["talks.jsonl", "--tools", "foo.json"], 1, "foo.json: no list of tools; it holds"),
+        (["talks.jsonl", "--tools", "names.json"], 1, "names.json: a name alone tells a model nothing"),
+        (["talks.jsonl", "--out", "/dev/null"], 1, "no regular file"),
         (["talks.jsonl", "--predictions", "talks.jsonl"], 1, "line 1: it needs `id`"),
         (["talks.jsonl", "--predictions", "p", "--out", "r"], 2, "leave --out out"),
         (["talks.jsonl", "--agent", "a", "--tools", "t"], 2, "leave --tools out"),
@@ -174,11 +184,17 @@ def test_broken_records_are_named_and_the_rest_is_evaluated(cli: Cli, talks: Pat
 def test_mistakes_are_told(cli: Cli, talks: Path, arguments: list[str], code: int, said: str) -> None:
     Path("empty.json").write_text("")
     Path("silent.json").write_text('[{"role": "user", "content": "hello?"}]')
+    Path("foo.json").write_text('{"foo": 1}')
+    Path("names.json").write_text('["get_order"]')
     before = talks.read_text()
     done = cli("turns", *arguments)
     assert (done.code, said in done.words) == (code, True), done.words
     assert "unexpected" not in done.words
     assert talks.read_text() == before
+
+
+def test_the_help_says_what_a_step_of_predictions_counts(cli: Cli) -> None:
+    assert "counts, from 1 in each conversation" in cli("turns", "--help").words.replace("│ │ ", "")
 
 
 def test_glaive_texts_are_evaluated(cli: Cli, folder: Path) -> None:

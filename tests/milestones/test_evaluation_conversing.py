@@ -16,13 +16,19 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 
 from arq_graph import ScriptedChatModel
+from arq_graph.apps.respact import create_respact_agent
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.conversation import Conversation
 from arq_graph.milestones.evaluation.conversing import aconverse, converse
 from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.evaluation.spending import CallCounter
 from arq_graph.milestones.transcript import Call, Message, Result
+from arq_graph.milestones.users.agenda import AgendaUser
+from arq_graph.milestones.users.spec import read_user
+from tests.apps.desk import get_order
 from tests.milestones.evaluated import Answers, Says, buyer, deed, talker
+from tests.speaking import act as move
+from tests.speaking import ask, say, speaker
 
 
 class State(TypedDict):
@@ -167,6 +173,86 @@ def test_what_an_agent_asks_within_its_turn_is_answered_by_the_user(keeps):
     ]
     assert held.turns == 2
     assert held.ended == "user"
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["asked before waiting", "kept nothing"])
+@pytest.mark.parametrize("keeps_answer", [True, False])
+def test_what_is_asked_stands_once_however_the_app_keeps_it(before, keeps_answer):
+    """The same question twice in one turn, each with its own answer."""
+
+    def ask(state: State) -> Any:
+        return {"messages": [AIMessage("Which colour?")] if before else []}
+
+    def listen(state: State) -> Any:
+        answer = interrupt({"type": "speak", "text": "Which colour?"})
+        return {"messages": [HumanMessage(answer)] if keeps_answer else []}
+
+    def paint(state: State) -> Any:
+        return {"messages": deed("paint")}
+
+    def done(state: State) -> Any:
+        return {"messages": [AIMessage("All is painted.")]}
+
+    user = Says("Paint two.", "blue", "red")
+    app = graph(ask, listen, paint, ask, listen, done, checkpointer=InMemorySaver())
+    held = converse(app, user)
+    assert [message.text for message in held.messages] == [
+        *("Paint two.", "Which colour?", "blue", "", "done", "Which colour?", "red", "All is painted."),
+    ]
+    assert held.turns == 3
+    assert [[one.text for one in heard] for heard in user.heard[1:3]] == [
+        ["Paint two.", "Which colour?"],
+        ["Paint two.", "Which colour?", "blue", "Which colour?"],
+    ]
+
+
+def test_a_user_who_leaves_a_question_unanswered_heard_it_once():
+    def ask(state: State) -> Any:
+        return {"messages": [AIMessage("Which colour?")]}
+
+    def listen(state: State) -> Any:
+        return {"messages": [HumanMessage(interrupt({"type": "speak", "text": "Which colour?"}))]}
+
+    held = both(lambda: graph(ask, listen, checkpointer=InMemorySaver()), "Paint it.")
+    assert [message.text for message in held.messages] == ["Paint it.", "Which colour?"]
+
+
+GUIDE = {"role": "guide", "intents": [{"request": "Cancel an order.", "slots": {"order_id": "A-1"}}]}
+
+
+def test_a_guide_is_heard_once_and_falls_silent_when_the_task_has_ended():
+    script = [
+        ask("What is the order id?"),
+        move("get_order", {"order_id": "A-1"}),
+        say("Done.", ends_task=True),
+    ]
+    app = create_respact_agent(speaker(script), [get_order], setting="task", checkpointer=InMemorySaver())
+    held = converse(app, AgendaUser(read_user(GUIDE), seed=1))
+    assert [(one.type, one.text) for one in held.messages] == [
+        ("human", "Cancel an order."),
+        ("ai", "What is the order id?"),
+        ("human", "Sure. The order ID is A-1."),
+        ("ai", ""),
+        ("tool", "A-1 is late"),
+        ("ai", "Done."),
+    ]
+    assert held.ended == "user"
+
+
+@pytest.mark.parametrize(
+    ("answers", "turns"),
+    [
+        (["Your order is cancelled."], 1),
+        (["What is the order id?", "It is done. Anything else?"], 2),
+        (["One moment, please.", "It is done."], 2),
+    ],
+)
+def test_a_guide_speaks_only_when_something_is_left_to_say(answers, turns):
+    def app() -> Answers:
+        return Answers(lambda messages: [AIMessage(answers[sum(one.type == "ai" for one in messages)])])
+
+    held = converse(app(), AgendaUser(read_user(GUIDE), seed=1))
+    assert (held.ended, held.turns) == ("user", turns)
 
 
 def test_a_user_who_leaves_when_asked_ends_the_conversation():

@@ -120,6 +120,9 @@ def test_functions_may_be_written_otherwise(listed):
         ("""{"name": "f", "arguments": {}}""", {}),
         ("""{'name': 'f', 'arguments': {'a': True}}""", {"a": True}),
         ("""{"arguments": '{"a": null}', "name": "f"}""", {"a": None}),
+        ("""{"name": "f"}""", {}),
+        ("""{"name": "f", "arguments": null}""", {}),
+        ("""{'name': 'f'}""", {}),
     ],
 )
 def test_arguments_are_read_however_they_are_quoted(written, arguments):
@@ -140,7 +143,6 @@ def test_arguments_beyond_reading_make_a_malformed_call():
     [
         ("USER: hi\nASSISTANT: <functioncall> nothing at all", "part 1: the function call cannot be read"),
         ("""USER: hi\nASSISTANT: <functioncall> {"arguments": {}}""", "without a name"),
-        ("""USER: hi\nASSISTANT: <functioncall> {"name": "f"}""", "'f' has no arguments"),
         ("hello USER: hi", "does not begin with `USER:`"),
     ],
 )
@@ -172,6 +174,28 @@ def test_words_beside_a_call_and_several_calls_belong_to_one_message():
         Call("g", {}, None, None, 1),
         Result(3, "f", "one", False, 2),
         Result(4, "g", "two", False, 3),
+    )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I write <functioncall> and then the call.",
+        'Without a name, `<functioncall> {"arguments": {}}` calls nothing.',
+        "Either <functioncall> or <functioncall>, both are words.",
+    ],
+)
+def test_a_marker_behind_words_without_a_call_is_words(said):
+    assert read_transcript(f"USER: how?\nASSISTANT: {said} <|endoftext|>").events[1:] == (
+        Message("agent", said, 1),
+    )
+
+
+def test_words_about_the_marker_may_stand_beside_calls():
+    chat = 'USER: do\nASSISTANT: My <functioncall> is: <functioncall> {"name": "f"} A <functioncall> it was.'
+    assert read_transcript(chat).events[1:] == (
+        Message("agent", "My <functioncall> is:\nA <functioncall> it was.", 1),
+        Call("f", {}, None, None, 1),
     )
 
 

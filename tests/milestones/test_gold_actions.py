@@ -46,6 +46,19 @@ def test_a_call_that_is_listed_twice_must_be_made_twice(ordered):
     assert score(graph, conversation(called("ping"), called("ping"))).goal_completed is True
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_numbers_that_are_the_same_make_the_same_call(ordered):
+    twice = [{"name": "pay", "kwargs": {"sum": [{"x": number}]}} for number in (1, 1.0)]
+    graph = MilestoneGraph.from_actions(twice, ordered=ordered)
+    assert score(graph, conversation(called("pay", sum=[{"x": 1}]))).goal_completed is False
+    assert score(graph, conversation(*[called("pay", sum=[{"x": 1.0}])] * 2)).goal_completed is True
+    # True is no number.
+    other = MilestoneGraph.from_actions(
+        [{"name": "pay", "kwargs": {"sum": sum}} for sum in (1, True)], ordered=False
+    )
+    assert list(other.predecessors("pay (2)")) == ["Start"]
+
+
 def test_failed_calls_do_not_count_and_other_spellings_are_known():
     graph = MilestoneGraph.from_actions([{"tool": "pay", "arguments": {"sum": 3}}], failed_if="^Error")
     assert score(graph, conversation(called("pay", "Error: no funds", sum=3))).goal_completed is False

@@ -4,6 +4,7 @@ import pytest
 
 from arq_graph.milestones import invented_arguments, score
 from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.grounding import LONGEST_TEXT
 from tests.milestones.conversations import agent, called, conversation, user
 
 
@@ -76,6 +77,28 @@ def test_values_inside_lists_and_objects_are_named_by_their_path():
         ),
     )
     assert invented_arguments(talk) == {2: ("people[1].first", "options.a.b")}
+
+
+def test_arguments_nested_deeper_than_the_stack_are_looked_at():
+    value: object = "Rome"
+    for _ in range(3_000):
+        value = [value]
+    assert invented_arguments(conversation(user("to Rome"), called("book", to=value))) == {}
+    assert invented_arguments(conversation(user("to Oslo"), called("book", to=value))) == {
+        2: ("to" + "[0]" * 3_000,)
+    }
+
+
+def test_numbers_end_where_their_digits_do():
+    talk = conversation(
+        user("1,234,5678 and 1,234.56x and 7,890a"), called("x", a=1, b=234, c=1234, d=7, e=1234.56, f=5678)
+    )
+    assert invented_arguments(talk) == {2: ("a", "b", "e")}
+
+
+def test_of_a_text_without_end_the_beginning_is_read():
+    endless = "first " + "1," * (LONGEST_TEXT // 2) + " last"
+    assert invented_arguments(conversation(user(endless), called("x", a="first", b="last"))) == {2: ("b",)}
 
 
 def test_the_score_says_what_may_be_invented():

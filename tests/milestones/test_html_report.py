@@ -219,6 +219,14 @@ def test_a_graph_or_a_milestone_that_the_report_does_not_hold_is_named():
         render_html(made(talks, graphs=graphs), talks)
 
 
+def test_conversations_that_a_ceiling_left_out_are_told():
+    talks = refund_talks()
+    page = Page(render_html(made(talks, missing=7, stopped="max_calls (40) is reached"), talks))
+    assert (page.data["missing"], page.data["stopped"]) == (7, "max_calls (40) is reached")
+    whole = Page(render_html(made(talks), talks))
+    assert (whole.data["missing"], whole.data["stopped"]) == (0, None)
+
+
 def test_a_report_without_conversations_is_a_page_too():
     page = Page(render_html(made([])))
     assert page.data["conversations"] == []

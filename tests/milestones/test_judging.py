@@ -59,8 +59,6 @@ def test_what_the_judge_cannot_tell_stays_undecided():
         (Verdict("Offer Later", True, 5, "call back tomorrow"), "the quote is not in step 5"),
         (Verdict("Offer Later", True, 2, "try again later"), "the quote is not in step 2"),
         (Verdict("Offer Later", True, 99, "try again later"), "there is no step 99: the conversation has 6"),
-        (Verdict("Offer Later", True, 0, "try again later"), "there is no step 0"),
-        (Verdict("Offer Later", True, -1, "try again later"), "there is no step -1"),
         (Verdict("Offer Later", True, None, "try again later"), "no step is named"),
         (Verdict("Offer Later", True, 5, "  "), "nothing is quoted from step 5"),
         (Verdict("Offer Later", True, 5, "in"), "too little to show anything"),
@@ -180,6 +178,72 @@ def test_in_question_are_the_undecided_and_the_calls_as_far_as_they_can_be_reach
 def test_a_word_on_an_unknown_milestone_is_an_error():
     with pytest.raises(InputError, match="'Offer Latr', which is no milestone"):
         judged(Verdict("Offer Latr", True, 5, "try again later"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"achieved": "no"}, r"str 'no' as its `achieved`; it must be True, False or None"),
+        ({"achieved": 1}, "int 1 as its `achieved`"),
+        ({"event": 6.0}, r"float 6\.0 as its `event`; .* an int from 1 on, or None"),
+        ({"event": True}, "bool True as its `event`"),
+        ({"event": 0}, "int 0 as its `event`"),
+        ({"event": -1}, "int -1 as its `event`"),
+        ({"event": "6"}, "str '6' as its `event`"),
+        ({"quote": None}, "NoneType None as its `quote`; it must be a str"),
+        ({"reason": None}, "NoneType None as its `reason`"),
+    ],
+)
+def test_a_verdict_with_a_field_of_another_kind_is_an_error_that_names_it(fields, why):
+    given = {"milestone": "User Agrees", "achieved": True, "event": 6, "quote": "I agree to wait", **fields}
+    with pytest.raises(InputError, match=f"the verdict on 'User Agrees' has {why}"):
+        judged(Verdict(**given))
+    with pytest.raises(InputError, match=why):
+        observe(GRAPH, talk(), verdicts=[Verdict(**given)])
+    with pytest.raises(InputError, match="must be a name, not list"):
+        judged(Verdict(**{**given, "milestone": ["User Agrees"]}))
+
+
+def test_a_denial_that_another_verdict_contradicts_does_not_count_and_that_is_said():
+    denial = Verdict("User Agrees", False, reason="nobody does")
+    for verdicts in ((CONSENT, denial), (denial, CONSENT)):
+        measured = judged(OFFER, *verdicts)
+        assert measured.reached["User Agrees"] == 6
+        assert [str(remark) for remark in measured.judgement.remarks] == [
+            "User Agrees: not counted: another verdict finds it achieved at step 6"
+        ]
+    assert judged(OFFER, denial, denial).judgement.remarks == ()
+    assert judged(OFFER, CONSENT, CONSENT).judgement.remarks == ()
+    later = score(GRAPH, talk(), verdicts=[OFFER, CONSENT], judge=lambda *_: [denial])
+    assert "another verdict finds it achieved at step 6" in later.reasons["User Agrees"]
+
+
+def test_a_veto_that_is_repeated_is_no_mistake():
+    twice = talk(called("get_status", "stuck"))
+    first, every = Verdict("get_status", False, 3), Verdict("get_status", False)
+    for verdicts in ((first, first), (first, every), (every, first), (every, every)):
+        measured = judged(*verdicts, transcript=twice)
+        assert measured.observations.events.get("get_status") == ((7,) if every not in verdicts else None)
+        assert measured.judgement.remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("event", "veto", "why"),
+    [
+        (3, Verdict("get_status", False, 3), "another verdict takes the call at step 3 away"),
+        (4, Verdict("get_status", False), "another verdict takes the call at step 3 away"),
+        (None, Verdict("get_status", False), "other verdicts take all of its calls away"),
+        (7, Verdict("get_status", False, 3), None),
+        (None, Verdict("get_status", False, 3), None),
+    ],
+)
+def test_a_call_that_one_verdict_confirms_and_another_takes_away_is_said(event, veto, why):
+    confirms = Verdict("get_status", True, event)
+    for verdicts in ((confirms, veto), (veto, confirms)):
+        measured = judged(*verdicts, transcript=talk(called("get_status", "stuck")))
+        assert [remark.text for remark in measured.judgement.remarks] == (
+            [f"not counted: {why}"] if why else []
+        )
 
 
 @pytest.mark.parametrize("said", [None, 7, "achieved", [True], [OFFER, ("User Agrees", True)]])

@@ -10,9 +10,10 @@ from langchain_core.tools import tool
 
 from arq_graph import ScriptedChatModel
 from arq_graph.errors import BlueprintError, InputError, PromptError, RefusalError
-from arq_graph.milestones import Transcript, Verdict, observe, parse_yaml, score
+from arq_graph.milestones import Message, Transcript, Verdict, observe, parse_yaml, score
 from arq_graph.milestones.judging.blueprint import CallJudgement, StateJudgement, batch_blueprint
 from arq_graph.milestones.judging.llm_judge import LLMJudge
+from arq_graph.milestones.judging.steps import shown_steps
 from arq_graph.milestones.reports.records import conversation_record
 from arq_graph.milestones.scoring import ascore
 from arq_graph.models.resolve import chat_model
@@ -334,6 +335,120 @@ def test_a_conversation_that_is_too_long_even_so_is_not_judged_and_that_is_said(
     assert "too long for the judge" in str(remark)
 
 
+def test_that_a_conversation_is_too_long_is_seen_at_once():
+    counted = []
+
+    def count(text):
+        counted.append(text)
+        return len(text)
+
+    transcript = talk(*(user(f"{number} {'word ' * 40}") for number in range(50)))
+    assert shown_steps(transcript, 3_000, count) is None
+    assert len(counted) <= 2
+    steps = shown_steps(transcript, 9_000, count)
+    assert 8_500 < len(steps.text) <= 9_000
+
+
+def test_short_texts_are_not_cut_where_they_fit_as_they_are():
+    # To say that a text of 81 characters was cut takes more of them than it saves.
+    transcript = Transcript(tuple(Message("user", "x" * 81) for _ in range(20)))
+    whole = shown_steps(transcript, 10**6, len)
+    assert shown_steps(transcript, len(whole.text), len) == whole
+
+
+def remarks_of(measured):
+    return [str(remark) for remark in measured.judgement.remarks]
+
+
+def test_endless_instructions_are_cut_in_the_middle_and_that_is_said():
+    told = f"You help. {'and so on ' * 100_000} Be brief."
+    for judge, transcript in (
+        (lambda brain, **options: LLMJudge(brain, instructions=told, **options), talk()),
+        (LLMJudge, talk(instructions=told)),
+    ):
+        brain = model(ALL_GOOD)
+        measured = score(GRAPH, transcript, judge=judge(brain, max_section_tokens=500))
+        shown = section(brain.calls[0], "agent_instructions")
+        assert shown["shortened_from_characters"] == len(told)
+        assert shown["text"].startswith("You help.")
+        assert shown["text"].endswith("Be brief.")
+        assert 1_900 < len(json.dumps(shown)) <= 2_010
+        assert remarks_of(measured) == ["the judge was not shown the middle of the agent's instructions"]
+        assert measured.goal_completed is True
+        score(GRAPH, transcript, judge=judge(brain))
+        assert len(brain.calls[1].text) < 4 * 20_000 + 10_000
+
+
+def test_endless_tools_are_cut_and_that_is_said():
+    parameters = {"type": "object", "properties": {"id": {"type": "string", "description": "y" * 50_000}}}
+    tools = [{"name": "get_status", "description": "x" * 50_000, "parameters": parameters}]
+    brain = model(ALL_GOOD)
+    measured = score(GRAPH, talk(), judge=LLMJudge(brain, tools=tools, max_section_tokens=500))
+    (shown,) = section(brain.calls[0], "agent_tools")
+    assert shown["shortened_from_characters"] == 50_000
+    assert shown["arguments"]["shortened_from_characters"] > 50_000
+    assert 1_900 < len(json.dumps(shown, ensure_ascii=False)) <= 2_000
+    assert remarks_of(measured) == ["the judge was not shown all that the agent's tools say of themselves"]
+    many = [f"tool_{number}" for number in range(1_000)]
+    measured = score(GRAPH, talk(), judge=LLMJudge(brain, tools=many, max_section_tokens=500))
+    assert "<agent_tools>" not in brain.calls[1].text
+    assert remarks_of(measured) == ["the judge was not shown the agent's tools"]
+
+
+def graph_of_calls(count, about="is called"):
+    """C0, C1, … each after the one before it, but for the last: it follows a join of the first two."""
+    calls = "".join(
+        f"- {{name: C{number}, type: FC, tool: look, description: {about}"
+        f"{f', dependencies: [C{number - 1}]' if number else ''}}}\n"
+        for number in range(count)
+    )
+    return parse_yaml(
+        f"milestones:\n- {{name: Start, type: NFC}}\n{calls}"
+        "- {name: Both, type: Aggregator, dependencies: [C0, C1]}\n"
+        "- {name: Last, type: FC, tool: look, dependencies: [Both]}\n"
+        "- {name: End, type: NFC, dependencies: [Last]}"
+    )
+
+
+def calls_of(count):
+    return conversation(*(called("look", "there") for _ in range(count)))
+
+
+def test_of_many_milestones_an_ask_shows_its_own_and_what_they_depend_on():
+    graph, transcript = graph_of_calls(60), calls_of(60)
+    brain = model({})
+    measured = score(graph, transcript, judge=LLMJudge(brain, max_section_tokens=500))
+    assert len(brain.calls) == 8
+    asks = {tuple(now(call)["judge"]): call for call in brain.calls}
+    (second,) = (call for asked, call in asks.items() if "M10" in asked)
+    assert [entry["id"] for entry in section(second, "milestones")] == [f"M{n}" for n in range(9, 18)]
+    assert list(section(second, "seen")) == [f"M{n}" for n in range(9, 18)]
+    (last,) = (call for asked, call in asks.items() if "M63" in asked)
+    # Its dependency is a join, which is observed nowhere itself: what it joins is shown, too.
+    assert {"M2", "M3", "M62", "M63"} <= {entry["id"] for entry in section(last, "milestones")}
+    assert remarks_of(measured) == [
+        "each ask showed the judge a part of the milestones only, with long descriptions cut short"
+    ]
+    whole = model({})
+    score(graph, transcript, judge=LLMJudge(whole))
+    assert {len(section(call, "milestones")) for call in whole.calls} == {64}
+    # The list has room, but not each step at which sixty milestones were seen.
+    seen = model({})
+    score(graph, transcript, judge=LLMJudge(seen, max_section_tokens=2_000))
+    assert max(len(section(call, "seen")) for call in seen.calls) == 9
+
+
+def test_long_descriptions_are_cut_where_even_a_part_of_the_milestones_is_too_long():
+    brain = model({})
+    judge = LLMJudge(brain, max_section_tokens=1_000)
+    score(graph_of_calls(20, about="so it is " * 5_000), calls_of(20), judge=judge)
+    for call in brain.calls:
+        shown = section(call, "milestones")
+        assert len(json.dumps(shown)) < 4_100
+        assert {entry["id"] for entry in shown} >= set(now(call)["judge"])
+        assert shown[1]["shortened_from_characters"] > 40_000
+
+
 def test_long_arguments_and_arguments_that_json_does_not_know_are_shown_too():
     transcript = talk(called("note", "ok", text="x" * 9_000), [*called("odd", "ok", a={(1, 2): 3})])
     for tokens in (500, 60_000):
@@ -366,6 +481,7 @@ def test_one_vote_is_asked_coldly_and_several_with_some_variety(options, sent):
         ({"votes": 0}, "votes is 0"),
         ({"milestones_per_call": 0}, "milestones_per_call is 0"),
         ({"max_transcript_tokens": -1}, "max_transcript_tokens is -1"),
+        ({"max_section_tokens": 0}, "max_section_tokens is 0"),
         ({"mode": "loud"}, "mode is 'loud'"),
         ({"on_failure": "ignore"}, "on_failure is 'ignore'"),
     ],

@@ -64,10 +64,31 @@ def test_pass_hat_k_is_told_where_tasks_were_run_more_than_once():
     assert several.pass_hat_k_tasks == {1: 2, 2: 2, 3: 2, 4: 2}
 
 
-def test_an_undecided_run_counts_as_no_run():
+def test_a_task_with_an_undecided_run_is_in_no_pass_hat_k():
     summary = summarize([*runs("a", True, True, None), *runs("b", False, True, True)])
-    assert summary.pass_hat_k == pytest.approx({1: (1 + 2 / 3) / 2, 2: (1 + 1 / 3) / 2, 3: 0})
-    assert summary.pass_hat_k_tasks == {1: 2, 2: 2, 3: 1}
+    assert summary.pass_hat_k == pytest.approx({1: 2 / 3, 2: 1 / 3, 3: 0})
+    assert summary.pass_hat_k_tasks == {1: 1, 2: 1, 3: 1}
+    assert summary.pass_hat_k_undecided == 1
+
+
+def test_where_only_failures_are_decided_pass_hat_k_says_nothing():
+    summary = summarize(runs("a", False, False, *[None] * 8))
+    assert summary.goal_at_most.rate == 0.8
+    assert summary.pass_hat_k == summary.pass_hat_k_tasks == {}
+    assert summary.pass_hat_k_undecided == 1
+    assert summarize([measured("a", None, task="a")]).pass_hat_k_undecided == 0  # it was run once
+
+
+def test_a_run_with_nothing_to_complete_is_no_run_of_its_task():
+    nothing = measured("n", None, task="a").model_copy(update={"progress_range": None})
+    summary = summarize([*runs("a", True, False), nothing])
+    assert summary.pass_hat_k == {1: 0.5, 2: 0}
+    assert summary.pass_hat_k_undecided == 0
+
+
+def test_a_mean_of_equal_values_lies_in_its_interval():
+    progress = summarize([measured(str(n), False, 0.1) for n in range(3)]).progress_rate
+    assert progress.low <= progress.mean <= progress.high
 
 
 def test_tasks_of_two_use_cases_are_two_tasks():

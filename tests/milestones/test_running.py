@@ -262,6 +262,94 @@ def test_a_model_that_is_out_of_reach_now_and_then_does_not_end_the_run():
     assert sum(isinstance(one, ConversationRecord) for one in results) == 10
 
 
+def test_any_exception_about_one_conversation_breaks_it_alone():
+    def judge(graph, transcript, observations):
+        if transcript.id == "1":
+            raise KeyError("price")
+        if transcript.id == "2":
+            raise InputError("of two minds")
+        yield from says_thanks(graph, transcript, observations)
+
+    def own_graph(transcript):
+        return {}["gone"] if transcript.id == "3" else judged()
+
+    transcripts = [conversation(agent("thank you"), id=str(number)) for number in range(5)]
+    results = list(score_transcripts(transcripts, own_graph, judge=judge, source="chats.json"))
+    assert [one.error for one in results if isinstance(one, BrokenConversation)] == [
+        "chats.json: record 1: KeyError: 'price'",
+        "chats.json: record 2: of two minds",
+        "chats.json: record 3: KeyError: 'gone'",
+    ]
+    assert [one.record for one in results if isinstance(one, ConversationRecord)] == [0, 4]
+
+
+def test_arguments_nested_too_deep_for_a_record_break_one_conversation():
+    deep: object = 1
+    for _ in range(3_000):
+        deep = [deep]
+    broken, fine = score_transcripts([conversation(called("buy", it=deep)), bought(2)], graph("buy"))
+    assert isinstance(broken, BrokenConversation)
+    assert broken.error.startswith("record 0: RecursionError: ")
+    assert isinstance(fine, ConversationRecord)
+
+
+@pytest.mark.parametrize("said", [5, None, "yes"])
+async def test_a_judge_that_gives_no_verdicts_ends_the_run(said):
+    def judge(graph, transcript, observations):
+        asked.append(transcript.id)
+        return said
+
+    class Panel:
+        async def __call__(self, graph, transcript, observations):
+            return []
+
+    asked: list[str] = []
+    transcripts = [conversation(agent("hi"), id=str(number)) for number in range(9)]
+    with pytest.raises(InputError, match=r"judge is no judge or gave no verdicts"):
+        list(score_transcripts(transcripts, judged(), judge=judge))
+    assert asked == ["0"]
+    with pytest.raises(InputError, match=r"judge is no judge or gave no verdicts"):
+        [one async for one in ascore_transcripts(transcripts, judged(), judge=judge, concurrency=1)]
+    with pytest.raises(InputError, match="Panel is an async judge"):
+        list(score_transcripts(transcripts, judged(), judge=Panel()))
+
+
+async def test_a_function_is_asked_once_for_each_graph_and_graphs_are_named_in_order():
+    asked = []
+
+    def own_graph(transcript):
+        asked.append(transcript.id)
+        if transcript.id == "c3":
+            raise OSError("no such file")
+        made = graph("buy", *(["pay"] * int(transcript.id == "c1")))
+        made.name = "shop"
+        return made
+
+    scorer = ConversationScorer(own_graph)
+
+    def still_to_do():
+        for one in located([bought(number) for number in range(5)]):
+            if one.record == 1:
+                scorer.pass_over(one)
+            else:
+                yield one
+
+    outcomes = {one.record: outcome async for one, outcome in in_parallel(scorer, still_to_do(), 2)}
+    assert asked == ["c0", "c1", "c2", "c3", "c4"]
+    assert [outcomes[number].graph for number in (0, 2, 4)] == ["shop"] * 3
+    assert list(scorer.graphs) == ["shop", "shop (2)"]
+    assert outcomes[3].error == "record 3: OSError: no such file"
+
+
+@pytest.mark.parametrize("between", [RefusalError("no", "no"), ValueError("odd")])
+def test_a_model_that_answers_in_between_is_within_reach(between):
+    def sometimes(graph, transcript, observations):
+        raise ModelUnavailableError("busy") if int(transcript.id) % 3 else between
+
+    transcripts = [conversation(agent("hi"), id=str(number)) for number in range(30)]
+    assert len(list(score_transcripts(transcripts, judged(), judge=sometimes))) == 30
+
+
 def test_what_concerns_every_conversation_is_no_broken_record():
     def wrong_template(graph, transcript, observations):
         raise PromptError("the template lacks a block")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from arq_graph.errors import InputError
 from arq_graph.milestones import read_transcripts
+from arq_graph.milestones.reports.kept_lines import KeptLines
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, ForbiddenRecord
 from arq_graph.milestones.reports.running import UnansweredConversation
 from arq_graph.milestones.reports.running_files import Located, located
@@ -129,6 +132,58 @@ def test_a_file_that_holds_no_results_is_not_overwritten(tmp_path, content):
     with KeptResults(file, OF, fresh=True) as kept:
         assert len(kept) == 0
     assert json.loads(file.read_bytes())["of"] == OF
+
+
+def test_a_full_disk_is_said_once_and_leaves_whole_lines(tmp_path):
+    pytest.importorskip("resource")
+    file = tmp_path / "kept.jsonl"
+    code = (
+        "import resource, sys; from pathlib import Path\n"
+        "from tests.milestones.test_running_results import OF, places, scored\n"
+        "from arq_graph.milestones.reports.running_results import KeptResults\n"
+        "from arq_graph.errors import InputError\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
+        "try:\n"
+        "    with KeptResults(Path(sys.argv[1]), OF) as kept:\n"
+        "        for number, one in enumerate(places(50)):\n"
+        "            kept.keep(one, scored(number))\n"
+        "except InputError as error:\n"
+        "    print(error)\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False, cwd=root
+    )
+    assert done.stderr == ""
+    assert "kept.jsonl cannot be written: File too large" in done.stdout
+    assert file.read_bytes().endswith(b"}\n")
+    whole = len(file.read_bytes().splitlines()) - 1
+    with KeptResults(file, OF) as kept:
+        assert len(kept) == whole > 0
+
+
+def test_lines_that_came_while_the_file_was_read_do_not_vanish(tmp_path):
+    file = tmp_path / "kept.jsonl"
+    filled(file, 2)
+    late = KeptLines(file)
+    with KeptResults(file, OF, sources=SOURCES) as kept:
+        kept.keep(places(3)[2], scored(2))
+    whole = file.read_bytes()
+    with pytest.raises(InputError, match="changed while it was read"):
+        late.open()
+    assert file.read_bytes() == whole
+
+
+def test_a_file_that_another_run_writes_is_not_taken_from_it_even_to_begin_again(tmp_path):
+    pytest.importorskip("fcntl")
+    file = tmp_path / "kept.jsonl"
+    with KeptResults(file, OF, sources=SOURCES) as kept:
+        kept.keep(places(1)[0], scored(0))
+        for fresh in (False, True):
+            with pytest.raises(InputError, match="in use by another run"):
+                KeptResults(file, OF, fresh=fresh)
+    with KeptResults(file, OF, sources=SOURCES) as kept:
+        assert len(kept) == 1
 
 
 def test_a_file_that_was_moved_is_named_as_it_is_now(tmp_path):

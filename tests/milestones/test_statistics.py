@@ -210,6 +210,24 @@ def test_three_pairs_that_agree_are_no_proof():
     assert found.p == 2 / 2**3
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(-1, 1), min_size=2, max_size=30) | st.tuples(st.floats(-1, 1), st.integers(2, 30)),
+    st.sampled_from([0.01, 0.5, 0.95]),
+)
+def test_a_mean_lies_in_its_interval(values, confidence):
+    if isinstance(values, tuple):
+        values = [values[0]] * values[1]
+    found = paired_bootstrap(values, confidence, resamples=50)
+    assert min(values) <= found.low <= found.mean <= found.high <= max(values)
+
+
+def test_three_equal_values_have_an_interval_of_one_point():
+    low, high = bootstrap_mean([0.1] * 3)
+    assert low == high == 0.1
+    assert paired_bootstrap([0.1] * 3)[:3] == (0.1, 0.1, 0.1)
+
+
 def test_a_difference_among_many_pairs_is_found():
     chance = Random(1)
     found = paired_bootstrap([chance.gauss(0.1, 0.3) for _ in range(400)])

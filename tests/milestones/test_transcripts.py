@@ -154,6 +154,58 @@ def test_results_without_ids_answer_the_first_open_call_of_their_tool():
     )
 
 
+def _calls(*ids_and_numbers):
+    return {
+        "role": "assistant",
+        "tool_calls": [
+            {"id": id, "function": {"name": "f", "arguments": {"n": number}}}
+            for id, number in ids_and_numbers
+        ],
+    }
+
+
+def _answered(*messages):
+    events = read_transcript(list(messages)).events
+    return [
+        events[event.call - 1].arguments["n"] if event.call else None
+        for event in events
+        if isinstance(event, Result)
+    ]
+
+
+def test_a_result_with_an_id_that_is_used_again_answers_the_newest_call():
+    asked = {"role": "user", "content": "please"}
+    result = {"role": "tool", "tool_call_id": "a", "content": "ok"}
+    assert _answered(asked, _calls(("a", 1)), asked, _calls(("a", 2)), result) == [2]
+    assert _answered(_calls(("a", 1)), _calls(("a", 2)), result, result, result) == [2, 1, None]
+    # Of several that one message makes, the first comes first.
+    assert _answered(_calls(("a", 1), ("a", 2)), result, result) == [1, 2]
+
+
+def test_results_of_thousands_of_calls_at_once_find_their_calls():
+    many = 20_000
+    for id, answers in (("c{}", reversed(range(many))), (None, range(many))):
+        order = list(answers)
+        made = _calls(*((id and id.format(number), number) for number in range(many)))
+        results = [
+            {"role": "tool", "tool_call_id": id and id.format(number), "name": "f", "content": "ok"}
+            for number in order
+        ]
+        assert _answered(made, *results) == order
+
+
+def test_a_result_that_is_nested_too_deep_is_a_broken_record():
+    content = {"x": 1}
+    for _ in range(3_000):
+        content = {"x": content}
+    broken, read = read_transcripts(
+        [[_calls(("a", 1)), {"role": "tool", "content": each}] for each in (content, {"x": (1, 2)})]
+    )
+    assert isinstance(broken, BrokenRecord)
+    assert "nested too deep" in str(broken.error)
+    assert read.events[-1].text == '{"x": [1, 2]}'
+
+
 def test_a_result_with_the_id_of_no_call_answers_none():
     call = {"id": "c1", "function": {"name": "get", "arguments": {}}}
     transcript = read_transcript(

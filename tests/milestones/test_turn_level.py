@@ -262,6 +262,7 @@ def test_each_figure_is_the_one_worked_out_by_hand():
         "wrong_parameters": 1,
         "no_action": 1,
         "error": 1,
+        "no_prediction": 0,
     }
     assert {(each.truth, each.predicted): each.count for each in figures.mistaken} == {
         ("final answer", "a"): 1,

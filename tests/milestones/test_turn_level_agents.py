@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import MemorySaver
@@ -77,6 +78,35 @@ def labels(evaluation: TurnEvaluation) -> list[str]:
     return [
         outcome.predicted.action().label if outcome.predicted else "error" for outcome in evaluation.outcomes
     ]
+
+
+# --- the similarity
+
+
+@pytest.mark.parametrize("kind", ["function", "embeddings"])
+def test_a_similarity_that_raises_is_an_error_of_that_step_alone(evaluate, kind):
+    def similarity(truth: str, predicted: str) -> float:
+        if predicted == "It is late.":
+            raise ConnectionError("no weights")
+        return 0.5
+
+    class Failing(DeterministicFakeEmbedding):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            if "It is late!" in texts:
+                raise ConnectionError("no weights")
+            return [[1.0, 0.0] for _ in texts]
+
+    model = ScriptedChatModel([asks_for(order_id="A-1"), "It is late.", "Bye!"])
+    if kind == "embeddings":
+        model = ScriptedChatModel([asks_for(order_id="A-1"), "It is late!", "Bye!"])
+    found = evaluate(model, TALK, similarity=similarity if kind == "function" else Failing(size=2))
+    assert [each.matched for each in found.outcomes] == [True, True, True]
+    assert [each.similarity is None for each in found.outcomes] == [True, True, False]
+    assert found.outcomes[1].error == "the similarity raised ConnectionError: no weights"
+    assert (found.metrics.errors, found.metrics.similarity.n) == (1, 1)
+    again = ScriptedChatModel(["It is late?"])
+    evaluate(again, TALK, similarity=lambda a, b: 1, done=found.outcomes)
+    assert len(again.calls) == 1  # what has an error is asked again
 
 
 # --- a model

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,10 @@ def test_a_step_without_a_prediction_is_an_error_and_counts(tmp_path):
     file = lines(tmp_path / "p.jsonl", {"id": "talk", "step": 2, "answer": "It is late."})
     found = evaluate_predictions(read_predictions(file), TALK)
     assert found.outcomes[0].error == NOT_GIVEN
+    assert found.outcomes[0].confusion == "no_prediction"
+    assert found.metrics.confusion["no_prediction"] == 1
+    assert found.metrics.confusion["error"] == 0
+    assert found.metrics.mistaken[0].predicted == "no prediction"
     assert (found.metrics.errors, found.metrics.action_recall.rate) == (1, 0.5)
 
 
@@ -93,6 +99,19 @@ def test_embeddings_get_many_answers_at_once():
     found = evaluate_predictions(predictions, talks, similarity=Counting())
     assert found.metrics.similarity.n == 100
     assert Counting.batches == 2  # of 64 and of 36 pairs
+
+
+def test_one_answer_that_cannot_be_scored_costs_no_other_its_score():
+    def similarity(truth: str, predicted: str) -> float:
+        if predicted == "b":
+            raise ValueError("boom")
+        return 0.5
+
+    talks = [conversation(user("hi"), agent("hello"), id=id) for id in "abc"]
+    found = evaluate_predictions({(id, 1): Action(answer=id) for id in "abc"}, talks, similarity=similarity)
+    assert [each.similarity for each in found.outcomes] == [0.5, None, 0.5]
+    assert found.outcomes[1].error == "the similarity raised ValueError: boom"
+    assert found.outcomes[1].matched
 
 
 # --- results
@@ -164,6 +183,57 @@ def test_a_damaged_line_is_told_with_its_number(tmp_path):
         pass
     file.write_text(file.read_text() + '{"id": "talk"}\n')
     with pytest.raises(InputError, match="line 2"):
+        ResultsFile(file, SETTINGS)
+
+
+def test_what_json_cannot_say_is_kept_as_text(tmp_path):
+    odd = Action((Call("get", {"x": {(1, 2): 3, 4: math.nan}, "y": (-math.inf, {"z"}), "a": {1.5: None}}),))
+    file = tmp_path / "r.jsonl"
+    with ResultsFile(file, SETTINGS) as results:
+        results.append(outcome(1, predicted=odd))
+
+    def no_json(constant: str) -> None:
+        raise AssertionError(constant)
+
+    [_, line] = file.read_text().splitlines()
+    json.loads(line, parse_constant=no_json)
+    with ResultsFile(file, SETTINGS) as results:
+        [kept] = results.done
+    [call] = kept.predicted.calls
+    assert call.arguments == {
+        "x": {"(1, 2)": 3, "4": "nan"},
+        "y": ["-inf", "{'z'}"],
+        "a": {"1.5": None},
+    }
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "/dev/zero", "pipe"])
+def test_what_is_no_regular_file_is_refused_unread(tmp_path, device):
+    path = Path(device)
+    if device == "pipe":
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+    with pytest.raises(InputError, match="no regular file"):
+        ResultsFile(path, SETTINGS)
+
+
+def test_a_second_run_on_the_same_file_is_refused_and_the_first_goes_on(tmp_path):
+    pytest.importorskip("fcntl")
+    file = tmp_path / "r.jsonl"
+    with ResultsFile(file, SETTINGS) as results:
+        results.append(outcome(1))
+        with pytest.raises(InputError, match="in use by another run"):
+            ResultsFile(file, SETTINGS)
+        results.append(outcome(2))
+    with ResultsFile(file, SETTINGS) as results:
+        assert results.done == (outcome(1), outcome(2))
+
+
+@pytest.mark.parametrize("blank", ["\n", "\n\n"])
+def test_a_file_of_blank_lines_is_none_of_ours(tmp_path, blank):
+    file = tmp_path / "r.jsonl"
+    file.write_text(blank)
+    with pytest.raises(InputError, match="name another file"):
         ResultsFile(file, SETTINGS)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.turn_level.similarity import lexical_similarity, scorer
+from arq_graph.milestones.turn_level.similarity import MOST_WORDS, lexical_similarity, scorer
 
 
 class Known(Embeddings):
@@ -62,6 +62,17 @@ def test_it_equals_the_plain_definition_and_is_1_only_for_the_same_words(a, b):
     assert found == (2 * longest_common(a, b) / (len(a) + len(b)) if a or b else 1)
     assert (found == 1) == (a == b)
     assert found == lexical_similarity(" ".join(b), " ".join(a))
+
+
+def test_of_very_long_texts_the_first_words_that_differ_are_compared():
+    many = MOST_WORDS + 1
+    a, b = "a " * many, "b " * many
+    assert lexical_similarity(a + "end", b + "end") == 2 / (2 * many + 2)  # what both end with counts
+    assert lexical_similarity("x " + b + "c y", "x " + a + "c z") == 2 / (
+        2 * many + 6
+    )  # the c comes too late
+    assert lexical_similarity(a + "end", a + "end") == 1
+    assert 0.999 < lexical_similarity(a + "x " + a, a + "y " + a) < 1
 
 
 def test_embeddings_are_asked_once_for_many_pairs_and_not_for_equal_texts():

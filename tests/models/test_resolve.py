@@ -86,5 +86,7 @@ def test_a_providers_missing_package_is_named(monkeypatch):
 
 
 def test_an_unknown_provider_is_said():
-    with pytest.raises(InputError, match="nobody:model-x"):
+    with pytest.raises(InputError, match=r'"nobody:model-x".*"anthropic:NAME".*--base-url') as caught:
         chat_model("nobody:model-x")
+    assert "model_provider" not in str(caught.value)
+    assert "Supported providers" in str(caught.value.__cause__)
