@@ -72,7 +72,7 @@ def check(graph: MilestoneGraph, tools: Any = None) -> Findings:
         graph: The graph.
         tools: The agent's tools: names, LangChain tools or OpenAI tool definitions; None: not compared.
     """
-    found = [*_broken(graph), *_doubtful(graph), *_unreviewed(graph)]
+    found = [*_broken(graph), *_doubtful(graph), *about_review(graph)]
     if tools is not None:
         found += _unknown_tools(graph, _names(tools))
     found.sort(key=lambda finding: finding.line or 0)
@@ -177,7 +177,8 @@ def _doubtful(graph: MilestoneGraph) -> Iterator[Finding]:
         )
 
 
-def _unreviewed(graph: MilestoneGraph) -> Iterator[Finding]:
+def about_review(graph: MilestoneGraph) -> Iterator[Finding]:
+    """What a generated graph's review leaves in doubt: all of it, or what was added later."""
     review = graph.review
     if review is None:
         return

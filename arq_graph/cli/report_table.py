@@ -15,12 +15,13 @@ from arq_graph.cli.figures import (
     percent,
     share_between,
 )
-from arq_graph.cli.screen import sentence, words
+from arq_graph.cli.screen import printable, sentence, words
 from arq_graph.milestones.reports.report import Rate, Report, Summary
 
 _STOPS_SHOWN = 8
 _STOP_WIDTH = 50
 _NAMED = 5
+_PATH = 300  # a path that is cut leads nowhere
 _RUNS_SHOWN = 6
 
 
@@ -210,7 +211,7 @@ def _remarks(report: Report) -> Iterator[str]:
     if 0 < named < overall.conversations:
         nameless = counted(overall.conversations - named, "conversation")
         yield f"{nameless} without a use case: in the row of all alone."
-    yield from _about_runs(next(iter(report.summary.arms.values()), overall))
+    yield from _about_runs(report.summary.arms or {"": overall})
     if overall.agreement.mean is not None:
         yield (
             f"Judge: {percent(overall.agreement.mean)} of the votes agree with the verdict, over "
@@ -219,16 +220,27 @@ def _remarks(report: Report) -> Iterator[str]:
     yield from _about_reward(overall)
 
 
-def _about_runs(overall: Summary) -> Iterator[str]:
-    if not overall.pass_hat_k:
-        return
-    tasks = overall.pass_hat_k_tasks
-    fewer = [f"{tasks[k]:,} for k = {k}" for k in tasks if tasks[k] < tasks[min(tasks)]]
-    yield (
-        f"pass^k: how likely k runs of a task all complete the goal, over {counted(tasks[min(tasks)], 'task')}"
-        + (f" ({', '.join(fewer)})" if fewer else "")
-        + ". Runs of one task depend on each other, which the intervals do not know: they are too narrow."
-    )
+def _about_runs(rows: Mapping[str, Summary]) -> Iterator[str]:
+    told = next((summary for summary in rows.values() if summary.pass_hat_k), None)
+    if told is not None:
+        tasks = told.pass_hat_k_tasks
+        fewer = [f"{tasks[k]:,} for k = {k}" for k in tasks if tasks[k] < tasks[min(tasks)]]
+        yield (
+            f"pass^k: how likely k runs of a task all complete the goal, over {counted(tasks[min(tasks)], 'task')}"
+            + (f" ({', '.join(fewer)})" if fewer else "")
+            + ". Runs of one task depend on each other, which the intervals do not know: they are too narrow."
+        )
+    for arm, summary in rows.items():
+        if summary.pass_hat_k_undecided:
+            whose = f" of {one_line(arm)}" if arm else ""
+            left_out = counted(summary.pass_hat_k_undecided, "task")
+            yield (
+                f"pass^k{whose} leaves out {left_out}: not every run is decided, and the decided ones alone may be "
+                "the failures."
+                if summary.pass_hat_k
+                else f"No pass^k{whose}: of {left_out} not every run is decided, the decided ones alone may be the "
+                "failures, and no other task was run several times."
+            )
 
 
 def _about_reward(overall: Summary) -> Iterator[str]:
@@ -244,6 +256,11 @@ def _about_reward(overall: Summary) -> Iterator[str]:
 def _warnings(report: Report) -> Iterator[str]:
     unreviewed = [name for name, graph in report.graphs.items() if graph.reviewed is False]
     if unreviewed:
-        named = ", ".join(one_line(report.graphs[name].file or name) for name in unreviewed[:_NAMED])
+        named = ", ".join(printable(report.graphs[name].file or name, _PATH) for name in unreviewed[:_NAMED])
         more = f" and {len(unreviewed) - _NAMED} more" if len(unreviewed) > _NAMED else ""
-        yield (f"{named}{more}: generated, and reviewed by nobody. What it asks for may not be what matters.")
+        only = report.graphs[unreviewed[0]].file if len(unreviewed) == 1 else None
+        file = only if only and printable(only, _PATH) == only else "FILE"
+        yield (
+            f"{named}{more}: generated, and reviewed by nobody. What it asks for may not be what matters; "
+            f"`arq-graph milestones review {file}` goes through it."
+        )

@@ -46,6 +46,8 @@ def page_data(report: Report, words: Words) -> dict[str, Any]:
         "conversations": conversations,
         "broken": broken,
         "broken_count": len(report.broken),
+        "missing": report.missing,
+        "stopped": None if report.stopped is None else words.text(report.stopped),
     }
 
 

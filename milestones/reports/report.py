@@ -98,8 +98,9 @@ class Summary(Record):
         progress_at_least: The mean of the lower ends, over all that have a way to go.
         progress_at_most: The mean of the upper ends.
         pass_hat_k: pass^k by k, where tasks were run several times: the mean over tasks of C(c, k) / C(n, k).
-            Runs whose GC is not known do not count as runs.
+            Only tasks count of which every run is decided: the decided runs of the others need not be like the rest.
         pass_hat_k_tasks: Over how many tasks it is, by k: those that were run k times or more.
+        pass_hat_k_undecided: How many tasks were left out of pass^k, because the GC of a run is undecided.
         turns: Messages of the user, a conversation.
         calls: Tool calls, a conversation.
         wasted_calls: Those that served no milestone.
@@ -127,6 +128,7 @@ class Summary(Record):
     progress_at_most: Mean
     pass_hat_k: Mapping[int, float] = {}
     pass_hat_k_tasks: Mapping[int, int] = {}
+    pass_hat_k_undecided: int = 0
     turns: Mean
     calls: Mean
     wasted_calls: Mean

@@ -46,9 +46,10 @@ def bootstrap_mean(
     """The percentile bootstrap interval of a mean: where the means of resamples lie.
 
     Efron, "Bootstrap methods: another look at the jackknife", 1979. The same values give the same interval.
-    More than 256 values are dealt into 256 heaps at random, and heaps are drawn instead of values: the means
-    vary as much, and the interval's width is known to 1 / sqrt(512), 4%. So the cost is bounded: O(n + 256 ×
-    resamples).
+    Where it would leave the mean itself out (values that lie very unevenly, few resamples, the rounding of
+    equal values), it reaches to the mean. More than 256 values are dealt into 256 heaps at random, and heaps
+    are drawn instead of values: the means vary as much, and the interval's width is known to 1 / sqrt(512),
+    4%. So the cost is bounded: O(n + 256 × resamples).
 
     Args:
         values: What the mean is over.
@@ -73,9 +74,13 @@ def bootstrap_mean(
         return None
     means = sorted(_resampled_means(drawn, resamples, chance))
     outside = int(resamples * tail)
-    # Sums of floating numbers may round to just outside of what they are means of.
-    least, most = min(values), max(values)
-    return max(least, means[outside]), min(most, means[-1 - outside])
+    mean, least, most = mean_within(values), min(values), max(values)
+    return max(least, min(mean, means[outside])), min(most, max(mean, means[-1 - outside]))
+
+
+def mean_within(values: Sequence[float]) -> float:
+    """The mean of at least one value; rounding does not take it out of the values."""
+    return min(max(fsum(values) / len(values), min(values)), max(values))
 
 
 def paired_bootstrap(
@@ -105,7 +110,7 @@ def paired_bootstrap(
         raise InputError("there are no pairs to compare")
     interval = bootstrap_mean(differences, confidence, clusters=clusters, resamples=resamples, seed=seed)
     low, high = interval or (None, None)
-    mean = fsum(differences) / len(differences)
+    mean = mean_within(differences)
     return PairedDifference(mean, low, high, sign_flip(differences, clusters=clusters, seed=seed))
 
 

@@ -67,7 +67,8 @@ def pass_hat_k(runs: Mapping[Any, tuple[int, int]], k: int) -> float | None:
 
     Of n runs of which c succeed, it is the share of the choices of k runs that hold successes alone, an
     estimate without bias. Yao et al., "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World
-    Domains", 2024. A task with fewer than k runs says nothing about k, and is left out.
+    Domains", 2024. A task with fewer than k runs says nothing about k, and is left out. Give
+    only tasks of which every run is decided: the decided runs of the others are no fair sample.
 
     Args:
         runs: Successes and runs, by task.

@@ -9,7 +9,7 @@ from typing import Literal
 
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord
 from arq_graph.milestones.reports.report import Mean, Rate, Report, ReportSummary, RewardAgreement, Summary
-from arq_graph.milestones.reports.resampling import bootstrap_mean
+from arq_graph.milestones.reports.resampling import bootstrap_mean, mean_within
 from arq_graph.milestones.reports.statistics import pass_hat_k, wilson
 
 # τ-bench rewards 0 or 1, and counts what differs from 1 by no more than this as 1.
@@ -49,9 +49,10 @@ def report(
 def summarize(records: Iterable[ConversationRecord]) -> Summary:
     """The figures over these conversations.
 
-    What is undecided is counted as unknown and never as a failure. Intervals take conversations as
-    independent: where tasks were run several times they are somewhat too narrow (`compare` draws whole tasks).
-    Cost O(n), and at most 256,000 draws for each of up to four intervals.
+    What is undecided is counted as unknown and never as a failure; a task with an undecided run is in no
+    pass^k. Intervals take conversations as independent: where tasks were run several times they are somewhat
+    too narrow (`compare` draws whole tasks). Cost O(n), and at most 256,000 draws for each of up to four
+    intervals.
 
     Args:
         records: One a conversation; none at all has no rates and no means.
@@ -64,7 +65,7 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
     goals = [record.goal_completed for record in group if record.goal_completed is not None]
     nothing = sum(record.progress_range is None for record in group)
     completed, to_complete = sum(goals), len(group) - nothing
-    shares, tasks = _pass_hat_k(group)
+    shares, tasks, left_out = _pass_hat_k(group)
     return Summary(
         conversations=len(group),
         goal_completion=_rate(completed, len(goals), unknown=len(group) - len(goals)),
@@ -76,6 +77,7 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
         progress_at_most=_mean([high for _, high in ranges]) if undecided else progress,
         pass_hat_k=shares,
         pass_hat_k_tasks=tasks,
+        pass_hat_k_undecided=left_out,
         turns=_count([record.turns for record in group]),
         calls=_count([record.calls for record in group]),
         wasted_calls=_count([len(record.wasted_calls) for record in group]),
@@ -103,31 +105,36 @@ def _mean(values: Sequence[float]) -> Mean:
     if not values:
         return Mean(n=0, mean=None)
     low, high = bootstrap_mean(values) or (None, None)
-    return Mean(n=len(values), mean=fsum(values) / len(values), low=low, high=high)
+    return Mean(n=len(values), mean=mean_within(values), low=low, high=high)
 
 
 def _count(values: Sequence[int]) -> Mean:
     return Mean(n=len(values), mean=sum(values) / len(values) if values else None)
 
 
-def _pass_hat_k(group: Sequence[ConversationRecord]) -> tuple[dict[int, float], dict[int, int]]:
-    """pass^k and its tasks, by k up to 16; empty where no task was run more than once."""
-    runs: dict[tuple[str | None, ...], tuple[int, int]] = {}
+def _pass_hat_k(group: Sequence[ConversationRecord]) -> tuple[dict[int, float], dict[int, int], int]:
+    """pass^k and its tasks, by k up to 16, and how many tasks it leaves out; nothing where none was run twice.
+
+    Left out are tasks with an undecided run: where nothing but a judge could say yes, those that are decided
+    are the failures. A run with nothing to complete is none.
+    """
+    runs: dict[tuple[str | None, ...], list[bool | None]] = {}
     for record in group:
-        if record.task is not None and record.goal_completed is not None:
-            key = (record.arm, record.use_case, record.task)
-            successes, n = runs.get(key, (0, 0))
-            runs[key] = (successes + record.goal_completed, n + 1)
-    most = max((n for _, n in runs.values()), default=0)
+        nothing = record.goal_completed is None and record.progress_range is None
+        if record.task is not None and not nothing:
+            runs.setdefault((record.arm, record.use_case, record.task), []).append(record.goal_completed)
+    if max(map(len, runs.values()), default=0) < 2:
+        return {}, {}, 0
+    decided = {task: (goals.count(True), len(goals)) for task, goals in runs.items() if None not in goals}
+    most = max((n for _, n in decided.values()), default=0)
     shares: dict[int, float] = {}
     tasks: dict[int, int] = {}
-    if most > 1:
-        for k in range(1, min(most, _MOST_RUNS) + 1):
-            share = pass_hat_k(runs, k)
-            if share is not None:
-                shares[k] = share
-                tasks[k] = sum(n >= k for _, n in runs.values())
-    return shares, tasks
+    for k in range(1, min(most, _MOST_RUNS) + 1 if most > 1 else 1):
+        share = pass_hat_k(decided, k)
+        if share is not None:
+            shares[k] = share
+            tasks[k] = sum(n >= k for _, n in decided.values())
+    return shares, tasks, len(runs) - len(decided)
 
 
 def _spent(

@@ -14,7 +14,7 @@ from arq_graph.cli.report_table import show_report
 from arq_graph.milestones import MilestoneGraph
 from arq_graph.milestones.reports.records import BrokenConversation, ForbiddenRecord, graph_record
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.summary import report
+from arq_graph.milestones.reports.summary import report, summarize
 from tests.milestones.report_records import measured, runs
 
 
@@ -72,6 +72,32 @@ def test_pass_hat_k_stands_where_tasks_were_run_several_times() -> None:
     assert "pass^k" not in shown(report([measured("a", task="a")]))
 
 
+def test_tasks_that_pass_hat_k_leaves_out_are_counted() -> None:
+    records = [*runs("a", True, False), *runs("b", False, None), *runs("c", None, None)]
+    text = shown(report(records))
+    assert row(text, "all", after="pass^k") == "all 50% 0%"
+    assert "over 1 task." in " ".join(text.split())
+    assert "pass^k leaves out 2 tasks: not every run is decided" in " ".join(text.split())
+    assert "leaves out" not in shown(report(runs("a", True, False)))
+
+
+def test_without_a_decided_task_there_is_no_pass_hat_k_and_the_reason_is_told() -> None:
+    text = shown(report(runs("a", False, False, *[None] * 8)))
+    assert "\npass^k " not in text
+    assert "No pass^k: of 1 task not every run is decided" in " ".join(text.split())
+
+
+def test_each_arm_tells_what_its_pass_hat_k_leaves_out() -> None:
+    one = [*runs("a", True, False, arm="one"), *runs("b", True, None, arm="one")]
+    two = runs("a", False, None, arm="two")
+    made = report([*one, *two])
+    arms = {"one": summarize(one), "two": summarize(two)}
+    made = made.model_copy(update={"summary": made.summary.model_copy(update={"arms": arms})})
+    text = " ".join(shown(made).split())
+    assert "pass^k of one leaves out 1 task:" in text
+    assert "No pass^k of two: of 1 task" in text
+
+
 def test_where_conversations_stop_and_how_many_more_there_are() -> None:
     stops = [
         measured(f"{n}-{i}", False, path_taken=("Start", f"step_{n:02}"))
@@ -92,7 +118,8 @@ def test_the_judge_and_the_recorded_reward() -> None:
         "agrees with the goal in 50% of 2 conversations (both 1, neither 0, goal alone 0, reward alone 1)"
         in text
     )
-    text = shown(report([measured("a")]))
+    # One vote agrees with itself: no share is kept, and none is told.
+    text = shown(report([measured("a", reasons={"x": "It says so."})]))
     assert "Judge" not in text
     assert "reward" not in text
 
@@ -106,6 +133,7 @@ def test_a_graph_that_nobody_reviewed_is_named() -> None:
     }
     text = shown(report([measured("a")], graphs=graphs))
     assert "warning: graphs/refund.yaml: generated, and reviewed by nobody" in text
+    assert "`arq-graph milestones review graphs/refund.yaml`" in " ".join(text.split())
     assert "exchange.yaml" not in text
 
 

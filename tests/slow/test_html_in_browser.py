@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from arq_graph.milestones import MilestoneGraph
+from arq_graph.milestones import Milestone, MilestoneGraph
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.records import graph_record
+from arq_graph.milestones.reports.summary import report
 from tests.milestones.conversations import called, conversation, user
-from tests.milestones.sample_report import hostile_report, made, refund_talks
+from tests.milestones.report_records import runs
+from tests.milestones.sample_report import GRAPH, hostile_report, made, refund_talks
 from tests.slow.browser import chromium, opened
 
 pytestmark = pytest.mark.slow
@@ -134,6 +137,48 @@ def test_the_figures_stand_on_top_with_what_to_be_careful_about(browser, tmp_pat
         assert "the conversation is empty" in found.page.locator("#broken").inner_text()
 
 
+def test_what_pass_hat_k_leaves_out_and_what_a_ceiling_stopped_are_told(browser, tmp_path):
+    records = [*runs("1", True, False), *runs("2", False, None)]
+    path = tmp_path / "report.html"
+    ceiling = {"missing": 7, "stopped": "max_calls: 40 of 40 model calls are made"}
+    write_html(path, report(_on_a_graph(records), graphs=made([]).graphs).model_copy(update=ceiling))
+    with opened(browser, path, viewport=DESK) as found:
+        card = found.page.locator(".card", has_text="pass^k").inner_text()
+        assert "k = 2\t" in card
+        assert "1 task left out: not every run is decided" in card
+        notices = found.page.locator("#notices").inner_text()
+        assert "40 of 40 model calls are made. 7 conversations are missing here." in notices
+        # One vote agrees with itself, and nothing is told of it.
+        assert found.page.locator(".card", has_text="votes").count() == 0
+    write_html(path, report(_on_a_graph(runs("1", False, None)), graphs=made([]).graphs))
+    with opened(browser, path, viewport=DESK) as found:
+        card = found.page.locator(".card", has_text="pass^k").inner_text()
+        assert "k = " not in card
+        assert "1 task left out: not every run is decided" in card
+        assert "are missing here" not in found.page.locator("#notices").inner_text()
+
+
+def _on_a_graph(records):
+    return [
+        one.model_copy(update={"graph": GRAPH, "path_taken": ("Start",), "reasons": {"Pleased": "No."}})
+        for one in records
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "rows"), [((1280, 900), [3, 3]), ((1700, 900), [6]), ((360, 720), [2, 2, 2])]
+)
+def test_the_figures_fill_their_rows(browser, tmp_path, size, rows):
+    talks = [replace(talk, extra={"reward": at % 2}) for at, talk in enumerate(refund_talks())]
+    path = tmp_path / "report.html"
+    write_html(path, made(talks), talks)
+    tops = "[...document.querySelectorAll('.card')].map((card) => card.getBoundingClientRect().top)"
+    with opened(browser, path, viewport=dict(zip(("width", "height"), size, strict=True))) as found:
+        assert list(Counter(found.page.evaluate(tops)).values()) == rows
+        found.page.set_viewport_size(DESK)
+        found.page.wait_for_function(f"new Set({tops}).size === 1 || new Set({tops}).size === 2")
+
+
 @pytest.mark.parametrize("how", ["click", "Enter", "Space"])
 def test_a_milestone_shows_who_reached_it_and_who_stopped_there(desk, how):
     page = desk.page
@@ -172,6 +217,38 @@ def test_a_conversation_has_its_milestones_at_their_events(desk):
     assert page.locator(".node.on").count() == 6
     page.locator(".milestones .badge", has_text="refund").click()
     assert page.evaluate("document.activeElement.dataset.step") == "5"
+
+
+def test_what_nothing_decides_is_told_where_the_measure_depends_on_it(browser, desk, tmp_path):
+    desk.page.locator(".row", has_text="mug").click()
+    desk.page.wait_for_selector("#reader .event")
+    assert "Nothing decides" not in desk.page.locator("#reader").inner_text()
+    graph = MilestoneGraph(
+        [
+            Milestone("Start", "NFC"),
+            Milestone("Pleased", "NFC"),
+            Milestone("End", "NFC", dependencies=("Pleased",)),
+        ]
+    )
+    talks = [conversation(user("hello"), id="greeting")]
+    path = tmp_path / "report.html"
+    write_html(path, made(talks, graph), talks)
+    with opened(browser, path, "#c=0", viewport=DESK) as found:
+        found.page.wait_for_selector("#reader .event")
+        assert "Nothing decides Pleased" in " ".join(found.page.locator("#reader").inner_text().split())
+
+
+def test_whoever_is_at_end_was_stopped_by_what_is_forbidden(desk):
+    page = desk.page
+    said = "End, with something forbidden on the way"
+    assert said in texts(page, "#inspector .stops th")
+    assert "1 of them with something forbidden on the way" in node(page, "End").get_attribute("aria-label")
+    assert any(said in row for row in texts(page, "#use-cases tbody tr"))
+    node(page, "End").click()
+    page.locator("#inspector [data-who=stopped] button", has_text="Show in the list").click()
+    assert said in texts(page, "#chips .chip")[0]
+    assert f"at {said}" in page.locator(".row", has_text="kettle").inner_text()
+    assert "stopped at End" not in page.locator("body").inner_text()
 
 
 def test_what_went_wrong_is_marked_where_it_happened(desk):
@@ -232,10 +309,23 @@ def test_it_follows_the_systems_colours_until_the_reader_chooses(browser, file):
     with opened(browser, file, viewport=DESK, color_scheme="light") as found:
         light = found.page.evaluate(colour)
         found.page.emulate_media(color_scheme="dark")
-        dark = found.page.evaluate(colour)
-        assert dark != light
+        found.page.wait_for_function(f"{colour} !== {light!r}")  # the page hears of it a little later
         found.page.locator("#theme").click()
         assert found.page.evaluate(colour) == light
+
+
+def test_on_a_phone_the_graph_begins_with_start_at_its_left_edge(browser, file):
+    place = """() => {
+      const canvas = document.getElementById("canvas");
+      const frame = canvas.getBoundingClientRect();
+      const start = document.querySelector('[data-milestone="Start"] .frame').getBoundingClientRect();
+      return [canvas.scrollLeft, start.left - frame.left, frame.right - start.right];
+    }"""
+    with opened(browser, file, viewport=PHONE, has_touch=True) as found:
+        scrolled, left, right = found.page.evaluate(place)
+        assert scrolled == 0  # nothing is hidden on the left
+        assert 0 <= left < 60
+        assert right >= 0
 
 
 @pytest.mark.parametrize("link", ["", "#n=find_by_number", "#c=1", "#c=2&n=End"])

@@ -48,12 +48,17 @@ function progressCard(summary) {
 
 function passCard(summary) {
   const shares = Object.entries(summary.pass_hat_k);
-  if (!shares.length) return null;
+  const leftOut = summary.pass_hat_k_undecided;
+  const undecided = leftOut ? `${counted(leftOut, "task", "tasks")} left out: not every run is decided` : null;
+  if (!shares.length) {
+    return leftOut ? card("pass^k", "–", [undecided, "no other task was run several times"]) : null;
+  }
   const bars = el("table", { class: "bars" }, shares.map(([k, share]) => el("tr", {
     title: summary.pass_hat_k_tasks[k] === undefined ? null : `over ${counted(summary.pass_hat_k_tasks[k], "task", "tasks")}`,
   }, el("th", { scope: "row" }, `k = ${k}`), el("td", {}, meter(share)), el("td", {}, percent(share)))));
   return el("div", { class: "card" }, el("h3", {}, "pass^k"), bars,
-    el("p", { class: "quiet" }, "chance that k runs of a task all complete it"));
+    el("p", { class: "quiet" }, "chance that k runs of a task all complete it"),
+    undecided ? el("p", { class: "quiet" }, undecided) : null);
 }
 
 function rewardCard(summary) {
@@ -100,11 +105,21 @@ function drawFigures() {
     summary.agreement.mean === null ? null
       : card("Judge's votes agree", percent(summary.agreement.mean), [`over ${counted(summary.agreement.n, "verdict", "verdicts")}`]),
   ].filter(Boolean));
+  balanceCards();
   byId("about").append([
     counted(total, "conversation", "conversations"),
     counted(data.graphs.length, "milestone graph", "milestone graphs"),
     data.sources.length === 1 ? data.sources[0] : data.sources.length ? counted(data.sources.length, "file", "files") : null,
   ].filter(Boolean).join(" · "));
+}
+
+// The stylesheet says how many cards fit beside each other; all rows get about as many.
+function balanceCards() {
+  const cards = byId("figures");
+  cards.style.gridTemplateColumns = "";
+  const fitting = getComputedStyle(cards).gridTemplateColumns.split(" ").filter((width) => parseFloat(width) > 0).length;
+  const rows = Math.ceil(cards.children.length / fitting);
+  cards.style.gridTemplateColumns = `repeat(${Math.ceil(cards.children.length / rows)}, minmax(0, 1fr))`;
 }
 
 function armName(arm, user) {
@@ -140,7 +155,7 @@ function drawGroups(id, title, cases) {
       el("td", {}, number(summary.goal_at_most.count - summary.goal_at_least.count)),
       el("td", {}, number(summary.forbidden.count)),
       el("td", {}, decimal(summary.calls.mean)),
-      el("td", {}, stop ? [words(stop[0]), ` (${number(stop[1])})`] : "–"));
+      el("td", {}, stop ? [words(stopWords(stop[0])), ` (${number(stop[1])})`] : "–"));
   };
   const panel = byId(id);
   panel.hidden = false;
@@ -153,6 +168,10 @@ function drawGroups(id, title, cases) {
 function drawNotices() {
   const unreviewed = data.graphs.filter((graph) => graph.reviewed === false);
   const notes = [];
+  if (data.stopped !== null) {
+    notes.push(["Stopped before all was done: ", words(cutText(data.stopped)), cutNote(data.stopped),
+      `. ${counted(data.missing, "conversation is", "conversations are")} missing here.`]);
+  }
   if (unreviewed.length) {
     notes.push(["Nobody has reviewed ",
       unreviewed.length === 1 ? ["the graph ", words(unreviewed[0].name)] : `${number(unreviewed.length)} of the graphs`,

@@ -55,7 +55,8 @@ function reachedText(milestone, total) {
 function spokenNode(milestone, total) {
   const kind = { join: "join", end: "", call: "tool call", state: "state" }[shapeOf(milestone)];
   const possibly = milestone.possibly ? `, possibly by ${number(milestone.possibly)} more` : "";
-  const stopped = milestone.stopped ? `, ${number(milestone.stopped)} stopped here` : "";
+  const stops = milestone.name === "End" ? "of them with something forbidden on the way" : "stopped here";
+  const stopped = milestone.stopped ? `, ${number(milestone.stopped)} ${stops}` : "";
   return `${milestone.name}${kind ? `, ${kind}` : ""}: reached by ${number(milestone.reached)} of ${number(total)}${possibly}${stopped}`;
 }
 
@@ -200,7 +201,8 @@ function drawGraph(graph) {
     const { width, height } = pointsOf(graph, portrait);
     return Math.min(room / width, TALLEST / height, 1);
   };
-  const portrait = scale(true) > scale(false);
+  // Downwards only where it can be read without moving it sideways; to the right, Start is at the left edge.
+  const portrait = scale(true) > scale(false) && room >= SMALLEST_TEXT * pointsOf(graph, true).width;
   const { at, width, height } = pointsOf(graph, portrait);
   const degrees = degreesOf(graph);
   const edges = graph.edges.map((_, index) => drawEdge(graph, index, at, portrait, degrees));

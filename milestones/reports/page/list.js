@@ -32,6 +32,11 @@ function stopName(row) {
   return row.stopped === undefined ? null : data.graphs[row.graph].milestones[row.stopped].name;
 }
 
+// Whoever is at End and did not complete the goal was stopped by nothing but a rule.
+function stopWords(name) {
+  return name === "End" ? "End, with something forbidden on the way" : name;
+}
+
 function armOf(row) {
   return row.arm === undefined ? null : armName(row.arm, row.user);
 }
@@ -104,7 +109,7 @@ function rowOf(index) {
       words(row.id || `conversation ${index + 1}`, { class: "id" }),
       row.forbidden ? el("span", { class: "tag bad" }, "forbidden") : null,
       words(facts, { class: "quiet facts" }),
-      stop ? el("span", { class: "quiet facts" }, stop === "End" ? "at End, with something forbidden on the way" : ["stopped at ", words(stop)]) : null),
+      stop ? el("span", { class: "quiet facts" }, stop === "End" ? `at ${stopWords(stop)}` : ["stopped at ", words(stop)]) : null),
     el("span", { class: "far" }, meter(row.progress ? row.progress[0] : null, ...(row.progress || [])),
       el("span", {}, percentRange(row.progress)))));
 }
@@ -124,8 +129,10 @@ function drawChips() {
   const chips = [];
   if (filter.at) {
     const [what, milestone] = filter.at;
-    const verb = { stopped: "stopped at ", reached: "reached ", possibly: "possibly reached " }[what];
-    chips.push(chip(verb, data.graphs[filter.graph].milestones[milestone].name, { at: null, graph: data.graphs.length > 1 ? filter.graph : null }));
+    const { name } = data.graphs[filter.graph].milestones[milestone];
+    const isForbidden = what === "stopped" && name === "End";
+    const verb = { stopped: isForbidden ? "at " : "stopped at ", reached: "reached ", possibly: "possibly reached " }[what];
+    chips.push(chip(verb, isForbidden ? stopWords(name) : name, { at: null, graph: data.graphs.length > 1 ? filter.graph : null }));
   }
   if (filter.graph !== null && data.graphs.length > 1) {
     chips.push(chip("graph ", data.graphs[filter.graph].name, { graph: null, at: null }));

@@ -90,7 +90,7 @@ function overview(graph) {
     graph.reviewed === false ? el("p", { class: "tag warn" }, "generated, not reviewed") : null,
     el("h3", {}, "Where they stopped"),
     stops.length ? el("table", { class: "bars stops" }, stops.slice(0, 15).map(([index, count]) => el("tr", {},
-      el("th", { scope: "row" }, button({ class: "link", onclick: () => go({ n: graph.milestones[index].name }) }, words(graph.milestones[index].name))),
+      el("th", { scope: "row" }, button({ class: "link", onclick: () => go({ n: graph.milestones[index].name }) }, words(stopWords(graph.milestones[index].name)))),
       el("td", {}, meter(count / most, null, null, "bad")), el("td", {}, number(count)))))
       : el("p", { class: "quiet" }, "Nobody who was measured here is known to have missed the goal."),
     el("p", { class: "quiet" }, "Choose a milestone to see who reached it and who stopped there."),
@@ -178,6 +178,7 @@ function start() {
   });
   window.addEventListener("hashchange", read);
   window.addEventListener("resize", () => {
+    balanceCards();
     if (!drawing.graph || Math.abs(drawing.room - byId("canvas").clientWidth) < 40) return;
     showGraph();
     read();

@@ -126,6 +126,11 @@ function nameList(label, milestones, numbers) {
   return el("p", {}, el("span", { class: "quiet" }, `${label} `), numbers.map((one) => badge(milestones[one].name, "other")));
 }
 
+// What nothing decides matters where the goal or the progress depends on it.
+function isRange(row) {
+  return row.status === "undecided" || (row.progress !== undefined && row.progress[0] !== row.progress[1]);
+}
+
 function milestonesOf(row) {
   const milestones = data.graphs[row.graph].milestones;
   const steps = (row.reached || []).filter(([, step]) => step > 0);
@@ -138,7 +143,7 @@ function milestonesOf(row) {
     isEnd ? el("p", { class: "bad" }, "It reached the end, but something forbidden happened.")
       : stop === null ? null : el("p", {}, el("span", { class: "quiet" }, "Stopped at "), badge(milestones[stop].name, "stopping")),
     row.status === "missed" ? nameList("Could have come next", milestones, row.frontier) : null,
-    nameList("Nothing decides", milestones, row.undecided));
+    isRange(row) ? nameList("Nothing decides", milestones, row.undecided) : null);
 }
 
 function judgeOf(row) {
