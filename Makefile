@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-demo: $(VENV)/.run ## Hold a conversation with the order desk, without a key, and show why it said what it said
+demo: $(VENV)/.run ## Hold a conversation with the order desk, without a key, try it on simulated users, and show why it said what it said
 	@$(BIN)/arq-graph demo
 	@$(BIN)/arq-graph explain
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +12,12 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, create_guided_agent
+from arq_graph.apps.arms import arms
+from arq_graph.milestones.evaluation.results import read_results
+from arq_graph.milestones.evaluation.running import evaluate
+from arq_graph.milestones.evaluation.suite import Suite
+from arq_graph.milestones.evaluation.world import fresh_agent
+from arq_graph.milestones.transcript import Call, Result
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -78,6 +85,63 @@ def test_the_desk_never_shows_internals_and_leaves_no_violation(desk: list[dict[
         assert reply
         assert "get_order_details" not in reply
         assert [revision.violations for revision in state["revisions"] if revision.sent] == [()]
+
+
+@pytest.fixture(scope="module")
+def suite() -> Suite:
+    return Suite.from_yaml(EXAMPLES / "order_desk" / "suite.yaml")
+
+
+def test_the_desks_suite_has_each_wish_from_each_kind_of_user_in_a_world_of_its_own(suite: Suite) -> None:
+    assert len(suite.scenarios) == 15
+    assert suite.broken == ()
+    assert {one.user.kind for one in suite.scenarios} == {"helpful", "perturbed", "unhelpful"}
+    for one in suite.scenarios:
+        assert one.goal in one.milestones
+        assert one.world is not None
+        first, second = one.world(), one.world()
+        first.expedite_shipping("ORD-1002")
+        assert first.get_order_details("ORD-1002")["shipping"] == "expedited"
+        assert second.get_order_details("ORD-1002")["shipping"] == "standard"
+
+
+def test_a_discount_is_put_on_an_order_once(suite: Suite) -> None:
+    assert suite.scenarios[0].world is not None
+    shop = suite.scenarios[0].world()
+    shop.apply_discount("ORD-1004")
+    for order in ("ORD-1004", "ORD-9999"):
+        with pytest.raises(ValueError, match=r"discount|no order"):
+            shop.apply_discount(order)
+
+
+def test_the_world_is_called_as_the_desks_own_tools_are(suite: Suite) -> None:
+    scenario = suite.scenarios[0]
+    assert scenario.agent is not None
+    bound = fresh_agent(scenario, 1)
+    assert bound is not None
+    for name, tool in scenario.agent.toolbox.items():
+        assert bound.toolbox[name].args == tool.args
+        assert bound.toolbox[name].description == tool.description
+
+
+def test_the_less_a_user_knows_the_less_the_desk_gets_done(suite: Suite, tmp_path: Path) -> None:
+    """And what counts as reached is what tools did."""
+    wishes = ("order in transit", "late order")
+    few = [one for one in suite.scenarios if one.name.rpartition(" (")[0] in wishes]
+    file = tmp_path / "results.jsonl"
+    report = evaluate(replace(suite, scenarios=tuple(few)), arms(["guided"]), model="offline", results=file)
+    kinds = report.summary.arms_by_user["guided"]
+    rates = [kinds[kind].progress_rate.mean or 0.0 for kind in ("helpful", "perturbed", "unhelpful")]
+    assert rates[0] > rates[1] > rates[2]
+    for record, transcript in read_results(file):
+        failed = {event.call for event in transcript.events if isinstance(event, Result) and event.failed}
+        made = {
+            event.tool for event in transcript.events if isinstance(event, Call) and event.id not in failed
+        }
+        reached = {one.name for one in record.reached}
+        assert reached & set(few[0].agent.toolbox if few[0].agent else ()) <= made
+        if record.user != "helpful":
+            assert "get_order_details" not in reached
 
 
 def test_the_desk_wraps_up(desk: list[dict[str, Any]]) -> None:

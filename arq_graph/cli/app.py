@@ -72,16 +72,24 @@ def demo(
     milestones: MilestonesOption = None,
     thread: Thread = None,
     db: Database = None,
+    evaluation: Annotated[
+        bool | None,
+        typer.Option(
+            "--evaluation/--no-evaluation",
+            help="End with an evaluation against simulated users. Else with the offline model alone.",
+        ),
+    ] = None,
     debug: Debug = False,
 ) -> None:
-    """Watch the shipped order desk in a conversation; needs no key."""
+    """Watch the shipped order desk in a conversation, then with simulated users; needs no key."""
     with reported(debug):
         choice = choice_of(model, base_url)
         with loading():
             from arq_graph.cli.demo import demo_folder, hold_demo
             from arq_graph.cli.opening import Setup
         milestones = milestones or demo_folder() / "milestones.yaml"
-        hold_demo(Setup(demo_folder() / "agent.yaml", choice, mode, thread, db, planning, milestones))
+        setup = Setup(demo_folder() / "agent.yaml", choice, mode, thread, db, planning, milestones)
+        hold_demo(setup, evaluation=evaluation)
 
 
 @app.command()

@@ -6,10 +6,12 @@ from importlib.resources import files
 from pathlib import Path
 
 from arq_graph.cli.conversation_file import read_customer_turns
+from arq_graph.cli.demo_evaluation import evaluate_demo, page_beside
 from arq_graph.cli.explanation import LEGEND
 from arq_graph.cli.opening import Setup, opened_dialogue
 from arq_graph.cli.operator import approve_all
 from arq_graph.cli.screen import command, output, sentence, words
+from arq_graph.cli.settings import OFFLINE
 from arq_graph.cli.turn_view import customer_said, heading, outcome_of
 
 
@@ -18,12 +20,31 @@ def demo_folder() -> Path:
     return Path(str(files("arq_graph.examples.order_desk")))
 
 
-def hold_demo(setup: Setup) -> None:
-    """Hold the order desk's conversation and print every turn.
+def hold_demo(setup: Setup, *, evaluation: bool | None = None) -> None:
+    """Hold the order desk's conversation, print every turn, and try the desk on simulated users.
 
     Args:
         setup: The order desk, and what to ask.
+        evaluation: Whether to end with the evaluation; None: where the offline model answers, as it costs nothing.
+
+    Raises:
+        ArqGraphError: The thread, the model or a file cannot be used, or the model gives no answer.
     """
+    _hold(setup)
+    console = output()
+    if evaluation is None and setup.choice.spec != OFFLINE:
+        console.print(
+            words("Not tried on simulated users, which takes many calls: --evaluation does it.", "dim")
+        )
+    elif evaluation is not False:
+        guided = "guided" if setup.mode == "arq" else f"guided:{setup.mode}"
+        console.print()
+        evaluate_demo(
+            setup.file.with_name("suite.yaml"), setup.choice, page_beside(setup.db), tried=(guided, "pre-act")
+        )
+
+
+def _hold(setup: Setup) -> None:
     console = output()
     with opened_dialogue(setup, operator=approve_all) as dialogue:
         title = f" · {setup.choice.name} · thread {dialogue.thread}"

@@ -52,3 +52,58 @@ def hand_over_to_human() -> dict[str, str]:
 def mark_resolved() -> dict[str, str]:
     """Mark the customer's case as resolved."""
     return {"case": "resolved"}
+
+
+class Shop:
+    """The same shop for one conversation: what is done to an order is kept, and no other conversation sees it."""
+
+    def __init__(self) -> None:
+        self.orders = {number: dict(order) for number, order in ORDERS.items()}
+        self.discounts: dict[str, int] = {}
+        self.is_with_a_colleague = False
+        self.is_resolved = False
+
+    def get_order_details(self, order_id: str) -> dict[str, str]:
+        """Look up an order: its status, what was ordered, and when it is expected.
+
+        Args:
+            order_id: The number of the order, like ORD-1001.
+        """
+        if order_id not in self.orders:
+            raise ValueError(f"there is no order {order_id}")
+        return {"order_id": order_id, **self.orders[order_id]}
+
+    def expedite_shipping(self, order_id: str) -> dict[str, str]:
+        """Switch an order that is still at the warehouse to expedited shipping.
+
+        Args:
+            order_id: The number of the order, like ORD-1001.
+        """
+        done = expedite_shipping(order_id)
+        self.orders[order_id]["shipping"] = done["shipping"]
+        return done
+
+    def apply_discount(self, order_id: str, percent: int = 10) -> dict[str, str]:
+        """Put a discount on an order as goodwill.
+
+        Args:
+            order_id: The number of the order, like ORD-1001.
+            percent: How much, from 1 to 10.
+        """
+        done = apply_discount(order_id, percent)
+        if order_id not in self.orders:
+            raise ValueError(f"there is no order {order_id}")
+        if order_id in self.discounts:
+            raise ValueError("the order has its discount already")
+        self.discounts[order_id] = percent
+        return done
+
+    def hand_over_to_human(self) -> dict[str, str]:
+        """Hand the conversation over to a colleague, who goes on with it."""
+        self.is_with_a_colleague = True
+        return hand_over_to_human()
+
+    def mark_resolved(self) -> dict[str, str]:
+        """Mark the customer's case as resolved."""
+        self.is_resolved = True
+        return mark_resolved()

@@ -14,6 +14,21 @@ from arq_graph.reasoning.sections import clean
 
 
 @dataclass
+class Aside:
+    """What the agent asked the user while it went on with its turn.
+
+    Args:
+        place: How many messages the app had made in the turn when it waited.
+        spoken: What it asked.
+        answer: What the user said to it; None before that.
+    """
+
+    place: int
+    spoken: str
+    answer: str | None = None
+
+
+@dataclass
 class Conversation:
     """What was said and done so far.
 
@@ -38,7 +53,8 @@ class Conversation:
     turn_seconds: list[float] = field(default_factory=list)
     seconds: float = 0.0
     turn_begins: int = 0
-    _asides: list[tuple[int, AIMessage, HumanMessage]] = field(default_factory=list)
+    _asides: list[Aside] = field(default_factory=list)
+    _done: list[BaseMessage] = field(default_factory=list)
     _said_before: tuple[Message, ...] = ()
     _settled: int = 0
 
@@ -64,20 +80,27 @@ class Conversation:
         self._settled = len(self.messages)
         self.messages.append(opening)
         self.turn_begins = len(self.messages)
-        self._asides = []
+        self._asides, self._done = [], []
 
     def take(self, new: Sequence[BaseMessage]) -> None:
         """What the app did since the turn began, which stands in the place of what it had done before."""
-        messages = list(new)
-        for place, spoken, answer in reversed(self._asides):
-            # An app may keep what was asked in an interrupt among its messages, or not.
-            if not any(each.type == "ai" and each.text == spoken.text for each in messages[place:]):
-                messages[place:place] = [spoken, answer]
-        self.messages[self.turn_begins :] = messages
+        self._done = list(new)
+        self.messages[self.turn_begins :] = _with_asides(self._done, self._asides)
 
-    def set_aside(self, place: int, spoken: str, answer: str) -> None:
-        """The agent asked the user something while it went on with its turn."""
-        self._asides.append((place, AIMessage(spoken), HumanMessage(answer)))
+    def ask(self, spoken: str) -> None:
+        """The agent asks the user something while it goes on with its turn."""
+        self._asides.append(Aside(len(self._done), spoken))
+        self.take(self._done)
+
+    def answer(self, text: str) -> None:
+        """The user answers what was asked last."""
+        self._asides[-1].answer = text
+        self.take(self._done)
+
+    @property
+    def asked_aside(self) -> bool:
+        """Whether the agent asked anything while it went on with the turn."""
+        return bool(self._asides)
 
     def end(self, why: Ended, failure: Exception | None = None, *, by_user: bool = False) -> None:
         """It is over."""
@@ -90,3 +113,45 @@ class Conversation:
 
 def _said(messages: Sequence[BaseMessage]) -> list[Message]:
     return [event for event in record_messages(messages).events if isinstance(event, Message)]
+
+
+def _with_asides(messages: Sequence[BaseMessage], asides: Sequence[Aside]) -> list[BaseMessage]:
+    """The messages with each question and answer once: an app may keep them among its messages itself, or not.
+
+    It may have written a question down before it waited, or after it was answered.
+    """
+    kept: set[int] = set()
+    missing: dict[int, list[BaseMessage]] = {}
+    for aside in asides:
+        # A question may stand in front of its place, but not in front of that of an earlier one.
+        since = max((each.place for each in asides if each.place < aside.place), default=0)
+        asked = _found(messages, "ai", aside.spoken, since, kept)
+        answered = None
+        if aside.answer is not None:
+            behind = aside.place if asked is None else max(aside.place, asked + 1)
+            # The app that keeps the question may keep the answer in words of its own.
+            words = aside.answer if asked is None else None
+            answered = _found(messages, "human", words, behind, kept)
+        kept |= {each for each in (asked, answered) if each is not None}
+        if asked is None:
+            place = aside.place if answered is None else answered
+            missing.setdefault(place, []).append(AIMessage(aside.spoken))
+        if answered is None and aside.answer is not None:
+            place = aside.place if asked is None else max(aside.place, asked + 1)
+            missing.setdefault(place, []).append(HumanMessage(aside.answer))
+    woven: list[BaseMessage] = []
+    for index, message in enumerate(messages):
+        woven += [*missing.pop(index, ()), message]
+    return [*woven, *(each for _, rest in sorted(missing.items()) for each in rest)]
+
+
+def _found(
+    messages: Sequence[BaseMessage], kind: str, text: str | None, since: int, but: set[int]
+) -> int | None:
+    """Where the first message of a kind is, with this text if one is given."""
+    for index in range(since, len(messages)):
+        if index in but or messages[index].type != kind:
+            continue
+        if text is None or messages[index].text.strip() == text.strip():
+            return index
+    return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.app import (
@@ -26,7 +26,8 @@ from arq_graph.milestones.evaluation.conversation import Conversation
 from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.evaluation.spending import CallCounter, CallLimitReached
 from arq_graph.milestones.transcript import Message
-from arq_graph.milestones.users.user import User, UserTurn
+from arq_graph.milestones.users.hearing import heard
+from arq_graph.milestones.users.user import User, UserTurn, last_words
 from arq_graph.reasoning.sections import clean
 
 MOST_INTERRUPTS = 25
@@ -64,7 +65,9 @@ def converse(
 ) -> Conversation:
     """Hold a conversation. What the app or the user raises ends it, and is told in it.
 
-    An app with a checkpointer is given what is new, any other all messages so far.
+    A user who is a guide speaks only of what it is asked: once the agent's turn is over and leaves nothing to be
+    answered, its task has ended, and the conversation with it. An app with a checkpointer is given what is new, any
+    other all messages so far.
 
     Args:
         app: Anything that is invoked with `{"messages": […]}`.
@@ -81,7 +84,7 @@ def converse(
     """
     if not callable(getattr(app, "invoke", None)):
         raise InputError("the app has no `invoke`: await `aconverse`")
-    held, steps, call = _begun(app, limits, thread_id, operator, counter, stopped)
+    held, steps, call = _begun(app, user, limits, thread_id, operator, counter, stopped)
     started = time.monotonic()
     step = next(steps, None)
     while step is not None:
@@ -114,7 +117,7 @@ async def aconverse(
     watch: Watch = lambda _: None,
 ) -> Conversation:
     """Hold a conversation without blocking; see `converse`. An app that is not async runs in a thread."""
-    held, steps, call = _begun(app, limits, thread_id, operator, counter, stopped)
+    held, steps, call = _begun(app, user, limits, thread_id, operator, counter, stopped)
     started = time.monotonic()
     step = next(steps, None)
     while step is not None:
@@ -207,6 +210,7 @@ class _Call:
 
 def _begun(
     app: App,
+    user: User,
     limits: Limits | None,
     thread_id: str | None,
     operator: Operator,
@@ -218,11 +222,17 @@ def _begun(
     counter = counter or CallCounter(limit=limits.calls)
     config = {"configurable": {"thread_id": held.thread_id}, "callbacks": [counter]}
     call = _Call(held, limits, counter, config, dict(settings_of(app)))
-    return held, _steps(held, remembers(app), limits, operator, stopped), call
+    guided = getattr(getattr(user, "spec", None), "role", None) == "guide"
+    return held, _steps(held, remembers(app), guided, limits, operator, stopped), call
 
 
 def _steps(
-    held: Conversation, keeps_thread: bool, limits: Limits, operator: Operator, stopped: Callable[[], bool]
+    held: Conversation,
+    keeps_thread: bool,
+    guided: bool,
+    limits: Limits,
+    operator: Operator,
+    stopped: Callable[[], bool],
 ) -> Steps:
     while True:
         turn: UserTurn = yield AskUser(held.said)
@@ -245,6 +255,17 @@ def _steps(
             return
         if not any(message.type == "ai" for message in held.messages[held.turn_begins :]):
             raise InputError("the app answered the user with no message of its own")
+        if guided and _task_has_ended(held):
+            held.end("user")
+            return
+
+
+def _task_has_ended(held: Conversation) -> bool:
+    """Whether an agent whose turn is over has no question left for its guide."""
+    if held.asked_aside:
+        return True  # what it asks, it asks within its turn
+    words = heard(last_words(held.said))
+    return not words.asks and not words.only_waits
 
 
 def _interrupts(
@@ -256,22 +277,19 @@ def _interrupts(
         if not waiting:
             return
         answers: list[tuple[Any, Any]] = []
-        place = len(new_messages(given, opening))
         for each in waiting:
             if each.calls:
                 answers.append((each, decided(operator, each.calls)))
             elif each.spoken is not None:
-                asked = Message("agent", each.spoken)
-                turn: UserTurn = yield AskUser((*held.said, asked))
+                held.ask(each.spoken)
+                turn: UserTurn = yield AskUser(held.said)
                 if turn.ends or held.turns >= limits.turns:
-                    held.messages.append(AIMessage(each.spoken))
                     held.end("user" if turn.ends else "turns")
                     return
-                held.set_aside(place, each.spoken, clean(turn.text))
+                held.answer(clean(turn.text))
                 answers.append((each, clean(turn.text)))
             else:
                 raise InputError(f"the app waits for what nobody here can answer: {str(each.value)[:200]}")
-        held.take(new_messages(given, opening))
         given = yield AskApp(resuming(answers))
         held.take(new_messages(given, opening))
     raise InputError(f"the app waited for an answer {MOST_INTERRUPTS} times in one turn")

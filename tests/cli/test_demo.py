@@ -7,11 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from arq_graph import OfflineChatModel
+from arq_graph.cli.demo import demo_folder, hold_demo
+from arq_graph.cli.demo_evaluation import evaluate_demo, page_beside
+from arq_graph.cli.opening import Setup
+from arq_graph.cli.settings import OFFLINE, ModelChoice
 from tests.cli.conftest import Cli
+
+SUITE = demo_folder() / "suite.yaml"
+ALONE = "--no-evaluation"
 
 
 def test_without_a_key_a_conversation_is_held_and_can_be_explained(cli: Cli) -> None:
-    done = cli("demo")
+    done = cli("demo", ALONE)
     assert done.code == 0
     assert "offline model" in done.err
     assert done.out.count("Customer") >= 5
@@ -25,17 +33,17 @@ def test_without_a_key_a_conversation_is_held_and_can_be_explained(cli: Cli) -> 
 
 
 def test_no_key_is_spoken_of_when_a_model_is_chosen(cli: Cli) -> None:
-    assert "key" not in cli("demo", "--model", "offline").err
+    assert "key" not in cli("demo", ALONE, "--model", "offline").err
 
 
 @pytest.mark.parametrize("mode", ["cot", "direct"])
 def test_it_can_be_held_in_every_mode(cli: Cli, mode: str) -> None:
-    assert cli("demo", "--mode", mode).code == 0
+    assert cli("demo", ALONE, "--mode", mode).code == 0
     assert f"mode {mode}" in cli("explain").out
 
 
 def test_each_demo_is_a_thread_of_its_own(cli: Cli) -> None:
-    first, second = cli("demo").out, cli("demo").out
+    first, second = cli("demo", ALONE).out, cli("demo", ALONE).out
     assert first.splitlines()[0] != second.splitlines()[0]
     assert " 1 " in second
 
@@ -43,7 +51,7 @@ def test_each_demo_is_a_thread_of_its_own(cli: Cli) -> None:
 @pytest.mark.parametrize("columns", ["24", "40", "200"])
 def test_it_stays_within_the_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    done = cli("demo")
+    done = cli("demo", ALONE)
     commands = ("arq-graph", "  arq-graph")
     text = [line for line in done.out.splitlines() if not line.startswith(commands)]
     assert max(len(line) for line in text) <= int(columns)
@@ -53,25 +61,73 @@ def test_it_stays_within_the_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch,
 
 def test_without_colour_there_are_no_escape_codes(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b" not in cli("demo").out
+    assert "\x1b" not in cli("demo", ALONE).out
 
 
 def test_threads_are_kept_out_of_repositories(cli: Cli) -> None:
-    cli("demo")
+    cli("demo", ALONE)
     assert Path(".arq_graph/threads.sqlite").exists()
     assert Path(".arq_graph/.gitignore").read_text() == "*\n"
 
 
 def test_threads_are_kept_where_one_says(cli: Cli) -> None:
-    cli("demo", "--db", "elsewhere/mine.sqlite")
+    cli("demo", ALONE, "--db", "elsewhere/mine.sqlite")
     assert not Path(".arq_graph").exists()
     assert cli("explain", "--db", "elsewhere/mine.sqlite").code == 0
 
 
 def test_without_the_sqlite_package_it_is_held_in_memory(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "langgraph.checkpoint.sqlite", None)
-    done = cli("demo")
+    done = cli("demo", ALONE)
     assert done.code == 0
     assert 'pip install "arq_graph[sqlite]"' in done.words
     assert "arq-graph explain" not in done.out
-    assert cli("demo", "--db", "mine.sqlite").code == 1  # what cannot be kept is not pretended to be
+    assert cli("demo", ALONE, "--db", "mine.sqlite").code == 1  # what cannot be kept is not pretended to be
+
+
+def test_without_the_evaluation_nothing_is_written_but_the_thread(cli: Cli) -> None:
+    done = cli("demo", ALONE)
+    assert "simulated" not in done.out
+    assert not Path(".arq_graph/demo.html").exists()
+
+
+class Paid(ModelChoice):
+    """A model that is not the offline one, as far as the choice says."""
+
+    def chat_model(self) -> OfflineChatModel:
+        return OfflineChatModel()
+
+
+def test_a_model_that_costs_is_not_asked_to_be_evaluated_unless_one_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hold_demo(Setup(demo_folder() / "agent.yaml", Paid("paid:model")))
+    out = " ".join(capsys.readouterr().out.split())
+    assert "--evaluation does it" in out
+    assert not page_beside(None).exists()
+
+
+@pytest.mark.parametrize("columns", ["24", "100"])
+def test_the_evaluation_is_printed_by_arm_and_kind_and_written_as_a_page(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    page = page_beside(None)
+    report = evaluate_demo(SUITE, ModelChoice(OFFLINE), page, scenarios=("a person",))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(report.conversations) == 6
+    assert {one.arm for one in report.conversations} == {"guided", "pre-act"}
+    text = page.read_text(encoding="utf-8")
+    assert "I would like to talk to a human" in text
+    assert str(page) in "".join(lines)
+    commands = ("  arq-graph", "  .arq_graph")
+    assert max(len(line) for line in lines if not line.startswith(commands)) <= int(columns)
+    if columns == "100":
+        assert [line.split()[0] for line in lines if "of 1 " in line] == [
+            *("helpful:", "perturbed:", "unhelpful:") * 2,
+        ]
+
+
+def test_the_page_is_beside_the_threads_and_takes_no_page_of_others() -> None:
+    assert page_beside(None) == Path(".arq_graph/demo.html")
+    assert page_beside(Path("mine/threads.sqlite")) == Path("mine/threads.demo.html")

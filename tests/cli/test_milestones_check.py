@@ -59,7 +59,7 @@ def test_a_sound_file_is_said_to_be_one(cli: Cli, file: Path) -> None:
     done = cli("milestones", "check", file)
     assert done.code == 0
     assert "5 milestones: 2 FC, 3 NFC · 1 decided by a judge" in done.out
-    assert "can be measured on" in done.out
+    assert "can be measured on" in done.words
     assert "Errors" not in done.out and "Warnings" not in done.out
 
 

@@ -175,17 +175,18 @@ def test_what_an_agent_asks_within_its_turn_is_answered_by_the_user(keeps):
     assert held.ended == "user"
 
 
-@pytest.mark.parametrize("before", [True, False], ids=["asked before waiting", "kept nothing"])
+@pytest.mark.parametrize("question", ["before waiting", "after the answer", "never"])
 @pytest.mark.parametrize("keeps_answer", [True, False])
-def test_what_is_asked_stands_once_however_the_app_keeps_it(before, keeps_answer):
+def test_what_is_asked_stands_once_however_the_app_keeps_it(question, keeps_answer):
     """The same question twice in one turn, each with its own answer."""
 
     def ask(state: State) -> Any:
-        return {"messages": [AIMessage("Which colour?")] if before else []}
+        return {"messages": [AIMessage("Which colour?")] if question == "before waiting" else []}
 
     def listen(state: State) -> Any:
         answer = interrupt({"type": "speak", "text": "Which colour?"})
-        return {"messages": [HumanMessage(answer)] if keeps_answer else []}
+        asked = [AIMessage("Which colour?")] if question == "after the answer" else []
+        return {"messages": [*asked, *([HumanMessage(answer)] if keeps_answer else [])]}
 
     def paint(state: State) -> Any:
         return {"messages": deed("paint")}
