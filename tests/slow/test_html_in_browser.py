@@ -70,6 +70,15 @@ def desk(browser, file):
         yield found
 
 
+def until(page, condition):
+    """Wait, some frames at most; the page's own policy forbids Playwright's way of waiting."""
+    for _ in range(200):
+        if page.evaluate(condition):
+            return
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+    raise AssertionError(f"never true: {condition}")
+
+
 def node(page, name):
     return page.locator(f'[data-milestone="{name}"]')
 
@@ -176,7 +185,7 @@ def test_the_figures_fill_their_rows(browser, tmp_path, size, rows):
     with opened(browser, path, viewport=dict(zip(("width", "height"), size, strict=True))) as found:
         assert list(Counter(found.page.evaluate(tops)).values()) == rows
         found.page.set_viewport_size(DESK)
-        found.page.wait_for_function(f"new Set({tops}).size === 1 || new Set({tops}).size === 2")
+        until(found.page, f"new Set({tops}).size === 1 || new Set({tops}).size === 2")
 
 
 @pytest.mark.parametrize("how", ["click", "Enter", "Space"])
@@ -309,11 +318,7 @@ def test_it_follows_the_systems_colours_until_the_reader_chooses(browser, file):
     with opened(browser, file, viewport=DESK, color_scheme="light") as found:
         light = found.page.evaluate(colour)
         found.page.emulate_media(color_scheme="dark")
-        for _ in range(100):  # the page hears of it some frames later; its policy forbids Playwright's own waiting
-            if found.page.evaluate(colour) != light:
-                break
-            found.page.evaluate("() => new Promise(requestAnimationFrame)")
-        assert found.page.evaluate(colour) != light
+        until(found.page, f"{colour} !== {light!r}")
         found.page.locator("#theme").click()
         assert found.page.evaluate(colour) == light
 
