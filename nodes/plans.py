@@ -9,13 +9,13 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import Discriminator, Tag, create_model
 
-from arq_graph.nodes.tool_arguments import ArgumentDecision, ToolArguments
+from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 
 MAX_PLANNED_STEPS = 12
@@ -191,7 +191,10 @@ def _first_property(action: Any) -> Any:
 def _call_action(key: str, tool: ToolArguments, confirmed: bool, expects: bool) -> type[ARQ]:
     fields: dict[str, Any] = {}
     if tool.arguments:
-        fields["arguments"] = (_planned_arguments(tool), respond("Each of its arguments."))
+        fields["arguments"] = (
+            tool.blueprint_with(ArgumentBasis, "planned", "Planned"),
+            respond("Each of its arguments."),
+        )
     if expects:
         fields["expected"] = (str, respond("What its result is expected to tell."))
     if confirmed:
@@ -207,19 +210,3 @@ def _call_action(key: str, tool: ToolArguments, confirmed: bool, expects: bool) 
     call = create_model(f"{tool.name}_planned", __base__=ARQ, __doc__="The call.", **fields)
     asked: dict[str, Any] = {key: (call, respond(f"A call of {tool.name}."))}
     return create_model(f"{tool.name}_action", __base__=ARQ, __doc__="Call this tool.", **asked)
-
-
-def _planned_arguments(tool: ToolArguments) -> type[ARQ]:
-    fields: dict[str, Any] = {}
-    for key, field in tool.blueprint.model_fields.items():
-        decision: Any = field.annotation
-        fields[key] = (_with_basis(decision), respond(str(field.description)))
-    return create_model(f"{tool.name}_planned_arguments", __base__=ARQ, __doc__="Each argument.", **fields)
-
-
-@lru_cache(maxsize=1024)
-def _with_basis(decision: type[ArgumentDecision]) -> type[ARQ]:
-    # Fields of a class further right come first.
-    return create_model(
-        f"Planned{decision.__name__}", __base__=(decision, ArgumentBasis), __doc__=decision.__doc__
-    )

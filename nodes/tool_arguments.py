@@ -116,6 +116,20 @@ class ToolArguments:
             **fields,
         )
 
+    def blueprint_with(self, basis: type[ARQ], kind: str, decision: str) -> type[ARQ]:
+        """A blueprint with one decision for each argument, and before each value what it rests on.
+
+        Args:
+            basis: What is asked of each value.
+            kind: The word in the blueprint's name.
+            decision: How the decisions' names begin.
+        """
+        fields: dict[str, Any] = {
+            argument.key: (_with_basis(_decision(argument), basis, decision), respond(argument.description))
+            for argument in self.arguments
+        }
+        return create_model(f"{self.name}_{kind}_arguments", __base__=ARQ, __doc__="Each argument.", **fields)
+
     def read(self, decisions: Any) -> tuple[dict[str, Any], list[Problem]]:
         """Turn an answer into the tool's arguments, and say what is missing or invalid.
 
@@ -182,6 +196,12 @@ def _decision(argument: Argument) -> type[ArgumentDecision]:
     if argument.schema is None:
         return _decision_on("json")
     return _decision_on(json.dumps(_undescribed(argument.schema)))
+
+
+@lru_cache(maxsize=1024)
+def _with_basis(decision: type[ArgumentDecision], basis: type[ARQ], name: str) -> type[ARQ]:
+    # Fields of a class further right come first.
+    return create_model(f"{name}{decision.__name__}", __base__=(decision, basis), __doc__=decision.__doc__)
 
 
 @lru_cache(maxsize=1024)

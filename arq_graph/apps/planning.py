@@ -17,6 +17,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.agent.tools import ToolLike
 from arq_graph.apps.live_milestones import tracker_of
+from arq_graph.apps.specifying import without_guidelines
 from arq_graph.errors import InputError
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.planner import DEFAULT_STEPS, Planner
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 Planning = Literal["react", "pre-act"]
 
 PROFILE = "You are a helpful agent. You reach what the customer asks for with your tools."
+_INSTEAD = "a planner alone does not match: use create_guided_agent(model, agent, planning=…)"
 
 
 def create_planning_agent(
@@ -84,7 +86,7 @@ def create_planning_agent(
         SpecError: A tool cannot be used, or the milestone graph cannot be measured on.
         PromptError: The prompt cannot be read or rendered.
     """
-    agent = _specified(agent, profile, name)
+    agent = without_guidelines(agent, profile, name, otherwise=PROFILE, instead=_INSTEAD)
     planner = planner_of(planning)(
         model,
         agent,
@@ -142,20 +144,3 @@ def add_steps(builder: StateGraph[Any, Any, Any, Any], agent: Agent, *, otherwis
         builder.add_conditional_edges("approve", route_approved(otherwise=[then]), ["tools", then])
         after_plan.append("approve")
     builder.add_conditional_edges("plan", route_calls(agent, otherwise=otherwise), after_plan)
-
-
-def _specified(agent: Agent | Sequence[ToolLike], profile: str | None, name: str | None) -> Agent:
-    if not isinstance(agent, Agent):
-        if isinstance(agent, str) or not isinstance(agent, Sequence):
-            raise InputError(
-                f"agent is a {type(agent).__name__}: give an Agent without guidelines, or a list of tools"
-            )
-        return Agent(name or "Agent", PROFILE if profile is None else profile, tools=agent)
-    if profile is not None:
-        raise InputError("profile belongs to a list of tools: an Agent has its own")
-    if agent.guidelines:
-        raise InputError(
-            f"agent {agent.name!r} has guidelines, which a planner alone does not match: use "
-            "create_guided_agent(model, agent, planning=…)"
-        )
-    return agent

@@ -18,6 +18,7 @@ from arq_graph.agent.environment import Environment
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.agent.tools import ToolLike
+from arq_graph.apps.specifying import without_guidelines
 from arq_graph.errors import InputError
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.routing import route_approved
@@ -31,6 +32,10 @@ from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import Reasoner
 
 PROFILE = "You are a helpful agent. You work on what you are asked for, and ask when something is uncertain."
+_INSTEAD = (
+    "a speaker alone does not match: use create_guided_agent(model, agent), or put a GuidelineMatcher before the "
+    "Speaker in a graph of your own"
+)
 
 
 class RespactState(AgentState, total=False):
@@ -105,7 +110,9 @@ def create_respact_agent(
         SpecError: A tool cannot be used.
         PromptError: The prompt cannot be read or rendered.
     """
-    agent = _with_consequential(_specified(agent, profile, name), consequential)
+    agent = _with_consequential(
+        without_guidelines(agent, profile, name, otherwise=PROFILE, instead=_INSTEAD), consequential
+    )
     chosen: Setting = setting if setting is not None else ("chat" if environment is None else "task")
     channels = get_type_hints(state_schema, include_extras=True)
     speaker = Speaker(
@@ -162,23 +169,6 @@ def _route_acted(setting: Setting) -> Any:
 
     route.__annotations__["state"] = RespactState
     return route
-
-
-def _specified(agent: Agent | Sequence[ToolLike], profile: str | None, name: str | None) -> Agent:
-    if not isinstance(agent, Agent):
-        if isinstance(agent, str) or not isinstance(agent, Sequence):
-            raise InputError(
-                f"agent is a {type(agent).__name__}: give an Agent without guidelines, or a list of tools"
-            )
-        return Agent(name or "Agent", PROFILE if profile is None else profile, tools=agent)
-    if profile is not None:
-        raise InputError("profile belongs to a list of tools: an Agent has its own")
-    if agent.guidelines:
-        raise InputError(
-            f"agent {agent.name!r} has guidelines, which a speaker alone does not match: use "
-            "create_guided_agent(model, agent), or put a GuidelineMatcher before the Speaker in a graph of your own"
-        )
-    return agent
 
 
 def _with_consequential(agent: Agent, names: Sequence[str]) -> Agent:

@@ -21,6 +21,7 @@ from langchain_core.runnables import RunnableConfig
 from arq_graph.reasoning.failures import read_failure, retry_after, unavailable
 from arq_graph.reasoning.methods import Bound
 from arq_graph.reasoning.negotiation import Found, Wait
+from arq_graph.reasoning.performing import aperform_steps, perform_steps
 
 _MAX_TRIES = 8
 _MAX_PAUSE = 20.0
@@ -69,39 +70,15 @@ class Transport:
 
     def run(self, steps: Steps[T], config: RunnableConfig) -> T:
         """Perform all steps and return what the ask returns."""
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    reply = self._wait(step) if isinstance(step, Wait) else self._send(step, config)
-                except Exception as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(reply)
-        except StopIteration as finished:
-            result: T = finished.value
-            return result
-        finally:
-            steps.close()
+        return perform_steps(
+            steps, lambda step: self._wait(step) if isinstance(step, Wait) else self._send(step, config)
+        )
 
     async def arun(self, steps: Steps[T], config: RunnableConfig) -> T:
         """Perform all steps and return what the ask returns."""
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    reply = (
-                        await self._await(step) if isinstance(step, Wait) else await self._asend(step, config)
-                    )
-                except Exception as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(reply)
-        except StopIteration as finished:
-            result: T = finished.value
-            return result
-        finally:
-            steps.close()
+        return await aperform_steps(
+            steps, lambda step: self._await(step) if isinstance(step, Wait) else self._asend(step, config)
+        )
 
     def _send(self, call: Call, config: RunnableConfig) -> BaseMessage:
         tries = _Tries(call, self._limits)

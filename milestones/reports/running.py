@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping
 from contextlib import aclosing
@@ -17,6 +16,7 @@ from arq_graph.errors import (
     PromptError,
     ReasoningError,
 )
+from arq_graph.milestones.at_once import at_once
 from arq_graph.milestones.formats import BrokenRecord
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import AnyJudge, Judge, ask_judge
@@ -222,30 +222,8 @@ def in_parallel(
     """
     if concurrency < 1:
         raise InputError(f"concurrency is {concurrency}; at least one conversation is scored at a time")
-    return _in_parallel(scorer, iter(conversations), concurrency)
-
-
-async def _in_parallel(
-    scorer: ConversationScorer,
-    conversations: Iterator[Located],
-    concurrency: int,
-) -> AsyncGenerator[tuple[Located, Outcome], None]:
-    running: dict[asyncio.Task[Outcome], Located] = {}
-    try:
-        while True:
-            while len(running) < concurrency and (one := next(conversations, None)) is not None:
-                # Graphs get their names here, in the order of the source, not as the tasks begin.
-                running[asyncio.create_task(scorer.ascore(one))] = one
-            if not running:
-                return
-            finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            # What was scored is handed on before an error ends the run.
-            for task in sorted(finished, key=lambda task: task.exception() is not None):
-                yield running.pop(task), task.result()
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+    # Graphs get their names as the conversations are taken, in the order of the source, not as the tasks begin.
+    return at_once(((one, scorer.ascore(one)) for one in conversations), concurrency)
 
 
 def _is_about_the_judge(error: Exception) -> bool:

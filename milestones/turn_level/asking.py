@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Generator, Iterable
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +18,7 @@ from arq_graph.milestones.turn_level.comparison import (
 )
 from arq_graph.milestones.turn_level.similarity import Pair, Scorer
 from arq_graph.milestones.turn_level.steps import TurnStep
+from arq_graph.reasoning.performing import aperform_steps, perform_steps
 
 
 @dataclass(frozen=True)
@@ -54,61 +54,21 @@ def _outcome(step: TurnStep) -> _Asking:
 
 def perform(predictor: Predictor, scorer: Scorer, step: TurnStep) -> StepOutcome:
     """What came of a step."""
-    asking = _outcome(step)
-    try:
-        wanted = next(asking)
-        while True:
-            try:
-                if isinstance(wanted, _Predict):
-                    given: Any = predictor.predict(predictor.prepare(wanted.step))
-                else:
-                    given = scorer.scores([wanted.pair])[0]
-            except Exception as error:
-                wanted = asking.throw(error)
-            else:
-                wanted = asking.send(given)
-    except StopIteration as finished:
-        outcome: StepOutcome = finished.value
-        return outcome
+
+    def given(wanted: _Predict | _Score) -> Any:
+        if isinstance(wanted, _Predict):
+            return predictor.predict(predictor.prepare(wanted.step))
+        return scorer.scores([wanted.pair])[0]
+
+    return perform_steps(_outcome(step), given)
 
 
 async def aperform(predictor: Predictor, scorer: Scorer, step: TurnStep) -> StepOutcome:
     """What came of a step, without blocking."""
-    asking = _outcome(step)
-    try:
-        wanted = next(asking)
-        while True:
-            try:
-                if isinstance(wanted, _Predict):
-                    given: Any = await predictor.apredict(predictor.prepare(wanted.step))
-                else:
-                    given = (await scorer.ascores([wanted.pair]))[0]
-            except Exception as error:
-                wanted = asking.throw(error)
-            else:
-                wanted = asking.send(given)
-    except StopIteration as finished:
-        outcome: StepOutcome = finished.value
-        return outcome
 
+    async def given(wanted: _Predict | _Score) -> Any:
+        if isinstance(wanted, _Predict):
+            return await predictor.apredict(predictor.prepare(wanted.step))
+        return (await scorer.ascores([wanted.pair]))[0]
 
-async def at_once(
-    works: Iterable[Coroutine[Any, Any, StepOutcome]], most: int
-) -> AsyncGenerator[StepOutcome, None]:
-    """The results of coroutines, as they come, with at most so many at work."""
-    pending: set[asyncio.Task[StepOutcome]] = set()
-    try:
-        for work in works:
-            pending.add(asyncio.ensure_future(work))
-            if len(pending) >= most:
-                finished, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-                for task in finished:
-                    yield task.result()
-        while pending:
-            finished, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            for task in finished:
-                yield task.result()
-    finally:
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
+    return await aperform_steps(_outcome(step), given)

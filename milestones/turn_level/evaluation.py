@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from arq_graph.errors import InputError
+from arq_graph.milestones.at_once import at_once
 from arq_graph.milestones.formats import Format
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.turn_level.agents import predictor
-from arq_graph.milestones.turn_level.asking import aperform, at_once, perform
+from arq_graph.milestones.turn_level.asking import aperform, perform
 from arq_graph.milestones.turn_level.comparison import StepOutcome
 from arq_graph.milestones.turn_level.dataset import Dataset, DatasetSteps
 from arq_graph.milestones.turn_level.metrics import TurnMetrics, turn_metrics
@@ -118,9 +119,9 @@ async def aevaluate_turns(
     if concurrency < 1:
         raise InputError(f"concurrency is {concurrency}: it must be at least 1")
     run = _Evaluation(agent, dataset, tools, similarity, format, limit, done, on_step, timeout)
-    works = (aperform(run.predictor, run.scorer, step) for step in run.to_ask())
+    works = ((step, aperform(run.predictor, run.scorer, step)) for step in run.to_ask())
     async with aclosing(at_once(works, concurrency)) as outcomes:
-        async for outcome in outcomes:
+        async for _, outcome in outcomes:
             run.keep(outcome)
     return run.result()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal, cast
 
@@ -19,7 +19,7 @@ from arq_graph.agent.state import Record
 from arq_graph.nodes.plans import AskedFor
 from arq_graph.nodes.replies import SourcedFact
 from arq_graph.nodes.speaking.dialogue_acts import Category
-from arq_graph.nodes.tool_arguments import ArgumentDecision, ToolArguments
+from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
 THINK, SPEAK, ACT = "think", "speak", "act"
@@ -205,7 +205,10 @@ def _first_property(move: Any) -> Any:
 def _call_move(key: str, tool: ToolArguments) -> type[ARQ]:
     fields: dict[str, Any] = {}
     if tool.arguments:
-        fields["arguments"] = (_arguments(tool), respond("Each of its arguments."))
+        fields["arguments"] = (
+            tool.blueprint_with(ValueBasis, "move", "Spoken"),
+            respond("Each of its arguments."),
+        )
     fields["affirmed_in"] = (
         str | None,
         respond(
@@ -216,19 +219,3 @@ def _call_move(key: str, tool: ToolArguments) -> type[ARQ]:
     call = create_model(f"{tool.name}_move_call", __base__=ARQ, __doc__="The call.", **fields)
     asked: dict[str, Any] = {key: (call, respond(f"A call of {tool.name}."))}
     return create_model(f"{tool.name}_move", __base__=ARQ, __doc__="Call this tool.", **asked)
-
-
-def _arguments(tool: ToolArguments) -> type[ARQ]:
-    fields: dict[str, Any] = {}
-    for key, field in tool.blueprint.model_fields.items():
-        decision: Any = field.annotation
-        fields[key] = (_with_basis(decision), respond(str(field.description)))
-    return create_model(f"{tool.name}_move_arguments", __base__=ARQ, __doc__="Each argument.", **fields)
-
-
-@lru_cache(maxsize=1024)
-def _with_basis(decision: type[ArgumentDecision]) -> type[ARQ]:
-    # Fields of a class further right come first.
-    return create_model(
-        f"Spoken{decision.__name__}", __base__=(decision, ValueBasis), __doc__=decision.__doc__
-    )
