@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypedDict, TypeVar, get_args
@@ -13,7 +12,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.channels import Reader, name_channels
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
@@ -110,26 +109,11 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         self._max_history_tokens = max_history_tokens
         self._count_tokens = count_tokens
         self._head: str | None = None
-        self._name_channels()
+        name_channels(self, {**self.channels(), messages_key: list[AnyMessage]})
 
     def channels(self) -> dict[str, Any]:
         """The channels this node reads or writes besides the messages, with their types."""
         return {**dict.fromkeys(self._write, Any), **self._reads}
-
-    def _name_channels(self) -> None:
-        # LangGraph infers a node's channels from the annotation of a bound `__call__`; without it a write to
-        # a channel that the graph lacks is lost without a word.
-        schema = TypedDict(  # type: ignore[misc]
-            f"{type(self).__name__}State",
-            {**self.channels(), self.messages_key: list[AnyMessage]},
-            total=False,
-        )
-
-        def call(self: BlueprintNode[B], state: Any) -> Update:
-            return self.invoke(state)
-
-        call.__annotations__ = {"state": schema, "return": dict[str, Any]}
-        self.__call__ = types.MethodType(call, self)  # type: ignore[method-assign]
 
     def __call__(self, state: Any) -> Update:
         """Run the node on a state."""
@@ -201,6 +185,17 @@ def checked_agent(agent: object) -> Agent:
             f"agent is a {type(agent).__name__}: make one with Agent(…), or read one with Agent.from_yaml(path)"
         )
     return agent
+
+
+def counted(setting: str, value: object, *, least: int = 1) -> int:
+    """A setting that is a number of something.
+
+    Raises:
+        InputError: It is no whole number, or less than the least.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{setting} must be a whole number from {least} on, not {value!r}")
+    return value
 
 
 def checked(setting: str, value: T, choices: Any) -> T:

@@ -1,11 +1,13 @@
-"""Reading the channels of any graph's state, and writing events to its stream."""
+"""The channels of any graph's state, read and named to LangGraph, and events for its stream."""
 
 from __future__ import annotations
 
+import types
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages
+from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 from pydantic import BaseModel
 
@@ -91,6 +93,25 @@ def _described(value: Any) -> str:
     if isinstance(value, list) and value:
         return f"a list with {type(value[0]).__name__}"
     return type(value).__name__
+
+
+def name_channels(node: Runnable[Any, dict[str, Any]], channels: Mapping[str, Any]) -> None:
+    """Name to LangGraph what a node reads and writes, so that a graph that lacks one of the channels gets it.
+
+    Args:
+        node: The node.
+        channels: Channel names and their types, the messages' among them.
+    """
+    # LangGraph infers a node's channels from the annotation of a bound `__call__`; without it a write to
+    # a channel that the graph lacks is lost without a word.
+    named = dict(channels)
+    schema = TypedDict(f"{type(node).__name__}State", named, total=False)  # type: ignore[misc]
+
+    def call(self: Runnable[Any, dict[str, Any]], state: Any) -> dict[str, Any]:
+        return self.invoke(state)
+
+    call.__annotations__ = {"state": schema, "return": dict[str, Any]}
+    node.__call__ = types.MethodType(call, node)  # type: ignore[operator]
 
 
 def emit(event: BaseModel) -> None:

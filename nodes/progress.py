@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import types
-from typing import Any, TypedDict
+from typing import Any
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -15,7 +14,7 @@ from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.milestones.langchain_messages import read_messages
 from arq_graph.milestones.measure import structure_of
 from arq_graph.milestones.scoring import Score, ascore, score
-from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.channels import Reader, emit, name_channels
 from arq_graph.nodes.events import ProgressMade
 
 Update = dict[str, Any]
@@ -60,15 +59,7 @@ class TrackProgress(Runnable[Any, Update]):
         self.messages_key = messages_key
         self._tools = tools
         self._judge = judge
-        channels: dict[str, Any] = {messages_key: list[AnyMessage], "progress": Progress}
-        schema: Any = TypedDict("TrackProgressState", channels, total=False)  # type: ignore[misc]
-
-        def call(self: TrackProgress, state: Any) -> Update:
-            return self.invoke(state)
-
-        # LangGraph infers the channels of a node from the annotation of a bound `__call__`.
-        call.__annotations__ = {"state": schema, "return": dict[str, Any]}
-        self.__call__ = types.MethodType(call, self)  # type: ignore[method-assign]
+        name_channels(self, {messages_key: list[AnyMessage], "progress": Progress})
 
     def __call__(self, state: Any) -> Update:
         """Run the node on a state."""

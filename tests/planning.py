@@ -7,13 +7,13 @@ Each answer is one call of the planner; the last one is given again and again. A
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from arq_graph.models.scripted import ScriptedCall, ScriptedChatModel
-from tests.brain import AS_JSON, Asked, _properties, _resolved, brain, filled
+from tests.brain import Asked, brain, filled
+from tests.tool_calls import call_of
 
 WHEN_DONE = "answer the customer"
 
@@ -103,23 +103,4 @@ def _action(said: Answered, asked: Asked) -> dict[str, Any]:
     if said.tool is None:
         asks = [{"tool": tool, "argument": argument} for tool, argument in said.asks_for]
         return {"final_answer": {"asks_for": asks, "answer": said.text}}
-    tool = next(tool for tool in asked.section("tools") if tool["name"] == said.tool)
-    key = tool.get("key", said.tool)
-    schema = asked.schema
-    options = [
-        _resolved(option, schema) for option in _resolved(schema["properties"]["action"], schema)["anyOf"]
-    ]
-    option = next(option for option in options if key in option["properties"])
-    call = filled(option["properties"][key], schema)
-    if "affirmed_in" in call:
-        call["affirmed_in"] = said.affirmed_in
-    names = {argument["name"]: argument.get("key", argument["name"]) for argument in tool["arguments"]}
-    asked_for = _properties({**option, "$defs": schema.get("$defs", {})}, key, "arguments") if names else {}
-    for name, asked_as in names.items():
-        decision = call["arguments"][asked_as]
-        decision["basis"] = said.bases.get(name, "this_request" if name in said.args else "nobody")
-        if name in said.args:
-            described = _resolved(asked_for[asked_as], schema)["properties"]["value"].get("description", "")
-            value = said.args[name]
-            decision.update(given=True, value=json.dumps(value) if AS_JSON in described else value)
-    return {key: call}
+    return call_of(asked, "action", said.tool, said.args, bases=said.bases, affirmed_in=said.affirmed_in)

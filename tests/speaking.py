@@ -7,13 +7,13 @@ Each move is one answer of the model; the last one is given again and again. A f
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from arq_graph.models.scripted import ScriptedCall, ScriptedChatModel
-from tests.brain import AS_JSON, Asked, _properties, _resolved, filled
+from tests.brain import Asked, filled
+from tests.tool_calls import call_of, option_of
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,15 @@ def do(action: str) -> Made:
 Script = Sequence[Any] | Callable[[Asked], Any]
 
 
-def speaker(script: Script, **fields: Any) -> ScriptedChatModel:
-    """Make a model."""
+def speaker(
+    script: Script, *, otherwise: ScriptedChatModel | None = None, **fields: Any
+) -> ScriptedChatModel:
+    """Make a model; what other modules ask is answered by `otherwise`."""
     answered = iter(range(10_000))
 
     def answer(call: ScriptedCall) -> Any:
+        if otherwise is not None and call.module != "speaker":
+            return otherwise._answer(call)
         asked = Asked(call)
         said = script(asked) if callable(script) else script[min(next(answered), len(script) - 1)]
         return answer_of(said, asked) if isinstance(said, Made) else said
@@ -86,34 +90,15 @@ def answer_of(made: Made, asked: Asked) -> dict[str, Any]:
 
 
 def _move(made: Made, asked: Asked) -> dict[str, Any]:
-    schema = asked.schema
     if made.kind == "think":
         return {"think": {"thought": made.text}}
     if made.kind == "act":
         return {"act": {"action": made.text}}
-    options = [
-        _resolved(option, schema) for option in _resolved(schema["properties"]["move"], schema)["anyOf"]
-    ]
     if made.kind == "speak":
-        option = next(option for option in options if "speak" in option["properties"])
-        said = filled(option["properties"]["speak"], schema)
+        said = filled(option_of(asked, "move", "speak")["properties"]["speak"], asked.schema)
         if "asks_for" in said:
             said["asks_for"] = [{"tool": tool, "argument": argument} for tool, argument in made.asks_for]
         unknown = made.fields.keys() - said.keys()
         assert not unknown, f"not asked: {unknown}"
         return {"speak": {**said, "utterance": made.text, **made.fields}}
-    tool = next(tool for tool in asked.section("tools") if tool["name"] == made.kind)
-    key = tool.get("key", made.kind)
-    option = next(option for option in options if key in option["properties"])
-    call = filled(option["properties"][key], schema)
-    call["affirmed_in"] = made.affirmed_in
-    names = {argument["name"]: argument.get("key", argument["name"]) for argument in tool["arguments"]}
-    asked_for = _properties({**option, "$defs": schema.get("$defs", {})}, key, "arguments") if names else {}
-    for name, asked_as in names.items():
-        decision = call["arguments"][asked_as]
-        decision["basis"] = made.bases.get(name, "this_request" if name in made.args else "nobody")
-        if name in made.args:
-            described = _resolved(asked_for[asked_as], schema)["properties"]["value"].get("description", "")
-            value = made.args[name]
-            decision.update(given=True, value=json.dumps(value) if AS_JSON in described else value)
-    return {key: call}
+    return call_of(asked, "move", made.kind, made.args, bases=made.bases, affirmed_in=made.affirmed_in)

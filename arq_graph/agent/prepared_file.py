@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from arq_graph.agent.whole_file import replace_whole
 from arq_graph.errors import SpecError
 
 if TYPE_CHECKING:
@@ -128,14 +128,10 @@ def write_prepared(path: Path, answers: Mapping[str, PreparedAnswer]) -> None:
         SpecError: The file cannot be written.
     """
     text = _File(guidelines=dict(answers)).model_dump_json(indent=2)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        draft.write_text(text + "\n", encoding="utf-8")
-        draft.replace(path)
+        replace_whole(path, f"{text}\n".encode())
     except OSError as error:
         raise SpecError(f"the prepared answers cannot be written: {error}", file=str(path)) from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def check_writable(path: Path) -> None:

@@ -6,23 +6,15 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
-
 from arq_graph.apps.arms import arms
 from arq_graph.cli.evaluation_table import show_comparisons
 from arq_graph.cli.evaluation_wanted import WantedEvaluation, chosen, require_files, tell_choice
 from arq_graph.cli.failures import note, warn
 from arq_graph.cli.figures import counted
 from arq_graph.cli.leaving import leaving_on_ctrl_c
+from arq_graph.cli.progress_bar import progress_bar
 from arq_graph.cli.report_table import show_report
-from arq_graph.cli.screen import diagnostics, output
+from arq_graph.cli.screen import output
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.evaluation.results import Outcome, read_results
 from arq_graph.milestones.evaluation.running import Done, evaluate
@@ -166,26 +158,9 @@ def shown(total: int) -> Iterator[Done]:
     Args:
         total: How many conversations there are.
     """
-    console = diagnostics()
-    if not console.is_terminal:
-        yield lambda _planned, _outcome: None
-        return
-    with Progress(
-        SpinnerColumn("line"),
-        TextColumn("conversing"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[wrong]}", style="yellow"),
-        console=console,
-        transient=True,
-    ) as progress:
-        task = progress.add_task("conversing", total=total, wrong="")
-        wrong = 0
+    with progress_bar("conversing", total, failing="went wrong") as advance:
 
         def done(_: Planned, outcome: Outcome) -> None:
-            nonlocal wrong
-            wrong += isinstance(outcome, BrokenConversation) or outcome.ended == "error"
-            progress.update(task, advance=1, wrong=f"{wrong:,} went wrong" if wrong else "")
+            advance(isinstance(outcome, BrokenConversation) or outcome.ended == "error")
 
         yield done

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from pathlib import Path
 from typing import Any
 
-from arq_graph.cli.failures import note, warn
-from arq_graph.cli.png import check_folder, draw_with_mermaid, mermaid_program
-from arq_graph.errors import InputError
+from arq_graph.cli.failures import warn
+from arq_graph.cli.png import draw
 from arq_graph.milestones.authoring.mermaid import label_of, mermaid
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Milestone
 from arq_graph.milestones.yaml_file import read_yaml
-
-_NO_PROGRAM = (
-    "a PNG needs one of two programs: `pip install pygraphviz`, or Mermaid's own, `npm install -g "
-    "@mermaid-js/mermaid-cli`. Without --png the graph is printed as Mermaid"
-)
 
 
 def draw_milestones(file: Path, png: Path | None) -> None:
@@ -35,17 +28,7 @@ def draw_milestones(file: Path, png: Path | None) -> None:
     graph = read_yaml(file)
     for finding in graph.check().errors:
         warn(str(finding))
-    if png is None:
-        print(mermaid(graph), end="")
-        return
-    check_folder(png)
-    if importlib.util.find_spec("pygraphviz"):
-        _with_graphviz(graph, png)
-    elif program := mermaid_program():
-        draw_with_mermaid(program, mermaid(graph), png)
-    else:
-        raise InputError(_NO_PROGRAM)
-    note(f"written to {png}")
+    draw(mermaid(graph), png, lambda picture: _with_graphviz(graph, picture))
 
 
 def _with_graphviz(graph: MilestoneGraph, file: Path) -> None:
@@ -57,10 +40,7 @@ def _with_graphviz(graph: MilestoneGraph, file: Path) -> None:
     for before, after in graph.edges:
         several = graph.in_degree(after) > 1 and graph.nodes[after]["requires"] == "any"
         drawing.add_edge(numbers[before], numbers[after], style="dashed" if several else "solid")
-    try:
-        drawing.draw(str(file), format="png", prog="dot")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file} cannot be written: {error}") from error
+    drawing.draw(str(file), format="png", prog="dot")
 
 
 def _graphviz_label(milestone: Milestone) -> str:

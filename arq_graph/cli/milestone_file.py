@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from pathlib import Path
 
+from arq_graph.agent.whole_file import replace_whole
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.yaml_file import parse_yaml, read_yaml
@@ -23,16 +23,10 @@ def write_whole(path: Path, text: str) -> None:
         NotSaved: It cannot be written.
     """
     path = path.resolve()
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        draft.write_text(text, encoding="utf-8")
-        if path.exists():
-            shutil.copymode(path, draft)
-        draft.replace(path)
+        replace_whole(path, text.encode())
     except OSError as error:
         raise NotSaved(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def check_new(path: Path, *, force: bool) -> None:

@@ -1,43 +1,53 @@
-"""Pictures drawn with what is installed; nothing is sent to a web service."""
+"""Pictures as Mermaid, or drawn with what is installed; nothing is sent to a web service."""
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
+from arq_graph.cli.failures import note
 from arq_graph.errors import InputError
 
 MERMAID_PROGRAM = "mmdc"
 
 
-def mermaid_program() -> str | None:
-    """Mermaid's own program, where it is installed."""
-    return shutil.which(MERMAID_PROGRAM)
-
-
-def check_folder(file: Path) -> None:
-    """Check that there is a folder to write to.
-
-    Raises:
-        InputError: There is none.
-    """
-    if not file.parent.is_dir():
-        raise InputError(f"there is no folder {file.parent} to write {file.name} to")
-
-
-def draw_with_mermaid(program: str, text: str, file: Path) -> None:
-    """Have Mermaid's own program draw a picture.
+def draw(mermaid: str, png: Path | None, with_graphviz: Callable[[Path], None]) -> None:
+    """Print a picture as Mermaid, or write it as PNG.
 
     Args:
-        program: The program.
-        text: The picture as Mermaid text.
-        file: Where to write it.
+        mermaid: The picture as Mermaid text.
+        png: Where to write the PNG; None prints.
+        with_graphviz: Writes the PNG where pygraphviz is installed.
 
     Raises:
-        InputError: The program could not.
+        InputError: The picture cannot be drawn with what is installed, or not written there.
     """
+    if png is None:
+        print(mermaid, end="")
+        return
+    if not png.parent.is_dir():
+        raise InputError(f"there is no folder {png.parent} to write {png.name} to")
+    if importlib.util.find_spec("pygraphviz"):
+        try:
+            with_graphviz(png)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{png} cannot be written: {error}") from error
+    elif program := shutil.which(MERMAID_PROGRAM):
+        _draw_with_mermaid(program, mermaid, png)
+    else:
+        raise InputError(
+            "a PNG needs one of two programs: `pip install pygraphviz`, or Mermaid's own, `npm install -g "
+            "@mermaid-js/mermaid-cli`. Without --png the graph is printed as Mermaid, which GitHub and "
+            "https://mermaid.live show as a picture"
+        )
+    note(f"written to {png}")
+
+
+def _draw_with_mermaid(program: str, text: str, file: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "graph.mmd"
         source.write_text(text, encoding="utf-8")

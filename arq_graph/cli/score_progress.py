@@ -2,50 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
-
-from arq_graph.cli.screen import diagnostics
+from arq_graph.cli.progress_bar import progress_bar
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.reports.running import Outcome
 
 
 class ScoreProgress:
-    """A bar with how many conversations are scored, and how many are broken."""
+    """A bar with how many conversations are scored, and how many are broken.
 
-    def __init__(self, progress: Progress | None, total: int | None) -> None:
-        self._progress = progress
-        self._broken = 0
-        if progress is not None:
-            self._task = progress.add_task("scoring", total=total, broken="")
+    Args:
+        advance: Takes whether one more is broken.
+    """
+
+    def __init__(self, advance: Callable[[bool], None]) -> None:
+        self._advance = advance
 
     def done(self, outcome: Outcome) -> None:
         """One more is done."""
-        if self._progress is None:
-            return
-        self._broken += isinstance(outcome, BrokenConversation)
-        broken = f"{self._broken:,} broken" if self._broken else ""
-        self._progress.update(self._task, advance=1, broken=broken)
-
-
-class _Count(ProgressColumn):
-    """How many of how many; how many alone where the total is unknown."""
-
-    def render(self, task: Task) -> Text:
-        total = f" of {int(task.total):,}" if task.total is not None else ""
-        return Text(f"{int(task.completed):,}{total}")
+        self._advance(isinstance(outcome, BrokenConversation))
 
 
 @contextmanager
@@ -55,21 +33,8 @@ def shown_progress(total: int | None) -> Iterator[ScoreProgress]:
     Args:
         total: How many conversations there are; None: unknown.
     """
-    console = diagnostics()
-    if not console.is_terminal:
-        yield ScoreProgress(None, total)
-        return
-    with Progress(
-        SpinnerColumn("line"),
-        TextColumn("scoring"),
-        BarColumn(bar_width=24),
-        _Count(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[broken]}", style="yellow"),
-        console=console,
-        transient=True,
-    ) as progress:
-        yield ScoreProgress(progress, total)
+    with progress_bar("scoring", total, failing="broken") as advance:
+        yield ScoreProgress(advance)
 
 
 def lines_of(files: Sequence[Path]) -> int | None:

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 from pydantic import ValidationError
@@ -20,7 +19,7 @@ from pydantic import ValidationError
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.milestones.formats import read_transcripts
-from arq_graph.milestones.reports.kept_lines import KeptLines
+from arq_graph.milestones.reports.kept_lines import KeepsLines, KeptLines, changed
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.transcript import Transcript
 
@@ -50,7 +49,7 @@ class Held:
     out_of_reach: bool = False
 
 
-class EvaluationResults:
+class EvaluationResults(KeepsLines):
     """The results of a run in a JSON Lines file; a context manager.
 
     Args:
@@ -82,15 +81,6 @@ class EvaluationResults:
                 for number, line in enumerate(self._lines.found(), start=1):
                     self._read(line, number)
             self._lines.open()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._lines is not None:
-            self._lines.close()
 
     def __len__(self) -> int:
         return len(self._outcomes)
@@ -136,14 +126,11 @@ class EvaluationResults:
             )
         scenario = about.get("scenario")
         now = self._depends_on.get(scenario) if isinstance(scenario, str) else None
-        if now is not None:
-            then = about.get("of") or {}
-            changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
-            if changed:
-                raise InputError(
-                    f"{self.file}:{number}: {', '.join(changed)} of scenario {scenario!r} changed since. Give what was "
-                    "given then to go on with it, or name another file"
-                )
+        if now is not None and (others := changed(about.get("of") or {}, now)):
+            raise InputError(
+                f"{self.file}:{number}: {', '.join(others)} of scenario {scenario!r} changed since. Give what was "
+                "given then to go on with it, or name another file"
+            )
         # What cannot be read is held again: nothing counts twice.
         with suppress(KeyError, TypeError, ValueError, ValidationError):
             self.calls += int(about["calls"])

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import shutil
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from arq_graph.agent.whole_file import replace_whole
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.report import SCHEMA, Report
 
@@ -38,26 +35,10 @@ def write_whole(path: str | Path, text: str) -> None:
     Raises:
         InputError: It cannot be written there.
     """
-    path = Path(path)
-    target = path.resolve()  # what a link points to is written, and the link stays
-    draft = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}")
-    data = text.encode("utf-8", errors="replace")
     try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)
-            return
-        with draft.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if target.exists():
-            shutil.copymode(target, draft)
-        draft.replace(target)
+        replace_whole(Path(path), text.encode("utf-8", errors="replace"))
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):  # it was renamed, or could not be made
-            draft.unlink()
 
 
 def read_report(path: str | Path) -> Report:

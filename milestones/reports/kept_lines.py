@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from arq_graph.errors import InputError
 
@@ -142,6 +142,24 @@ class KeptLines:
 
     def _unusable(self, why: str | None) -> InputError:
         return InputError(f"{self.file}, where results are kept as they come, cannot be used: {why}")
+
+
+class KeepsLines:
+    """Something that keeps its results in a file of lines; a context manager, which closes the file."""
+
+    _lines: KeptLines | None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lines is not None:
+            self._lines.close()
+
+
+def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The names of what results depend on that is not the same any more, those of `before` first."""
+    return [name for name in {**before, **now} if before.get(name) != now.get(name)]
 
 
 def _content(file: Path) -> bytes:

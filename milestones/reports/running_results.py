@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from pydantic import ValidationError
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.reports.kept_lines import KeptLines
+from arq_graph.milestones.reports.kept_lines import KeepsLines, KeptLines, changed
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.running import Outcome, UnansweredConversation
 from arq_graph.milestones.reports.running_files import Located
@@ -21,7 +20,7 @@ _HEAD = b'{"arq_graph": "results"'
 Place = tuple[int, int]
 
 
-class KeptResults:
+class KeptResults(KeepsLines):
     """A JSON Lines file to which each result is appended at once; a context manager.
 
     Its first line says what the results are of; each further one is one result with its place. A last line
@@ -37,6 +36,8 @@ class KeptResults:
     Raises:
         InputError: The file holds results of something else, or no results, or cannot be read or written.
     """
+
+    _lines: KeptLines
 
     def __init__(
         self,
@@ -56,14 +57,6 @@ class KeptResults:
         self._lines.open()
         if self._lines.is_new:
             self._lines.append({"arq_graph": "results", "version": VERSION, "of": self._of})
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._lines.close()
 
     def __len__(self) -> int:
         return len(self._results)
@@ -113,10 +106,10 @@ class KeptResults:
                 f"{self.file} is there and holds no results of an earlier run; move it away, or begin again "
                 "with --fresh, which overwrites it"
             )
-        changed = [name for name in {**of, **self._of} if of.get(name) != self._of.get(name)]
-        if head.get("version") != VERSION or changed:
+        others = changed(of, self._of)
+        if head.get("version") != VERSION or others:
             raise InputError(
                 f"{self.file} holds the results of an unfinished run, and this is another: "
-                f"{', '.join(changed) or 'its version'} changed since. Give what was given then to go on with "
+                f"{', '.join(others) or 'its version'} changed since. Give what was given then to go on with "
                 "it, or --fresh to begin again"
             )

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from pydantic import ValidationError
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.reports.kept_lines import KeptLines
+from arq_graph.milestones.reports.kept_lines import KeepsLines, KeptLines, changed
 from arq_graph.milestones.turn_level.comparison import StepOutcome
 
 SCHEMA = 1
 _BEGINS = b'{"schema": '
 
 
-class ResultsFile:
+class ResultsFile(KeepsLines):
     """A JSON Lines file: the settings of the run, then an outcome a line, each written as soon as it is there.
 
     A line that a killed run left unfinished is cut off. Where a step stands in it twice, the later line counts.
@@ -30,6 +29,8 @@ class ResultsFile:
     Raises:
         InputError: The file cannot be used, is none of these, or was written with other settings.
     """
+
+    _lines: KeptLines
 
     def __init__(self, path: Path, settings: Mapping[str, str]) -> None:
         self.path = path
@@ -57,14 +58,6 @@ class ResultsFile:
             raise InputError(f"{self.path}: an outcome cannot be written: {error}") from None
         self._lines.append(record)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._lines.close()
-
     def _read(self) -> dict[tuple[str, int], StepOutcome]:
         found: dict[tuple[str, int], StepOutcome] = {}
         if self._lines.is_new:
@@ -85,14 +78,12 @@ class ResultsFile:
         settings = record.get("settings")
         if not isinstance(settings, Mapping) or record.get("schema") != SCHEMA:
             raise InputError(f"{self.path} holds no results of an earlier run: name another file")
-        names = [*self._settings, *(name for name in settings if name not in self._settings)]
-        for name in names:
+        for name in changed(self._settings, settings):
             was, now = settings.get(name), self._settings.get(name)
-            if was != now:
-                raise InputError(
-                    f"{self.path} was written with another {name} ({was!r}, now {now!r}): its results do not belong to "
-                    "this run; name another file, or remove it"
-                )
+            raise InputError(
+                f"{self.path} was written with another {name} ({was!r}, now {now!r}): its results do not belong to "
+                "this run; name another file, or remove it"
+            )
 
 
 def _first(error: Exception) -> str:

@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import HumanMessage
 
 from arq_graph import Agent, Plan, PlannedCall, PlanStep
 from arq_graph.nodes import PreActPlanner, ReActPlanner
 from tests.brain import asked_by
+from tests.nodes.order_tools import A1, cancel, get_order, ran
 from tests.planning import planner
 from tests.running import Runs
 
 ASKED = HumanMessage("Where is A-1?", id="h1")
-A1 = {"order_id": "A-1"}
 BOTH = pytest.mark.parametrize("node", [PreActPlanner, ReActPlanner])
 """Both planners, for what they have in common."""
-
-
-def get_order(order_id: str) -> str:
-    """Look up an order.
-
-    Args:
-        order_id: The order's number.
-    """
-    return f"{order_id} is late"
-
-
-def cancel(order_id: str, reason: str = "none") -> str:
-    """Cancel an order.
-
-    Args:
-        order_id: The order's number.
-        reason: Why.
-    """
-    return f"cancelled {order_id} {reason}"
 
 
 def list_orders() -> str:
@@ -52,11 +33,6 @@ PLAN = Plan(
 )
 
 
-def ran(text="it is late", *, tool="get_order", args=A1, status="success", id="c1"):
-    call = AIMessage("", tool_calls=[{"name": tool, "args": args, "id": id, "type": "tool_call"}])
-    return [call, ToolMessage(text, tool_call_id=id, name=tool, status=status)]
-
-
 FAILED = [ASKED, *ran("ConnectionError: no answer", status="error")]
 
 
@@ -66,11 +42,6 @@ def plan(script, *, runs=None, messages=(ASKED,), node=PreActPlanner, agent=DESK
     before = {"messages": list(messages), **(state or {})}
     update = (runs or Runs(None)).invoke(node(model, agent, **options), before)
     return update, asked_by(model, "planner")
-
-
-def called(update):
-    """The calls of an update."""
-    return [(c["name"], c["args"]) for m in update.get("messages", ()) for c in getattr(m, "tool_calls", ())]
 
 
 def text_of(update):

@@ -6,32 +6,14 @@ from functools import cache
 from itertools import count
 from typing import Literal
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from arq_graph import Agent, ScriptedChatModel
 from arq_graph.nodes.speaking.speaker import Speaker
 from tests.brain import asked_by
+from tests.nodes.order_tools import cancel, get_order
 from tests.running import Runs
 from tests.speaking import speaker
-
-
-def get_order(order_id: str) -> str:
-    """Look up an order.
-
-    Args:
-        order_id: The order's number.
-    """
-    return f"{order_id} is late"
-
-
-def cancel(order_id: str, reason: str = "none") -> str:
-    """Cancel an order.
-
-    Args:
-        order_id: The order's number.
-        reason: Why.
-    """
-    return f"cancelled {order_id} {reason}"
 
 
 def find_table(guests: int, area: Literal["north", "south", "any"], food: str) -> str:
@@ -48,7 +30,6 @@ def find_table(guests: int, area: Literal["north", "south", "any"], food: str) -
 DESK = Agent(
     "Desk", "You help with orders.", tools=[get_order, cancel, find_table], confirm={"cancel": "customer"}
 )
-A1 = {"order_id": "A-1"}
 
 
 def customer(text, id="h1"):
@@ -57,11 +38,6 @@ def customer(text, id="h1"):
 
 def agent(text, id="a1", **speech):
     return AIMessage(text, id=id, response_metadata={"speech": speech} if speech else {})
-
-
-def ran(text="it is late", *, tool="get_order", args=A1, status="success", id="c1"):
-    call = AIMessage("", tool_calls=[{"name": tool, "args": args, "id": id, "type": "tool_call"}])
-    return [call, ToolMessage(text, tool_call_id=id, name=tool, status=status)]
 
 
 def move(script, *messages, runs=None, desk=DESK, state=None, **options):
@@ -88,11 +64,6 @@ def _speaker(desk, options):
     name = f"script {next(_NUMBERS)}"
     model = ScriptedChatModel(lambda call: _SCRIPT[name](call), name=name)
     return Speaker(model, desk, **options), model
-
-
-def called(update):
-    """The calls of an update."""
-    return [(c["name"], c["args"]) for m in update["messages"] for c in getattr(m, "tool_calls", ())]
 
 
 def said(update):

@@ -1,0 +1,36 @@
+"""The tools of the desks that the planners' and the speaker's tests talk to, and a call that ran."""
+
+from __future__ import annotations
+
+from langchain_core.messages import AIMessage, ToolMessage
+
+A1 = {"order_id": "A-1"}
+
+
+def get_order(order_id: str) -> str:
+    """Look up an order.
+
+    Args:
+        order_id: The order's number.
+    """
+    return f"{order_id} is late"
+
+
+def cancel(order_id: str, reason: str = "none") -> str:
+    """Cancel an order.
+
+    Args:
+        order_id: The order's number.
+        reason: Why.
+    """
+    return f"cancelled {order_id} {reason}"
+
+
+def ran(text="it is late", *, tool="get_order", args=A1, status="success", id="c1"):
+    call = AIMessage("", tool_calls=[{"name": tool, "args": args, "id": id, "type": "tool_call"}])
+    return [call, ToolMessage(text, tool_call_id=id, name=tool, status=status)]
+
+
+def called(update):
+    """The calls of an update."""
+    return [(c["name"], c["args"]) for m in update.get("messages", ()) for c in getattr(m, "tool_calls", ())]
