@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from arq_graph.lazy import lazily
 
 if TYPE_CHECKING:
+    from arq_graph.agent.state import Move, WorldStatus
     from arq_graph.nodes.approval import ApproveCalls
     from arq_graph.nodes.blueprint_node import BlueprintNode
     from arq_graph.nodes.events import (
@@ -31,10 +32,9 @@ if TYPE_CHECKING:
     from arq_graph.nodes.routing import route_approved, route_calls, route_round
     from arq_graph.nodes.speaking.dialogue_acts import HOUSEHOLD_ACTS
     from arq_graph.nodes.speaking.listening import Listen, route_moves
-    from arq_graph.nodes.speaking.moves import Move
     from arq_graph.nodes.speaking.policies import POLICIES, Policy
     from arq_graph.nodes.speaking.speaker import Speaker
-    from arq_graph.nodes.speaking.world import ActInWorld, WorldStatus
+    from arq_graph.nodes.speaking.world import ActInWorld
     from arq_graph.nodes.tool_caller import ToolCaller
     from arq_graph.nodes.tool_node import guarded_tools
     from arq_graph.nodes.worked_examples import Example
@@ -67,13 +67,13 @@ _MODULES = {
     "ActInWorld": "arq_graph.nodes.speaking.world",
     "HOUSEHOLD_ACTS": "arq_graph.nodes.speaking.dialogue_acts",
     "Listen": "arq_graph.nodes.speaking.listening",
-    "Move": "arq_graph.nodes.speaking.moves",
+    "Move": "arq_graph.agent.state",
     "POLICIES": "arq_graph.nodes.speaking.policies",
     "Policy": "arq_graph.nodes.speaking.policies",
     "Speaker": "arq_graph.nodes.speaking.speaker",
     "Spoke": "arq_graph.nodes.events",
     "Thought": "arq_graph.nodes.events",
-    "WorldStatus": "arq_graph.nodes.speaking.world",
+    "WorldStatus": "arq_graph.agent.state",
     "route_moves": "arq_graph.nodes.speaking.listening",
 }
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from arq_graph.agent.state import ToolInsight
+from arq_graph.nodes.agreement import says_no
 from arq_graph.nodes.channels import Reader
 from arq_graph.reasoning.conversation import Conversation
 
@@ -39,10 +40,16 @@ def still_open(waiting: Iterable[ToolInsight], run: Sequence[ToolInsight]) -> li
 def is_affirmed(
     call: ToolInsight, pending: Sequence[ToolInsight], proposal: Any, conversation: Conversation
 ) -> bool:
-    """Whether a later message of the customer affirms the very arguments that were put to them."""
+    """Whether a later message of the customer affirms the very arguments that were put to them.
+
+    A no is a no, whatever the model makes of it; and a yes from before a no is over.
+    """
     asked = next((p for p in pending if p.tool == call.tool and p.arguments == call.arguments), None)
     line = conversation.by_id.get((proposal.affirmed_in or "").strip())
-    if asked is None or line is None or line.speaker != "customer":
+    last = conversation.last_customer_line
+    if asked is None or line is None or line.speaker != "customer" or last is None:
+        return False
+    if says_no(line.message.text) or says_no(last.message.text):
         return False
     start = next((i for i, at in enumerate(conversation.lines) if asked.turn in (at.message.id, at.id)), -1)
     return conversation.lines.index(line) > start

@@ -108,6 +108,7 @@ class Spoke(Event):
         dialogue_act: The act that it was limited to, where `dialogue_acts` is given.
         asks: Whether it asks the customer something.
         waits: Whether the run waits for an answer.
+        draft: Whether it is the draft of a reply that is still to be revised.
         decisions: What it asks for, and what was decided about calls that were refused before it.
         faults: What code found wrong with it, and what could not be put right within the bounds.
         calls: How many model calls this move and the thoughts before it took.
@@ -120,6 +121,7 @@ class Spoke(Event):
     dialogue_act: str | None = None
     asks: bool = False
     waits: bool = False
+    draft: bool = False
     decisions: tuple[ToolInsight, ...] = ()
     faults: tuple[str, ...] = ()
     calls: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Unpack
 from uuid import uuid4
@@ -11,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, Plan, Revision, ToolInsight
+from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, Move, Plan, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, UnsatisfiedError
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
@@ -26,8 +27,10 @@ from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
 from arq_graph.nodes.gate import active_guidelines
 from arq_graph.nodes.replies import MessageBlueprint
+from arq_graph.nodes.reply_bounds import ReplyBounds
+from arq_graph.nodes.speaking.questions import fallback_statement, question_row
 from arq_graph.nodes.spec_sections import condition_text, designed, shown_variables
-from arq_graph.nodes.turns import plan_of_turn
+from arq_graph.nodes.turns import draft_of_turn, utterance_of_turn
 from arq_graph.nodes.violations import PromptFacts, forbids, leaks, violations
 from arq_graph.nodes.worked_examples import Example, reviser_examples, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
@@ -44,8 +47,8 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
     """Write the reply; have it revised while code finds something wrong with it.
 
     Writes the reply as a message, the candidates to `revisions`, and what the reply follows to
-    `applied_guidelines`, which the matcher reads in later turns. Where a planner has left its final answer in this
-    turn's plan, that is the draft it begins with.
+    `applied_guidelines`, which the matcher reads in later turns. Where a planner has left its final answer, or a
+    speaker its utterance, that is the draft it begins with; the speaker's bounds of questions then hold for the reply.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -119,6 +122,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             "applied_guidelines": list[AppliedGuideline],
             "tool_insights": list[ToolInsight],
             "plan": Plan,
+            "moves": list[Move],
             "revisions": list[Revision],
             "variables": dict[str, Any],
         }
@@ -135,6 +139,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             (*self._internal, *(entry["name"] for entry in variables)),
             self._prohibitions,
             self._public,
+            self._bounds(state, conversation.turn),
         )
         candidates: list[Revision] = []
 
@@ -157,7 +162,19 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             )
         ]
         sent = self._choose(answer, candidates, conversation, facts)
-        return self._update(state, conversation, sent, candidates, active, answer)
+        return self._update(state, facts, sent, candidates, active, answer)
+
+    def _bounds(self, state: Reader, turn: str) -> ReplyBounds:
+        put = [each for each in self._insights(state, turn) if each.kind == "confirm"]
+        descriptions = {name: tool.description for name, tool in self.agent.toolbox.items()}
+        said = utterance_of_turn(state, turn)
+        if said is None or said.questions_left is None:
+            return ReplyBounds(put, descriptions)
+        row = question_row(state.messages(), 0)
+        return ReplyBounds(put, descriptions, replace(row, limit=len(row.asked) + said.questions_left))
+
+    def _insights(self, state: Reader, turn: str) -> list[ToolInsight]:
+        return [each for each in state.records("tool_insights", ToolInsight) or [] if each.turn == turn]
 
     def _tail(
         self,
@@ -167,7 +184,6 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         variables: list[dict[str, Any]],
     ) -> dict[str, Any]:
         last = conversation.last_customer_line
-        plan = plan_of_turn(state, conversation.turn)
         now: dict[str, Any] = {"turn": last.id if last else None}
         if staged := [line.id for line in conversation.results]:
             now["staged"] = staged
@@ -176,10 +192,10 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             "active_guidelines": [self._active(id, score) for id, score in active.items()],
             "insights": [
                 _shown_insight(insight)
-                for insight in state.records("tool_insights", ToolInsight) or []
-                if insight.turn == conversation.turn and insight.kind in _FOR_THE_REPLY
+                for insight in self._insights(state, conversation.turn)
+                if insight.kind in _FOR_THE_REPLY
             ],
-            "draft": plan.final_answer if plan else None,
+            "draft": draft_of_turn(state, conversation.turn),
             "now": now,
         }
 
@@ -202,7 +218,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
     ) -> Revision:
         if isinstance(answer, ReasoningError):
             if self.on_unsatisfied == "fallback" and isinstance(answer, BlueprintError | RefusalError):
-                return self._fallback(conversation, f"no reply came ({type(answer).__name__})")
+                return self._fallback(facts, f"no reply came ({type(answer).__name__})")
             raise answer
         last = candidates[-1]
         if not last.violations:
@@ -212,36 +228,36 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
                 f"no acceptable reply within {1 + self.extra_revisions} answers: {'; '.join(last.violations)}",
                 answer.attempts,
             )
-        unfit = not last.content.strip() or leaks(last.content, facts)
+        unfit = not last.content.strip() or leaks(last.content, facts) or facts.bounds.unaskable(last.content)
         if self.on_unsatisfied == "fallback" or unfit:
-            return self._fallback(conversation, "no candidate was acceptable")
+            return self._fallback(facts, "no candidate was acceptable")
         return last
 
-    def _fallback(self, conversation: Conversation, why: str) -> Revision:
+    def _fallback(self, facts: PromptFacts, why: str) -> Revision:
+        content = fallback_statement(self.agent) if facts.bounds.row else self.agent.fallback
         violation = f"{why}: the agent's fallback was sent"
-        return Revision(turn=conversation.turn, content=self.agent.fallback, violations=(violation,))
+        return Revision(turn=facts.conversation.turn, content=content, violations=(violation,))
 
     def _update(
         self,
         state: Reader,
-        conversation: Conversation,
+        facts: PromptFacts,
         sent: Revision,
         candidates: list[Revision],
         active: dict[str, int],
         answer: Answer[Any] | ReasoningError,
     ) -> Update:
         reply = AIMessage(sent.content, id=str(uuid4()))
+        turn = facts.conversation.turn
         followed = [id for id in active if id in sent.followed]
         applied = {r.guideline: r for r in state.records("applied_guidelines", AppliedGuideline) or []}
         for id in followed:
             times = applied[id].times + 1 if id in applied else 1
-            applied[id] = AppliedGuideline(
-                guideline=id, turn=conversation.turn, message=str(reply.id), times=times
-            )
+            applied[id] = AppliedGuideline(guideline=id, turn=turn, message=str(reply.id), times=times)
         kept = [revision for revision in candidates if revision is not sent]
         emit(
             ReplySent(
-                turn=conversation.turn,
+                turn=turn,
                 content=sent.content,
                 followed=tuple(followed),
                 satisfied=not sent.violations,
@@ -254,11 +270,19 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             "revisions": [*kept, sent.model_copy(update={"sent": True})],
             "applied_guidelines": list(applied.values()),
         }
-        if sent not in candidates:
-            # The fallback asks nothing: no later "yes" of the customer may be taken for an answer to it.
+        if unput := self._unput(state, sent, facts, is_fallback=sent not in candidates):
             insights = state.records("tool_insights", ToolInsight) or []
-            update["tool_insights"] = [insight for insight in insights if insight.kind != "confirm"]
+            update["tool_insights"] = [
+                insight for insight in insights if insight.kind != "confirm" or insight.tool not in unput
+            ]
         return update
+
+    def _unput(self, state: Reader, sent: Revision, facts: PromptFacts, *, is_fallback: bool) -> set[str]:
+        """The tools whose calls the reply does not ask about: no later "yes" may be taken for an answer to it."""
+        if is_fallback:
+            insights = state.records("tool_insights", ToolInsight) or []
+            return {insight.tool for insight in insights if insight.kind == "confirm"}
+        return set(facts.bounds.unput(sent.content))
 
 
 def _revision(answer: Any, turn: str, found: Sequence[Complaint | Unmet]) -> Revision:

@@ -20,7 +20,7 @@ def outcome_of(line: Line) -> Outcome:
     """How a tool's result ended.
 
     A tool that raised has status `error`. Many report a failure as an ordinary result: a text that begins with
-    "Error", or an object with a filled `error`.
+    "Error", or an object with a filled `error`. Nothing is an empty text, list or object, or an object of empty lists.
 
     Args:
         line: A tool result of the conversation.
@@ -30,14 +30,25 @@ def outcome_of(line: Line) -> Outcome:
         return "failed"
     if _ERROR.match(text) or _reports_error(text):
         return "failed"
-    return "empty" if text.lower() in _NOTHING else "told"
+    return "empty" if text.lower() in _NOTHING or _holds_nothing(text) else "told"
 
 
 def _reports_error(text: str) -> bool:
+    return bool(_object(text).get("error"))
+
+
+def _holds_nothing(text: str) -> bool:
+    """Whether an object lists nothing, and tells nothing else: `{"results": [], "total": 0}`."""
+    values = _object(text).values()
+    lists = [value for value in values if isinstance(value, list)]
+    return bool(lists) and all(value is True or not value for value in values)
+
+
+def _object(text: str) -> dict[str, Any]:
     if not text.startswith("{"):
-        return False
+        return {}
     try:
         result = json.loads(text)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(result, dict) and bool(result.get("error"))
+        return {}
+    return result if isinstance(result, dict) else {}

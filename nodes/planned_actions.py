@@ -56,11 +56,20 @@ class Situation:
         """The results of this turn that tell of a failure."""
         return tuple(line for line in self.conversation.results if outcome_of(line) == "failed")
 
-    def repeats(self, call: PlannedCall) -> str | None:
-        """Why a call would only repeat one of this turn; None if it does not."""
-        key = call_key(call.tool, call.arguments)
+    def repeats(self, call: PlannedCall, tool: ToolArguments) -> str | None:
+        """Why a call would only repeat one of this turn; None if it does not.
+
+        Args:
+            call: The call.
+            tool: Its tool.
+        """
+
+        def key_of(name: str, arguments: Mapping[str, Any]) -> str:
+            return call_key(name, tool.settled(arguments) if name == tool.name else arguments)
+
+        key = key_of(call.tool, call.arguments)
         made = [
-            (line, call_key(line.call["name"], line.call["args"]))
+            (line, key_of(line.call["name"], line.call["args"]))
             for line in self.conversation.results
             if line.call
         ]
@@ -69,7 +78,7 @@ class Situation:
                 return f"the same call has failed already ({line.id})"
         if made and made[-1][1] == key:
             return f"the same call was just made ({made[-1][0].id}), and nothing has changed since"
-        proposed = {call_key(insight.tool, insight.arguments) for insight in self.run}
+        proposed = {key_of(insight.tool, insight.arguments) for insight in self.run}
         if key in proposed and key not in {before for _, before in made}:
             return "the same call was proposed already, and another one was made in its place"
         return None
@@ -206,7 +215,7 @@ class _CallJudge:
         if call.tool not in self.situation.callable:
             now = ", ".join(sorted(self.situation.callable)) or "none"
             return f"{call.tool} cannot be called now; the tools that can: {now}"
-        if repeated := self.situation.repeats(call):
+        if repeated := self.situation.repeats(call, self.tool):
             return f"{repeated}: take another way, or say in the final answer what is not possible"
         return None
 

@@ -14,8 +14,8 @@ from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch, Plan, Progress, Record, ToolInsight
-from arq_graph.errors import InputError, ReasoningError
-from arq_graph.nodes.blueprint_node import BlueprintNode, NodeSettings, Steps, Update, checked_agent
+from arq_graph.errors import ReasoningError
+from arq_graph.nodes.blueprint_node import BlueprintNode, NodeSettings, Steps, Update, checked_agent, counted
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import awaiting_confirmation, left_open, still_open
 from arq_graph.nodes.decisions import calls_of_turn, new_call
@@ -24,6 +24,7 @@ from arq_graph.nodes.gate import active_guidelines, callable_tools
 from arq_graph.nodes.outcomes import outcome_of
 from arq_graph.nodes.planned_actions import Judged, Situation, judge_action, shown_plan
 from arq_graph.nodes.plans import FINAL_ANSWER, PlannerBlueprint, property_of
+from arq_graph.nodes.putting import is_about
 from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_tool, shown_variables
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import abandoned_calls, plan_of_turn, rounds_of_turn
@@ -60,9 +61,7 @@ class Planner(BlueprintNode[ARQ]):
         **settings: Unpack[NodeSettings],
     ) -> None:
         self.agent = checked_agent(agent)
-        if not isinstance(max_steps, int) or max_steps < 1:
-            raise InputError(f"max_steps must be a whole number from 1 on, not {max_steps!r}")
-        self.max_steps = max_steps
+        self.max_steps = counted("max_steps", max_steps)
         self.draft = draft
         self._confirmed = frozenset(name for name, by in agent.confirm.items() if by == "customer")
         tools = [ToolArguments(tool) for tool in agent.toolbox.values()]
@@ -232,7 +231,7 @@ class Planner(BlueprintNode[ARQ]):
                 "faults": tuple(map(str, answer.complaints)),
             }
         )
-        decided = _decided(judged, kept=self.draft)
+        decided = self._decided(judged)
         run = [insight for insight in [*situation.run, *decided] if insight.kind == "run"]
         others = [insight for insight in decided if insight.kind != "run"]
         emit(
@@ -253,6 +252,30 @@ class Planner(BlueprintNode[ARQ]):
             update[self.messages_key] = messages
         return update
 
+    def _decided(self, judged: Sequence[Judged]) -> list[ToolInsight]:
+        """What the reply has to know: of the action taken, and of those that were refused before it.
+
+        Where a call is made after all, what was wrong with another one is no question to the customer. A call waits
+        for the customer's word only where the reply asks for it: a reviser is told to, a final answer says that it
+        does, and speaks of it.
+        """
+        last = judged[-1]
+        makes_call = last.call is not None and not last.refusals
+        found: list[ToolInsight] = []
+        for insight in [insight for each in judged for insight in each.insights]:
+            is_idle = insight.kind != "run" and makes_call
+            unasked = insight.kind == "confirm" and not self.draft and not self._asks(insight, last)
+            if is_idle or unasked or (insight.kind == "run" and not makes_call):
+                insight = insight.model_copy(update={"kind": "declined", "argument": None})
+            if insight not in found:
+                found.append(insight)
+        return found
+
+    def _asks(self, call: ToolInsight, last: Judged) -> bool:
+        """Whether the final answer asks the customer about a call."""
+        description = self.agent.toolbox[call.tool].description
+        return call.tool in last.asks_to_confirm and is_about(call, last.answer or "", description)
+
     def _said(self, plan: Plan) -> list[AIMessage]:
         if plan.call:
             return [AIMessage("", tool_calls=[new_call(plan.call.tool, plan.call.arguments)])]
@@ -268,23 +291,3 @@ def next_milestones(progress: Any) -> list[Any]:
                 each.model_dump(exclude_none=True) if isinstance(each, Record) else each for each in found
             ]
     return []
-
-
-def _decided(judged: Sequence[Judged], *, kept: bool) -> list[ToolInsight]:
-    """What the reply has to know: of the action taken, and of those that were refused before it.
-
-    Where a call is made after all, what was wrong with another one is no question to the customer. A call waits for
-    the customer's word only where the reply asks for it: a reviser is told to (`kept`), a final answer says that it
-    does.
-    """
-    last = judged[-1]
-    makes_call = last.call is not None and not last.refusals
-    found: list[ToolInsight] = []
-    for insight in [insight for each in judged for insight in each.insights]:
-        is_idle = insight.kind != "run" and makes_call
-        unasked = insight.kind == "confirm" and not kept and insight.tool not in last.asks_to_confirm
-        if is_idle or unasked or (insight.kind == "run" and not makes_call):
-            insight = insight.model_copy(update={"kind": "declined", "argument": None})
-        if insight not in found:
-            found.append(insight)
-    return found

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any
 from zlib import crc32
 
@@ -102,6 +102,23 @@ class ToolArguments:
             _argument(number, name, property, definitions, name in required)
             for number, (name, property) in enumerate((schema.get("properties") or {}).items(), start=1)
         )
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        """What the tool takes for an argument that is not given, where its schema says so."""
+        properties = schema_of(self.tool).get("properties") or {}
+        return {
+            name: entry["default"]
+            for name, entry in properties.items()
+            if isinstance(entry, Mapping) and "default" in entry
+        }
+
+    def settled(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments as calls that do the same share them: defaults spelled out, texts without space around them."""
+        given = {
+            name: value.strip() if isinstance(value, str) else value for name, value in arguments.items()
+        }
+        return {**self.defaults, **given}
 
     @property
     def blueprint(self) -> type[ARQ]:

@@ -15,7 +15,7 @@ from langchain_core.messages import (
 )
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from arq_graph.agent.state import GuidelineMatch, Plan
+from arq_graph.agent.state import GuidelineMatch, Move, Plan
 from arq_graph.errors import StateError
 from arq_graph.nodes.channels import Reader
 
@@ -46,6 +46,29 @@ def plan_of_turn(state: Reader, turn: str) -> Plan | None:
         f"channel 'plan' must hold a Plan, not {type(plan).__name__}: rename the channel of your graph, or leave it "
         "to arq_graph"
     )
+
+
+def utterance_of_turn(state: Reader, turn: str) -> Move | None:
+    """What the speaker said last in this turn; None where it said nothing, or did something since.
+
+    Raises:
+        StateError: The channel holds another type.
+    """
+    moves = [move for move in state.records("moves", Move) or [] if move.turn == turn]
+    return moves[-1] if moves and moves[-1].kind == "speak" else None
+
+
+def draft_of_turn(state: Reader, turn: str) -> str | None:
+    """What a planner or a speaker left as the draft of this turn's reply; None where neither left one.
+
+    Raises:
+        StateError: A channel holds another type.
+    """
+    said = utterance_of_turn(state, turn)
+    if said is not None:
+        return said.text
+    plan = plan_of_turn(state, turn)
+    return plan.final_answer if plan else None
 
 
 def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:

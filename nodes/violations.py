@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arq_graph.nodes.replies import MessageBlueprint
+from arq_graph.nodes.reply_bounds import ReplyBounds
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
@@ -35,6 +36,7 @@ class PromptFacts:
             variables.
         prohibitions: The guidelines that forbid something: their actions by id.
         public_text: Text from which a word may be quoted even if it looks like an id.
+        bounds: What it has to ask, and what it must not.
     """
 
     conversation: Conversation
@@ -43,6 +45,7 @@ class PromptFacts:
     internal_names: Collection[str]
     prohibitions: Mapping[str, str] = field(default_factory=dict)
     public_text: str = ""
+    bounds: ReplyBounds = field(default_factory=ReplyBounds)
 
 
 def forbids(action: str) -> bool:
@@ -68,6 +71,9 @@ def violations(answer: Any, facts: PromptFacts) -> list[Complaint]:
                 "round in circles",
             )
         )
+    bounds = facts.bounds
+    asked = [*bounds.unaskable(revision.content), *bounds.unput(revision.content).values()]
+    found += [Complaint(name, f"{place}.content", message) for message in asked]
     if isinstance(answer, MessageBlueprint):
         found += [
             Complaint(name, f"{place}.{query}", message) for query, message in _unverified(revision, facts)

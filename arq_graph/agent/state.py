@@ -215,7 +215,73 @@ class Progress(Record):
     forbidden: tuple[str, ...] = ()
 
 
-RECORDS: tuple[type[Record], ...] = (GuidelineMatch, AppliedGuideline, ToolInsight, Plan, Progress, Revision)
+MoveKind = Literal["think", "speak", "act"]
+SpeechCategory = Literal[
+    "assumption_verification",
+    "probing_question",
+    "status_update",
+    "clarification_request",
+    "alternative_suggestion",
+    "follow_up",
+]
+
+
+class Move(Record):
+    """One move of the speaker, kept in the channel `moves` for as long as what it works on lasts.
+
+    Args:
+        turn: Id of the customer message that began the turn, or the task.
+        kind: `think`, `speak` or `act`.
+        text: The thought, the utterance or the action in a world; for a tool call, the tool's name.
+        after: Id of the line of the conversation that it came after; empty before the first.
+        category: What an utterance does (ReSpAct, Table 5).
+        dialogue_act: The act that an utterance was limited to, where `dialogue_acts` is given.
+        by_code: Whether code made the utterance, as no acceptable move came from the model.
+        questions_left: How many questions could follow each other when an utterance was made, itself included.
+        faults: What code found wrong with it, and what could not be put right within the bounds.
+    """
+
+    turn: str
+    kind: MoveKind
+    text: str
+    after: str = ""
+    category: SpeechCategory | None = None
+    dialogue_act: str | None = None
+    by_code: bool = False
+    questions_left: int | None = None
+    faults: tuple[str, ...] = ()
+
+
+class WorldStatus(Record):
+    """How a world stands after the actions of a thread, in the channel `world`.
+
+    Args:
+        beginning: The first observation.
+        actions: What can be done now; None where any text may be an action.
+        done: Whether the task has ended.
+        score: How well it went so far, on the world's own scale; None where it keeps none.
+        taken: How many actions were taken.
+        invalid: How many actions were refused: by the world, or as they were not among `actions`.
+    """
+
+    beginning: str
+    actions: tuple[str, ...] | None = None
+    done: bool = False
+    score: float | None = None
+    taken: int = 0
+    invalid: int = 0
+
+
+RECORDS: tuple[type[Record], ...] = (
+    GuidelineMatch,
+    AppliedGuideline,
+    ToolInsight,
+    Plan,
+    Move,
+    WorldStatus,
+    Progress,
+    Revision,
+)
 """What the channels hold, for a checkpointer's list of allowed types."""
 
 
@@ -229,6 +295,7 @@ class AgentState(MessagesState, total=False):
     applied_guidelines: list[AppliedGuideline]
     tool_insights: list[ToolInsight]
     plan: Plan
+    moves: list[Move]
     progress: Progress
     revisions: list[Revision]
     variables: dict[str, Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -13,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from arq_graph.agent.entries import Misfit, suggestion
 from arq_graph.agent.modules import load
 from arq_graph.agent.spec import Agent
+from arq_graph.apps.checkpoints import record_serializer
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.apps.planning import Planning, create_planning_agent
 from arq_graph.errors import InputError
@@ -76,28 +76,13 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
     return {name: arm(name, folder=folder) for name in names}
 
 
-def in_memory(*modules: ModuleType) -> BaseCheckpointSaver[Any]:
-    """A checkpointer that keeps threads in memory, and loads nothing but what a thread of ours holds.
-
-    Args:
-        modules: Modules beside the state's own whose types a thread holds.
-    """
-    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-
-    from arq_graph.agent import state
-
-    kinds = [
-        kind
-        for module in (state, *modules)
-        for kind in vars(module).values()
-        if isinstance(kind, type) and kind.__module__ == module.__name__
-    ]
-    return InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=kinds))
+def _in_memory() -> BaseCheckpointSaver[Any]:
+    return InMemorySaver(serde=record_serializer())
 
 
 def _guided(mode: Mode) -> MakeApp:
     def make(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
-        return create_guided_agent(model, _required(scenario, agent), mode=mode, checkpointer=in_memory())
+        return create_guided_agent(model, _required(scenario, agent), mode=mode, checkpointer=_in_memory())
 
     return make
 
@@ -106,29 +91,19 @@ def _planning(planning: Planning) -> MakeApp:
     def make(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
         spec = _required(scenario, agent)
         if spec.guidelines:
-            return create_guided_agent(model, spec, planning=planning, checkpointer=in_memory())
-        return create_planning_agent(model, spec, planning=planning, checkpointer=in_memory())
+            return create_guided_agent(model, spec, planning=planning, checkpointer=_in_memory())
+        return create_planning_agent(model, spec, planning=planning, checkpointer=_in_memory())
 
     return make
 
 
 def _respact(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
     from arq_graph.apps.respact import create_respact_agent
-    from arq_graph.nodes.speaking import moves, world
 
     spec = _required(scenario, agent)
     if spec.guidelines:
-        # It matches no guidelines: it is told them in words, as LangChain's agent is.
-        spec = Agent(
-            spec.name,
-            instructions_of(spec),
-            tools=list(spec.toolbox.values()),
-            glossary=spec.glossary,
-            variables=spec.variables,
-            confirm=spec.confirm,
-            fallback=spec.fallback,
-        )
-    return create_respact_agent(model, spec, checkpointer=in_memory(moves, world))
+        return create_guided_agent(model, spec, speaking=True, checkpointer=_in_memory())
+    return create_respact_agent(model, spec, checkpointer=_in_memory())
 
 
 def _create_agent(scenario: Scenario, agent: Agent | None, model: Any) -> Any:

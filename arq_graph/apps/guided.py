@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
@@ -19,11 +19,14 @@ from arq_graph.apps.planning import Planning, add_steps, planner_of
 from arq_graph.errors import InputError
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.batching import BatchPolicy, default_batch_size
+from arq_graph.nodes.blueprint_node import counted
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher, OnFailure
 from arq_graph.nodes.message_reviser import MessageReviser, OnUnsatisfied
 from arq_graph.nodes.planner import DEFAULT_STEPS, Planner
 from arq_graph.nodes.replies import MessageBlueprint
 from arq_graph.nodes.routing import route_approved, route_calls, route_round
+from arq_graph.nodes.speaking.policies import Policy
+from arq_graph.nodes.speaking.speaker import Speaker
 from arq_graph.nodes.tool_caller import ToolCaller
 from arq_graph.nodes.tool_node import guarded_tools
 from arq_graph.reasoning.blueprint import Mode
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from arq_graph.milestones.judging.judge import AnyJudge
 
 ModelLike = BaseChatModel | str | Reasoner
-MODULES = ("matcher", "tools", "message", "planner")
+MODULES = ("matcher", "tools", "message", "planner", "speaker")
 DEFAULT_ROUNDS = 3
 
 PAPER_MODELS: Mapping[str, str] = {
@@ -52,6 +55,7 @@ class Prompts(TypedDict, total=False):
     tools: Any
     message: Any
     planner: Any
+    speaker: Any
 
 
 def create_guided_agent(
@@ -59,6 +63,8 @@ def create_guided_agent(
     agent: Agent,
     *,
     planning: Planning | None = None,
+    speaking: bool = False,
+    policies: Sequence[str | Policy] | None = None,
     preset: Literal["paper"] | None = None,
     mode: Mode | None = None,
     blueprint: type[MessageBlueprint] = MessageBlueprint,
@@ -84,22 +90,27 @@ def create_guided_agent(
     change is matched and decided again, and the reply is written and revised. No model is called to compile.
 
     With `planning` a planner stands in the place of the tool caller: it takes one call at a time, what the result
-    changes is matched before the plan is refined, and its final answer is the draft of the reply.
+    changes is matched before the plan is refined, and its final answer is the draft of the reply. With `speaking` a
+    speaker does: it thinks, calls one tool or says something, and what it says is the draft of the reply. What code
+    holds of a `Speaker` in a chat, it holds of the reply too.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), a `Reasoner`, or
             one of these per module: `{"matcher": …, "tools": …, "message": …}`, with `planner` in the place of
-            `tools` where there is planning.
+            `tools` where there is planning, and `speaker` where there is speaking.
         agent: The specification.
         planning: `pre-act` makes a multi-step plan, `react` takes a thought and an action at a time; None decides
             on all tools that active guidelines grant at once.
+        speaking: Whether a speaker decides, one move at a time; not together with `planning`.
+        policies: With speaking, the rules that are switched on: names of shipped ones, policies of your own; None:
+            all shipped ones.
         preset: `paper` takes the models of the ARQ paper where `model` is None.
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
         blueprint: What the reply is asked with; a subclass of `MessageBlueprint`.
         batch_size: How many guidelines one call judges: a number, or a function of how many there are.
-        tools_per_call: How many candidate tools one call decides on; with planning it decides on all.
-        max_rounds: How many times tools may be called in one turn: 3 unless given, and 8 with planning, where each
-            time is one call.
+        tools_per_call: How many candidate tools one call decides on; with planning or speaking it decides on all.
+        max_rounds: How many times tools may be called in one turn: 3 unless given, and 8 with planning or speaking,
+            where each time is one call.
         on_failure: What becomes of guidelines whose judgement failed.
         on_unsatisfied: What is sent when no acceptable reply comes.
         milestones: How far the conversation got is measured on this graph as it runs and kept in `progress`; with
@@ -121,19 +132,22 @@ def create_guided_agent(
             out of its range.
         PromptError: A prompt cannot be read or rendered.
     """
+    deciding = _deciding(planning, speaking, policies)
     planner = None if planning is None else planner_of(planning)
-    rounds = _rounds(max_rounds, DEFAULT_ROUNDS if planner is None else DEFAULT_STEPS)
+    otherwise = DEFAULT_ROUNDS if deciding == "tools" else DEFAULT_STEPS
+    rounds = otherwise if max_rounds is None else counted("max_rounds", max_rounds)
     tracker = tracker_of(agent, milestones, judge)
-    models = _per_module(model, preset, "tools" if planner is None else "planner")
+    models = _per_module(model, preset, deciding)
     prompts = prompts or {}
     _check_modules(prompts)
     shared: dict[str, Any] = {"mode": mode, "max_history_tokens": max_history_tokens}
+    reads = get_type_hints(state_schema, include_extras=True)
     matcher = GuidelineMatcher(
         models["matcher"],
         agent,
         batch_size=batch_size,
         on_failure=on_failure,
-        reads=get_type_hints(state_schema, include_extras=True),
+        reads=reads,
         **shared,
         **_template(prompts, "matcher"),
     )
@@ -150,14 +164,18 @@ def create_guided_agent(
     builder.add_node("message", reviser)
     builder.add_edge(START, "match")
     builder.add_edge("message", END)
+    settings = {**shared, **_template(prompts, deciding)}
     if planner is not None:
-        settings = {**shared, **_template(prompts, "planner")}
-        planned = planner(models["planner"], agent, max_steps=rounds, draft=True, **settings)
-        _add_planning(builder, agent, matcher, planned)
+        planned = planner(models[deciding], agent, max_steps=rounds, draft=True, **settings)
+        _add_one_by_one(builder, agent, matcher, "plan", planned)
+    elif speaking:
+        speaker = Speaker(
+            models[deciding], agent, max_steps=rounds, policies=policies, reads=reads, draft=True, **settings
+        )
+        _add_one_by_one(builder, agent, matcher, "speak", speaker)
     else:
-        settings = {**shared, **_template(prompts, "tools")}
         caller = ToolCaller(
-            models["tools"], agent, tools_per_call=tools_per_call, max_rounds=rounds, **settings
+            models[deciding], agent, tools_per_call=tools_per_call, max_rounds=rounds, **settings
         )
         _add_tool_rounds(builder, agent, matcher, caller, rounds)
     if tracker is not None:
@@ -197,21 +215,25 @@ def _add_tool_rounds(
     )
 
 
-def _add_planning(
-    builder: StateGraph[Any, Any, Any, Any], agent: Agent, matcher: GuidelineMatcher, planner: Planner
+def _add_one_by_one(
+    builder: StateGraph[Any, Any, Any, Any],
+    agent: Agent,
+    matcher: GuidelineMatcher,
+    name: str,
+    deciding: Planner | Speaker,
 ) -> None:
-    """Between matching and the reply: plan, run one call, match again, and refine the plan.
+    """Between matching and the reply: plan or speak, run one call, match again, and look anew.
 
     One after the other, and not side by side as the tool caller's second look: a plan is refined once, with the
     guidelines and tools that the result has just made active. Matching again asks only about guidelines that a
     result can still activate, so most steps wait for one model call.
     """
-    builder.add_node("plan", planner)
-    builder.add_edge("match", "plan")
+    builder.add_node(name, deciding)
+    builder.add_edge("match", name)
     if agent.toolbox:
         builder.add_node("match_again", matcher)
-        builder.add_edge("match_again", "plan")
-    add_steps(builder, agent, otherwise="message", then="match_again")
+        builder.add_edge("match_again", name)
+    add_steps(builder, agent, otherwise="message", then="match_again", behind=name)
 
 
 def _join(state: Any) -> dict[str, Any]:  # noqa: ARG001
@@ -219,25 +241,28 @@ def _join(state: Any) -> dict[str, Any]:  # noqa: ARG001
     return {}
 
 
-def _rounds(given: int | None, default: int) -> int:
-    if given is None:
-        return default
-    if not isinstance(given, int) or given < 1:
-        raise InputError(f"max_rounds must be a whole number from 1 on, not {given!r}")
-    return given
+def _deciding(planning: str | None, speaking: bool, policies: object) -> str:
+    """The module that decides on calls."""
+    if speaking and planning is not None:
+        raise InputError("a turn is either planned or spoken: give planning or speaking, not both")
+    if policies is not None and not speaking:
+        raise InputError("policies are the speaker's: give speaking=True beside them")
+    if speaking:
+        return "speaker"
+    return "tools" if planning is None else "planner"
 
 
 def _per_module(
     model: ModelLike | Mapping[str, ModelLike] | None, preset: Literal["paper"] | None, acting: str
 ) -> Mapping[str, ModelLike]:
-    """The model of each module; `acting` is the one that decides on calls, `tools` or `planner`."""
+    """The model of each module; `acting` is the one that decides on calls."""
     used = ("matcher", acting, "message")
     if preset not in (None, "paper"):
         raise InputError(f"there is no preset {preset!r}: the one there is is 'paper'")
     if model is None:
         if preset is None:
             raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')
-        return {**PAPER_MODELS, "planner": PAPER_MODELS["tools"]}
+        return {**PAPER_MODELS, acting: PAPER_MODELS["tools"]}
     if not isinstance(model, Mapping):
         return dict.fromkeys(used, model)
     _check_modules(model)

@@ -124,23 +124,26 @@ def planner_of(planning: str) -> type[Planner]:
     return ReActPlanner if planning == "react" else PreActPlanner
 
 
-def add_steps(builder: StateGraph[Any, Any, Any, Any], agent: Agent, *, otherwise: str, then: str) -> None:
-    """Add what stands behind the node `plan`: its call is approved and run, and the turn goes on.
+def add_steps(
+    builder: StateGraph[Any, Any, Any, Any], agent: Agent, *, otherwise: str, then: str, behind: str = "plan"
+) -> None:
+    """Add what stands behind a node that takes one call at a time: it is approved and run, and the turn goes on.
 
     Args:
-        builder: The graph, with a node `plan`.
+        builder: The graph, with that node.
         agent: The specification.
+        behind: The node's name.
         otherwise: Where to go without a call.
         then: Where to go once the call has run.
     """
     if not agent.toolbox:
-        builder.add_edge("plan", otherwise)
+        builder.add_edge(behind, otherwise)
         return
     builder.add_node("tools", guarded_tools(agent))
     builder.add_edge("tools", then)
-    after_plan = ["tools", otherwise]
+    targets = ["tools", otherwise]
     if "operator" in agent.confirm.values():
         builder.add_node("approve", ApproveCalls(agent))
         builder.add_conditional_edges("approve", route_approved(otherwise=[then]), ["tools", then])
-        after_plan.append("approve")
-    builder.add_conditional_edges("plan", route_calls(agent, otherwise=otherwise), after_plan)
+        targets.append("approve")
+    builder.add_conditional_edges(behind, route_calls(agent, otherwise=otherwise), targets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -16,17 +16,18 @@ from langgraph.types import Checkpointer
 from arq_graph.agent.entries import suggestion
 from arq_graph.agent.environment import Environment
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import AgentState
+from arq_graph.agent.state import AgentState, WorldStatus
 from arq_graph.agent.tools import ToolLike
 from arq_graph.apps.specifying import without_guidelines
 from arq_graph.errors import InputError
+from arq_graph.nodes.agreement import says_yes
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.routing import route_approved
 from arq_graph.nodes.speaking.listening import Listen, route_moves
-from arq_graph.nodes.speaking.moves import ACT, Move, Setting
+from arq_graph.nodes.speaking.moves import ACT, Setting
 from arq_graph.nodes.speaking.policies import Policy
 from arq_graph.nodes.speaking.speaker import Speaker
-from arq_graph.nodes.speaking.world import ActInWorld, WorldStatus
+from arq_graph.nodes.speaking.world import ActInWorld
 from arq_graph.nodes.tool_node import guarded_tools
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import Reasoner
@@ -39,12 +40,11 @@ _INSTEAD = (
 
 
 class RespactState(AgentState, total=False):
-    """State of a speaking agent: that of a guided one, its moves, and how its world stands.
+    """State of a speaking agent: that of a guided one, and how its world stands.
 
     Subclass it to add channels of your own, and pass the subclass as `state_schema`.
     """
 
-    moves: list[Move]
     world: WorldStatus
 
 
@@ -58,6 +58,7 @@ def create_respact_agent(
     policies: Sequence[str | Policy] | None = None,
     dialogue_acts: str | Mapping[str, str] | None = None,
     consequential: Sequence[str] = (),
+    agrees: Callable[[str], bool] = says_yes,
     profile: str | None = None,
     mode: Mode | None = None,
     max_steps: int | None = None,
@@ -89,6 +90,8 @@ def create_respact_agent(
         policies: The rules that are switched on: names of shipped ones, policies of your own; None: all shipped ones.
         dialogue_acts: What speech is limited to: `household`, or descriptions by name; None: free.
         consequential: Names of tools whose calls the customer has to agree to, beside those of `Agent.confirm`.
+        agrees: Whether a message of the customer's is a plain yes; the shipped one reads English in detail, and the
+            plain words of some thirty languages.
         profile: Who the agent is, in words; only where `agent` is its tools.
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
         max_steps: How many calls one turn of a chat may make (8), or calls, actions and utterances a task (40).
@@ -122,6 +125,7 @@ def create_respact_agent(
         setting=chosen,
         policies=policies,
         dialogue_acts=dialogue_acts,
+        agrees=agrees,
         max_steps=max_steps,
         max_thoughts=max_thoughts,
         max_questions=max_questions,
@@ -172,13 +176,18 @@ def _route_acted(setting: Setting) -> Any:
 
 
 def _with_consequential(agent: Agent, names: Sequence[str]) -> Agent:
-    """The same agent, with the calls of these tools confirmed by the customer, unless an operator confirms them."""
+    """The same agent, with the calls of these tools confirmed by the customer."""
     if isinstance(names, str):
         raise InputError(f"consequential must be a list of tool names; write [{names!r}]")
     if unknown := [name for name in names if name not in agent.toolbox]:
         raise InputError(
             f"consequential names {unknown[0]!r}, which is no tool of this agent"
             + suggestion(str(unknown[0]), agent.toolbox)
+        )
+    if by_operator := [name for name in names if agent.confirm.get(name) == "operator"]:
+        raise InputError(
+            f"{by_operator[0]!r} is confirmed by the operator (`Agent.confirm`): take it out of consequential, or out "
+            "of confirm to have the customer asked"
         )
     if not names:
         return agent

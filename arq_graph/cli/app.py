@@ -22,6 +22,7 @@ from arq_graph.cli.options import (
     Model,
     ModeOption,
     PlanningOption,
+    SpeakingOption,
     Thread,
     choice_of,
     loading,
@@ -69,6 +70,7 @@ def demo(
     base_url: BaseUrl = None,
     mode: ModeOption = "arq",
     planning: PlanningOption = None,
+    speaking: SpeakingOption = False,
     milestones: MilestonesOption = None,
     thread: Thread = None,
     db: Database = None,
@@ -88,7 +90,7 @@ def demo(
             from arq_graph.cli.demo import demo_folder, hold_demo
             from arq_graph.cli.opening import Setup
         milestones = milestones or demo_folder() / "milestones.yaml"
-        setup = Setup(demo_folder() / "agent.yaml", choice, mode, thread, db, planning, milestones)
+        setup = Setup(demo_folder() / "agent.yaml", choice, mode, thread, db, planning, speaking, milestones)
         hold_demo(setup, evaluation=evaluation)
 
 
@@ -99,6 +101,7 @@ def chat(
     base_url: BaseUrl = None,
     mode: ModeOption = "arq",
     planning: PlanningOption = None,
+    speaking: SpeakingOption = False,
     milestones: MilestonesOption = None,
     thread: Thread = None,
     db: Database = None,
@@ -115,7 +118,7 @@ def chat(
         with loading():
             from arq_graph.cli.chat import chat_with
             from arq_graph.cli.opening import Setup
-        setup = Setup(agent, choice, mode, thread, db, planning, milestones)
+        setup = Setup(agent, choice, mode, thread, db, planning, speaking, milestones)
         chat_with(setup, quiet=quiet)
 
 
@@ -136,6 +139,7 @@ def run(
     base_url: BaseUrl = None,
     mode: ModeOption = "arq",
     planning: PlanningOption = None,
+    speaking: SpeakingOption = False,
     milestones: MilestonesOption = None,
     thread: Thread = None,
     db: Database = None,
@@ -153,7 +157,7 @@ def run(
         with loading():
             from arq_graph.cli.opening import Setup
             from arq_graph.cli.run import run_conversation
-        setup = Setup(agent, choice, mode, thread, db, planning, milestones)
+        setup = Setup(agent, choice, mode, thread, db, planning, speaking, milestones)
         run_conversation(setup, conversation, approve=approve)
 
 

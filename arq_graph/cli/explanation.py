@@ -15,6 +15,7 @@ from arq_graph.cli.threads import ThreadNote, when
 from arq_graph.cli.turn_view import (
     call_in_words,
     customer_said,
+    move_in_words,
     plan_in_words,
     progress_in_words,
     reply_of,
@@ -58,6 +59,11 @@ def explanation_of(turn: Turn, about: ThreadNote | None) -> Iterator[RenderableT
     if turn.plan is not None:
         yield from _titled(f"Plan: version {turn.plan.version}")
         yield from plan_in_words(turn.plan)
+    if turn.moves:
+        yield from _titled("Moves")
+        for move in turn.moves:
+            yield move_in_words(move)
+            yield from (words(f"  {printable(fault)}", "yellow") for fault in move.faults)
     yield from _titled("Tools" if turn.decisions or turn.tool_runs else "Tools: none was considered")
     reasons = list(turn.decisions)
     for run in turn.tool_runs:
@@ -102,6 +108,7 @@ def explanation_record(turn: Turn, about: ThreadNote | None) -> dict[str, Any]:
         "revisions": [revision.model_dump(exclude={"turn"}) for revision in turn.revisions],
         "followed": list(turn.followed),
         "plan": turn.plan.model_dump(exclude={"turn"}) if turn.plan else None,
+        "moves": [move.model_dump(exclude={"turn"}) for move in turn.moves],
         "progress": turn.progress.model_dump() if turn.progress else None,
     }
 

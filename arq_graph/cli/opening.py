@@ -31,6 +31,7 @@ class Setup:
         thread: The thread's id; None begins a new one.
         db: The file of threads; None takes the default one.
         planning: `react` or `pre-act`; None decides on all tools at once.
+        speaking: Whether a speaker decides, one move at a time.
         milestones: The milestone file to measure on; None measures nothing.
     """
 
@@ -40,13 +41,15 @@ class Setup:
     thread: str | None = None
     db: Path | None = None
     planning: Planning | None = None
+    speaking: bool = False
     milestones: Path | None = None
 
     @property
     def graph_options(self) -> tuple[str, ...]:
         """The options that shape the graph: an unfinished turn can be gone on with in the same graph alone."""
         planning = ("--planning", self.planning) if self.planning else ()
-        return planning + (("--milestones", str(self.milestones)) if self.milestones else ())
+        speaking = ("--speaking",) if self.speaking else ()
+        return planning + speaking + (("--milestones", str(self.milestones)) if self.milestones else ())
 
     @property
     def db_option(self) -> tuple[str, ...]:
@@ -79,6 +82,7 @@ def opened_dialogue(
             model,
             agent,
             planning=setup.planning,
+            speaking=setup.speaking,
             mode=setup.mode,
             milestones=milestones,
             checkpointer=threads.checkpointer,

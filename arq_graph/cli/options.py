@@ -42,6 +42,12 @@ PlanningOption = Annotated[
     Literal["react", "pre-act"] | None,
     typer.Option("--planning", help="Plan each turn before acting. Else all tools are decided on at once."),
 ]
+SpeakingOption = Annotated[
+    bool,
+    typer.Option(
+        "--speaking", help="Think, call one tool, or speak, one move at a time; not with --planning."
+    ),
+]
 MilestonesOption = Annotated[
     Path | None,
     typer.Option(

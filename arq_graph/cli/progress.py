@@ -18,6 +18,7 @@ _STEPS = {
     "match": "matching guidelines",
     "call_tools": "deciding on tools",
     "plan": "planning",
+    "speak": "thinking of the next move",
     "approve": "asking the operator",
     "tools": "running tools",
     "match_again": "looking again at what the results change",

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from arq_graph.apps.checkpoints import record_serializer
 from arq_graph.cli.failures import warn
 from arq_graph.errors import InputError
 from arq_graph.nodes.spec_sections import condition_text
@@ -122,7 +123,7 @@ def opened_threads(file: Path | None) -> Iterator[ThreadStore]:
     path = file or DEFAULT_FILE
     _make_room(path)
     with closing(_connected(path)) as connection:
-        saver = SqliteSaver(connection, serde=_serializer())
+        saver = SqliteSaver(connection, serde=record_serializer())
         try:
             saver.setup()
         except sqlite3.Error as error:
@@ -208,12 +209,3 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 def _unusable(path: Path, error: sqlite3.Error) -> InputError:
     return InputError(f"{path} cannot be used as a file of threads: {error}; give another with --db")
-
-
-def _serializer() -> Any:
-    """Loads nothing but the types that a thread of ours holds, whatever LANGGRAPH_STRICT_MSGPACK says."""
-    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-
-    from arq_graph.agent.state import RECORDS
-
-    return JsonPlusSerializer(allowed_msgpack_modules=RECORDS)

@@ -12,13 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import GuidelineMatch, Plan, Progress, ToolInsight
+from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, ToolInsight
 from arq_graph.cli.dialogue import Outcome
 from arq_graph.cli.screen import Row, labelled, printable, sentence, spoken, table, words
 from arq_graph.cli.threads import when
 from arq_graph.cli.turns import ToolRun, Turn
 from arq_graph.nodes.spec_sections import condition_text
 
+_MOVES = {"think": "thought", "speak": "said", "act": "called"}
 _SHORT = 110
 _RESULT = 240
 
@@ -78,7 +79,8 @@ def plan_in_words(plan: Plan) -> Iterator[Text]:
         yield words(f"so far: {printable(plan.previous_steps, _RESULT)}", "dim")
     for change in plan.changes:
         yield words(
-            f"changed: {printable(change.what, _SHORT)}, as {printable(change.why, _SHORT)}", "yellow"
+            f"changed: {printable(change.what, _SHORT).rstrip('.')}, as {printable(change.why, _SHORT)}",
+            "yellow",
         )
     for number, step in enumerate(plan.steps, start=1):
         tool = words(f"  {step.tool}", "bold") if step.tool else ""
@@ -86,6 +88,13 @@ def plan_in_words(plan: Plan) -> Iterator[Text]:
         yield words(f"   {printable(step.reason, _SHORT)}", "dim")
     for fault in plan.faults:
         yield words(printable(fault, _RESULT), "yellow")
+
+
+def move_in_words(move: Move) -> Text:
+    """One move of a speaker."""
+    doing = move.category.replace("_", " ") if move.category else _MOVES[move.kind]
+    style = "dim" if move.kind == "think" else ""
+    return sentence(words(f"{doing}: ", "dim"), words(printable(move.text, _RESULT), style))
 
 
 def progress_in_words(progress: Progress) -> Text:
@@ -113,6 +122,8 @@ def _trace(turn: Turn, agent: Agent) -> Iterator[Row]:
         yield "dropped", "dim", [table([_remark(match) for match in dropped])]
     if turn.plan is not None:
         yield "plan", "dim", list(plan_in_words(turn.plan))
+    if turn.moves:
+        yield "moves", "dim", [move_in_words(move) for move in turn.moves]
     if turn.tool_runs:
         yield "tools", "dim", [run_in_words(run) for run in turn.tool_runs]
     if missing := turn.of_kind("missing", "invalid"):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from arq_graph.agent.state import GuidelineMatch, Plan, Progress, Revision, ToolInsight
+from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolInsight
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Turn:
         tool_runs: The calls that were made.
         revisions: The candidate replies.
         plan: The turn's plan; None where nothing was planned.
+        moves: What a speaker thought, did and said; empty where there is none.
         progress: How far the conversation got; None where that is not measured.
     """
 
@@ -52,6 +53,7 @@ class Turn:
     tool_runs: tuple[ToolRun, ...] = ()
     revisions: tuple[Revision, ...] = ()
     plan: Plan | None = None
+    moves: tuple[Move, ...] = ()
     progress: Progress | None = None
 
     @property
@@ -106,6 +108,7 @@ def last_turn(values: Mapping[str, Any]) -> Turn | None:
         tool_runs=tuple(_tool_runs(after)),
         revisions=tuple(record for record in values.get("revisions") or () if record.turn == turn),
         plan=plan if (plan := values.get("plan")) is not None and plan.turn == turn else None,
+        moves=tuple(record for record in values.get("moves") or () if record.turn == turn),
         progress=values.get("progress"),
     )
 

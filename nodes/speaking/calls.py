@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-from arq_graph.agent.state import PlannedCall, ToolInsight
-from arq_graph.nodes.argument_checks import schema_of
+from arq_graph.agent.state import MoveKind, PlannedCall, ToolInsight
+from arq_graph.nodes.agreement import repeats_what_was_put, says_yes
 from arq_graph.nodes.confirmation import is_affirmed
 from arq_graph.nodes.decisions import told
 from arq_graph.nodes.planned_actions import Situation
-from arq_graph.nodes.speaking.grounds import PLACEHOLDERS, Grounds, agrees, refuses
-from arq_graph.nodes.speaking.moves import Kind
+from arq_graph.nodes.speaking.grounds import PLACEHOLDERS, Grounds
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.sections import as_json
@@ -40,7 +38,7 @@ class JudgedMove:
         speech: The answer's utterance with its labels, where it is one.
     """
 
-    kind: Kind
+    kind: MoveKind
     text: str = ""
     call: PlannedCall | None = None
     refusals: tuple[Complaint, ...] = ()
@@ -61,6 +59,7 @@ class Rules:
         forbidden: Names of the tools that a policy forbids now.
         required: Names of the tools that a policy requires and that were not called in this turn.
         is_half_said: Whether the customer's last message breaks off.
+        agrees: Whether a message of the customer's is a plain yes.
     """
 
     policies: Collection[str]
@@ -68,6 +67,7 @@ class Rules:
     forbidden: Collection[str] = ()
     required: Collection[str] = ()
     is_half_said: bool = False
+    agrees: Callable[[str], bool] = says_yes
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class CallJudge:
             return f"a policy forbids {tool} now"
         if self.rules.required and tool not in self.rules.required:
             return f"a policy requires {', '.join(sorted(self.rules.required))} first"
-        if repeated := self.situation.repeats(call):
+        if repeated := self.situation.repeats(call, self.tool):
             return f"{repeated}: take another way, or say what is not possible"
         return None
 
@@ -154,6 +154,8 @@ class CallJudge:
                 del arguments[argument.name]
                 if argument.required:
                     special[argument.name] = Problem(argument, "missing", "nobody gave it")
+            elif argument.required and _is_blank(arguments.get(argument.name)):
+                special[argument.name] = Problem(argument, "missing", "an empty text is no value")
             elif decision.basis == "ambiguous" and "name_or_type" in self.rules.policies:
                 asked = "it may be a name or a type, or fit elsewhere: ask which"
                 special[argument.name] = Problem(argument, "invalid", asked)
@@ -180,14 +182,15 @@ class CallJudge:
         conversation = self.situation.conversation
         if not is_affirmed(insight, self.situation.pending, chosen, conversation):
             return False
-        line = conversation.last_customer_line
-        # A no is a no, whatever the model makes of it; and a yes from before a no is over.
-        return line is not None and not refuses(line.message.text)
+        line = conversation.by_id[chosen.affirmed_in.strip()]
+        before = conversation.lines[: conversation.lines.index(line)]
+        put = next((each.message.text for each in reversed(before) if each.speaker == "agent"), "")
+        return self.rules.agrees(line.message.text) or repeats_what_was_put(line.message.text, put)
 
     def _agreed(self, arguments: Mapping[str, Any]) -> set[str]:
         """The arguments whose very value was put to the customer, who has just said yes."""
         line = self.situation.conversation.last_customer_line
-        if line is None or not agrees(line.message.text):
+        if line is None or not self.rules.agrees(line.message.text):
             return set()
         put = [insight.arguments for insight in self.situation.pending if insight.tool == self.tool.name]
         return {
@@ -205,22 +208,19 @@ class CallJudge:
                 continue
             basis = getattr(chosen.arguments, argument.key).basis
             why = _DOUBTFUL.get(basis) if "confirm_inferred" in self.rules.policies else None
-            if name in unfounded:
+            if name in unfounded or self._is_unsaid_switch(argument, arguments[name]):
                 why = why or UNFOUNDED
             if why:
                 yield Problem(argument, "doubtful", f"{_quoted(arguments[name])} {why}")
 
-    @cached_property
-    def _defaults(self) -> Mapping[str, Any]:
-        properties = schema_of(self.tool.tool).get("properties") or {}
-        return {
-            name: entry["default"]
-            for name, entry in properties.items()
-            if isinstance(entry, Mapping) and "default" in entry
-        }
-
     def _is_default(self, name: str, value: Any) -> bool:
-        return name in self._defaults and self._defaults[name] == value
+        return name in self.tool.defaults and self.tool.defaults[name] == value
+
+    def _is_unsaid_switch(self, argument: Argument, value: Any) -> bool:
+        """Whether a flag is turned against its default though the customer has said nothing like its name."""
+        if not isinstance(value, bool) or argument.name not in self.tool.defaults:
+            return False
+        return not self.grounds.speaks_of(f"{argument.name} {argument.description}")
 
     def _doubtful(self, call: PlannedCall, insight: ToolInsight, doubts: Sequence[Problem]) -> JudgedMove:
         why = "; ".join(problem.message for problem in doubts)
@@ -256,6 +256,10 @@ def placeholder_of(argument: Argument, given: Any) -> Any:
         return given
     named = _PLACEHOLDER.search(argument.description)
     return named[1] if named else None
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str) and not value.strip()
 
 
 def _wanted(problem: Problem) -> tuple[str, str]:

@@ -8,18 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
 
+from arq_graph.agent.state import SpeechCategory
 from arq_graph.errors import InputError
-
-Category = Literal[
-    "assumption_verification",
-    "probing_question",
-    "status_update",
-    "clarification_request",
-    "alternative_suggestion",
-    "follow_up",
-]
 
 HOUSEHOLD_ACTS: Mapping[str, str] = MappingProxyType(
     {
@@ -49,7 +40,7 @@ def categorise(
     closes: bool = False,
     states_belief: bool = False,
     offers_choice: bool = False,
-) -> Category:
+) -> SpeechCategory:
     """The category of an utterance; where several fit, the first of this order (ReSpAct, Table 5).
 
     Args:

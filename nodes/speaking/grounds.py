@@ -1,7 +1,6 @@
-"""What an argument may rest on, found by code: somebody said it, and the customer agreed or does not care.
+"""What an argument may rest on, found by code: somebody said it, or the customer does not care.
 
-Values are looked for as the measure looks for invented ones. What customers say is read as everyday English: a plain
-no is one whatever the model says, and where code cannot tell, the model's word is taken.
+Values are looked for as the measure looks for invented ones. What customers say is read as everyday English.
 """
 
 from __future__ import annotations
@@ -18,28 +17,9 @@ from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
 _WORDS = re.compile(r"[^\W_]+")
+_LONG_WORD = 4
+_MINUS = re.compile(r"[-−–]\s*[.\d]|\b(?:minus|negative|below)\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
-_NO = re.compile(
-    r"\W*(?:(?:oh|um|hm+|well|sorry|actually|wait)\W+)*"
-    r"(?:no(?!\W+(?:problem|worries|doubt))|nope|nah|never|not\b|stop|wait|cancel that|hold on|don['’]?t(?! mind)"
-    r"|do not(?! mind)|please (?:don['’]?t|do not)|(?:i|we)(?:['’]d| would)? (?:do(?: not|n['’]t)(?! mind)"
-    r"|rather not|changed my mind))\b",
-    re.IGNORECASE,
-)
-_YES = re.compile(
-    r"\W*(?:(?:oh|um|hm+|well|ok(?:ay)?|great|perfect|thanks|thank you)\W+)*"
-    r"(?:yes|yep|yeah|yup|sure|ok(?:ay)?|please do|go ahead|do it|correct|right|exactly|of course|confirmed?"
-    r"|absolutely|certainly|that['’]?s (?:right|correct|fine)|sounds good|i (?:agree|confirm))\b",
-    re.IGNORECASE,
-)
-_PLAIN_YES = re.compile(
-    r"\W*(?:yes|yep|yeah|yup|please do|go ahead|do it|i confirm|confirmed?)\b", re.IGNORECASE
-)
-_AGAINST = re.compile(
-    r"\b(?:no(?! (?:problem|worries|doubt|rush))|(?<!why )not|don['’]?t(?! (?:mind|worry))|do not(?! (?:mind|worry))"
-    r"|but|wait|stop|never|hold on|instead|rather)\b",
-    re.IGNORECASE,
-)
 _DONT_CARE = re.compile(
     r"\b(?:any|anything|anywhere|anytime|whatever|whichever|either|don['’]?t (?:care|mind)|do not (?:care|mind)"
     r"|no(?: particular)? preference|doesn['’]?t matter|does not matter|not (?:important|picky)|(?:all the )?same to me"
@@ -86,6 +66,11 @@ class Grounds:
         line = self.conversation.last_customer_line
         return line is not None and _PICK.search(line.message.text) is not None
 
+    def speaks_of(self, text: str) -> bool:
+        """Whether the customer has said a word that begins like one of a text."""
+        said = {start for each in self._customer_texts for start in beginnings(each)}
+        return not said.isdisjoint(beginnings(text.replace("_", " ")))
+
     @property
     def _customer_texts(self) -> list[str]:
         return [line.message.text for line in self.conversation.lines if line.speaker == "customer"]
@@ -99,15 +84,27 @@ def unsaid(tool: str, arguments: Mapping[str, Any], texts: Iterable[str]) -> lis
     """
     grounding = Grounding()
     words: set[str] = set()
+    texts = list(texts)
     for text in texts:
         grounding.hear(Message("user", text))
         words.update(_words(text))
     found = []
     for name, value in arguments.items():
         paths = grounding.invented(Call(tool, {name: value}))
-        if paths and not _is_put_together(value, words):
+        if (paths and not _is_put_together(value, words)) or _lacks_its_sign(value, texts):
             found.append(name)
     return found
+
+
+def beginnings(text: str) -> set[str]:
+    """The first letters of the words of a text that are long enough to tell something."""
+    return {word[:_LONG_WORD] for word in _words(text) if len(word) >= _LONG_WORD}
+
+
+def _lacks_its_sign(value: Any, texts: Iterable[str]) -> bool:
+    """Whether a number is below zero, and nobody said so."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and value < 0 and not any(_MINUS.search(text) for text in texts)
 
 
 def _is_put_together(value: Any, words: set[str]) -> bool:
@@ -117,23 +114,6 @@ def _is_put_together(value: Any, words: set[str]) -> bool:
 
 def _words(text: str) -> list[str]:
     return _WORDS.findall(text.casefold())
-
-
-def refuses(text: str) -> bool:
-    """Whether a message is no agreement, as far as English words tell: a no, a yes with a but, a question instead."""
-    if _YES.match(text):
-        return not agrees(text)
-    return not text.strip() or _NO.match(text) is not None or "?" in text
-
-
-def agrees(text: str) -> bool:
-    """Whether a message begins with a yes and takes nothing of it back, as far as English words tell.
-
-    Beside a question of the customer's own, "ok" and "right" are no yes yet.
-    """
-    if not _YES.match(text) or _AGAINST.search(text):
-        return False
-    return "?" not in text or _PLAIN_YES.match(text) is not None
 
 
 def in_words(arguments: Mapping[str, Any], labels: Mapping[str, str]) -> str:

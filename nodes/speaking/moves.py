@@ -15,42 +15,15 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Discriminator, Tag, create_model
 
-from arq_graph.agent.state import Record
 from arq_graph.nodes.plans import AskedFor
 from arq_graph.nodes.replies import SourcedFact
-from arq_graph.nodes.speaking.dialogue_acts import Category
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
 THINK, SPEAK, ACT = "think", "speak", "act"
 KINDS = (THINK, SPEAK, ACT)
 
-Kind = Literal["think", "speak", "act"]
 Setting = Literal["chat", "task"]
-
-
-class Move(Record):
-    """One move of the speaker, kept in the channel `moves` for as long as what it works on lasts.
-
-    Args:
-        turn: Id of the customer message that began the turn, or the task.
-        kind: `think`, `speak` or `act`.
-        text: The thought, the utterance or the action in a world; for a tool call, the tool's name.
-        after: Id of the line of the conversation that it came after; empty before the first.
-        category: What an utterance does.
-        dialogue_act: The act that an utterance was limited to, where `dialogue_acts` is given.
-        by_code: Whether code made the utterance, as no acceptable move came from the model.
-        faults: What code found wrong with it, and what could not be put right within the bounds.
-    """
-
-    turn: str
-    kind: Kind
-    text: str
-    after: str = ""
-    category: Category | None = None
-    dialogue_act: str | None = None
-    by_code: bool = False
-    faults: tuple[str, ...] = ()
 
 
 class ValueBasis(ARQ, ABC):

@@ -130,7 +130,11 @@ def named_by(functions: Iterable[tuple[str, ByState]], state: Any, known: Iterab
     found: set[str] = set()
     tools = set(known)
     for policy, function in functions:
-        named = function(state)
+        try:
+            named = function(state)
+        except Exception as error:
+            error.add_note(f"raised by the policy {policy!r}")
+            raise
         names = [named] if isinstance(named, str) else list(named or ())
         if unknown := [name for name in names if name not in tools]:
             raise InputError(

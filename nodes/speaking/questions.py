@@ -10,10 +10,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from arq_graph.agent.spec import FALLBACK, Agent
 from arq_graph.agent.state import ToolInsight
+from arq_graph.nodes.agreement import asks_something
+from arq_graph.nodes.putting import doing, has_sayable
 from arq_graph.nodes.speaking.grounds import in_words
 
-_QUESTION = re.compile(r"[^.!?\n]*\?")
+_SENTENCE = re.compile(r"[^.!?。？؟\n]++[.!?。？؟]*+")
 _WORD = re.compile(r"[^\W_]+")
 _FILLING = frozenset({"please", "kindly", "again", "sorry", "and", "so", "then", "ok", "okay", "just"})
 
@@ -31,10 +34,12 @@ class QuestionRow:
     Args:
         asked: Their texts, the newest first.
         limit: How many there may be.
+        last: What the agent said last, whatever was done since; empty before that.
     """
 
     asked: tuple[str, ...]
     limit: int
+    last: str = ""
 
     @property
     def left(self) -> int:
@@ -49,10 +54,29 @@ class QuestionRow:
         """Whether a text asks again what was asked in this row, politeness and punctuation aside."""
         return not self._before.isdisjoint(_plain_questions(text))
 
+    def faults(self, text: str, *, asks: bool) -> list[str]:
+        """Why a text cannot be said now.
+
+        Args:
+            text: The text.
+            asks: Whether it asks something, or waits for an answer.
+        """
+        wrong = []
+        if self.repeats(text) or _plain(text) == _plain(self.last) != "":
+            wrong.append(
+                "this was just asked: act on the answer, ask something else, or say what is not possible"
+            )
+        if asks and self.left < 1:
+            wrong.append(
+                f"{len(self.asked)} questions in a row are enough: act, or say how things stand without a question"
+            )
+        return wrong
+
 
 def question_row(messages: Sequence[BaseMessage], limit: int) -> QuestionRow:
     """The questions at the end of a thread."""
-    return QuestionRow(tuple(_asked(messages)), limit)
+    said = (m.text for m in reversed(messages) if isinstance(m, AIMessage) and m.text)
+    return QuestionRow(tuple(_asked(messages)), limit, next(said, ""))
 
 
 def _asked(messages: Sequence[BaseMessage]) -> Iterator[str]:
@@ -67,13 +91,18 @@ def _asked(messages: Sequence[BaseMessage]) -> Iterator[str]:
 
 def asks(message: BaseMessage) -> bool:
     """Whether an utterance asked something: as it was labelled, or by its question mark."""
-    return bool(speech_of(message).get("asks")) or "?" in message.text
+    return bool(speech_of(message).get("asks")) or asks_something(message.text)
 
 
 def speech_of(message: BaseMessage) -> Mapping[str, Any]:
     """What the speaker knows of an utterance: its `category`, whether it `asks`, whether it `waits`."""
     kept = message.response_metadata.get(SPEECH)
     return kept if isinstance(kept, Mapping) else {}
+
+
+def fallback_statement(agent: Agent) -> str:
+    """The agent's fallback, or the library's where that one asks something."""
+    return FALLBACK if asks_something(agent.fallback) else agent.fallback
 
 
 def task_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
@@ -86,28 +115,33 @@ def task_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
 
 
 def _plain_questions(text: str) -> set[str]:
-    found = [match.group() for match in _QUESTION.finditer(text)] or [text]
-    plain = (
-        " ".join(word for word in _WORD.findall(each.casefold()) if word not in _FILLING) for each in found
-    )
-    return {each for each in plain if each}
+    found = [each for each in _SENTENCE.findall(text) if asks_something(each)] or [text]
+    return {plain for each in found if (plain := _plain(each))}
 
 
-def question_for(insights: Sequence[ToolInsight], labels: Mapping[str, Mapping[str, str]]) -> str | None:
+def _plain(text: str) -> str:
+    return " ".join(word for word in _WORD.findall(text.casefold()) if word not in _FILLING)
+
+
+def question_for(
+    insights: Sequence[ToolInsight],
+    labels: Mapping[str, Mapping[str, str]],
+    descriptions: Mapping[str, str],
+) -> str | None:
     """A question that code asks where the model finds no acceptable one; None if there is nothing to ask.
 
     Args:
         insights: What a refused call lacks, or what has to be put to the customer.
         labels: Words for each argument, by tool.
+        descriptions: What each tool does.
     """
     confirm = next((insight for insight in reversed(insights) if insight.kind == "confirm"), None)
     if confirm is not None:
-        given = in_words(confirm.arguments, labels.get(confirm.tool, {}))
-        return (
-            f"Before I go on, please confirm this: {given}. Shall I go ahead?"
-            if given
-            else "Shall I go ahead?"
-        )
+        put = in_words(confirm.arguments, labels.get(confirm.tool, {}))
+        if not has_sayable(confirm):
+            done = doing(confirm, descriptions.get(confirm.tool, ""))
+            put = f"{done} ({put})" if put else done
+        return f"Before I go on, please confirm this: {put}. Shall I go ahead?"
     wanted = [
         labels.get(insight.tool, {}).get(insight.argument, insight.argument).strip()
         for insight in insights

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -11,9 +11,10 @@ from uuid import uuid4
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
-from arq_graph.agent.spec import FALLBACK, Agent
-from arq_graph.agent.state import GuidelineMatch, PlannedCall, ToolInsight
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import GuidelineMatch, Move, PlannedCall, ToolInsight, WorldStatus
 from arq_graph.errors import InputError, ReasoningError
+from arq_graph.nodes.agreement import says_yes
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
     BlueprintNode,
@@ -22,6 +23,7 @@ from arq_graph.nodes.blueprint_node import (
     Update,
     checked,
     checked_agent,
+    counted,
 )
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import left_open, still_open
@@ -31,11 +33,10 @@ from arq_graph.nodes.events import Thought as ThoughtEvent
 from arq_graph.nodes.speaking.calls import CallJudge, JudgedMove
 from arq_graph.nodes.speaking.dialogue_acts import categorise, dialogue_acts_of
 from arq_graph.nodes.speaking.examples import speaker_examples
-from arq_graph.nodes.speaking.moves import ACT, SPEAK, THINK, Move, Setting, move_blueprint, property_of
+from arq_graph.nodes.speaking.moves import ACT, SPEAK, THINK, Setting, move_blueprint, property_of
 from arq_graph.nodes.speaking.policies import Policy, policies_of
-from arq_graph.nodes.speaking.questions import SPEECH, question_for
+from arq_graph.nodes.speaking.questions import SPEECH, fallback_statement, question_for
 from arq_graph.nodes.speaking.standing import Standing, StandingOf
-from arq_graph.nodes.speaking.world import WorldStatus
 from arq_graph.nodes.spec_sections import designed, shown_tool, shown_variables
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import abandoned_calls
@@ -61,11 +62,12 @@ class Speaker(BlueprintNode[ARQ]):
     """Make the next move: think, speak, or act with a tool or in a world; write it as a message, and to `moves`.
 
     Thoughts change nothing outside and are part of the run that they lead to. Whatever the model answers, code holds:
-    a call that the customer has to agree to runs only after a message of theirs that answers to those same arguments
-    and is no refusal; a value that no customer message and no tool told is put to the customer; there are at most
-    `max_questions` questions with nothing done in between, and none comes twice in a row. What is refused is asked for
-    again within the reasoner's `max_candidates`; after that code asks the open question itself, or gives the agent's
-    `fallback`. One run asks the model for at most `max_thoughts` + 1 moves.
+    a call that the customer has to agree to runs only after it was put to them with its arguments, and their answer is
+    a plain yes or says the same again; a value that no customer message and no tool told is put to them; there are at
+    most `max_questions` questions with nothing done in between, and none comes twice in a row; nothing is said twice
+    in a row, whatever was done in between. What is refused is asked for again within the reasoner's `max_candidates`;
+    after that code asks the open question itself, or gives the agent's `fallback`. One run asks the model for at most
+    `max_thoughts` + 1 moves.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -81,6 +83,10 @@ class Speaker(BlueprintNode[ARQ]):
         max_questions: How many questions may follow each other with nothing done in between; in a task, how many
             utterances that wait for an answer.
         max_results: From how many entries on a tool's result counts as too many.
+        draft: Keep an utterance in `moves`, where `MessageReviser` finds it as its draft, in place of sending it; in
+            a chat.
+        agrees: Whether a message of the customer's is a plain yes; the shipped one reads English in detail, and the
+            plain words of some thirty languages.
         temperature: 0.05 unless given; left out for models that take none or have one set.
         template: A replacement for the shipped prompt.
         examples: Worked examples in the prompt.
@@ -108,6 +114,8 @@ class Speaker(BlueprintNode[ARQ]):
         max_thoughts: int = 2,
         max_questions: int = 3,
         max_results: int = 5,
+        draft: bool = False,
+        agrees: Callable[[str], bool] = says_yes,
         temperature: float | None = 0.05,
         template: str | Path = PROMPTS / "speaker.md",
         examples: Sequence[Example] | None = None,
@@ -116,10 +124,13 @@ class Speaker(BlueprintNode[ARQ]):
     ) -> None:
         self.agent = checked_agent(agent)
         self.setting = checked("setting", setting, Setting)
-        self.max_steps = _counted("max_steps", DEFAULT_STEPS[setting] if max_steps is None else max_steps)
-        self.max_thoughts = _counted("max_thoughts", max_thoughts, least=0)
-        self.max_questions = _counted("max_questions", max_questions, least=0)
-        self.max_results = _counted("max_results", max_results)
+        self.draft = draft
+        if draft and setting != "chat":
+            raise InputError("draft belongs to a chat: in a task what is said waits for its answer")
+        self.max_steps = counted("max_steps", DEFAULT_STEPS[setting] if max_steps is None else max_steps)
+        self.max_thoughts = counted("max_thoughts", max_thoughts, least=0)
+        self.max_questions = counted("max_questions", max_questions, least=0)
+        self.max_results = counted("max_results", max_results)
         self.policies = policies_of(policies)
         self.dialogue_acts = dialogue_acts_of(dialogue_acts)
         self.in_world = in_world
@@ -153,8 +164,9 @@ class Speaker(BlueprintNode[ARQ]):
             },
         )
         self._stands = StandingOf(
-            self.agent, self.tools, self.policies, setting, self.max_steps, self.max_questions
+            self.agent, self.tools, self.policies, setting, self.max_steps, self.max_questions, agrees
         )
+        self._descriptions = {name: tool.tool.description for name, tool in self.tools.items()}
         self._labels = {
             name: {argument.name: argument.name.replace("_", " ") for argument in tool.arguments}
             for name, tool in self.tools.items()
@@ -237,15 +249,19 @@ class Speaker(BlueprintNode[ARQ]):
             "usage": total_usage(course.answers),
         }
         turn = standing.conversation.turn
+        messages: list[BaseMessage] = [*(abandoned_calls(state.messages()) or ())]
         if made.kind == "act":
             call = made.call or PlannedCall(tool=ACT, arguments={"action": made.text})
-            message = AIMessage("", tool_calls=[new_call(call.tool, call.arguments)])
+            messages.append(AIMessage("", tool_calls=[new_call(call.tool, call.arguments)]))
             emit(ToolsDecided(turn=turn, decisions=tuple(insights), **kept))
         else:
             said = self._labelled(made)
-            message = AIMessage(made.text, id=str(uuid4()), response_metadata={SPEECH: said})
+            if not self.draft:
+                messages.append(AIMessage(made.text, id=str(uuid4()), response_metadata={SPEECH: said}))
             labels = {"category": said["category"], "dialogue_act": said.get("dialogue_act")}
-            record = record.model_copy(update={**labels, "by_code": made.speech is None})
+            record = record.model_copy(
+                update={**labels, "by_code": made.speech is None, "questions_left": standing.row.left}
+            )
             heard = {name: said[name] for name in ("asks", "waits")}
             emit(
                 Spoke(
@@ -253,6 +269,7 @@ class Speaker(BlueprintNode[ARQ]):
                     text=made.text,
                     **labels,
                     **heard,
+                    draft=self.draft,
                     decisions=tuple(insights),
                     faults=faults,
                     **kept,
@@ -261,12 +278,11 @@ class Speaker(BlueprintNode[ARQ]):
         thoughts = [
             Move(turn=standing.task, kind="think", text=text, after=after) for text in course.thoughts
         ]
-        messages: list[BaseMessage] = [*(abandoned_calls(state.messages()) or ()), message]
-        return {
+        update: Update = {
             "moves": [*standing.moves, *thoughts, record],
             "tool_insights": [*still_open(left_open(state, standing.conversation), run), *run, *others],
-            self.messages_key: messages,
         }
+        return {**update, self.messages_key: messages} if messages else update
 
     def _labelled(self, made: JudgedMove) -> dict[str, Any]:
         """What is kept of an utterance, beside its words: its category comes after it (Table 5)."""
@@ -294,13 +310,12 @@ class Speaker(BlueprintNode[ARQ]):
         if last.kind == "act" and last.call is None and last.text and not standing.is_over:
             return replace(last, refusals=())  # the world refuses it, and counts it
         asked = next((each for each in reversed(judged) if each.kind == "act" and each.insights), None)
-        question = question_for(asked.insights, self._labels) if asked else None
+        question = question_for(asked.insights, self._labels, self._descriptions) if asked else None
         may_ask = standing.row.left > 0 and not (standing.is_over and self.setting == "task")
         if asked and question and may_ask and not standing.row.repeats(question):
             confirms = frozenset(insight.tool for insight in asked.insights if insight.kind == "confirm")
             return JudgedMove("speak", question, insights=asked.insights, confirms=confirms, asks=True)
-        said = self.agent.fallback
-        return JudgedMove("speak", FALLBACK if "?" in said else said)
+        return JudgedMove("speak", fallback_statement(self.agent))
 
 
 def _decided(judged: Sequence[JudgedMove], made: JudgedMove) -> list[ToolInsight]:
@@ -330,9 +345,3 @@ def _decided(judged: Sequence[JudgedMove], made: JudgedMove) -> list[ToolInsight
         if insight not in found:
             found.append(insight)
     return found
-
-
-def _counted(setting: str, value: object, *, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{setting} must be a whole number from {least} on, not {value!r}")
-    return value

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import Move, WorldStatus
 from arq_graph.errors import StateError
 from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.confirmation import awaiting_confirmation
@@ -18,11 +19,11 @@ from arq_graph.nodes.outcomes import outcome_of
 from arq_graph.nodes.planned_actions import Situation
 from arq_graph.nodes.speaking.calls import JudgedMove, Rules
 from arq_graph.nodes.speaking.grounds import Grounds
-from arq_graph.nodes.speaking.moves import ACT, THINK, Move, Setting
+from arq_graph.nodes.speaking.moves import ACT, THINK, Setting
 from arq_graph.nodes.speaking.policies import Policy, is_half_said, named_by
 from arq_graph.nodes.speaking.questions import QuestionRow, question_row, task_messages
 from arq_graph.nodes.speaking.utterances import SpeechJudge, too_many_in
-from arq_graph.nodes.speaking.world import MAX_SHOWN, WorldStatus
+from arq_graph.nodes.speaking.world import MAX_SHOWN
 from arq_graph.nodes.spec_sections import designed, shown_guideline
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import PromptFacts
@@ -187,6 +188,7 @@ class StandingOf:
         setting: `chat` or `task`.
         max_steps: How many steps a turn, or a task, may take.
         max_questions: How many questions may follow each other.
+        agrees: Whether a message of the customer's is a plain yes.
     """
 
     agent: Agent
@@ -195,6 +197,7 @@ class StandingOf:
     setting: Setting
     max_steps: int
     max_questions: int
+    agrees: Callable[[str], bool]
 
     def __call__(
         self, state: Reader, conversation: Conversation, variables: Sequence[Mapping[str, Any]]
@@ -258,6 +261,7 @@ class StandingOf:
             forbidden=forbidden,
             required=required - called - forbidden,
             is_half_said=asked_first and last is not None and is_half_said(last.message.text),
+            agrees=self.agrees,
         )
 
     def _facts(self, conversation: Conversation, variables: Sequence[Mapping[str, Any]]) -> PromptFacts:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from arq_graph.agent.state import ToolInsight
+from arq_graph.nodes.agreement import asks_something
 from arq_graph.nodes.outcomes import outcome_of
 from arq_graph.nodes.planned_actions import Situation
+from arq_graph.nodes.putting import unnamed
 from arq_graph.nodes.speaking.calls import JudgedMove, Rules
-from arq_graph.nodes.speaking.grounds import unsaid
 from arq_graph.nodes.speaking.moves import SPEAK
 from arq_graph.nodes.speaking.policies import entries_in
 from arq_graph.nodes.speaking.questions import QuestionRow
@@ -58,10 +59,10 @@ class SpeechJudge:
         text = str(speech.utterance)
         ends = bool(getattr(speech, "ends_task", False))
         waits = hasattr(speech, "ends_task") and not ends
-        asking = bool(speech.asks) or "?" in text
-        insights, confirms, unnamed = self._asked_for(speech, text, proposed)
+        asking = bool(speech.asks) or asks_something(text)
+        insights, confirms, vague = self._asked_for(speech, text, proposed, asking=asking)
         refusals = [("utterance", message) for message in self._unsayable(text, asking=asking, waits=waits)]
-        refusals += [("utterance", message) for message in unnamed]
+        refusals += [("utterance", message) for message in vague]
         refusals += self._unsourced(speech)
         if self.must_end and not ends and hasattr(speech, "ends_task"):
             refusals.append(("ends_task", "no step is left: end the task, and say how far it got"))
@@ -84,19 +85,10 @@ class SpeechJudge:
     def _unsayable(self, text: str, *, asking: bool, waits: bool) -> list[str]:
         if not text.strip():
             return ["it is empty"]
-        wrong = leaks(text, self.facts)
-        if self.row.repeats(text):
-            wrong.append(
-                "this was just asked: act on the answer, ask something else, or say what is not possible"
-            )
-        if (asking or waits) and self.row.left < 1:
-            wrong.append(
-                f"{len(self.row.asked)} questions in a row are enough: act, or say how things stand without a question"
-            )
-        return wrong
+        return [*leaks(text, self.facts), *self.row.faults(text, asks=asking or waits)]
 
     def _asked_for(
-        self, speech: Any, text: str, proposed: Sequence[ToolInsight]
+        self, speech: Any, text: str, proposed: Sequence[ToolInsight], *, asking: bool
     ) -> tuple[tuple[ToolInsight, ...], frozenset[str], list[str]]:
         asked = [entry for entry in getattr(speech, "asks_for", ()) if entry.tool in self.tools]
         missing = [
@@ -112,13 +104,14 @@ class SpeechJudge:
             if entry.argument in (argument.name, argument.key)
         ]
         put = {insight.tool: insight for insight in proposed}
-        confirms, unnamed = set(), []
+        confirms, vague = set(), []
         for tool in dict.fromkeys(entry.tool for entry in asked if entry.argument is None):
             confirms.add(tool)
-            if tool in put and (left_out := unsaid(tool, put[tool].arguments, [text])):
-                values = as_json({name: put[tool].arguments[name] for name in left_out})
-                unnamed.append(f"it asks for a yes without saying to what: name {values}")
-        return tuple(missing), frozenset(confirms), unnamed
+            if tool in put:
+                why = unnamed(put[tool], text, self.tools[tool].tool.description)
+                unasked = None if asking else "it states and does not ask: ask whether to go ahead"
+                vague += [each for each in (why, unasked) if each]
+        return tuple(missing), frozenset(confirms), vague
 
     def _unsourced(self, speech: Any) -> list[tuple[str, str]]:
         found = []

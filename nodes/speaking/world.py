@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
 from arq_graph.agent.environment import Environment, Observation
-from arq_graph.agent.state import Record
+from arq_graph.agent.state import WorldStatus
 from arq_graph.errors import InputError, StateError
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ToolCalled
@@ -22,26 +22,6 @@ from arq_graph.reasoning.sections import clean
 
 MAX_SHOWN = 60
 STEPPED = "stepped"
-
-
-class WorldStatus(Record):
-    """How a world stands after the actions of a thread, in the channel `world`.
-
-    Args:
-        beginning: The first observation.
-        actions: What can be done now; None where any text may be an action.
-        done: Whether the task has ended.
-        score: How well it went so far, on the world's own scale; None where it keeps none.
-        taken: How many actions were taken.
-        invalid: How many actions were refused: by the world, or as they were not among `actions`.
-    """
-
-    beginning: str
-    actions: tuple[str, ...] | None = None
-    done: bool = False
-    score: float | None = None
-    taken: int = 0
-    invalid: int = 0
 
 
 class WorldState(TypedDict, total=False):
@@ -107,9 +87,12 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
         if self._taken == list(taken):
             return
         self._taken = None  # until all is repeated, it stands nowhere that is known
-        self._beginning = clean(self.environment.reset(self.seed))
+        beginning = self.environment.reset(self.seed)
+        if not isinstance(beginning, str):
+            raise self._misfit("reset()", "a text", beginning)
+        self._beginning = clean(beginning)
         for number, (action, shown) in enumerate(taken, start=1):
-            again = clean(self.environment.step(action).text)
+            again = clean(self._step(action).text)
             if again != shown:
                 raise StateError(
                     f"the world does not repeat itself: action {number} ({action!r}) showed {shown[:80]!r}, and now "
@@ -119,7 +102,7 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
 
     def _result(self, call: ToolCall) -> ToolMessage:
         action = str(call["args"].get("action", ""))
-        allowed = self.environment.actions()
+        allowed = self._allowed()
         if self.environment.done:
             return _message(
                 call, Observation("the task has ended: nothing can be done any more", True, valid=False)
@@ -129,16 +112,38 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
             return _message(call, Observation(why, valid=False))
         taken = self._taken or []
         self._taken = None
-        seen = self.environment.step(action)
+        seen = self._step(action)
         result = _message(call, seen, stepped=True)
         self._taken = [*taken, (action, str(result.text))]
         return result
 
+    def _step(self, action: str) -> Observation:
+        try:
+            seen = self.environment.step(action)
+        except Exception as error:
+            error.add_note(f"raised by {type(self.environment).__name__}.step({action!r})")
+            raise
+        if not isinstance(seen, Observation):
+            raise self._misfit("step()", "an Observation", seen)
+        return seen
+
+    def _allowed(self) -> Sequence[str] | None:
+        allowed = self.environment.actions()
+        is_list = isinstance(allowed, Sequence) and not isinstance(allowed, str)
+        if allowed is not None and not (is_list and all(isinstance(action, str) for action in allowed)):
+            raise self._misfit("actions()", "a list of texts, or None", allowed)
+        return allowed
+
+    def _misfit(self, what: str, wanted: str, got: object) -> InputError:
+        return InputError(f"{type(self.environment).__name__}: {what} must give {wanted}, not {got!r:.80}")
+
     def _status(self, messages: Sequence[BaseMessage]) -> WorldStatus:
-        allowed = None if self.environment.done else self.environment.actions()
+        allowed = None if self.environment.done else self._allowed()
         acted = [m for m in messages if isinstance(m, ToolMessage) and isinstance(m.artifact, dict)]
         acted = [m for m in acted if STEPPED in m.artifact]
         score = self.environment.score
+        if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
+            raise self._misfit("score", "a number or None", score)
         return WorldStatus(
             beginning=self._beginning,
             actions=None if allowed is None else tuple(map(clean, allowed)),

@@ -17,7 +17,7 @@ from langgraph.types import Command
 from arq_graph.apps.respact import create_respact_agent
 from tests.apps.desk import says, thread
 from tests.apps.kitchen import Kitchen
-from tests.nodes.speaker_desk import cancel
+from tests.nodes.order_tools import cancel
 from tests.speaking import act, ask, do, say, speaker, think
 
 A1 = {"order_id": "A-1"}

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from arq_graph.agent.environment import Environment, Observation
+from arq_graph.agent.state import WorldStatus
 from arq_graph.apps.episode import Episode, EpisodeStep, episode_transcript, play_episode
 from arq_graph.apps.respact import create_respact_agent
 from arq_graph.apps.textworld_environment import TextWorldEnvironment, make_text_game
 from arq_graph.errors import InputError
 from arq_graph.milestones import Call, MilestoneGraph, Result, parse_yaml, score
-from arq_graph.nodes.speaking.world import WorldStatus
 from tests.speaking import do, speaker
 
 DOORS = {"hall": ("kitchen", "cellar"), "kitchen": ("hall",), "cellar": ("hall",)}

@@ -8,6 +8,7 @@ from langgraph.checkpoint.memory import MemorySaver
 from arq_graph import Agent, Guideline, create_guided_agent, create_planning_agent
 from arq_graph.nodes import PlanMade
 from tests.apps.desk import says, thread
+from tests.apps.offline_tools import cancel_order, search_books
 
 BOTH = pytest.mark.parametrize("planning", ["pre-act", "react"])
 
@@ -28,24 +29,6 @@ def track_parcel(order_id: str) -> str:
         order_id: The order's number, such as A-1.
     """
     return f"The parcel of {order_id} is in Bremen"
-
-
-def cancel_order(order_id: str) -> str:
-    """Cancel an order.
-
-    Args:
-        order_id: The order's number, such as A-1.
-    """
-    return f"Order {order_id} is cancelled"
-
-
-def search_books(title: str) -> list[str]:
-    """Search for books.
-
-    Args:
-        title: A word of the title, such as Dune.
-    """
-    return []
 
 
 def turn(app, text):

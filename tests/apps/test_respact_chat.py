@@ -11,7 +11,7 @@ from arq_graph.apps.respact import RespactState, create_respact_agent
 from arq_graph.nodes.events import Spoke, Thought
 from arq_graph.nodes.speaking.policies import Policy
 from tests.apps.desk import get_order, give_discount, kinds, says, thread
-from tests.nodes.speaker_desk import cancel
+from tests.nodes.order_tools import cancel
 from tests.speaking import act, ask, say, speaker, think
 
 A1 = {"order_id": "A-1"}

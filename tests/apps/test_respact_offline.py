@@ -9,6 +9,7 @@ from langgraph.types import Command
 from arq_graph.apps.respact import create_respact_agent
 from tests.apps.desk import says, thread
 from tests.apps.kitchen import TASK, Kitchen
+from tests.apps.offline_tools import cancel_order, search_books
 
 
 def get_order(order_id: str) -> str:
@@ -18,24 +19,6 @@ def get_order(order_id: str) -> str:
         order_id: The order's number, such as A-1.
     """
     return f'{{"status": "shipped", "order": "{order_id}"}}'
-
-
-def cancel_order(order_id: str) -> str:
-    """Cancel an order.
-
-    Args:
-        order_id: The order's number, such as A-1.
-    """
-    return f"Order {order_id} is cancelled"
-
-
-def search_books(title: str) -> list[str]:
-    """Search for books.
-
-    Args:
-        title: A word of the title, such as Dune.
-    """
-    return []
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from itertools import count
+from itertools import count, cycle
 from typing import Literal
 
 from hypothesis import given, settings
@@ -13,10 +13,13 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 
-from arq_graph import ScriptedChatModel
+from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
+from arq_graph.agent.spec import FALLBACK
 from arq_graph.apps.respact import create_respact_agent
+from arq_graph.nodes.speaking.questions import speech_of
 from tests.apps.desk import says, thread
 from tests.apps.kitchen import TASK, Kitchen
+from tests.brain import brain
 from tests.speaking import Made, speaker
 
 ORDERS = ["A-1", "A-2", "B-77"]
@@ -32,6 +35,7 @@ QUESTIONS = [
 ]
 MAX_QUESTIONS, MAX_STEPS, MAX_THOUGHTS = 2, 4, 1
 BOUND = (MAX_STEPS + 1) * (MAX_THOUGHTS + 1) * 3
+GUIDED_BOUND = (MAX_STEPS + 1) * (2 + 1 + 1) * 3 + 2 * 3
 
 ids = st.one_of(st.none(), st.sampled_from([f"M{n}" for n in range(1, 8)]))
 bases = st.sampled_from(
@@ -100,16 +104,34 @@ class Actor:
 
     def __init__(self, tools=(), **options):
         self.model = ScriptedChatModel(lambda call: self.script(call))
-        limits = {"max_questions": MAX_QUESTIONS, "max_steps": MAX_STEPS, "max_thoughts": MAX_THOUGHTS}
-        self.app = create_respact_agent(self.model, tools, checkpointer=MemorySaver(), **limits, **options)
+        self.app = self.compiled(tools, options)
         self.threads = count()
 
-    def begins(self, moves):
+    def compiled(self, tools, options):
+        limits = {"max_questions": MAX_QUESTIONS, "max_steps": MAX_STEPS, "max_thoughts": MAX_THOUGHTS}
+        return create_respact_agent(self.model, tools, checkpointer=MemorySaver(), **limits, **options)
+
+    def begins(self, moves, otherwise=None):
         """A new thread, in which the model makes these moves, and the last one for ever."""
         answers = iter(moves)
-        self.script = speaker(lambda _: next(answers, moves[-1]))._answer
+        self.script = speaker(lambda _: next(answers, moves[-1]), otherwise=otherwise)._answer
         config = thread(str(next(self.threads)))
         return lambda given: self.app.invoke(given, config)
+
+
+class GuidedActor(Actor):
+    """The same with guidelines, which are matched before and after each call, and with replies that are revised."""
+
+    def compiled(self, tools, options):
+        guideline = Guideline("the customer writes", "help them", tools=tools)
+        agent = Agent("Desk", "You help.", [guideline], confirm={"cancel": "customer"})
+        settings = {"speaking": True, "max_rounds": MAX_STEPS, "checkpointer": MemorySaver(), **options}
+        return create_guided_agent(self.model, agent, **settings)
+
+
+@cache
+def guided():
+    return GuidedActor([cancel, get_order], policies=[])
 
 
 @cache
@@ -129,9 +151,10 @@ def household(free):
     return Actor(environment=world, policies=[]), world
 
 
-def assert_held(messages):
+def assert_held(messages, max_questions=MAX_QUESTIONS):
     """What code promises of every call and every question of a thread."""
     asked: list[str] = []
+    last = ""
     for index, message in enumerate(messages):
         before = messages[:index]
         if isinstance(message, ToolMessage):
@@ -143,16 +166,19 @@ def assert_held(messages):
             spoken = [m for m in before if isinstance(m, HumanMessage)][-1]
             put = [m.text for m in before[: before.index(spoken)] if isinstance(m, AIMessage) and m.text][-1:]
             told = [m.text for m in before if isinstance(m, HumanMessage | ToolMessage)]
-            was_put = any(order in text for text in put) and spoken.text not in NO
+            agreed = spoken.text in YES or spoken.text == f"Cancel {order}"
+            was_put = any(order in text for text in put) and agreed
             assert was_put or any(order in text for text in told), f"{order} is a guess"
             if call["name"] == "cancel":
                 assert was_put, f"{call['args']} runs without a yes, after {spoken.text!r}"
         if message.text:
-            if "?" in message.text or message.response_metadata["speech"]["asks"]:
+            assert message.text != last or message.text == FALLBACK, f"{last!r} is said twice in a row"
+            last = message.text
+            if "?" in message.text or speech_of(message).get("asks"):
                 question = " ".join(re.findall(r"\w+", message.text.casefold()))
                 assert question not in asked, f"{message.text!r} is asked twice in a row"
                 asked.append(question)
-                assert len(asked) <= MAX_QUESTIONS
+                assert len(asked) <= max_questions
             else:
                 asked = []
 
@@ -168,6 +194,29 @@ def test_in_a_chat(moves, said):
         assert state["messages"][-1].text, "every turn ends with a word to the customer"
         assert len(actor.model.calls) - before <= BOUND
     assert_held(state["messages"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(chat_moves, min_size=1, max_size=25),
+    st.lists(st.sampled_from([None, None, *QUESTIONS, "Fine.", ""]), min_size=1, max_size=12),
+    st.lists(lines, min_size=2, max_size=5),
+)
+def test_in_a_chat_with_guidelines_whatever_the_reviser_makes_of_the_draft(moves, replies, said):
+    actor = guided()
+    written = cycle(replies)
+
+    def reply(asked):
+        text = next(written)
+        return text if text is not None else asked.section("draft") or "Fine."
+
+    run = actor.begins(moves, brain(judge={"G1": 9}, reply=reply))
+    for line in said:
+        before = len(actor.model.calls)
+        state = run(says(line))
+        assert state["messages"][-1].text, "every turn ends with a word to the customer"
+        assert len(actor.model.calls) - before <= GUIDED_BOUND
+    assert_held(state["messages"], max_questions=3)
 
 
 @settings(max_examples=25, deadline=None)

@@ -11,7 +11,7 @@ from arq_graph import InputError
 from arq_graph.apps.respact import create_respact_agent
 from tests.apps.desk import get_order, kinds, says, thread
 from tests.brain import asked_by
-from tests.nodes.speaker_desk import cancel
+from tests.nodes.order_tools import cancel
 from tests.speaking import act, ask, say, speaker
 
 A1 = {"order_id": "A-1"}

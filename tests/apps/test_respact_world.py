@@ -36,6 +36,56 @@ def test_it_acts_until_the_world_says_that_it_is_done(runs):
     assert shown["actions"] == ["look", "open the cupboard"]
 
 
+class Broken(Kitchen):
+    """A world that gives something else than it should."""
+
+    def __init__(self, **wrong):
+        super().__init__()
+        self.wrong = wrong
+
+    def reset(self, seed=None):
+        return self.wrong.get("reset", super().reset(seed))
+
+    def step(self, action):
+        if isinstance(self.wrong.get("step"), Exception):
+            raise self.wrong["step"]
+        return self.wrong.get("step", super().step(action))
+
+    def actions(self):
+        return self.wrong.get("actions", super().actions())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"reset": None}, r"Broken: reset\(\) must give a text, not None"),
+        ({"step": "It is open."}, r"step\(\) must give an Observation, not 'It is open.'"),
+        ({"actions": "open"}, r"actions\(\) must give a list of texts, or None, not 'open'"),
+        ({"actions": [1]}, r"actions\(\) must give a list of texts"),
+    ],
+)
+def test_a_world_that_gives_something_else_is_told_what_it_should_give(wrong, said):
+    app, _ = household(WASHED, Broken(**wrong))
+    with pytest.raises(InputError, match=said):
+        app.invoke(says(TASK), thread())
+
+
+def test_a_world_whose_score_is_no_number_is_told_so():
+    world = Kitchen()
+    world.score = "much"
+    app, _ = household([say("Done.", ends_task=True)], world)
+    world.reset = lambda seed=None: "A kitchen."
+    with pytest.raises(InputError, match="score must give a number or None, not 'much'"):
+        app.invoke(says(TASK), thread())
+
+
+def test_an_error_of_a_world_is_its_own_and_says_where_it_came_from():
+    app, _ = household(WASHED, Broken(step=ZeroDivisionError("no water")))
+    with pytest.raises(ZeroDivisionError, match="no water") as raised:
+        app.invoke(says(TASK), thread())
+    assert "raised by Broken.step('open the cupboard')" in raised.value.__notes__
+
+
 def test_an_action_that_is_not_possible_is_asked_for_again():
     world = Kitchen()
     app, model = household([do("wash the mug"), *WASHED], world)

@@ -34,6 +34,24 @@ def test_a_planned_conversation_is_shown_with_its_plan_and_explained(
     assert "33%" in explained
 
 
+def test_a_spoken_conversation_is_shown_with_its_moves_and_explained(cli: Cli, shop: Path) -> None:
+    done = cli("chat", shop, "--speaking", stdin="Where is my order B-1?\n")
+    assert done.code == 0
+    assert 'get_order(order_id="B-1") →' in done.out
+    assert "moves  " in done.out
+    assert "called: get_order" in done.out
+    assert "--speaking" in done.words
+    assert "Moves" in cli("explain").out
+    (explained,) = cli("explain", "--json").lines
+    assert [move["kind"] for move in explained["moves"]][-1] == "speak"
+
+
+def test_planning_and_speaking_at_once_are_refused(cli: Cli, shop: Path) -> None:
+    done = cli("chat", shop, "--speaking", "--planning", "react", stdin="Hello\n")
+    assert done.code == 1
+    assert "planning or speaking, not both" in done.words
+
+
 def test_the_command_to_go_on_keeps_the_shape_of_the_graph(cli: Cli, shop: Path) -> None:
     Path("stones.yaml").write_text(STONES)
     done = cli("chat", shop, "--planning", "react", "--milestones", "stones.yaml", stdin="Hello\n")

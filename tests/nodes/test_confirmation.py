@@ -32,9 +32,9 @@ DESK = Agent(
 THREAD = {"configurable": {"thread_id": "1"}}
 
 
-def talk(runs, call, *turns, agent=DESK):
+def talk(runs, call, *turns, agent=DESK, reply=None):
     """Hold a conversation; returns the state after each turn, and the model."""
-    model = brain(judge={"G1": 9}, call={"cancel": call}, reply=lambda asked: f"Reply {len(asked.lines)}")
+    model = brain(judge={"G1": 9}, call={"cancel": call}, reply=reply)
     app = create_guided_agent(model, agent, checkpointer=MemorySaver())
     return [runs.invoke(app, {"messages": [("user", turn)]}, THREAD) for turn in turns], model
 
@@ -64,6 +64,23 @@ def test_a_call_is_put_to_the_customer_and_made_once_they_agree(runs):
     (shown,) = asked_by(model, "message")[0].section("insights")
     assert (shown["kind"], shown["arguments"]) == ("confirm", A1)
     assert results(done) == ["A-1 is cancelled"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["No", "No, don't do it!", "Yes, but for B-2", "Forget it", "Nein", "Please wait", "Better not. Stop."],
+)
+def test_a_no_is_a_no_whatever_the_model_makes_of_it(runs, answer):
+    states, _ = talk(runs, affirmed(), "Cancel A-1", answer)
+    assert results(states[-1]) == []
+
+
+@pytest.mark.parametrize("reply", ["What is your favourite colour?", "Here is the weather."])
+def test_a_yes_to_a_reply_about_something_else_makes_no_call(runs, reply):
+    replies = [reply, "That is nice."]
+    (asked, done), _ = talk(runs, affirmed(), "Cancel A-1", "Yes", reply=replies)
+    assert "it does not ask about what waits" in " ".join(asked["revisions"][-1].violations)
+    assert results(done) == []
 
 
 def test_what_waits_is_shown_to_the_tool_caller_with_its_arguments(runs):
@@ -138,7 +155,7 @@ def look_up(order_id: str) -> str:
 
 
 def test_the_customer_s_word_still_counts_after_another_tool_ran_in_the_turn(runs):
-    """Yes, but check first that it is open."""
+    """Yes. Check first that it is open."""
     agent = Agent(
         "Desk",
         "You help with orders.",
@@ -159,7 +176,7 @@ def test_the_customer_s_word_still_counts_after_another_tool_ran_in_the_turn(run
     model = brain(judge={"G1": 9}, call={"cancel": then_cancel, "look_up": check_first})
     app = create_guided_agent(model, agent, checkpointer=MemorySaver())
     runs.invoke(app, {"messages": [("user", "Cancel A-1")]}, THREAD)
-    state = runs.invoke(app, {"messages": [("user", "Yes, but check that it is open")]}, THREAD)
+    state = runs.invoke(app, {"messages": [("user", "Yes. Check that it is open first")]}, THREAD)
     assert results(state) == ["A-1 is open", "A-1 is cancelled"]
 
 

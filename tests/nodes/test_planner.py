@@ -8,7 +8,8 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 
 from arq_graph import Agent, InputError, PlanStep, StateError, ToolInsight
 from arq_graph.nodes import PlanMade, PreActPlanner, ReActPlanner
-from tests.nodes.planner_desk import A1, ASKED, BOTH, DESK, FAILED, PLAN, called, plan, ran, text_of
+from tests.nodes.order_tools import A1, called, ran
+from tests.nodes.planner_desk import ASKED, BOTH, DESK, FAILED, PLAN, plan, text_of
 from tests.planning import act, planner, say
 
 
@@ -105,6 +106,15 @@ def test_the_call_that_failed_is_not_made_again(node):
     update, asked = plan([same, other], node=node, messages=FAILED, state={"plan": PLAN})
     assert called(update) == [("list_orders", {})]
     assert "the same call has failed already (T1)" in asked[1].complaint
+
+
+@pytest.mark.parametrize("same", [{"order_id": "A-1", "reason": "none"}, {"order_id": " A-1 "}])
+def test_a_failed_call_is_the_same_with_its_default_spelled_out(same):
+    failed = ran("no such order", tool="cancel", status="error")
+    script = [act("cancel", same), say("I could not.")]
+    update, asked = plan(script, messages=[ASKED, *failed])
+    assert "the same call has failed already (T1)" in asked[1].complaint
+    assert called(update) == []
 
 
 @BOTH

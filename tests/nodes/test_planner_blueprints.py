@@ -15,7 +15,8 @@ from arq_graph.nodes import PreActPlanner, ReActPlanner
 from arq_graph.nodes.planner_examples import pre_act_examples, react_examples
 from arq_graph.nodes.worked_examples import shown
 from tests.brain import asked_by
-from tests.nodes.planner_desk import A1, ASKED, BOTH, DESK, FAILED, PLAN, ran
+from tests.nodes.order_tools import A1, ran
+from tests.nodes.planner_desk import ASKED, BOTH, DESK, FAILED, PLAN
 from tests.nodes.tool_shapes import CALLS
 from tests.planning import act, planner, say
 from tests.reasoning.strict_subset import assert_strict

@@ -6,7 +6,8 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from arq_graph import Agent, Guideline, GuidelineMatch, ToolInsight
-from tests.nodes.planner_desk import A1, ASKED, BOTH, called, cancel, get_order, plan, text_of
+from tests.nodes.order_tools import A1, called, cancel, get_order
+from tests.nodes.planner_desk import ASKED, BOTH, plan, text_of
 from tests.planning import act, say
 
 GUIDED = Agent(
@@ -123,6 +124,21 @@ def test_a_call_runs_once_the_customer_has_agreed_to_those_arguments():
     other = [act("cancel", {"order_id": "A-2"}, affirmed_in="M3"), say("No.")]
     update, _ = plan(other, agent=CONFIRMED, messages=messages, state={"tool_insights": [waits]})
     assert called(update) == []
+
+
+@pytest.mark.parametrize("answer", ["No", "Yes, but for Bob", "Forget it", "Nein", "No, don't do it!"])
+def test_a_no_is_a_no_whatever_the_planner_makes_of_it(answer):
+    waits = ToolInsight(turn="h1", tool="cancel", kind="confirm", arguments=A1)
+    messages = [ASKED, AIMessage("Shall I cancel A-1?", id="a1"), HumanMessage(answer, id="h2")]
+    script = [act("cancel", A1, affirmed_in="M3"), say("As you like.")]
+    update, _ = plan(script, agent=CONFIRMED, messages=messages, state={"tool_insights": [waits]})
+    assert called(update) == []
+
+
+def test_an_answer_about_something_else_asks_for_no_yes():
+    tea = say("Do you like tea?", asks_for=[("cancel", None)])
+    update, _ = plan([act("cancel", A1), tea], agent=CONFIRMED)
+    assert [insight.kind for insight in update["tool_insights"]] == ["declined"]
 
 
 def test_no_yes_counts_for_a_call_that_the_answer_did_not_ask_about():

@@ -7,7 +7,8 @@ import pytest
 from arq_graph import InputError
 from arq_graph.nodes.speaking.policies import POLICIES, Policy, entries_in, is_half_said
 from arq_graph.nodes.speaking.speaker import Speaker
-from tests.nodes.speaker_desk import A1, DESK, called, customer, move, ran, said
+from tests.nodes.order_tools import A1, called, ran
+from tests.nodes.speaker_desk import DESK, customer, move, said
 from tests.speaking import act, ask, say, speaker
 
 FOUND = '["one", "two", "three", "four", "five", "six"]'

@@ -8,7 +8,8 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from arq_graph import Agent, BlueprintError, Guideline, GuidelineMatch, InputError, StateError
 from arq_graph.nodes.speaking.dialogue_acts import HOUSEHOLD_ACTS
 from arq_graph.nodes.speaking.speaker import Speaker
-from tests.nodes.speaker_desk import A1, DESK, agent, called, customer, get_order, move, ran, said
+from tests.nodes.order_tools import A1, called, get_order, ran
+from tests.nodes.speaker_desk import DESK, agent, customer, move, said
 from tests.speaking import act, ask, say, speaker, think
 
 ASKED = customer("Where is A-1?")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.nodes.speaker_desk import A1, agent, called, customer, kinds, move, ran, said
+from arq_graph import Agent
+from tests.nodes.order_tools import A1, called, ran
+from tests.nodes.speaker_desk import agent, customer, kinds, move, said
 from tests.speaking import act, ask, say, think
 
 PUT = "Shall I cancel A-1?"
@@ -33,7 +35,6 @@ def test_a_consequential_call_is_put_to_the_customer_first():
         "yes please",
         "Go ahead",
         "Sure, do it",
-        "Book it off then",
         "ja bitte",
         "Yes, no problem",
         "Yes. Can you also check A-2?",
@@ -69,6 +70,98 @@ def test_it_runs_once_the_customer_agrees(answer):
 def test_a_no_is_a_no_whatever_the_model_makes_of_it(answer):
     update, _ = confirmed(answer)
     assert called(update) == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Forget it",
+        "Cancel",
+        "Scrap that",
+        "Hell no",
+        "I said A-2",
+        "Let me think",
+        "Nein",
+        "👎",
+        "The dog barks.",
+    ],
+)
+def test_what_is_no_plain_yes_is_none_whatever_the_model_makes_of_it(answer):
+    update, asked = confirmed(answer)
+    assert called(update) == []
+    assert "has not agreed" in asked[1].complaint
+
+
+@pytest.mark.parametrize(
+    "answer", ["Cancel A-1", "A-1, please.", "Ja, bitte", "Oui", "да", "はい", "👍", "Sure, why not?"]
+)
+def test_saying_it_again_is_a_yes_and_so_is_one_in_another_language(answer):
+    assert called(confirmed(answer)[0]) == [("cancel", A1)]
+
+
+def test_what_a_yes_is_can_be_said_by_a_function():
+    options = {"agrees": lambda text: text == "Tha"}
+    first, _ = move([act("cancel", A1), ask(PUT, asks_for=[("cancel", None)])], WANTED, **options)
+    thread = [WANTED, *first["messages"], customer("Tha", "h2")]
+    state = {"tool_insights": first["tool_insights"]}
+    update, _ = move([act("cancel", A1, affirmed_in="M3")], *thread, state=state, **options)
+    assert called(update) == [("cancel", A1)]
+
+
+def close_dome(now: bool = False) -> str:
+    """Close the roof of the dome.
+
+    Args:
+        now: At once.
+    """
+    return "closed"
+
+
+DOME = Agent("Dome", "You help.", tools=[close_dome], confirm={"close_dome": "customer"})
+
+
+def test_a_call_without_a_value_to_name_has_to_be_named_itself():
+    script = [
+        act("close_dome", {}),
+        ask("Do you like tea?", asks_for=[("close_dome", None)]),
+        ask("Shall I close the roof?", asks_for=[("close_dome", None)]),
+    ]
+    update, asked = move(script, customer("Close the dome"), desk=DOME)
+    assert "without saying to what: Close the roof of the dome" in asked[2].complaint
+    assert said(update) == "Shall I close the roof?"
+    update, _ = move(script[:2], customer("Close the dome"), desk=DOME)
+    assert (
+        said(update) == "Before I go on, please confirm this: Close the roof of the dome. Shall I go ahead?"
+    )
+
+
+def test_a_statement_is_no_question_that_a_yes_could_answer():
+    script = [act("cancel", A1), say("A-1 is an order.", asks_for=[("cancel", None)])]
+    update, asked = move(script, WANTED)
+    assert "it states and does not ask" in asked[2].complaint
+    assert said(update).endswith("Shall I go ahead?")
+
+
+def test_a_flag_that_nobody_spoke_of_is_put_to_the_customer():
+    plain = Agent("Dome", "You help.", tools=[close_dome])
+    question = ask("Shall I close the roof now?", asks_for=[("close_dome", None)])
+    script = [act("close_dome", {"now": True}), question]
+    update, asked = move(script, customer("Shut the roof."), desk=plain)
+    assert "true was told by no customer message and no tool" in asked[1].complaint
+    assert called(update) == []
+    update, _ = move(script, customer("Shut the roof at once."), desk=plain)
+    assert called(update) == [("close_dome", {"now": True})]
+
+
+def test_an_empty_text_and_a_lost_sign_are_no_values_that_were_told():
+    _, asked = move([act("get_order", {"order_id": " "}), ask("Which order?")], WANTED)
+    assert "an empty text is no value" in asked[1].complaint
+    table = {"guests": -4, "area": "north", "food": "soup"}
+    wanted = "A table for 4 in the north with soup"
+    update, asked = move([act("find_table", table), ask("Four guests?")], customer(wanted))
+    assert (called(update), "-4 was told by no" in asked[1].complaint) == ([], True)
+    update, _ = move([act("find_table", table)], customer(wanted.replace("4", "minus 4")))
+    assert called(update) == [("find_table", table)]
 
 
 def test_a_yes_to_other_arguments_is_none_to_these():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from arq_graph import Agent
-from tests.nodes.speaker_desk import A1, DESK, agent, called, customer, move, ran, said
+from tests.nodes.order_tools import A1, called, ran
+from tests.nodes.speaker_desk import DESK, agent, customer, move, said
 from tests.speaking import act, ask, say
 
 HI = customer("Help me.")
@@ -37,7 +38,15 @@ def test_nor_after_another_question_in_between():
 
 def test_it_may_be_asked_again_once_something_was_done():
     thread = [*asked_before("Which order is it?"), *ran("[]")]
-    assert said(move([ask("Which order is it?")], *thread)[0]) == "Which order is it?"
+    again = "I found nothing. Which order is it?"
+    assert said(move([ask(again)], *thread)[0]) == again
+
+
+def test_nothing_is_said_twice_in_a_row_whatever_was_done_in_between():
+    thread = [*asked_before("Tell me the order."), *ran("[]")]
+    update, asked = move([say("Tell me the order!"), say("There is none.")], *thread)
+    assert "this was just asked" in asked[1].complaint
+    assert said(update) == "There is none."
 
 
 def test_questions_in_a_row_are_bounded():

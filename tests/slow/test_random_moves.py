@@ -80,10 +80,10 @@ def test_turns_of_moves_without_sense_break_nothing(mode: Mode, setting: str, tm
 
 
 def assert_none_unconfirmed(messages: list, consequential: list[str]) -> None:
-    """A call of a consequential tool comes after a yes, or at least no no, to an utterance."""
+    """A call of a consequential tool comes after a yes, or its own words said again, to an utterance."""
     for index, message in enumerate(messages):
         for call in message.tool_calls if isinstance(message, AIMessage) else ():
             if call["name"] in consequential:
                 said = next(m for m in reversed(messages[:index]) if isinstance(m, HumanMessage))
-                assert said.text not in ("no", "", "…")
+                assert said.text in ("yes", "Cancel ORD-1001", "ORD-1002, please")
                 assert any(isinstance(m, AIMessage) and m.text for m in messages[: messages.index(said)])

@@ -16,7 +16,9 @@ from tests.cli.score_files import GRAPH, chat
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell a process's memory"),
+    pytest.mark.skipif(
+        not Path("/proc/self/status").exists(), reason="the system does not tell a process's memory"
+    ),
 ]
 
 SIZE = 100_000_000
