@@ -22,6 +22,7 @@ from arq_graph.cli.options import (
     Model,
     ModeOption,
     PlanningOption,
+    Png,
     SpeakingOption,
     Thread,
     choice_of,
@@ -180,9 +181,7 @@ def explain(
 @app.command()
 def graph(
     agent: AgentFile,
-    png: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a PNG instead; needs pygraphviz or mmdc.")
-    ] = None,
+    png: Png = None,
     debug: Debug = False,
 ) -> None:
     """Print the agent's graph as Mermaid."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from arq_graph.cli.failures import reported
-from arq_graph.cli.options import BaseUrl, Debug, Model, ModeOption, choice_of, loading
+from arq_graph.cli.options import BaseUrl, Debug, Model, ModeOption, Png, choice_of, loading
 
 milestones = typer.Typer(
     name="milestones",
@@ -47,9 +47,7 @@ def check(file: _File, agent: _Agent = None, tools: _Tools = None, debug: Debug 
 @milestones.command()
 def draw(
     file: _File,
-    png: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a PNG instead; needs pygraphviz or mmdc.")
-    ] = None,
+    png: Png = None,
     debug: Debug = False,
 ) -> None:
     """Print a milestone graph as Mermaid."""

@@ -48,6 +48,9 @@ SpeakingOption = Annotated[
         "--speaking", help="Think, call one tool, or speak, one move at a time; not with --planning."
     ),
 ]
+Png = Annotated[
+    Path | None, typer.Option("--png", metavar="FILE", help="Write a PNG instead; needs pygraphviz or mmdc.")
+]
 MilestonesOption = Annotated[
     Path | None,
     typer.Option(

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli.failures import NO_ANSWER, note, show_error, warn
 from arq_graph.cli.json_lines import print_json
-from arq_graph.cli.screen import diagnostics, printable
+from arq_graph.cli.progress_bar import progress_bar
+from arq_graph.cli.screen import printable
 from arq_graph.cli.settings import ModelChoice
 from arq_graph.cli.tool_definitions import read_tools
 from arq_graph.cli.turn_figures import as_data, show
@@ -114,13 +113,13 @@ def evaluate(evaluated: Evaluated, by: Asked | Path) -> None:
     total, without_tools = _count(evaluated)
     if isinstance(by, Path):
         predictions = read_predictions(by)
-        with _bar(total) as advance:
+        with progress_bar("steps", total, failing="failed") as advance:
             found = evaluate_predictions(
                 predictions,
                 evaluated.dataset,
                 format=evaluated.known_format(),
                 limit=evaluated.limit,
-                on_step=lambda _: advance(),
+                on_step=lambda _: advance(False),
             )
         if missing := found.metrics.confusion["no_prediction"]:
             warn(
@@ -168,7 +167,7 @@ def _ask(evaluated: Evaluated, asked: Asked, total: int) -> TurnEvaluation:
     if asked.agent is not None:
         agent = create_guided_agent(model, Agent.from_yaml(asked.agent), mode=asked.mode)
     note(f"{asked.name} · {total} steps")
-    with _results(evaluated, asked) as results, _bar(total) as advance:
+    with _results(evaluated, asked) as results, progress_bar("steps", total, failing="failed") as advance:
         done = () if results is None else results.done
         kept = sum(outcome.error is None for outcome in done)
         if kept:
@@ -177,10 +176,10 @@ def _ask(evaluated: Evaluated, asked: Asked, total: int) -> TurnEvaluation:
         def keep(outcome: StepOutcome) -> None:
             if results is not None:
                 results.append(outcome)
-            advance()
+            advance(outcome.error is not None)
 
         for _ in range(min(kept, total)):
-            advance()
+            advance(False)
         run: dict[str, Any] = {"tools": tools, "format": evaluated.known_format(), "limit": evaluated.limit}
         run |= {"done": done, "on_step": keep}
         if asked.concurrency == 1:
@@ -226,15 +225,3 @@ def _tools(file: Path) -> list[dict[str, Any]]:
         return openai_definitions(held)
     except ToolError as error:
         raise SpecError(str(error), file=str(file)) from None
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[], None]]:
-    console = diagnostics()
-    if not console.is_terminal:
-        yield lambda: None
-        return
-    columns = (TextColumn("steps"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("steps", total=total)
-        yield lambda: progress.advance(task)
