@@ -8,17 +8,21 @@ from typing import Any
 
 from tests.reasoning.endpoint import Request
 
+_BEFORE = ("variables",)
+_AFTER = ("active_guidelines", "plan", "world", "thoughts", "insights", "draft")
 _TAIL = re.compile(
-    r"(?:<variables>(?P<variables>[^<>]*)</variables>\n)?"
-    r"<conversation>\n(?P<conversation>[^<>]*)\n</conversation>\n"
-    r"(?:<active_guidelines>(?P<active_guidelines>[^<>]*)</active_guidelines>\n)?"
-    r"(?:<insights>(?P<insights>[^<>]*)</insights>\n)?"
-    r"<now>(?P<now>[^<>]*)</now>\n"
-    r"[^<>]*"
+    "".join(rf"(?:<{name}>(?P<{name}>[^<>]*)</{name}>\n)?" for name in _BEFORE)
+    + r"<conversation>\n(?P<conversation>[^<>]*)\n</conversation>\n"
+    + "".join(rf"(?:<{name}>(?P<{name}>[^<>]*)</{name}>\n)?" for name in _AFTER)
+    + r"<now>(?P<now>[^<>]*)</now>\n(?:[^<>]|<draft>)*"
 )
-_SECTION_OF_HEAD = re.compile(r"<(example|profile|glossary|guidelines|tools)>[^<>]*</\1>")
-# The instructions mention these two sections.
-_PROSE = re.compile(r"(?:[^<>]|<now>|<insights>)*")
+_SECTION_OF_HEAD = re.compile(
+    r"<(example|profile|glossary|guidelines|tools|policies|dialogue_acts)>[^<>]*</\1>"
+)
+# The instructions mention these sections.
+_PROSE = re.compile(
+    r"(?:[^<>]|<(?:now|insights|active_guidelines|plan|world|policies|dialogue_acts|draft)>)*"
+)
 
 
 def sections_of(request: Request) -> dict[str, Any]:
