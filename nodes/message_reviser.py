@@ -55,8 +55,9 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         agent: The specification.
         blueprint: What is asked; subclass `MessageBlueprint` to add queries of your domain.
         extra_revisions: How many more times the model is asked when code finds a violation.
-        on_unsatisfied: When violations are left: `send_last` sends the last candidate (the agent's `fallback`
-            if it is empty or gives internals away), `fallback` always sends that sentence, `raise` raises.
+        on_unsatisfied: When violations are left: `send_last` sends the last candidate, or where that is empty, gives
+            internals away or asks what was just asked, the draft, or where that does so too or there is none, the
+            agent's `fallback`; `fallback` always sends that sentence, `raise` raises.
         temperature: The paper's 0.1 unless given; left out for models that take none or have one set.
         template: A replacement for the shipped prompt.
         examples: Worked examples in the prompt.
@@ -161,7 +162,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
                 max_candidates=1 + self.extra_revisions,
             )
         ]
-        sent = self._choose(answer, candidates, conversation, facts)
+        sent = self._choose(answer, candidates, facts, draft_of_turn(state, conversation.turn))
         return self._update(state, facts, sent, candidates, active, answer)
 
     def _bounds(self, state: Reader, turn: str) -> ReplyBounds:
@@ -213,8 +214,8 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         self,
         answer: Answer[Any] | ReasoningError,
         candidates: list[Revision],
-        conversation: Conversation,
         facts: PromptFacts,
+        draft: str | None,
     ) -> Revision:
         if isinstance(answer, ReasoningError):
             if self.on_unsatisfied == "fallback" and isinstance(answer, BlueprintError | RefusalError):
@@ -228,10 +229,15 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
                 f"no acceptable reply within {1 + self.extra_revisions} answers: {'; '.join(last.violations)}",
                 answer.attempts,
             )
-        unfit = not last.content.strip() or leaks(last.content, facts) or facts.bounds.unaskable(last.content)
-        if self.on_unsatisfied == "fallback" or unfit:
+        if self.on_unsatisfied == "fallback":
             return self._fallback(facts, "no candidate was acceptable")
-        return last
+        if not _is_unfit(last.content, facts):
+            return last
+        if draft is None or _is_unfit(draft, facts):
+            return self._fallback(facts, "no candidate was acceptable")
+        violation = "no candidate was acceptable: the draft was sent"
+        candidates.append(Revision(turn=last.turn, content=draft, violations=(violation,)))
+        return candidates[-1]
 
     def _fallback(self, facts: PromptFacts, why: str) -> Revision:
         content = fallback_statement(self.agent) if facts.bounds.row else self.agent.fallback
@@ -283,6 +289,11 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             insights = state.records("tool_insights", ToolInsight) or []
             return {insight.tool for insight in insights if insight.kind == "confirm"}
         return set(facts.bounds.unput(sent.content))
+
+
+def _is_unfit(content: str, facts: PromptFacts) -> bool:
+    """Whether a reply must not be sent, whatever becomes of the turn."""
+    return not content.strip() or bool(leaks(content, facts) or facts.bounds.unaskable(content))
 
 
 def _revision(answer: Any, turn: str, found: Sequence[Complaint | Unmet]) -> Revision:

@@ -309,7 +309,7 @@ class Speaker(BlueprintNode[ARQ]):
         last = judged[-1]
         if last.kind == "act" and last.call is None and last.text and not standing.is_over:
             return replace(last, refusals=())  # the world refuses it, and counts it
-        asked = next((each for each in reversed(judged) if each.kind == "act" and each.insights), None)
+        asked = next((each for each in reversed(judged) if each.insights), None)
         question = question_for(asked.insights, self._labels, self._descriptions) if asked else None
         may_ask = standing.row.left > 0 and not (standing.is_over and self.setting == "task")
         if asked and question and may_ask and not standing.row.repeats(question):

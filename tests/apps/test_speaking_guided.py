@@ -9,6 +9,8 @@ from arq_graph import InputError, create_guided_agent
 from arq_graph.nodes.events import ReplySent, Spoke
 from tests.apps.desk import active, desk, kinds, late, says, thread
 from tests.brain import asked_by, brain
+from tests.planning import planner
+from tests.planning import say as planned
 from tests.speaking import act, ask, say, speaker, think
 
 A1 = {"order_id": "A-1"}
@@ -113,9 +115,15 @@ def test_a_reply_cannot_ask_what_was_just_asked_even_where_the_draft_does_not(ru
     runs.invoke(app, says("Where is my order?"), thread())
     state = runs.invoke(app, says("I do not know"), thread())
     said = [message.content for message in state["messages"] if message.type == "ai"]
-    assert said[0] == "Which order?"
-    assert "?" not in said[1]
+    assert said == ["Which order?", "Then I cannot look it up."]
+    assert state["revisions"][-1].violations == ("no candidate was acceptable: the draft was sent",)
     assert any("just asked" in violation for each in state["revisions"] for violation in each.violations)
+
+
+def test_where_the_draft_names_internals_too_the_fallback_goes_out(runs):
+    model = planner([planned("get_order says no.")], reply="get_order knows.")
+    state = runs.invoke(create_guided_agent(model, desk(fallback="Sorry."), planning="react"), says("Hi"))
+    assert state["messages"][-1].content == "Sorry."
 
 
 def test_planning_and_speaking_exclude_each_other():
