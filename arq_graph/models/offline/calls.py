@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from arq_graph.models.offline import dialogue
+from arq_graph.models.offline.claims import find_each
 from arq_graph.models.offline.filling import expanded, properties_of
 from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.guessing import need_in_words
 from arq_graph.models.offline.records import Found
 from arq_graph.models.offline.relevance import CALLED_FOR_FROM, Relevance
+from arq_graph.models.offline.roles import NAMED
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
-from arq_graph.models.offline.values import any_given, find
+from arq_graph.models.offline.values import any_given
 from arq_graph.models.offline.wanted import Wanted, wanted_of
+from arq_graph.models.offline.words import stem
 
 MAX_CALLS = 8
 _CALLS = "tool_calls_for_candidate_tool"
@@ -84,16 +87,24 @@ class Candidate:
             if isinstance(a, Mapping)
         }
         decisions = properties_of(self.fields.get("arguments", {}), self.schema)
-        return {
+        wanted = {
             key: self._argument(key, decision, described.get(key, {})) for key, decision in decisions.items()
         }
+        acted_on = next((key for key, each in wanted.items() if self._is_acted_on(each)), None)
+        return {key: replace(each, is_acted_on=key == acted_on) for key, each in wanted.items()}
+
+    def _is_acted_on(self, wanted: Wanted) -> bool:
+        """Whether an argument is what the tool does that to: as its name says, or the first where it says nothing."""
+        object = {stem(word) for word in self.relevance.tool_name.object.split()}
+        return wanted.kind in NAMED and (not object or bool(object & wanted.objects))
 
     def _argument(self, key: str, decision: Mapping[str, Any], described: Mapping[str, Any]) -> Wanted:
         value = expanded(properties_of(decision, self.schema).get("value", {}), self.schema)
         words = str(described.get("description") or decision.get("description") or "")
         kind = str(described.get("type") or "")
         name = str(described.get("name") or key)
-        return wanted_of(name, value, words, bool(described.get("required")), shown_type=kind)
+        wanted = wanted_of(name, value, words, bool(described.get("required")), shown_type=kind)
+        return replace(wanted, deeds=self.relevance.tool_name.deeds)
 
     def answers(self) -> dict[str, Any]:
         """The answers about this candidate."""
@@ -192,11 +203,7 @@ class Candidate:
 
     @cached_property
     def _found_anywhere(self) -> dict[str, tuple[Found, ...]]:
-        everything = tuple(self.wanted.values())
-        return {
-            key: find(wanted, self.scene, [other for other in everything if other is not wanted])
-            for key, wanted in self.wanted.items()
-        }
+        return dict(zip(self.wanted, find_each(tuple(self.wanted.values()), self.scene), strict=True))
 
     def _combinations(self) -> Iterator[dict[str, Found]]:
         """One set of values for each call: several where an argument was given several values."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import Literal
 
 _MONTHS = [
     "january",
@@ -94,11 +95,11 @@ def _ranges(text: str, today: date | None) -> Iterator[Span]:
     for match in _RANGE_OF_DAYS.finditer(text):
         month = match["month"] or match["month2"]
         year = match["year"] or match["year2"]
-        for name in ("first", "last"):
+        turn = match.start("last") if match["last"] else match.start("last2")
+        for name, at, end in (("first", match.start(), turn), ("last", turn, match.end())):
             day = match[name] or match[f"{name}2"]
             said = f"{day} {month}{f' {year}' if year else ''}"
-            at = match.start() if name == "first" else match.end() - 1
-            yield Span(_in_full(day, month, year, today) or said, at, match.end(), said)
+            yield Span(_in_full(day, month, year, today) or said, at, end, said)
 
 
 def _value(match: re.Match[str], today: date | None) -> str:
@@ -177,6 +178,26 @@ def times_in(text: str) -> list[Span]:
             value = f"{hour:02}:{match['minute'] or '00'}"
         found.append(Span(value, match.start(), match.end(), match[0]))
     return found
+
+
+def kind_of_moment(text: str) -> Literal["date", "time", "moment"] | None:
+    """What a text is that holds nothing but a date, a time of day, or both; None for any other text."""
+    text = spaced(text)
+    days = [span for span in dates_in(text) if not re.fullmatch(r"\d+[./]\d+", span.said)]
+    clocks = times_in(text)
+    rest = "".join(
+        character
+        for index, character in enumerate(text)
+        if not any(span.start <= index < span.end for span in (*days, *clocks))
+    )
+    if re.search(r"\w", re.sub(r"\bat\b", "", rest)):
+        return None
+    return "moment" if days and clocks else "date" if days else "time" if clocks else None
+
+
+def spaced(text: str) -> str:
+    """A text with a space for the T within 2030-12-31T19:00."""
+    return re.sub(r"(?<=\d-\d\d)T(?=\d\d:)", " ", text)
 
 
 def date_named(text: str) -> date | None:

@@ -12,9 +12,11 @@ from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.actions import Segment
 from arq_graph.models.offline.asking import QUESTION_WORD, question_for
 from arq_graph.models.offline.evidence import judge
+from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.knowledge import answers_from
 from arq_graph.models.offline.languages import LANGUAGES, language_of
 from arq_graph.models.offline.scene import Scene
+from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.toolnames import ToolName
 from arq_graph.models.offline.wording import in_sentence, sentence, to_customer
 from arq_graph.models.offline.words import overlap
@@ -149,15 +151,36 @@ class Deed:
     @property
     def _is_taken_up(self) -> bool:
         """Whether the customer has agreed to what is to be offered, or it was just done."""
-        done = " ".join(f"{line.tool.replace('_', ' ')}." for line in self.scene.fresh_results)
-        return any(text and overlap(self.part.tail, text) >= 0.6 for text in (self.scene.accepted, done))
+        if self.scene.accepted and overlap(self.part.tail, self.scene.accepted) >= 0.6:
+            return True
+        done = [ToolName(line.tool).as_order for line in (*self._done, *self._done_before)]
+        # "expedited shipping at no cost" is what `expedite_shipping` does, whatever else is said of it.
+        return any(max(overlap(self.part.tail, each), overlap(each, self.part.tail)) >= 0.6 for each in done)
 
     @property
     def _is_settled(self) -> bool:
         """Whether something was done in this turn, so that there is no choice left."""
-        return any(not ToolName(line.tool).only_reads for line in self.scene.fresh_results)
+        return bool(self._done)
+
+    @property
+    def _done_before(self) -> tuple[Line, ...]:
+        """What was done in earlier turns, as long as the customer speaks of no other case than that."""
+        said = self.scene.last.text[:5_000].split()
+        named = {word.strip(".,;:!?") for word in said if any(map(str.isdigit, word))}
+        return tuple(
+            line
+            for line in self.scene.known_results
+            if _has_changed(line) and named <= {str(value) for value in line.arguments.values()}
+        )
+
+    @property
+    def _done(self) -> tuple[Line, ...]:
+        """What was done in this turn: the results of what changes something, and did."""
+        return tuple(line for line in self.scene.fresh_results if _has_changed(line))
 
     def _recommend(self) -> tuple[Outcome, tuple[Said, ...]]:
+        if self._is_taken_up:
+            return "done", ()
         rest, verb = to_customer(self.part.tail), self.part.rest.split()[0].lower()
         if verb == "invite":
             return self._stated(f"you are welcome to {rest.removeprefix('to ')}", "service")
@@ -251,3 +274,8 @@ class Deed:
 
     def _covers(self, thing: str) -> bool:
         return any(overlap(thing, said.text) >= 0.5 for said in self.told)
+
+
+def _has_changed(line: Line) -> bool:
+    """Whether a result is of something that was done, rather than looked up or tried in vain."""
+    return not ToolName(line.tool).only_reads and not Finding(line).failed

@@ -71,6 +71,7 @@ _CHOICE = re.compile(
     r"\bI (?:found|can offer|would (?:suggest|recommend))\b|\b(?:following|these) (?:options|times"
     r"|slots|dates)\b"
 )
+_OFFER = re.compile(r"\bI (?:can offer|would (?:suggest|recommend))\b(?! you my help)")
 _GENERIC_OFFER = re.compile(
     r"\b(?:(?:anything|something|what) else|how (?:can|may|could) (?:i|we) (?:help|assist|be of)|what "
     r"can (?:i|we) do for you"
@@ -192,6 +193,11 @@ def question_in(text: str) -> str:
 def choice_in(text: str) -> str:
     """The sentence of an agent's message that leaves a choice to the customer without asking; empty if none does."""
     return next((sentence for sentence in reversed(sentences(text)) if _CHOICE.search(sentence)), "")
+
+
+def offer_in(text: str) -> str:
+    """The sentence of an agent's message that offers something without asking; empty if none does."""
+    return next((sentence for sentence in reversed(sentences(text)) if _OFFER.search(sentence)), "")
 
 
 def is_small_talk(text: str) -> bool:

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from arq_graph.models.offline.sections import Line
+from arq_graph.models.offline.toolnames import ToolName
 from arq_graph.models.offline.words import Word, in_words, likeness, words
 
 MAX_LEAVES = 200
@@ -24,6 +25,23 @@ _FAILED_TEXT = re.compile(
     re.IGNORECASE,
 )
 _FAILURE_KEYS = frozenset(("error", "errors", "exception", "failure"))
+_NOT_DONE = re.compile(
+    r"\b(?:not (?:possible|allowed|permitted|eligible|available|successful|accepted|approved|completed|done)"
+    r"|unavailable|sold[ _-]?out|fully booked|booked out|out[ _-]of[ _-]stock|reject(?:ed|ion)|declined|denied|refused"
+    r"|unsuccessful|no longer available|none left|wait(?:ing)?[ _-]?list(?:ed)?)\b",
+    re.IGNORECASE,
+)
+_CANNOT = re.compile(
+    r"\b(?:cannot|can not|can't|unable to|could(?: not|n't)|(?:was|were|is|are|has|have)(?: not|n't))\b",
+    re.IGNORECASE,
+)
+_ANY_DEED = re.compile(
+    r"\b(?:do|done|made?|make|process|complet|plac|accept|fulfil|confirm|perform|carried|carry)\w*\b",
+    re.IGNORECASE,
+)
+_DONE = re.compile(
+    r"ok(?:ay)?|done|success\w*|confirmed|accepted|approved|complete[d]?|executed", re.IGNORECASE
+)
 _SUCCESS_KEYS = frozenset(("ok", "success", "successful", "succeeded"))
 _COUNT_KEYS = re.compile(
     r"(?:^|_)(?:count|total|available|availability|remaining|left|stock|quantity|copies|seats|slots"
@@ -82,6 +100,8 @@ class Finding:
         """Whether the tool reports that it could not do what it was asked."""
         if self.line.error:
             return True
+        if self.refusal:
+            return True
         result = self.line.result
         if isinstance(result, str):
             return bool(_FAILED_TEXT.search(result[:300]))
@@ -91,6 +111,27 @@ class Finding:
             or _is_failure(leaf.value)
             for leaf in self.leaves
         )
+
+    @cached_property
+    def refusal(self) -> str:
+        """The words by which what should have changed something says that it did not; empty where none does.
+
+        A result without an error may still say so: "sold out", "cannot be renewed", `renewed: false`.
+        """
+        name = ToolName(self.line.tool)
+        if not self.line.tool or name.only_reads:
+            return ""
+        for leaf in self.leaves[:40]:
+            if isinstance(leaf.value, str):
+                done = _says_done(leaf.value, name)
+            elif isinstance(leaf.value, bool) and _is_of_deed(words(in_words(leaf.key)), name):
+                done = leaf.value
+            else:
+                done = (leaf.value is True and leaf.key.lower() in _SUCCESS_KEYS) or None
+            if done is not None:
+                told = leaf.value if isinstance(leaf.value, str) else f"not {in_words(leaf.key)}"
+                return "" if done else told
+        return ""
 
     @cached_property
     def is_empty(self) -> bool:
@@ -143,14 +184,32 @@ class Finding:
         return None if verdict is None else word.negated
 
 
+def _says_done(text: str, name: ToolName) -> bool | None:
+    """Whether a text says that the deed was done: by the first clause that speaks of it; None where none does."""
+    if _DONE.fullmatch(text.strip(" .!")):
+        return True
+    for clause in re.split(r"[.;!?\n]|, but\b|\band\b", text[:600]):
+        spoken = words(clause.replace("_", " "))
+        of_deed = _is_of_deed(spoken, name)
+        denied = _CANNOT.search(clause) and (of_deed or _ANY_DEED.search(clause))
+        no = _NOT_DONE.search(clause.replace("_", " "))
+        if denied or (no and not _is_of_deed(words(no[0]), name)):  # "declined" is what `decline_offer` did
+            return False
+        if of_deed:
+            return True  # "is cancelled and cannot be restored"
+    return None
+
+
+def _is_of_deed(spoken: tuple[Word, ...], name: ToolName) -> bool:
+    return any(likeness(word.stem, deed) >= 0.9 for word in spoken for deed in name.deeds)
+
+
 def _is_negative(leaf: Leaf) -> bool:
     return any(name.negated for name in leaf.names)
 
 
 def _is_failure(value: Any) -> bool:
-    return isinstance(value, str) and value.lower() in (
-        "error", "failed", "failure", "declined", "rejected", "denied", "refused"
-    )  # fmt: skip
+    return isinstance(value, str) and value.lower() in ("error", "failed", "failure")
 
 
 def _said(word: Word, text: str) -> bool | None:

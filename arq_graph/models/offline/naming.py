@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.dates import dates_in
 from arq_graph.models.offline.lexicon import listed
+from arq_graph.models.offline.roles import fit
 from arq_graph.models.offline.shapes import Candidate, denied
 from arq_graph.models.offline.wanted import Wanted
-from arq_graph.models.offline.words import content, likeness, stem
+from arq_graph.models.offline.words import likeness, stem
 
+MASK = "·"
+"""Stands for what serves another argument: it belongs to no word."""
 _CAPITALISED = r"[A-ZÀ-ÖØ-Þ][\w'’.-]*(?<!\.)"
 _NAME = rf"{_CAPITALISED}(?: (?:(?:of|de|del|da|di|la|le|the|van|von|and|&) )*{_CAPITALISED})*"
 _PERSON_CUES = (
@@ -21,7 +24,7 @@ _PERSON_CUES = (
     re.compile(r"\bname(?: is|:)\s*(?P<name>[^\W\d_][\w'’-]*(?: [^\W\d_][\w'’-]*){0,3})", re.IGNORECASE),
     re.compile(rf"\b(?:[Uu]nder|[Ii]n) (?:the name(?: of)?|my name,?)?\s*(?P<name>{_NAME})"),
     re.compile(rf"\b(?:I am|I'm|I’m|[Tt]his is|[Ii]t's|[Cc]all me|[Cc]alled|[Nn]amed)\s+(?P<name>{_NAME})"),
-    re.compile(rf"\b(?:[Ff]or|[Tt]o|[Ww]ith|[Bb]y)\s+(?:(?:Mr|Mrs|Ms|Dr)\.? )?(?P<name>{_NAME})"),
+    re.compile(rf"\b(?:[Ff]or|[Tt]o|[Ww]ith|[Bb]y|[Ff]rom)\s+(?:(?:Mr|Mrs|Ms|Dr)\.? )?(?P<name>{_NAME})"),
 )  # fmt: skip
 _NAME_ENDS = re.compile(
     r"\b(?:and|from|i|my|for|on|at|the|with|but|is|please|here|calling|speaking|in|to|a)\b.*", re.IGNORECASE
@@ -40,9 +43,6 @@ _TO_BE_HAD = listed(
     "equipment thing article"
     " flavor flavour"
 )
-_SEARCHES = listed("query search keyword keywords topic subject term terms phrase")
-_REMARKS = listed("note notes comment comments feedback remark remarks instructions requests request")
-_SEARCH_LEAD = re.compile(r"^(?:(?:\w+ )?(?:about|on|regarding) |an? |the |any |some )", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"“”«]([^\"“”»]{1,200})[\"“”»]|(?<!\w)['‘]([^'’]{2,200})['’](?!\w)")
 _VERBS_OF_WISH = (
     r"(?:order(?:ing)?|want|have|like|get|need|buy|book|reserve|borrow|rent|add|take|try|find|renew"
@@ -55,12 +55,19 @@ _NOUN_PHRASE = re.compile(
     r"(?P<phrase>[a-zà-ÿ][\w'-]*(?: [a-zà-ÿ][\w'-]*){0,3})",
     re.IGNORECASE,
 )
+_ORDERED = re.compile(
+    r"(?:^|[.!?,]\s+|\b(?:please|to|you|i|we|and|let's|let me)\s+)(?P<verb>[a-z]+)\s+"
+    r"(?:the|my|a|an|our|your|his|her|their|some)\s+",
+    re.IGNORECASE,
+)
+_PHRASE = re.compile(r"[a-zà-ÿ][\w'-]*(?: [a-zà-ÿ][\w'-]*){0,3}")
+_POINTING = listed("one ones it that this same thing things other first last next rest")
 _PHRASE_ENDS = re.compile(
     r"\b(?:for|on|at|in|to|with|without|please|and|from|by|tomorrow|today|tonight|is|are|that|which|i"
     r"|but|if|or|of course|now|under)\b.*",
     re.IGNORECASE,
 )
-_POLITE = re.compile(
+POLITE = re.compile(
     r"^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|dear \w+|yes|ok(?:ay)?|sure|well|um|so"
     r"|please|thanks|thank you|actually|sorry"
     r"|no|there)\b[,.! ]*)+",
@@ -73,17 +80,6 @@ _ANSWER_LEAD = re.compile(
     r"|on|the one (?:called|named))\s+",
     re.IGNORECASE,
 )
-_REASON = re.compile(
-    r"\b(?:because|since|due to|as i|the reason (?:is|being)(?: that)?|owing to|so "
-    r"that)\s+(?P<reason>[^.!?\n]+)",
-    re.IGNORECASE,
-)
-_SEARCH = re.compile(
-    r"\b(?:search(?:ing)? for|look(?:ing)? (?:up|for)|find(?: me)?|(?:ask|asking|know|information|info"
-    r"|question|details|hear|something|anything|more|tell me"
-    r"|books?) (?:about|on)|recommend(?: me)?|show me)\s+(?P<query>[^.!?\n]+)",
-    re.IGNORECASE,
-)  # fmt: skip
 
 
 def quoted_in(text: str) -> list[Candidate]:
@@ -93,28 +89,58 @@ def quoted_in(text: str) -> list[Candidate]:
 
 def bare_answer(text: str) -> str:
     """A short answer without what surrounds it: "It's Anna, please." is "Anna"."""
-    answer = _POLITE.sub("", text.strip())
+    answer = POLITE.sub("", text.strip())
     answer = _ANSWER_LEAD.sub("", answer)
     answer = re.sub(r"[,.!]*\s*(?:please|thanks|thank you)[.! ]*$", "", answer, flags=re.IGNORECASE)
-    return answer.strip(" .,!;:\"'")
+    return answer.strip(f" .,!;:\"'{MASK}")
 
 
-def people_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
+def _answered(text: str, answering: bool) -> Candidate | None:
+    """The bare answer to a question for the value, with where it stands."""
+    answer = bare_answer(text) if answering and not dialogue.says_yes(text) else ""
+    if not answer or MASK in answer:
+        return None
+    start = max(text.find(answer), 0)
+    return Candidate(answer, start, start + len(answer), 0.8)
+
+
+def people_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wanted] = ()) -> list[Candidate]:
     """Names of people."""
-    for cue in _PERSON_CUES:
+    found = []
+    for rank, cue in enumerate(_PERSON_CUES):
         for match in cue.finditer(text):
             name = _NAME_ENDS.sub("", match["name"]).strip(" .,")
             if name and not _is_no_name(name) and not denied(text, match.start("name")):
-                return [Candidate(_part_of_name(name, wanted), *match.span("name"))]
-    answer = bare_answer(text) if answering and not dialogue.says_yes(text) else ""
+                start = match.start("name")
+                weight = fit(text, start, start + len(name), wanted, others)
+                if weight is not None:
+                    weight += 0.0 if rank == len(_PERSON_CUES) - 1 else 1.5
+                    found.append(_person(name, start, weight, wanted))
+    # "Seat Anna", "the guest Anna": the tool's verb or the argument's own name stands before it.
+    named = [each for each in _capitalised(text, wanted, others) if each.weight > 1.5]
+    found += [_person(str(each.value), each.start, each.weight, wanted) for each in named]
+    answer = _answered(text, answering)
     if (
-        answer
-        and len(answer.split()) <= 4
-        and re.fullmatch(r"[^\W\d_][^\d?!]*", answer)
-        and not dialogue.says_no(answer)
+        not found
+        and answer is not None
+        and len(str(answer.value).split()) <= 4
+        and re.fullmatch(r"[^\W\d_][^\d?!]*", str(answer.value))
+        and not dialogue.says_no(str(answer.value))
     ):
-        return [Candidate(_part_of_name(answer, wanted), 0, len(text))]
-    return []
+        return [_person(str(answer.value), answer.start, answer.weight, wanted)]
+    return _best(found)
+
+
+def _best(found: Iterable[Candidate]) -> list[Candidate]:
+    """The surest; of several as sure the first that was looked for."""
+    best = max(found, key=lambda candidate: candidate.weight, default=None)
+    return [best] if best else []
+
+
+def _person(name: str, start: int, weight: float, wanted: Wanted) -> Candidate:
+    part = _part_of_name(name, wanted)
+    start += name.rindex(part)
+    return Candidate(part, start, start + len(part), weight)
 
 
 def _is_no_name(name: str) -> bool:
@@ -129,7 +155,7 @@ def _part_of_name(name: str, wanted: Wanted) -> str:
     return name
 
 
-def places_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
+def places_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wanted] = ()) -> list[Candidate]:
     """Names of places; for an origin those after "from", for a destination those after "to"."""
     tokens = set(wanted.tokens)
     if "address" in tokens:
@@ -147,24 +173,32 @@ def places_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
         cues = r"to|towards|into|for"
     else:
         cues = r"in|at|to|near|around|for|of|from|visit|visiting"
+    found: list[Candidate] = []
     if "address" not in tokens:
         for match in re.finditer(
             rf"\b(?:{cues}|{'|'.join(map(re.escape, wanted.tokens))})\s+(?:the )?(?P<name>{_NAME})", text
         ):
             if not _is_no_name(match["name"]) and not denied(text, match.start("name")):
-                return [Candidate(match["name"].rstrip("."), *match.span("name"))]
+                start, end = match.span("name")
+                # Said to be in, at or near, it is a place by that; after another word it may be anybody's.
+                at = re.match(r"in|at|near|around", match[0]) is not None
+                weight = 2.0 if at else fit(text, start, end, wanted, others) or 0.0
+                found.append(Candidate(match["name"].rstrip("."), start, end, weight))
+        if found:
+            return _best(found)
         route = re.search(r"\bfrom (?P<origin>[a-z]{3,}) to (?P<destination>[a-z]{3,})\b", text)
         if route and tokens & {"origin", "from", "departure"}:
             return [Candidate(route["origin"], *route.span("origin"))]
         if route and tokens & {"destination", "to", "arrival"}:
             return [Candidate(route["destination"], *route.span("destination"))]
-    answer = bare_answer(text) if answering and not dialogue.says_yes(text) else ""
-    if answer and len(answer.split()) <= (12 if "address" in tokens else 4) and not dialogue.asks(text):
-        return [Candidate(answer, 0, len(text))]
+    answer = _answered(text, answering)
+    words = str(answer.value).split() if answer else []
+    if answer and len(words) <= (12 if "address" in tokens else 4) and not dialogue.asks(text):
+        return [answer]
     return []
 
 
-def things_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
+def things_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wanted] = ()) -> list[Candidate]:
     """Names of things: quoted, one of the description's examples, capitalised, or what is wished for."""
     if quoted := [found for found in quoted_in(text) if not denied(text, found.start)]:
         return quoted
@@ -172,44 +206,86 @@ def things_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
     for example in wanted.examples:
         at = lowered.find(example.lower())
         if at >= 0 and not denied(text, at):
-            return [Candidate(example, at, at + len(example))]
+            return [Candidate(example, at, at + len(example), 1.8)]
     if "author" in wanted.tokens or "artist" in wanted.tokens:
         return [Candidate(m["name"], *m.span("name")) for m in re.finditer(rf"\bby (?P<name>{_NAME})", text)][
             :1
         ]
-    capitalised = list(_capitalised(text))
-    if capitalised and wanted.required and not wanted.tokens[-1].endswith("type"):
-        return capitalised[:1]
-    named = _phrase_for(text, wanted)
-    if named is not None:
-        return [named]
-    answer = bare_answer(text) if answering and not dialogue.says_yes(text) else ""
-    if answer and len(answer.split()) <= 5 and not dialogue.asks(text) and not dialogue.says_no(text):
-        return [Candidate(answer, 0, len(text))]
+    named = list(_acted_on(text, wanted, others))
+    if wanted.required and not wanted.tokens[-1].endswith("type"):
+        named += _capitalised(text, wanted, others)
+    if named:
+        return _best(named)
+    phrase = _phrase_for(text, wanted)
+    if phrase is not None:
+        return [phrase]
+    answer = _answered(text, answering)
+    words = str(answer.value).split() if answer else []
+    if answer and len(words) <= 5 and not dialogue.asks(text) and not dialogue.says_no(text):
+        return [_first_part(answer, others)]
     return []
 
 
-def _capitalised(text: str) -> Iterator[Candidate]:
+def _first_part(answer: Candidate, others: Sequence[Wanted]) -> Candidate:
+    """Of an answer that lists, its first part where another name is wanted too: that one takes the next."""
+    first = re.split(r",\s*|\s+and\s+", str(answer.value))[0]
+    if not any(other.kind in ("thing", "person", "place") and other.required for other in others):
+        return answer
+    return Candidate(first, answer.start, answer.start + len(first), answer.weight)
+
+
+def _acted_on(text: str, wanted: Wanted, others: Sequence[Wanted]) -> Iterator[Candidate]:
+    """What a customer wants the tool to do that to, in plain words: "tune the harp"."""
+    for match in _ORDERED.finditer(text) if wanted.is_acted_on else ():
+        phrase = _PHRASE.match(text, match.end())
+        if phrase is None or not any(
+            likeness(stem(match["verb"].lower()), deed) >= 0.9 for deed in wanted.deeds
+        ):
+            continue
+        name = _PHRASE_ENDS.sub("", phrase[0]).strip()
+        head = stem(name.split()[-1]) if name else ""
+        of_itself = any(likeness(head, label) >= 0.9 for label in wanted.objects)
+        if of_itself:  # "hire the sailing boat" is said of the sailing one, "hire a boat" of any
+            name = " ".join(name.split()[:-1])
+        is_rival = any(likeness(head, label) >= 0.9 for other in others for label in other.objects)
+        if name and not is_rival and name.split()[-1] not in _POINTING and not denied(text, match.end()):
+            yield Candidate(name, match.end(), match.end() + len(name), 1.3)
+
+
+def _capitalised(text: str, wanted: Wanted, others: Sequence[Wanted]) -> Iterator[Candidate]:
     dates = [(span.start, span.end) for span in dates_in(text)]
     for match in re.finditer(_NAME, text):
-        start, name = match.start(), match[0]
-        while " " in name and name.split()[0].lower() in _NOT_NAMES:
+        start, name, labelled = match.start(), match[0], 0.0
+        while " " in name:
+            first = name.split()[0].lower()
+            is_label = any(likeness(stem(first), label) >= 0.9 for label in wanted.objects)
+            is_order = stem(first) in wanted.deeds
+            if first not in _NOT_NAMES and not is_label and not is_order:
+                break
+            labelled = 1.5 if is_label else labelled
             start += name.index(" ") + 1
             name = name[name.index(" ") + 1 :]
+        measure = re.search(r"(?<![\w.,-])\d+(?:[.,]\d+)?\s$", text[max(0, start - 20) : start])
+        if measure:  # a unit goes with its number
+            start, name = start - len(measure[0]), f"{measure[0]}{name}"
         begins_sentence = not re.search(r"(?:[\w,;:)]|\b(?:Dr|Mr|Mrs|Ms|Prof|St)\.)\s*$", text[:start])
         words = name.split()
         if begins_sentence and (len(words) < 2 or words[0].lower() in _NOT_NAMES):
             continue
         if (
-            _is_no_name(name)
+            (_is_no_name(name) and not measure)
             or name.isupper()
             or denied(text, start)
             or any(a <= start < b for a, b in dates)
+            or re.search(r"\b(?:name is|I'm|I am|this is)\s+$", text[:start])
+            or (name.endswith(("'s", "’s")) and re.match(r" (?!is\b)[a-z]", text[match.end() :]))
         ):
             continue
-        if re.search(r"\b(?:by|name is|I'm|I am|this is|for|from|in|under)\s+$", text[:start]):
-            continue  # a person's or a place's name
-        yield Candidate(name.rstrip("."), start, match.end())
+        weight = fit(text, start, match.end(), wanted, others)
+        if weight is not None:
+            before = re.search(r"(\w+)\s+$", text[max(0, start - 30) : start])
+            ordered = 0.6 if before and stem(before[1].lower()) in wanted.deeds else 0.0
+            yield Candidate(name.rstrip("."), start, match.end(), weight + labelled + ordered)
 
 
 def _phrase_for(text: str, wanted: Wanted) -> Candidate | None:
@@ -227,35 +303,3 @@ def _phrase_for(text: str, wanted: Wanted) -> Candidate | None:
         start = match.start("phrase")
         return Candidate(" ".join(words), start, start + len(phrase))
     return None
-
-
-def text_in(text: str, wanted: Wanted, answering: bool) -> list[Candidate]:
-    """The words of a request, as far as the argument wants them."""
-    tokens = set(wanted.tokens)
-    if answering and not dialogue.asks(text):
-        answer = _POLITE.sub("", text.strip()).strip()
-        return [Candidate(answer, 0, len(text))] if answer else []
-    if tokens & {"reason", "cause", "purpose", "explanation"}:
-        match = _REASON.search(text)
-        return [Candidate(match["reason"].strip(), *match.span("reason"))] if match else []
-    if tokens & _SEARCHES:
-        if quoted := quoted_in(text):
-            return quoted[:1]
-        match = _SEARCH.search(text)
-        if match:
-            query = _SEARCH_LEAD.sub("", match["query"].strip())
-            return [Candidate(query, *match.span("query"))]
-    if tokens & _REMARKS:
-        match = re.search(
-            r"\b(?:note|comment|feedback|remark|instruction|request)s?(?: is| are|:|that)\s*([^\n]+)",
-            text,
-            re.IGNORECASE,
-        )
-        return [Candidate(match[1].strip(), *match.span(1))] if match else []
-    said = [
-        sentence
-        for sentence in dialogue.sentences(text)
-        if content(sentence) and not dialogue.is_small_talk(sentence)
-    ]
-    body = _POLITE.sub("", " ".join(said))[:500].strip()
-    return [Candidate(body, 0, len(text))] if body else []

@@ -37,15 +37,20 @@ class _Planning:
     def _steps(self) -> tuple[PossibleCall, ...]:
         """The calls that the need asks for: what only reads first, then what changes something."""
         found = [step for step in self._proposed() if step.call["should_run"]]
-        if self.scene.accepted and any(
-            not ToolName(line.tool).only_reads for line in self.scene.fresh_results
-        ):
+        is_done = any(not ToolName(line.tool).only_reads for line in self.scene.fresh_results)
+        if self.scene.accepted and is_done:
             return ()  # what the customer has just agreed to is done
         if affirmed := [step for step in found if step.call["affirmed_in"]]:
             return tuple(affirmed)  # a yes is to what was asked, and to nothing else
-        if any(self._is_doubtful(step) and not step.name.only_reads for step in found):
-            # Asked whether to do it, the customer is not asked besides whether to look it up.
-            found = [step for step in found if not (self._is_doubtful(step) and step.name.only_reads)]
+        if is_done or any(
+            not step.name.only_reads and (self._is_doubtful(step) or not step.missing) for step in found
+        ):
+            # Where all is there to do it, or it is asked whether to, nothing is asked besides to look it up.
+            found = [
+                step
+                for step in found
+                if not (step.name.only_reads and (self._is_doubtful(step) or step.missing))
+            ]
         return tuple(sorted(found, key=lambda step: (not step.name.only_reads, -step.call["score"])))
 
     def _proposed(self) -> Iterator[PossibleCall]:

@@ -24,11 +24,15 @@ class Found:
         value: The value, in the argument's type.
         source: Id of the message, result or variable.
         quote: The words it was taken from.
+        span: Where in a message they stand; None for what no message says.
+        weight: How sure it is.
     """
 
     value: Any
     source: str
     quote: str
+    span: tuple[int, int] | None = None
+    weight: float = 0.0
 
 
 def in_result(wanted: Wanted, result: Any, line: Line, scene: Scene) -> tuple[Found, ...]:

@@ -71,11 +71,14 @@ class Relevance:
                     need += words(segment.rest)
         return need
 
-    @cached_property
+    @property
     def _verb_is_meant(self) -> bool:
+        return self._is_verb_of(self._meant)
+
+    def _is_verb_of(self, meant: Sequence[Word]) -> bool:
         return any(
             not word.negated and any(likeness(each, word.stem) >= 0.9 for each in self.tool_name.deeds)
-            for word in self._meant
+            for word in meant
         )
 
     @cached_property
@@ -94,9 +97,27 @@ class Relevance:
             return 0.9 if named else 0.7 if meant or alone else 0.4
         if self._verb_is_meant and not self.tool_name.is_light:
             return 0.9
+        if self._is_accepted:
+            return 0.8
+        if self._is_only_offered:
+            return 0.3
         if self.tool_name.is_light and named:
             return 0.8
         return 0.6 if alone and named else 0.3
+
+    @property
+    def _is_accepted(self) -> bool:
+        """Whether the customer has agreed to an offer of what it does."""
+        accepted = words(self.scene.agreed)
+        return any(best_match(word, accepted)[0] >= 0.9 for word in self._objects)
+
+    @property
+    def _is_only_offered(self) -> bool:
+        """Whether the guidelines that grant it tell the agent to offer something, and to do nothing by itself."""
+        deeds = {
+            segment.deed for each in self.granting for segment in segments(str(each.get("action") or ""))
+        }
+        return bool(deeds & {"offer", "recommend"}) and not deeds & {"use tool", "other", "hand over"}
 
     def _of_free_tool(self, named: bool, described: float) -> float:
         """A tool that is always available is called only for a need that speaks of it."""
@@ -104,7 +125,11 @@ class Relevance:
         if dialogue.is_small_talk(scene.last.text) and not scene.accepted:
             return 0.1
         need = scene.need_words
-        met = [best_match(word, need)[0] >= 0.7 for word in self._objects]
+        if not self.only_reads:  # "send a message" is meant by words that say little elsewhere
+            need += tuple(word for line in scene.inquiry for word in words(line.text))
+        # What a tool that is named by its verb alone acts on is not in its name.
+        objects = self._objects if self.tool_name.object or self.only_reads else ()
+        met = [best_match(word, need)[0] >= 0.7 for word in objects]
         if self.only_reads:
             spoken_of = _share_described(self.tool, need)
             return (
@@ -116,7 +141,7 @@ class Relevance:
                 if spoken_of >= 0.5 or described >= 0.6
                 else 0.2
             )
-        verb = self._verb_is_meant or self.tool_name.is_light
+        verb = self._is_verb_of(need) or self.tool_name.is_light
         return 0.8 if verb and (not met or any(met)) else 0.2
 
     @cached_property

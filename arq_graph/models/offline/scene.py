@@ -128,8 +128,18 @@ class Scene:
     @cached_property
     def accepted(self) -> str:
         """What the agent proposed and the customer has just agreed to, in the agent's words."""
-        question = dialogue.question_in(self.open_question)
-        return question if dialogue.says_yes(self.last.text) else ""
+        return self._agreed_in(self.last)
+
+    @cached_property
+    def agreed(self) -> str:
+        """What the customer has agreed to for the open need, now or before they gave what it took."""
+        return " ".join(self._agreed_in(line) for line in self.inquiry).strip()
+
+    def _agreed_in(self, line: Line) -> str:
+        if not dialogue.says_yes(line.text):
+            return ""
+        put = self.question_before(line)
+        return dialogue.question_in(put) or dialogue.offer_in(put)
 
     @cached_property
     def need(self) -> str:

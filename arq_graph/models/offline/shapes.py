@@ -35,6 +35,9 @@ _DENIED = re.compile(
 _LISTED = re.compile(r"\s*(?:,|and|or|&|,\s*and)\s*#?", re.IGNORECASE)
 _FROM = frozenset(("from", "source", "sender", "origin"))
 _TO = frozenset(("to", "target", "recipient", "receiver", "destination", "beneficiary"))
+_COUNTING_PEOPLE = frozenset(
+    ("party", "person", "guest", "adult", "seat", "passeng", "travel", "attend", "diner", "cover")
+)
 _PEOPLE = ("people", "persons", "guests", "adults", "person", "pax", "of us")
 _NEAR = re.compile(r"[\w'#]+|[,.;!?]")
 _GENERIC = listed(
@@ -110,8 +113,11 @@ def identifiers_in(text: str, wanted: Wanted, rivals: frozenset[str], answering:
     found: list[Candidate] = []
     for match in pattern.finditer(text):
         value = match[0].lstrip("#")
-        if any(start < match.end() and match.start() < end for start, end in taken) or denied(
-            text, match.start()
+        # What looks like the example is not taken for a date or an amount that it holds.
+        if denied(text, match.start()) or any(
+            start < match.end() and match.start() < end
+            for start, end in taken
+            if not (example and match.start() <= start and end <= match.end())
         ):
             continue
         digits = sum(character.isdigit() for character in value)
@@ -215,10 +221,6 @@ def numbers_in(
     counted |= wanted.objects | {
         stem(word) for word in re.findall(r"[a-z]+", wanted.description.lower()) if len(word) > 3
     }
-    of_people = bool(
-        wanted.objects
-        & {"party", "person", "guest", "adult", "seat", "passeng", "travel", "attend", "diner", "cover"}
-    )
     found = []
     for match in _NUMBER.finditer(text):
         if any(start <= match.start() < end for start, end in taken) or denied(text, match.start()):
@@ -226,7 +228,7 @@ def numbers_in(
         value = _number(match[0])
         if wanted.type == "integer" and not value.is_integer():
             continue
-        weight = _number_fits(text, match, counted, of_people, alone) + (1.0 if answering else 0.0)
+        weight = _number_fits(text, match, wanted, counted, alone) + (1.0 if answering else 0.0)
         if weight >= 1:
             found.append(Candidate(int(value) if value.is_integer() else value, *match.span(), weight))
     best = max((candidate.weight for candidate in found), default=0.0)
@@ -239,7 +241,7 @@ def _number(text: str) -> float:
 
 
 def _number_fits(
-    text: str, match: re.Match[str], counted: frozenset[str], of_people: bool, alone: bool
+    text: str, match: re.Match[str], wanted: Wanted, counted: frozenset[str], alone: bool
 ) -> float:
     after = re.match(
         r"[\s-]*(?:of |more |extra )?([a-z']+)?(?: ([a-z']+))?(?: ([a-z']+))?",
@@ -248,7 +250,7 @@ def _number_fits(
     following = [word for word in (after.groups() if after else ()) if word]
     if any(likeness(stem(word), name) >= 0.9 for word in following for name in counted):
         return 2.0
-    if of_people:
+    if wanted.objects & _COUNTING_PEOPLE:
         if following and (following[0] in _PEOPLE or following[:2] == ["of", "us"]):
             return 2.0
         if re.search(
@@ -271,8 +273,10 @@ def _number_fits(
     if any(likeness(stem(word), name) >= 0.9 for word in before for name in counted):
         return 1.7
     is_word = match[0].lower() in ("one", "both")
-    names_another = bool(before) and bool(content(before[-1]))  # "room 204"
-    return 1.0 if alone and not following and not is_word and not names_another else 0.0
+    is_deed = bool(before) and any(likeness(stem(before[-1]), deed) >= 0.9 for deed in wanted.deeds)
+    names_another = bool(before) and bool(content(before[-1])) and not is_deed  # "room 204"
+    counts_another = bool(following) and following[0] not in ("from", "to", "on", "at", "please")
+    return 1.0 if alone and not counts_another and not is_word and not names_another else 0.0
 
 
 def plain_number(text: str) -> float | None:

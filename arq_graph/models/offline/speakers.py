@@ -14,9 +14,13 @@ from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.guessing import need_in_words
 from arq_graph.models.offline.planning import plan_next
 from arq_graph.models.offline.scene import Scene
+from arq_graph.models.offline.wording import sentence
 from arq_graph.models.offline.words import overlap
 
-_STUCK = "I am not sure how to go on. What should I do next?"
+_STUCK = "I am not sure how to go on."
+_NEXT = ("What should I do next?", "And what should I do after that?")
+"""Ways to ask for the next action, since nothing may be asked twice in a row."""
+MAX_SHOWN = 200
 _STILL_STUCK = "I could not find a way to reach this, I am afraid."
 MAX_REPEATED = 2
 
@@ -102,9 +106,24 @@ class _Speaking:
                 return {"act": {"action": max(open_ones, key=lambda each: self._promise(each, tried))}}
         elif self._has_steps and self.scene.answers(self.scene.last) and not self.scene.fresh_results:
             return {"act": {"action": self.scene.last.text.strip().rstrip(".!").lower()}}
-        may_ask = self.scene.prompt.now.get("questions_left") != 0 and _STUCK not in self.scene.open_question
-        stuck = may_ask and self._has_steps and not self.scene.prompt.complaints
-        return self._speech(_STUCK if stuck else _STILL_STUCK, [])
+        may_ask = self.scene.prompt.now.get("questions_left") != 0 and self._has_steps
+        if not may_ask or self.scene.prompt.complaints:
+            return self._speech(_STILL_STUCK, [])
+        asked = [line.text for line in self.scene.agent[-1:]]
+        question = next((way for way in _NEXT if not any(way in text for text in asked)), _NEXT[0])
+        return self._speech(f"{self._shown} {question}", [])
+
+    @property
+    def _shown(self) -> str:
+        """What the last action of this turn showed."""
+        acted = [line for line in self.scene.fresh_results if line.tool == "act"]
+        if not acted:
+            return _STUCK
+        action, shown = (
+            str(acted[-1].arguments.get("action") or ""),
+            acted[-1].text[:MAX_SHOWN].replace("?", "."),
+        )
+        return f"{sentence(f'I did this: {action}')} {sentence(shown)}"
 
     @property
     def _has_steps(self) -> bool:

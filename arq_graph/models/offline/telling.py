@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from arq_graph.models.offline.dates import kind_of_moment
 from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
@@ -76,17 +77,17 @@ class Telling:
         """What it says, in sentences."""
         finding, result = Finding(self.line), self.line.result
         if finding.failed:
-            return [self._failure()]
+            return [self._failure(), *self._despite_failure()]
         if isinstance(result, str) and finding.is_empty and len(result) < 40:
             return [self._nothing()]
         if isinstance(result, str):
-            return [self._plain(result)] if result.strip() else [self._nothing()]
-        if result is None or result in ([], {}):
-            return [self._nothing()] if self._name.only_reads else [self._done()]
+            said = [self._plain(result)] if result.strip() else [self._nothing()]
+            return said if self._name.only_reads else [*said, *self._when(said)]
         if self._name.only_reads:
-            return self._found(result, self._object)
-        told = self._found(result, self._object)
-        return [self._done(), *(text for text in told if text)]
+            return [self._nothing()] if result in (None, [], {}) else self._found(result, self._object)
+        told = [] if result in (None, [], {}) else self._found(result, self._object)
+        told = [self._done(), *(text for text in told if text)]
+        return [*told, *self._when(told)]
 
     def _failure(self) -> str:
         result = self.line.result
@@ -99,7 +100,7 @@ class Telling:
                     for leaf in Finding(self.line).leaves
                     if leaf.key in ("error", "message", "reason", "detail") and isinstance(leaf.value, str)
                 ),
-                "",
+                Finding(self.line).refusal,
             )
         )
         reason = re.sub(r"^(?:error|failed|failure)\s*[:.-]\s*", "", reason.strip(), flags=re.IGNORECASE)
@@ -109,6 +110,29 @@ class Telling:
                 f"{reason[0].lower() + reason[1:] if not reason[:2].isupper() else reason}"
             )
         return "I am sorry, that did not work just now."
+
+    def _despite_failure(self) -> list[str]:
+        """What a result that says no tells besides: the place on the waiting list, another date."""
+        result, refusal = self.line.result, Finding(self.line).refusal
+        if not refusal or not isinstance(result, dict) or self.line.error:
+            return []
+        said = self._failure()
+        rest = {
+            key: value
+            for key, value in result.items()
+            if value not in (refusal, False)
+            and not (isinstance(value, str) and value[1:].rstrip(".") in said)
+        }
+        return [text for text in self._found(rest, self._object) if text] if rest else []
+
+    def _when(self, told: Sequence[str]) -> list[str]:
+        """The dates and times that something was done for, where nothing told says them."""
+        given = [
+            (key, value)
+            for key, value in self.line.arguments.items()
+            if isinstance(value, str) and kind_of_moment(value) and not any(value in text for text in told)
+        ]
+        return [sentence(joined([_clause(key, value) for key, value in given]))] if given else []
 
     def _plain(self, text: str) -> str:
         text = re.sub(r"```\w*|[*#>|`]{1,3}", " ", text)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.choices import choice_in, flag_in
-from arq_graph.models.offline.dates import Span, dates_in, times_in
+from arq_graph.models.offline.dates import Span, dates_in, spaced, times_in
 from arq_graph.models.offline.lexicon import listed
-from arq_graph.models.offline.naming import bare_answer, people_in, places_in, quoted_in, text_in, things_in
+from arq_graph.models.offline.naming import (
+    MASK,
+    bare_answer,
+    people_in,
+    places_in,
+    quoted_in,
+    things_in,
+)
 from arq_graph.models.offline.records import Found, in_result, in_variables, today_in
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
@@ -26,6 +33,7 @@ from arq_graph.models.offline.shapes import (
     plain_number,
     urls_in,
 )
+from arq_graph.models.offline.texts import text_in
 from arq_graph.models.offline.wanted import Wanted
 from arq_graph.models.offline.words import likeness, overlap, stem
 
@@ -45,21 +53,33 @@ _LEAST = listed("min minimum least lowest")
 _MOST = listed("max maximum most highest limit budget")
 
 
-def find(wanted: Wanted, scene: Scene, others: Sequence[Wanted] = ()) -> tuple[Found, ...]:
+Taken = Mapping[str, Sequence[tuple[int, int]]]
+"""The places in each message, by its id, that serve another argument already."""
+
+
+def _masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A text with marks that belong to no word where something is taken."""
+    for start, end in spans:
+        text = text[:start] + MASK * (end - start) + text[end:]
+    return text
+
+
+def find(
+    wanted: Wanted, scene: Scene, others: Sequence[Wanted] = (), taken: Taken | None = None
+) -> tuple[Found, ...]:
     """The values of an argument that the newest source gives; more than one where it gives several.
 
     Args:
         wanted: The argument.
         scene: The conversation.
         others: The other arguments of the tool: a value that is plainly theirs is not taken.
+        taken: What serves another argument already.
     """
-    if wanted.kind == "object":
-        return _object(wanted, scene)
     if wanted.kind == "text":
-        return _words_of_need(wanted, scene) or in_variables(wanted, scene)
+        return _words_of_need(wanted, scene, others) or in_variables(wanted, scene)
     for line in reversed(scene.lines[: scene.last_index + 1] + scene.fresh_results):
         if line.speaker == "customer":
-            found = in_message(wanted, line, scene, others)
+            found = in_message(wanted, line, scene, others, (taken or {}).get(line.id, ()))
         elif line.speaker == "tool" and not line.error:
             found = in_result(wanted, line.result, line, scene)
         else:
@@ -69,19 +89,25 @@ def find(wanted: Wanted, scene: Scene, others: Sequence[Wanted] = ()) -> tuple[F
     return in_variables(wanted, scene)
 
 
-def _words_of_need(wanted: Wanted, scene: Scene) -> tuple[Found, ...]:
+def _words_of_need(wanted: Wanted, scene: Scene, others: Sequence[Wanted]) -> tuple[Found, ...]:
     """A text is the customer's answer to the question for it, or else how the need was first put."""
-    asked_for = [line for line in scene.inquiry if _is_asked_for(wanted, scene.question_before(line))]
+    asked_for = [line for line in scene.inquiry if is_asked_for(wanted, scene.question_before(line))]
     for line in (*asked_for, *reversed(scene.inquiry)):
-        if found := in_message(wanted, line, scene):
+        if found := in_message(wanted, line, scene, others):
             return found
     return ()
 
 
-def in_message(wanted: Wanted, line: Line, scene: Scene, others: Sequence[Wanted] = ()) -> tuple[Found, ...]:
-    """The values that one customer message gives."""
-    text = line.text[:5_000]
-    answering = _is_asked_for(wanted, scene.question_before(line)) and not dialogue.asks(text)
+def in_message(
+    wanted: Wanted,
+    line: Line,
+    scene: Scene,
+    others: Sequence[Wanted] = (),
+    taken: Iterable[tuple[int, int]] = (),
+) -> tuple[Found, ...]:
+    """The values that one customer message gives, in what of it is not taken."""
+    text = _masked(line.text[:5_000], taken)
+    answering = is_asked_for(wanted, scene.question_before(line)) and not dialogue.asks(text)
     if wanted.kind == "list":
         return _list(wanted, line, scene, others)
     candidates = [
@@ -95,7 +121,14 @@ def in_message(wanted: Wanted, line: Line, scene: Scene, others: Sequence[Wanted
         value = _typed(candidate.value, wanted)
         if value is not None:
             values.setdefault(
-                value, Found(value, line.id, text[candidate.start : candidate.end].strip()[:80])
+                value,
+                Found(
+                    value,
+                    line.id,
+                    text[candidate.start : candidate.end].strip()[:80],
+                    (candidate.start, candidate.end),
+                    candidate.weight + (1.0 if answering else 0.0),
+                ),
             )
     return tuple(values.values())
 
@@ -123,15 +156,15 @@ def candidates_in(
     if kind in ("money", "number"):
         return _amounts(text, wanted, others, answering)
     if kind == "person":
-        return people_in(text, wanted, answering)
+        return people_in(text, wanted, answering, others)
     if kind == "place":
-        return _labelled(text, wanted) or places_in(text, wanted, answering)
+        return _labelled(text, wanted) or places_in(text, wanted, answering, others)
     if kind == "text":
-        return text_in(text, wanted, answering)
-    return _labelled(text, wanted) or things_in(text, wanted, answering)
+        return text_in(text, wanted, answering, others)
+    return _labelled(text, wanted) or things_in(text, wanted, answering, others)
 
 
-def _is_asked_for(wanted: Wanted, question: str) -> bool:
+def is_asked_for(wanted: Wanted, question: str) -> bool:
     """Whether a question of the agent is for this argument."""
     if not question:
         return False
@@ -141,6 +174,7 @@ def _is_asked_for(wanted: Wanted, question: str) -> bool:
 
 def _by_role(wanted: Wanted, text: str, others: Sequence[Wanted], today: date | None) -> list[Candidate]:
     """Dates and times; where two are given, the first is the beginning and the second the end."""
+    text = spaced(text)
     days, clocks = dates_in(text, today), times_in(text)
     if wanted.kind == "time":
         spans = clocks
@@ -229,8 +263,9 @@ def _labelled(text: str, wanted: Wanted) -> list[Candidate]:
         if not close or (match["joint"] in ("to", "against") and named in wanted.tokens):
             continue
         value = re.split(r"\s(?:and|but|for|please)\s", match["value"])[0].strip(" \"'“”")
-        if value and not dialogue.asks(value):
-            return [Candidate(value, *match.span("value"))]
+        if value and MASK not in value and not dialogue.asks(value):
+            start = match.start("value") + match["value"].index(value)
+            return [Candidate(value, start, start + len(value), 2.5)]
     return []
 
 
@@ -260,7 +295,7 @@ def _list(wanted: Wanted, line: Line, scene: Scene, others: Sequence[Wanted]) ->
         return ()
     text = line.text[:5_000]
     if wanted.items.kind in ("thing", "text"):
-        answering = _is_asked_for(wanted, scene.question_before(line))
+        answering = is_asked_for(wanted, scene.question_before(line))
         values = _enumeration(text, wanted, answering)
     elif wanted.items.kind == "object":
         return ()
@@ -291,22 +326,6 @@ def _enumeration(text: str, wanted: Wanted, answering: bool) -> list[str]:
         for part in re.split(r",\s*(?:and\s+)?|\s+and\s+|\s*&\s*", stopped)
         if part.strip(" \"'“”")
     ]
-
-
-def _object(wanted: Wanted, scene: Scene) -> tuple[Found, ...]:
-    """An object is given once all its required members are."""
-    members: dict[str, Any] = {}
-    sources: list[Found] = []
-    for member in wanted.fields:
-        found = find(member, scene, wanted.fields)
-        if found:
-            sources.append(found[0])
-        elif member.required:
-            return ()
-        members[member.name] = found[0].value if found else None
-    if not sources:
-        return ()
-    return (Found(members, sources[-1].source, "; ".join(found.quote for found in sources)),)
 
 
 def any_given(wanted: Wanted, lines: Iterable[Line], scene: Scene) -> Found | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from arq_graph.models.offline.dates import kind_of_moment
 from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.words import in_words, stem
 
@@ -21,7 +22,7 @@ _NAMES: tuple[tuple[ValueKind, frozenset[str]], ...] = (
     ("phone", listed("phone mobile telephone tel cell")),
     ("url", listed("url link website")),
     ("moment", listed("datetime timestamp moment")),
-    ("date", listed("date day birthday dob deadline checkin checkout arrival departure when")),
+    ("date", listed("date day night evening weekday birthday dob deadline checkin checkout arrival departure when")),
     ("time", listed("time hour")),
     ("text", listed(
     "query question text message description reason note notes comment comments issue problem symptom "
@@ -57,6 +58,13 @@ _OPTIONS = re.compile(
     r"|\bcan be)[: ]+(?P<listed>[^.;)\n]+)",
     re.IGNORECASE,
 )
+_DAY_FORMAT = re.compile(r"\bYY(?:YY)?[-/.]MM|\bMM[-/.]DD\b|\bDD[-/.]MM\b")
+_CLOCK_FORMAT = re.compile(r"HH:MM", re.IGNORECASE)
+_DATED = re.compile(
+    r"(?:the |a )?(?:[a-z]+ )?(?:(?P<date>date|day|night|evening)|time|hour)"
+    r"(?:[.,;:(]|\s*$|\s(?:of|on|when|at|for|to|from|by|as|like)\b)",
+    re.IGNORECASE,
+)
 _DIGITS = re.compile(
     r"\b(\d{1,2}|two|three|four|five|six|seven|eight|nine|ten|twelve)[- ]digits?\b", re.IGNORECASE
 )
@@ -76,6 +84,8 @@ class Wanted:
         required: Whether it has to be given.
         format: JSON schema's format, such as `date`.
         as_json: Whether the value is passed as a string that holds JSON.
+        deeds: Stems of the verbs that may mean what its tool does.
+        is_acted_on: Whether it is what the tool does that to: the instrument of `tune`.
     """
 
     name: str
@@ -87,6 +97,8 @@ class Wanted:
     required: bool = True
     format: str = ""
     as_json: bool = False
+    deeds: frozenset[str] = frozenset()
+    is_acted_on: bool = False
 
     @cached_property
     def label(self) -> str:
@@ -130,7 +142,7 @@ class Wanted:
         match = _EXAMPLE.search(self.description)
         if match is None:
             return ()
-        parts = re.split(r",| or | and |/", match["example"])
+        parts = re.split(r",| or | and |(?<!\d)/|/(?!\d)", match["example"])
         return tuple(
             part.strip(" .'\"`") for part in parts if part.strip(" .'\"`") and len(part.split()) <= 3
         )
@@ -174,6 +186,9 @@ class Wanted:
         tokens = frozenset(self.tokens)
         if self.type in ("integer", "number"):
             return self._kind_of_number(tokens)
+        shown = self._shown_moment
+        if shown and not any(kind == "text" and names & tokens for kind, names in _NAMES):
+            return shown
         for kind, names in _NAMES:
             if names & tokens and not (kind in ("text", "place", "date") and tokens & _IDENTIFIERS - {"no"}):
                 if kind in ("date", "time") and {"date", "time"} <= tokens | frozenset(
@@ -183,6 +198,8 @@ class Wanted:
                 return kind
         if self._speaks_of_dates(tokens):
             return "date"
+        if dated := _DATED.match(self.description):
+            return "date" if dated["date"] else "time"
         if {"title", "name"} & tokens and re.search(
             r"\b(?:problem|issue|ticket|request|complaint|incident)\b", self.description, re.IGNORECASE
         ):
@@ -208,6 +225,17 @@ class Wanted:
         ):
             return "identifier"
         return "thing"
+
+    @property
+    def _shown_moment(self) -> ValueKind | None:
+        """Date, time or both, where its description shows how one is written."""
+        shown = (*self.examples, *re.findall(r"\(([^()]{4,25})\)", self.description))
+        kinds: set[ValueKind | None] = {kind_of_moment(text) for text in shown}
+        kinds |= {"date"} if _DAY_FORMAT.search(self.description) else set()
+        kinds |= {"time"} if _CLOCK_FORMAT.search(self.description) else set()
+        if "moment" in kinds or {"date", "time"} <= kinds:
+            return "moment"
+        return next((kind for kind in kinds if kind), None)
 
     def _kind_of_number(self, tokens: frozenset[str]) -> ValueKind:
         if tokens & _MONEY:
