@@ -51,11 +51,14 @@ _CAUSES = (
 )
 
 
-def read_yaml(file: str) -> tuple[Any, Origin]:
+def read_yaml(
+    file: str, *, needs: str = "an agent needs at least `name:` and `profile:`"
+) -> tuple[Any, Origin]:
     """Read a file as plain values.
 
     Args:
         file: The file.
+        needs: What must be in it at least, as an empty one is told.
 
     Returns:
         The values (mappings as dicts), and where each one stands.
@@ -75,7 +78,7 @@ def read_yaml(file: str) -> tuple[Any, Origin]:
         said = f"{error.context or ''} {error.problem or ''}"
         raise SpecError(f"is not YAML: {_cause(said)}", file=file, line=_line(error)) from None
     if root is None:
-        raise SpecError("is empty; an agent needs at least `name:` and `profile:`", file=file, line=1)
+        raise SpecError(f"is empty; {needs}", file=file, line=1)
     reading = _Reading()
     origin = Origin(file, Path(file).absolute(), reading.lines, reading.bare)
     try:

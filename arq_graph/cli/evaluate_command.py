@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from arq_graph.cli.evaluation_models import choices_of
 from arq_graph.cli.failures import reported
-from arq_graph.cli.options import BaseUrl, Debug, Model, choice_of, loading
+from arq_graph.cli.options import BaseUrl, Debug, Model, loading
 
 SuiteFile = Annotated[Path, typer.Argument(metavar="SUITE.yaml", help="The scenarios.")]
 UserModel = Annotated[
@@ -75,11 +76,12 @@ def evaluate(
     """Try agents in conversations with simulated users, and measure how far each gets.
 
     Each conversation is kept as it ends: a run that was stopped, or killed, goes on with --resume.
+
+    The exit code is 1 where a scenario could not be used, or a conversation could not be held or ended in an error;
+    the others are measured, and the report is written. It is 0 where a ceiling ended the run.
     """
     with reported(debug):
-        choice = choice_of(model, base_url)
-        users = choice_of(user_model, base_url) if user_model else None
-        judges = choice_of(judge, base_url) if judge else None
+        choice, users, judges = choices_of(model, user_model, judge, base_url)
         with loading():
             from arq_graph.cli.evaluation_running import evaluate_suite
             from arq_graph.cli.evaluation_wanted import WantedEvaluation, read_prices

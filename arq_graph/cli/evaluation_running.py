@@ -6,10 +6,12 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import typer
+
 from arq_graph.apps.arms import arms
 from arq_graph.cli.evaluation_table import show_comparisons
 from arq_graph.cli.evaluation_wanted import WantedEvaluation, chosen, require_files, tell_choice
-from arq_graph.cli.failures import note, warn
+from arq_graph.cli.failures import WRONG_INPUT, note, warn
 from arq_graph.cli.figures import counted
 from arq_graph.cli.leaving import leaving_on_ctrl_c
 from arq_graph.cli.progress_bar import progress_bar
@@ -37,13 +39,14 @@ def evaluate_suite(wanted: WantedEvaluation) -> None:
     Raises:
         ArqGraphError: Something about all of the conversations is wrong, or models are out of reach.
         Left: Ctrl-C; what ended is kept.
+        Exit: With 1 where something went wrong in single conversations or scenarios; the report is written then.
     """
     require_files(wanted)
     suite = chosen(Suite.from_yaml(wanted.suite, strict=False), wanted.scenarios)
     if not suite.scenarios:
         raise suite.broken[0].error
     tried = arms(list(wanted.arms), folder=wanted.suite.absolute().parent)
-    tell_choice(wanted.model)
+    tell_choice(wanted.model, wanted.arms)
     _tell_shared_tools(suite)
     total = len(suite.scenarios) * len(tried) * wanted.runs
     with quiet_callbacks(), leaving_on_ctrl_c(lambda: _tell_way_on(wanted)), shown(total) as done:
@@ -69,6 +72,25 @@ def evaluate_suite(wanted: WantedEvaluation) -> None:
             error.add_note(_way_on(wanted))
             raise
     _show(result, wanted)
+    if wrong := went_wrong(result):
+        note(f"Exit code {WRONG_INPUT}: {wrong}.")
+        raise typer.Exit(WRONG_INPUT)
+
+
+def went_wrong(result: Report) -> str:
+    """How many scenarios and conversations something was wrong with, in words; empty where nothing was.
+
+    What the run's ceiling cut off is not among them.
+    """
+    broken = [one for one in result.broken if one.ended != "budget"]
+    unused = sum(one.run is None for one in broken)
+    errors = sum(one.ended == "error" for one in result.conversations)
+    said = (
+        (unused, "scenario", "could not be used"),
+        (len(broken) - unused, "conversation", "could not be held or measured"),
+        (errors, "conversation", "ended in an error"),
+    )
+    return ", ".join(f"{counted(count, what)} {how}" for count, what, how in said if count)
 
 
 def _show(result: Report, wanted: WantedEvaluation) -> None:

@@ -15,12 +15,14 @@ from arq_graph.cli.figures import (
     points,
     probability,
     rate_change,
+    share_between,
 )
-from arq_graph.cli.screen import words
+from arq_graph.cli.screen import printable, words
 from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.reports.report import ArmComparison, Mean, Report, Summary
 
 _NAME_WIDTH = 40
+_REASON = 400
 _ENDS: Mapping[Ended, str] = {
     "user": "the user left",
     "turns": "limit of turns",
@@ -45,6 +47,9 @@ def _parts(report: Report) -> Iterator[RenderableType]:
     arms = report.summary.arms
     if not arms:
         return
+    if any(one.goal_reached is not None for one in arms.values()):
+        yield ""
+        yield _goals_reached(report)
     yield ""
     yield _costs(report)
     if any(reason != "user" for one in arms.values() for reason in one.ended):
@@ -63,10 +68,36 @@ def _parts(report: Report) -> Iterator[RenderableType]:
     if errors:
         yield ""
         yield words(
-            f"{counted(len(errors), 'conversation')} ended in an error, and count as far as they got. The first: "
-            f"{one_line(errors[0].id)}: {one_line(errors[0].error or '')}",
+            f"{counted(len(errors), 'conversation')} ended in an error, measured as far as it had come. The first: "
+            f"{one_line(errors[0].id)}: {_reason(errors[0].error or '')}",
             "yellow",
         )
+
+
+def _reason(error: str) -> str:
+    """The first line of an error, whole: what it begins with does not yet say what was wrong."""
+    first = next((line for line in error.splitlines() if line.strip()), "")
+    return printable(first, _REASON)
+
+
+def _goals_reached(report: Report) -> RenderableType:
+    return columns(
+        "goal milestone reached",
+        ["n", "reached", "share"],
+        (
+            (
+                name,
+                [
+                    f"{rate.n:,}" + (f" (and {rate.unknown:,} undecided)" if rate.unknown else ""),
+                    f"{rate.count:,}",
+                    share_between(rate.rate, rate.low, rate.high),
+                ],
+            )
+            for name, one in report.summary.arms.items()
+            if (rate := one.goal_reached) is not None
+        ),
+        name_width=_NAME_WIDTH,
+    )
 
 
 def _costs(report: Report) -> RenderableType:

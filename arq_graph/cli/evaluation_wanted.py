@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from arq_graph.cli.failures import note
-from arq_graph.cli.settings import ModelChoice
+from arq_graph.cli.settings import OFFLINE, ModelChoice
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.spending import Prices
@@ -163,10 +164,12 @@ def read_prices(text: str | None) -> dict[str, tuple[float, float]]:
     return prices
 
 
-def tell_choice(choice: ModelChoice) -> None:
-    """Say what should be known about the choice of the model."""
+def tell_choice(choice: ModelChoice, arms: Sequence[str]) -> None:
+    """Say what should be known about the choice of the model for these arms."""
     if choice.notice:
         note(choice.notice)
+    if choice.spec == OFFLINE and "create_agent" in arms:
+        note("The offline model never calls a tool that is bound to it: the arm create_agent can only talk.")
 
 
 def _shown(choice: ModelChoice | None) -> str:

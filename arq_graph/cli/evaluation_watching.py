@@ -17,11 +17,12 @@ from arq_graph.cli.figures import number_between
 from arq_graph.cli.leaving import leaving_on_ctrl_c
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import LABEL_WIDTH, labelled, output, printable, sentence, spoken, words
-from arq_graph.errors import InputError
-from arq_graph.milestones.evaluation.arms import Arms
+from arq_graph.errors import ArqGraphError, InputError
+from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.conversation import Conversation
 from arq_graph.milestones.evaluation.conversing import converse
-from arq_graph.milestones.evaluation.holding import is_out_of_reach, told, transcript_of
+from arq_graph.milestones.evaluation.failing import RAISED, is_out_of_reach, told
+from arq_graph.milestones.evaluation.holding import transcript_of
 from arq_graph.milestones.evaluation.results import written
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.spending import CallCounter
@@ -55,17 +56,23 @@ def watch_conversation(wanted: WantedConversation) -> None:
     scenario = _scenario(suite, wanted)
     seed = wanted.seed if wanted.seed is not None else seed_of(suite.seed, scenario.name, 1)
     one = Planned(wanted.arm, scenario, 1, seed)
-    tell_choice(wanted.model)
+    tell_choice(wanted.model, [wanted.arm])
     folder = wanted.suite.absolute().parent
-    made = Arms({wanted.arm: arm(wanted.arm, folder=folder)}, wanted.model.chat_model()).make(one)
+    arms = Arms({wanted.arm: arm(wanted.arm, folder=folder)}, wanted.model.chat_model())
+    made = _made(arms, one)
     user = make_user(
         scenario.user, seed=seed, model=wanted.user_model.chat_model() if wanted.user_model else None
     )
-    console, counter = output(), CallCounter(limit=scenario.limits.calls)
+    console, counter, beside = output(), CallCounter(limit=scenario.limits.calls), CallCounter()
     console.print(words(f"{scenario.name} · {wanted.arm} · {wanted.model.name} · seed {seed}", "dim"))
     progress = Progress()
     seen = _Seen(console, ProgressTracker(scenario.milestones, tools=scenario.tools), progress)
-    with quiet_callbacks(), leaving_on_ctrl_c(lambda: note("Interrupted.")), progress.shown("conversing"):
+    with (
+        quiet_callbacks(),
+        leaving_on_ctrl_c(lambda: note("Interrupted.")),
+        progress.shown("conversing"),
+        beside.listening(),
+    ):
         held = converse(
             made.app, user, limits=scenario.limits, counter=counter, watch=lambda held: seen.show(held)
         )
@@ -77,8 +84,18 @@ def watch_conversation(wanted: WantedConversation) -> None:
         measured = score(scenario.milestones, transcript, tools=transcript.tools or None, judge=judge)
         _tell_score(console, measured)
     if held.failure is not None:
+        failures = (*counter.failures, *beside.failures)
         show_error(held.failure, told(held.failure))
-        raise typer.Exit(NO_ANSWER if is_out_of_reach(held.failure) else 1)
+        raise typer.Exit(NO_ANSWER if is_out_of_reach(held.failure, failures) else 1)
+
+
+def _made(arms: Arms, one: Planned) -> Made:
+    try:
+        return arms.make(one)
+    except ArqGraphError:
+        raise
+    except RAISED as error:
+        raise InputError(f"{one.id}: the arm could not be made: {told(error)}") from error
 
 
 def _scenario(suite: Suite, wanted: WantedConversation) -> Scenario:

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from arq_graph.cli.evaluation_models import choices_of
 from arq_graph.cli.failures import reported
-from arq_graph.cli.options import BaseUrl, Debug, Model, choice_of, loading
+from arq_graph.cli.options import BaseUrl, Debug, Model, loading
 
 UserKind = Literal["helpful", "perturbed", "unhelpful"]
 
@@ -39,9 +40,7 @@ def simulate(
 ) -> None:
     """Watch one conversation of a simulated user with an agent, and the milestones as they are reached."""
     with reported(debug):
-        choice = choice_of(model, base_url)
-        users = choice_of(user_model, base_url) if user_model else None
-        judges = choice_of(judge, base_url) if judge else None
+        choice, users, judges = choices_of(model, user_model, judge, base_url)
         with loading():
             from arq_graph.cli.evaluation_wanted import WantedConversation
             from arq_graph.cli.evaluation_watching import watch_conversation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
 
@@ -115,6 +115,19 @@ def _waiting(value: Any, id: str | None) -> Waiting:
     return Waiting(id, value=value)
 
 
+def require_operator(operator: object) -> None:
+    """Refuse what is no operator.
+
+    Raises:
+        InputError: It is neither "approve" nor "reject" nor a function.
+    """
+    if not callable(operator) and operator not in ("approve", "reject"):
+        raise InputError(
+            f'the operator is {operator!r}; it is "approve", "reject", or a function of the calls that gives their '
+            "decisions"
+        )
+
+
 def decided(operator: Operator, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The operator's word on calls, as the human-in-the-loop shape has it.
 
@@ -123,9 +136,8 @@ def decided(operator: Operator, calls: Sequence[Mapping[str, Any]]) -> dict[str,
     """
     if operator in ("approve", "reject"):
         return {"decisions": [{"type": operator} for _ in calls]}
-    if not callable(operator):
-        raise InputError(f'the operator is {operator!r}: it must be "approve", "reject" or a function')
-    return {"decisions": list(operator(calls))}
+    require_operator(operator)
+    return {"decisions": list(cast(Decide, operator)(calls))}
 
 
 def resuming(answers: Sequence[tuple[Waiting, Any]]) -> Any:

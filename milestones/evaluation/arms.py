@@ -56,6 +56,8 @@ class Arms:
     """
 
     def __init__(self, arms: Mapping[str, Arm], model: Any = None) -> None:
+        if not isinstance(arms, Mapping):
+            raise InputError(f"the arms are a {type(arms).__name__}; give a mapping of names to apps")
         if not arms:
             raise InputError("there is no arm to be tried; give one or more by name")
         for name, arm in arms.items():

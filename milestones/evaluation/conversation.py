@@ -48,7 +48,7 @@ class Conversation:
     messages: list[BaseMessage] = field(default_factory=list)
     ended: Ended | None = None
     error: str | None = None
-    failure: Exception | None = None
+    failure: BaseException | None = None
     by_user: bool = False
     turn_seconds: list[float] = field(default_factory=list)
     seconds: float = 0.0
@@ -102,7 +102,7 @@ class Conversation:
         """Whether the agent asked anything while it went on with the turn."""
         return bool(self._asides)
 
-    def end(self, why: Ended, failure: Exception | None = None, *, by_user: bool = False) -> None:
+    def end(self, why: Ended, failure: BaseException | None = None, *, by_user: bool = False) -> None:
         """It is over."""
         self.ended = why
         self.failure = failure

@@ -23,8 +23,11 @@ from arq_graph.milestones.evaluation.app import (
     waiting_in,
 )
 from arq_graph.milestones.evaluation.conversation import Conversation
+from arq_graph.milestones.evaluation.failing import RAISED, causes
 from arq_graph.milestones.evaluation.scenario import Limits
+from arq_graph.milestones.evaluation.sealing import ProgramEnded, sealed
 from arq_graph.milestones.evaluation.spending import CallCounter, CallLimitReached
+from arq_graph.milestones.evaluation.threads import in_thread
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.hearing import heard
 from arq_graph.milestones.users.user import User, UserTurn, last_words
@@ -95,7 +98,7 @@ def converse(
             else:
                 with call.counter.listening():
                     given = app.invoke(step.input, call.config, **call.settings)
-        except Exception as error:
+        except (*RAISED, asyncio.CancelledError) as error:
             state = None if isinstance(step, AskUser) else _state(app, call)
             call.failed(step, error, begun, state)
             break
@@ -117,6 +120,7 @@ async def aconverse(
     watch: Watch = lambda _: None,
 ) -> Conversation:
     """Hold a conversation without blocking; see `converse`. An app that is not async runs in a thread."""
+    before = _cancels()
     held, steps, call = _begun(app, user, limits, thread_id, operator, counter, stopped)
     started = time.monotonic()
     step = next(steps, None)
@@ -127,9 +131,12 @@ async def aconverse(
                 if isinstance(step, AskUser):
                     given: Any = await user.aspeak(step.said)
                 else:
-                    with call.counter.listening():
+                    with call.counter.listening(), sealed():
                         given = await _invoked(app, step.input, call)
-        except Exception as error:
+        except (*RAISED, asyncio.CancelledError) as raised:
+            error: BaseException = raised
+            if isinstance(error, asyncio.CancelledError) and _cancels() > before:
+                raise  # not by the app: it is this conversation that is to end
             if isinstance(error, TimeoutError) and patience.expired():
                 error = _OutOfTime()
             state = None if isinstance(step, AskUser) else await _astate(app, call)
@@ -178,7 +185,7 @@ class _Call:
             return None
         return following
 
-    def failed(self, step: AskUser | AskApp, error: Exception, begun: float, state: Any) -> None:
+    def failed(self, step: AskUser | AskApp, error: BaseException, begun: float, state: Any) -> None:
         """Note why it is over, and what of the turn is known."""
         if isinstance(step, AskApp):
             self._spent(begun)
@@ -188,6 +195,8 @@ class _Call:
         elif _is_limit(error):
             self.held.end("calls")
         else:
+            if isinstance(error, SystemExit):
+                error = ProgramEnded.by(error)
             self.held.end("error", error, by_user=isinstance(step, AskUser))
 
     def _keep(self, state: Any) -> None:
@@ -297,20 +306,25 @@ def _interrupts(
 
 async def _invoked(app: App, input: Any, call: _Call) -> Any:
     ainvoke = getattr(app, "ainvoke", None)
-    if callable(ainvoke):
+    if not callable(ainvoke):
+        return await in_thread(app.invoke, input, call.config, **call.settings)
+
+    async def invoke() -> Any:
         return await ainvoke(input, call.config, **call.settings)
-    return await asyncio.to_thread(app.invoke, input, call.config, **call.settings)
+
+    # In a task of its own: an app that cancels the task it runs in cancels no other conversation.
+    return await asyncio.create_task(invoke())
+
+
+def _cancels() -> int:
+    """How often the task was asked to end."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def _is_limit(error: BaseException | None) -> bool:
     """Whether the limit of calls is what went wrong, however it was wrapped on its way."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        if isinstance(error, CallLimitReached):
-            return True
-        seen.add(id(error))
-        error = error.__cause__ or error.__context__
-    return False
+    return any(isinstance(each, CallLimitReached) for each in causes(error))
 
 
 def _state(app: App, call: _Call) -> Any:

@@ -7,15 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from arq_graph.errors import (
-    ArqGraphError,
-    ModelRequestError,
-    ModelUnavailableError,
-)
 from arq_graph.milestones.evaluation.app import Operator
 from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.conversation import Conversation
 from arq_graph.milestones.evaluation.conversing import Watch, aconverse
+from arq_graph.milestones.evaluation.failing import RAISED, is_out_of_reach, told
 from arq_graph.milestones.evaluation.results import Held, written
 from arq_graph.milestones.evaluation.spending import Budget, CallCounter
 from arq_graph.milestones.evaluation.suite import Planned
@@ -31,7 +27,6 @@ from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.users.user import make_user
-from arq_graph.reasoning.failures import read_failure
 
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
@@ -65,7 +60,7 @@ class Hold:
             try:
                 made = self.arms.make(one)
                 user = make_user(one.scenario.user, seed=one.seed, model=self.user_model)
-            except Exception as error:
+            except RAISED as error:
                 return Held(_broken(one, f"the arm could not be made: {told(error)}", "error"), ())
             thread = (
                 f"{one.id} / {uuid4().hex[:8]}"  # a thread that is kept for good must not be gone on with
@@ -88,7 +83,8 @@ class Hold:
             messages,
             counter.calls + beside.calls,
             counter.cost + beside.cost,
-            isinstance(outcome, BrokenConversation) and is_out_of_reach(failure),
+            isinstance(outcome, BrokenConversation)
+            and is_out_of_reach(failure, (*counter.failures, *beside.failures)),
         )
 
     async def _outcome(
@@ -98,12 +94,12 @@ class Hold:
         held: Conversation,
         counter: CallCounter,
         messages: Sequence[Mapping[str, Any]],
-    ) -> tuple[ConversationRecord | BrokenConversation, Exception | None]:
+    ) -> tuple[ConversationRecord | BrokenConversation, BaseException | None]:
         """What it was measured as, or why it was not, and what was raised in the end."""
         if held.ended == "budget":
             why = f"stopped after {len(held.turn_seconds)} turns by {self.budget.reached}"
             return _broken(one, why, "budget"), None
-        if held.failure is not None and (held.by_user or is_out_of_reach(held.failure)):
+        if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, counter.failures)):
             who = "the simulated user failed" if held.by_user else "the model is out of reach"
             return _broken(one, f"{who}: {told(held.failure)}", "error"), held.failure
         if not held.messages:
@@ -114,12 +110,13 @@ class Hold:
             measured = await ascore(
                 scenario.milestones, transcript, tools=transcript.tools or None, judge=self.judge
             )
-        except Exception as error:  # a judge or a check of the user's own may raise anything
+        except RAISED as error:  # a judge or a check of the user's own may raise anything
             return _broken(one, f"it could not be measured: {told(error)}", "error"), error
         record = conversation_record(transcript, measured, graph=self.graphs[scenario.name])
         about = {
             "arm": one.arm,
             "scenario": scenario.name,
+            "goal": scenario.goal,
             "user": scenario.user.kind,
             "run": one.run,
             "seed": one.seed,
@@ -168,27 +165,6 @@ def instructions_of(agent: Agent) -> str:
         for each in agent.guidelines
     ]
     return "\n".join([agent.profile.strip(), "", *rules]).strip()
-
-
-def is_out_of_reach(error: BaseException | None) -> bool:
-    """Whether a model or the way to it failed, which says nothing about the app: it is worth another try."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        if isinstance(error, ModelRequestError | ModelUnavailableError):
-            return True
-        if isinstance(error, ArqGraphError):
-            return False  # it says what it is
-        if isinstance(error, Exception) and read_failure(error).from_provider:
-            return True
-        seen.add(id(error))
-        error = error.__cause__ or error.__context__
-    return False
-
-
-def told(error: BaseException) -> str:
-    """An error in words."""
-    name, said = type(error).__name__, str(error)
-    return said if isinstance(error, ArqGraphError) and said else f"{name}: {said}" if said else name
 
 
 def _words(condition: str | Callable[..., Any]) -> str:

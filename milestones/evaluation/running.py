@@ -6,18 +6,18 @@ import asyncio
 import atexit
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from arq_graph.errors import InputError, ModelUnavailableError
-from arq_graph.milestones.evaluation.app import Operator
+from arq_graph.milestones.evaluation.app import Operator, require_operator
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.holding import Hold
 from arq_graph.milestones.evaluation.report import evaluation_report
 from arq_graph.milestones.evaluation.results import EvaluationResults, Held, Outcome
 from arq_graph.milestones.evaluation.spending import Budget, Prices
 from arq_graph.milestones.evaluation.suite import Planned, Suite
+from arq_graph.milestones.evaluation.threads import DaemonThreads
 from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
@@ -56,12 +56,16 @@ def evaluate(suite: Suite, arms: Mapping[str, Arm], **settings: Any) -> Report:
     concurrency = settings.get("concurrency", CONCURRENCY)
     runner = _runner()
     # Apps and tools that are not async wait in threads: one for each conversation, made as they are needed.
-    threads = ThreadPoolExecutor(max(32, concurrency if isinstance(concurrency, int) else 0))
+    threads = DaemonThreads(max(32, concurrency if isinstance(concurrency, int) else 0))
     runner.get_loop().set_default_executor(threads)
     try:
         return runner.run(aevaluate(suite, arms, **settings))
+    except (KeyboardInterrupt, SystemExit):
+        runner.close()  # what is under way would otherwise go on in the next run
+        del _kept.runner
+        raise
     finally:
-        threads.shutdown(wait=False, cancel_futures=True)  # an app that hangs in its thread holds nobody up
+        threads.shutdown()
 
 
 def _runner() -> asyncio.Runner:
@@ -96,7 +100,11 @@ async def aevaluate(
     Each conversation has its own thread, user and world; its seed is the same for every arm, so that the runs of two
     arms are pairs. What goes wrong in one conversation is told in the report and does not touch the others: an app
     that raises is measured on what happened until then, with the `error`; where its model is out of reach, or the user
-    fails, the conversation is not measured, and held again when the run is gone on with.
+    fails, the conversation is not measured, and held again when the run is gone on with. What a model raised is known
+    from LangChain's callbacks: a lost connection of the app's own, or of a client that has none, is the app's error.
+
+    An app or tool that hangs is left behind in its thread at the limit of `seconds`. In a loop of your own, tools that
+    are not async wait in that loop's threads, which Python waits for when it ends; `evaluate` has threads of its own.
 
     Args:
         suite: The scenarios; those that are broken are told in the report.
@@ -125,6 +133,12 @@ async def aevaluate(
     for name, value in (("runs", runs), ("concurrency", concurrency)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InputError(f"{name} must be a whole number from 1 on, not {value!r}")
+    require_operator(operator)
+    if judge is not None and not callable(judge) and not callable(getattr(judge, "ajudge", None)):
+        raise InputError(
+            f"the judge is a {type(judge).__name__}; give a function of (graph, transcript, observations), or an "
+            "LLMJudge"
+        )
     budget = Budget(max_calls=max_calls, max_cost=max_cost, prices=prices)
     if not suite.scenarios:
         raise suite.broken[0].error
@@ -147,8 +161,9 @@ async def aevaluate(
             if before is None:
                 still.append(one)
             else:
-                outcomes[one.key] = before
-                done(one, before)
+                # A goal decides nothing of what was said; it may have been named since.
+                outcomes[one.key] = before.model_copy(update={"goal": one.scenario.goal})
+                done(one, outcomes[one.key])
         run = _Run(hold, kept, budget, outcomes, done)
         await run.through(iter(still), min(concurrency, len(still)))
     stopped = budget.reached if len(outcomes) < len(planned) or run.cut_off else None

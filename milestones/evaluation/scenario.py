@@ -73,7 +73,8 @@ class Scenario:
         limits: How far a conversation may go.
         use_case: What kind of conversation it is, as reports group them.
         task: What its runs are runs of; the scenario's name unless given.
-        goal: The milestone that the user's goal is served by, if it is to be checked that there is one.
+        goal: The milestone that the user's goal is served by, if it is to be checked that there is one. Reports tell
+            how often it was reached.
         file: The file that it stands in, for messages.
         line: Its line there.
 

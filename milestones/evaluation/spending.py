@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from math import isfinite
 from typing import Any
 from uuid import UUID
 
@@ -42,18 +43,18 @@ class Budget:
     def __init__(
         self, *, max_calls: int | None = None, max_cost: float | None = None, prices: Prices | None = None
     ) -> None:
-        if max_calls is not None and max_calls < 1:
-            raise InputError(f"max_calls is {max_calls}; it is 1 or more, or nothing")
-        if max_cost is not None and not max_cost > 0:
-            raise InputError(f"max_cost is {max_cost}; it is above 0, or nothing")
+        if max_calls is not None and (
+            isinstance(max_calls, bool) or not isinstance(max_calls, int) or max_calls < 1
+        ):
+            raise InputError(f"max_calls is {max_calls!r}; it is a whole number from 1 on, or nothing")
+        if max_cost is not None and not (_is_number(max_cost) and max_cost > 0):
+            raise InputError(f"max_cost is {max_cost!r}; it is a number above 0, or nothing")
         if max_cost is not None and not prices:
             raise InputError(
                 "max_cost is given and no price: give `prices`, such as {'gpt-4o': (2.5, 10)}, what a million tokens "
                 "cost, read and written"
             )
-        for name, price in (prices or {}).items():
-            if len(price) != 2 or any(not each >= 0 for each in price):
-                raise InputError(f"the price of {name!r} must be two numbers from 0 on, not {price!r}")
+        _require_prices(prices or {})
         self.max_calls = max_calls
         self.max_cost = max_cost
         self._prices = dict(prices or {})
@@ -121,12 +122,34 @@ class Budget:
         return None
 
 
+def _require_prices(prices: object) -> None:
+    if not isinstance(prices, Mapping):
+        raise InputError(
+            f"prices are a {type(prices).__name__}; they are a mapping such as {{'gpt-4o': (2.5, 10)}}"
+        )
+    for name, price in prices.items():
+        if not isinstance(name, str):
+            raise InputError(f"prices name the model {name!r}; a model is named by text, such as 'gpt-4o'")
+        is_pair = isinstance(price, Sequence) and not isinstance(price, str) and len(price) == 2
+        if not is_pair or not all(_is_number(each) and each >= 0 for each in price):
+            raise InputError(
+                f"the price of {name!r} must be two numbers from 0 on, what a million tokens cost, read and written, "
+                f"not {price!r}"
+            )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
 class CallCounter(BaseCallbackHandler):
     """Counts the calls of one conversation's app, or of its user and judge, and their tokens.
 
     Args:
         budget: What the calls are held against, too.
         limit: How many calls may be made; None: any number.
+
+    `failures` holds what calls raised, so that a model's lost connection can be told from another's.
     """
 
     run_inline = True  # in async runs, too: it only counts, and a thread for each event would cost more
@@ -137,6 +160,7 @@ class CallCounter(BaseCallbackHandler):
         self._limit = limit
         self._lock = threading.Lock()
         self._models: dict[UUID, str] = {}
+        self.failures: list[BaseException] = []
         self.calls = 0
         self.input_tokens = 0
         self.output_tokens = 0
@@ -197,6 +221,8 @@ class CallCounter(BaseCallbackHandler):
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call whose answer was cut off or filtered; one that failed has none."""
+        with self._lock:
+            self.failures.append(error)
         hidden = message_from(error) if isinstance(error, Exception) else None
         if hidden is not None:
             self._end(run_id, "", usage_of(hidden))

@@ -80,7 +80,7 @@ def read_suite(path: str | os.PathLike[str], *, strict: bool = True) -> Suite:
     Raises:
         SpecError: Something is wrong; file and line are named.
     """
-    values, origin = read_yaml(os.fspath(path))
+    values, origin = read_yaml(os.fspath(path), needs="a suite needs at least `scenarios:`, a list of them")
     try:
         fields = _suite(values)
         defaults = _read(fields.get("defaults", {}), _SCENARIO, "`defaults`", "defaults")

@@ -80,6 +80,7 @@ class ConversationRecord(Record):
         arm: The app that held it, in an evaluation; so are those that follow.
         scenario: What it was held about.
         user: The kind of the simulated user.
+        goal: The milestone that serves the user's goal, where the scenario names one.
         run: Which of the scenario's runs, from 1.
         seed: What the user's and the world's chance depended on.
         ended: Why it ended; one that the run's ceiling stopped is not scored, and a `BrokenConversation`.
@@ -119,6 +120,7 @@ class ConversationRecord(Record):
     reward: float | None = None
     arm: str | None = None
     scenario: str | None = None
+    goal: str | None = None
     user: str | None = None
     run: int | None = None
     seed: int | None = None
@@ -136,6 +138,15 @@ class ConversationRecord(Record):
         if self.goal_completed or not self.path_taken:
             return None
         return self.path_taken[-1]
+
+    @property
+    def goal_reached(self) -> bool | None:
+        """Whether the milestone of the user's goal was reached; None where undecided, or where none is named."""
+        if self.goal is None:
+            return None
+        if any(each.name == self.goal for each in self.reached):
+            return True
+        return None if self.goal in self.possibly_reached else False
 
 
 class BrokenConversation(Record):

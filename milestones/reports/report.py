@@ -101,6 +101,8 @@ class Summary(Record):
             Only tasks count of which every run is decided: the decided runs of the others need not be like the rest.
         pass_hat_k_tasks: Over how many tasks it is, by k: those that were run k times or more.
         pass_hat_k_undecided: How many tasks were left out of pass^k, because the GC of a run is undecided.
+        goal_reached: The share that reached the milestone which serves the user's goal, over the conversations whose
+            scenario names one; None where none does. End alone may also be reached by a hand-over.
         turns: Messages of the user, a conversation.
         calls: Tool calls, a conversation.
         wasted_calls: Those that served no milestone.
@@ -129,6 +131,7 @@ class Summary(Record):
     pass_hat_k: Mapping[int, float] = {}
     pass_hat_k_tasks: Mapping[int, int] = {}
     pass_hat_k_undecided: int = 0
+    goal_reached: Rate | None = None
     turns: Mean
     calls: Mean
     wasted_calls: Mean

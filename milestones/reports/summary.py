@@ -78,6 +78,7 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
         pass_hat_k=shares,
         pass_hat_k_tasks=tasks,
         pass_hat_k_undecided=left_out,
+        goal_reached=_goal_reached(group),
         turns=_count([record.turns for record in group]),
         calls=_count([record.calls for record in group]),
         wasted_calls=_count([len(record.wasted_calls) for record in group]),
@@ -99,6 +100,14 @@ def _rate(count: int, n: int, unknown: int = 0) -> Rate:
         return Rate(count=0, n=0, unknown=unknown, rate=None, low=None, high=None)
     low, high = wilson(count, n)
     return Rate(count=count, n=n, unknown=unknown, rate=count / n, low=low, high=high)
+
+
+def _goal_reached(group: Sequence[ConversationRecord]) -> Rate | None:
+    reached = [record.goal_reached for record in group if record.goal is not None]
+    if not reached:
+        return None
+    unknown = reached.count(None)
+    return _rate(reached.count(True), len(reached) - unknown, unknown=unknown)
 
 
 def _mean(values: Sequence[float]) -> Mean:

@@ -149,7 +149,7 @@ class Answering:
         if not question.leaves_a_choice and (question.is_yes_no or (question.checks and not asked)):
             return self._yes_or_no(question, heard)
         if (picked := self._choice(question, heard, bool(asked))) is not None:
-            return Reply("choice", self._voice.own(picked), key=("choice", picked), intent=self._at)
+            return self._picking(picked, question)
         if asked:
             return self._telling("answer", asked)
         if question.is_open or (wants_it(question.text, self.intent.request) and self._unsaid):
@@ -162,6 +162,15 @@ class Answering:
             return None
         goal = None if asks_for_a_fact else (self.intent.accepts, self.intent.refuses)
         return chosen(question, heard, self._facts, goal)
+
+    def _picking(self, picked: str, question: Asked) -> Reply:
+        said = self._voice.own(picked)
+        if said != picked:  # something of it is kept back
+            if named := named_in(picked, self._facts):
+                return self._telling("answer", named[:1])
+            if all(any(map(str.isnumeric, word)) for word in picked.split()):
+                return self._unknown(question)
+        return Reply("choice", said, key=("choice", picked), intent=self._at)
 
     def _prepared(self, question: Asked) -> str | None:
         """What the spec says to a question about this topic."""

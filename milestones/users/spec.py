@@ -144,7 +144,11 @@ def read_user(values: Any, *, file: str | None = None, line: int | None = None) 
     try:
         return UserSpec.model_validate(values)
     except ValidationError as error:
-        wrong = "; ".join(_told(each) for each in error.errors(include_url=False, include_input=False)[:5])
+        found = error.errors(include_url=False, include_input=False)
+        # Pydantic leaves out a list's wrong items, and then finds the list too short.
+        beside = any(each["loc"][0] == "intents" and len(each["loc"]) > 1 for each in found)
+        rest = [each for each in found if not (beside and each["loc"] == ("intents",))]
+        wrong = "; ".join(_told(each) for each in rest[:5])
         raise SpecError(f"the user: {wrong}", file=file, line=line) from error
 
 

@@ -45,10 +45,28 @@ class Kaputt:
 
 class Unreached:
     def invoke(self, input, config=None):
-        raise ConnectionError("no way there")
+        from arq_graph import ScriptedChatModel
+
+        def fail(call):
+            raise ConnectionError("no way there")
+
+        ScriptedChatModel(fail).invoke("hello")
 
 
-echo, kaputt, unreached = Echo(), Kaputt(), Unreached()
+class Closed:
+    def invoke(self, input, config=None):
+        raise ConnectionError("the order database is closed; " + "it said why, " * 20 + "and how to go on\\nat length")
+
+
+def make(scenario, agent, model):
+    return echo
+
+
+def burning(seed):
+    raise OSError("disk on fire")
+
+
+echo, kaputt, unreached, closed = Echo(), Kaputt(), Unreached(), Closed()
 '''
 MILESTONES = """
 milestones:

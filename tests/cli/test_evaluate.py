@@ -36,6 +36,9 @@ def test_two_arms_are_tried_and_compared(cli, folder):
     cells = report.summary.arms_by_user
     assert cells["guided:direct"]["helpful"].goal_completion.rate == 1
     assert cells["desk:echo"]["helpful"].goal_completion.rate == 0
+    assert "goal milestone reached n reached share" in done.words
+    assert "guided:direct 4 2 50%" in done.words
+    assert cells["guided:direct"]["helpful"].goal_reached.count == 2
     assert report.summary.users["unhelpful"].goal_completion.rate == 0
     assert len((folder / "suite.results.jsonl").read_text().splitlines()) == 8
 
@@ -67,7 +70,8 @@ def test_another_model_does_not_go_on_with_the_results_of_the_first(cli, folder)
 def test_what_is_wrong_with_a_scenario_is_named_and_the_others_are_run(cli, folder):
     write_suite(folder, broken=True)
     done = cli("evaluate", "suite.yaml", "--arms", "desk:kaputt,desk:echo", *OFFLINE, "--json", "out.json")
-    assert done.code == 0
+    assert done.code == 1
+    assert "2 scenarios could not be used, 2 conversations ended in an error" in done.words
     assert "suite.yaml:12: `world` names the module 'nowhere'" in done.words
     assert "the goal 'Delivered', which no milestone of milestones.yaml serves" in done.words
     assert "2 conversations ended in an error" in done.words
@@ -117,6 +121,63 @@ def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_a_way_on(cli, fold
     assert done.code == 3
     assert "out of reach" in done.words
     assert "--resume" in done.words
+
+
+def test_an_apps_own_lost_connection_is_no_model_out_of_reach(cli, folder):
+    write_suite(folder)
+    done = cli("evaluate", "suite.yaml", "--arms", "desk:closed,desk:echo", "--runs", "2", *OFFLINE)
+    assert done.code == 1
+    assert done.out.startswith("8 conversations")
+    assert "4 conversations ended in an error" in done.words
+    assert "ConnectionError: the order database is closed" in done.words
+    assert "and how to go on" in done.words, "the first line is shown whole"
+    assert "at length" not in done.words
+
+
+def test_a_world_that_raises_tells_ci(cli, folder):
+    file = write_suite(folder)
+    file.write_text(file.read_text().replace("desk:World", "desk:burning") + ANOTHER)
+    done = cli("evaluate", "suite.yaml", "--arms", "desk:make", *OFFLINE, "--json", "out.json")
+    assert done.code == 1
+    assert "the arm could not be made: OSError: disk on fire" in done.words
+    assert "Exit code 1: 2 conversations could not be held or measured." in done.words
+    assert len(read_report(folder / "out.json").conversations) == 1
+
+
+ANOTHER = """
+- {name: another, world: "desk:World", user: {intents: [Hello]}}
+"""
+
+
+def test_an_empty_file_is_told_what_a_suite_needs(cli, folder):
+    (folder / "suite.yaml").write_text("# later\n")
+    assert (
+        "suite.yaml:1: is empty; a suite needs at least `scenarios:`" in cli("evaluate", "suite.yaml").words
+    )
+
+
+def test_the_base_url_is_for_whose_model_takes_one(cli, folder):
+    write_suite(folder)
+    url = ["--base-url", "http://127.0.0.1:9/v1"]
+    options = ["suite.yaml", "--arms", "desk:echo"]
+    assert "no endpoint" in cli("evaluate", *options, *OFFLINE, *url).words
+    assert "no endpoint" in cli("evaluate", *options, *OFFLINE, "--judge", "offline", *url).words
+    assert "no endpoint" in cli("simulate", "suite.yaml", *OFFLINE, *url).words
+    for given in ([*OFFLINE, "--judge", "openai:m"], ["--model", "openai:m", "--judge", "offline"]):
+        (folder / "suite.results.jsonl").unlink(missing_ok=True)
+        assert cli("evaluate", *options, *given, *url).code == 0
+    line = json.loads((folder / "suite.results.jsonl").read_text().splitlines()[0])
+    assert line["arq_graph"]["of"]["the model"] == "openai:m at http://127.0.0.1:9/v1"
+    assert line["arq_graph"]["of"]["the judge"] == "offline at None"
+
+
+def test_that_the_offline_model_cannot_play_an_agent_of_bound_tools_is_said(cli, folder):
+    write_suite(folder)
+    done = cli("evaluate", "suite.yaml", "--arms", "create_agent", *OFFLINE)
+    assert done.code == 0
+    assert "never calls a tool that is bound to it" in done.words
+    assert "bound to it" in cli("simulate", "suite.yaml", "--arm", "create_agent", *OFFLINE).words
+    assert "bound to it" not in cli("simulate", "suite.yaml", *OFFLINE).words
 
 
 def test_one_scenario_alone_is_run_by_its_name(cli, folder):

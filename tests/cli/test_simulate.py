@@ -57,6 +57,15 @@ def test_an_app_that_fails_is_told_after_what_was_said(cli, folder):
     assert cli("simulate", "suite.yaml", "--arm", "desk:unreached", *OFFLINE).code == 3
 
 
+def test_a_world_that_raises_is_named(cli, folder):
+    file = write_suite(folder)
+    file.write_text(file.read_text().replace("desk:World", "desk:burning"))
+    done = cli("simulate", "suite.yaml", *OFFLINE)
+    assert done.code == 1
+    assert "order (helpful) / guided / 1: the arm could not be made: OSError: disk on fire" in done.words
+    assert "should not happen" not in done.words
+
+
 def test_what_is_not_there_is_told(cli, folder):
     write_suite(folder, broken=True)
     assert "did you mean `guided`" in cli("simulate", "suite.yaml", "--arm", "guidde", *OFFLINE).words

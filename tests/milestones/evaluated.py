@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from arq_graph import Agent
+from arq_graph import Agent, ScriptedChatModel
 from arq_graph.milestones import Message, MilestoneGraph
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Suite
@@ -70,6 +70,15 @@ def buyer(messages: list[BaseMessage]) -> list[BaseMessage]:
 def talker(messages: list[BaseMessage]) -> list[BaseMessage]:
     """Does nothing but talk."""
     return [AIMessage("I see.")]
+
+
+def no_way_there() -> None:
+    """Ask a model that cannot be reached."""
+
+    def fail(call: Any) -> Any:
+        raise ConnectionError("no way there")
+
+    ScriptedChatModel(fail).invoke("hello")
 
 
 def shopper(**fields: Any) -> UserSpec:

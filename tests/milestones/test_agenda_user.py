@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -256,6 +257,21 @@ def test_a_perturbed_user_says_what_has_no_number_and_keeps_the_rest():
     assert "at hand" in answer_to("Your order ID?", SHOP, kind="perturbed")
     assert "at hand" in answer_to("What is your email address?", SHOP, kind="perturbed")
     assert "Dr. Weber" in answer_to("Which doctor?", CLINIC, kind="perturbed")
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("(for how many weeks, 2 or 3)?", "I do not have the weeks at hand."),
+        ("Which bag: 1 or 4?", "do not know that|cannot tell you that"),
+    ],
+)
+def test_a_perturbed_user_does_not_take_what_it_keeps_back(question, said):
+    for seed in range(8):
+        answer = answer_to(question, LIBRARY, kind="perturbed", seed=seed)
+        assert re.search(said, answer)
+        assert not re.search(r"\d|take I|hand, please", answer)
+    assert "3" in answer_to("(for how many weeks, 2 or 3)?", LIBRARY)
 
 
 def test_a_perturbed_user_leaves_identifiers_out_of_its_request():

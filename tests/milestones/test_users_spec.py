@@ -61,6 +61,17 @@ def test_what_is_wrong_is_said_with_file_and_line(values, wrong):
     assert str(raised.value).startswith("suite.yaml:7: ")
 
 
+def test_one_mistake_is_told_once():
+    with pytest.raises(SpecError) as raised:
+        read_user({"intents": [{"request": "Hi", "done_when": "(("}]})
+    assert "`intents.0.done_when`: the pattern '((' is not" in str(raised.value)
+    assert "at least 1 item" not in str(raised.value)
+    with pytest.raises(SpecError) as raised:
+        read_user({"intents": [], "patience": -1})
+    assert "at least 1 item" in str(raised.value)
+    assert "patience" in str(raised.value)
+
+
 def test_a_persona_is_a_name_or_a_description():
     assert persona_of("Security Challenge").challenges
     assert persona_of("a retired teacher from Oslo").description == "a retired teacher from Oslo"
