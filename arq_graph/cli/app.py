@@ -35,8 +35,9 @@ from arq_graph.cli.turns_command import turns
 app = typer.Typer(
     name="arq-graph",
     help="Try an agent, run it over conversations, and see why it said what it said.",
-    epilog="Exit codes: 0 done, 1 wrong input (or an evaluation in which something went wrong), 2 wrong usage, 3 no answer from the model, 4 an operator is "
-    "waited for, 130 Ctrl-C. Settings are read from the environment and from a .env file here.",
+    epilog="Exit codes: 0 done, 1 wrong input or an evaluation in which something went wrong, 2 wrong usage, 3 no "
+    "answer from the model, 4 an operator is waited for, 130 Ctrl-C. Settings are read from the environment and from a "
+    ".env file here.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
