@@ -135,8 +135,9 @@ def _fields(message: Any) -> Mapping[str, Any]:
         if isinstance(message.get("data"), Mapping):
             return {**message["data"], "type": message.get("type")}
         return message
-    fields = {name: getattr(message, name, None) for name in _FIELDS}
-    return {"type": getattr(message, "type", None), **fields}
+    if hasattr(type(message), "model_fields"):  # asking a Pydantic model for what it lacks is slow
+        return {name: vars(message).get(name) for name in ("type", *_FIELDS)}
+    return {name: getattr(message, name, None) for name in ("type", *_FIELDS)}
 
 
 def _kind(fields: Mapping[str, Any]) -> str | None:
