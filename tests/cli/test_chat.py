@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.shop import clerk, journal, options, serving
+from tests.interrupting import hears_ctrl_c
 from tests.reasoning.endpoint import Endpoint, Reply, Request, hang, status
 
 
@@ -137,6 +138,7 @@ def test_ctrl_c_while_the_model_is_asked_leaves_a_thread_that_goes_on(cli: Cli, 
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=hears_ctrl_c,
         ) as process:
             assert process.stdin is not None
             process.stdin.write("Where is B-1?\n")
@@ -164,6 +166,7 @@ class Terminal:
             stdout=inner,
             stderr=inner,
             start_new_session=True,
+            preexec_fn=hears_ctrl_c,
             env={**os.environ, "TERM": "xterm-256color"},
         )
         os.close(inner)
@@ -181,10 +184,11 @@ class Terminal:
 
     def interrupt(self) -> None:
         """Press Ctrl-C until it is heard: Python's line editing misses one that comes while it starts."""
-        ready = False
-        while not ready:
+        for _ in range(12):
             os.kill(self.process.pid, signal.SIGINT)
-            ready = bool(select.select([self._outer], [], [], 5)[0])
+            if select.select([self._outer], [], [], 5)[0]:
+                return
+        raise AssertionError(f"it does not hear Ctrl-C: {self.said}")
 
     def ended(self) -> int:
         """Read to the end; the exit code."""

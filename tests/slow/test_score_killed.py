@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.interrupting import hears_ctrl_c
 from tests.slow.killed_score import write_shop
 
 pytestmark = pytest.mark.slow
@@ -39,6 +40,7 @@ class Run:
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "COLUMNS": "200"},
+            preexec_fn=hears_ctrl_c,
         )
 
     def undisturbed(self, out: str = "out.json") -> list[int]:
