@@ -126,7 +126,7 @@ _CONDITION_LAST = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 TO_WHOM = re.compile(
-    rf"^(?:(?:with|to|from) )?(?:{PERSON}|them|him|her|the customers|customers)\b[, ]*", re.IGNORECASE
+    rf"^(?:(?:with|to|from) )?(?:{PERSON}|them|him|her|the customers|customers)\b(?!['’])[, ]*", re.IGNORECASE
 )
 _VERB = re.compile(
     r"^(?:let (?:them|him|her|the \w+) know|make sure (?:that )?(?:the \w+|they) knows?|point out|find "

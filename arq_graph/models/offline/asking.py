@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.actions import TO_WHOM
@@ -17,6 +18,7 @@ QUESTION_WORD = re.compile(
     r"^(?:since when|what|which|when|where|who|whom|whose|why|how|whether|if)\b", re.IGNORECASE
 )
 _HOW_TO_HELP = re.compile(r"how (?:you|we|i) (?:can|may|could) (?:help|assist|be of)", re.IGNORECASE)
+_PUT = re.compile(r"Could you (?:please )?(?:tell|give) me (?P<what>.+)\?$", re.DOTALL)
 _WHETHER = re.compile(r"^(?:whether|if)\b ?", re.IGNORECASE)
 _VALUE = re.compile(
     r"\b(?:id|number|name|date|time|address|e-?mail|phone|size|code|amount|reason|details?|colou?r"
@@ -48,6 +50,25 @@ def question_for(action: str, wanted: str, scene: Scene) -> str:
         wanted = f"for {TO_WHOM.sub('', asking[1].strip()).removeprefix('for ').strip()}"
     question = _worded(action, wanted) if wanted else ""
     return "" if not question or _is_answered(wanted, question, scene) else question
+
+
+def in_other_words(question: str, asked: Sequence[str]) -> str:
+    """A question in words that it was not asked in before, as long as there are any.
+
+    Args:
+        question: The question as it is put first.
+        asked: What the agent has said so far.
+    """
+    match = _PUT.match(question)
+    if match is None or not any(question in text for text in asked):
+        return question
+    what = match["what"]
+    needed = f"to know {what}" if QUESTION_WORD.match(what) else what
+    ways = (
+        f"I still need {needed}: could you help me with that?",
+        f"Could I have an answer on this: {what}?",
+    )
+    return next((way for way in ways if not any(way in text for text in asked)), question)
 
 
 def _worded(action: str, wanted: str) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Literal
 
 from arq_graph.models.offline.lexicon import NEGATORS
+from arq_graph.models.offline.persons import asked_by
 from arq_graph.models.offline.words import Word, content, stem, words
 
 Kind = Literal[
@@ -247,7 +248,7 @@ class Clause:
 @lru_cache(maxsize=2_048)
 def parse(condition: str) -> tuple[tuple[Clause, ...], ...]:
     """Take a condition apart: it holds where all clauses of any one alternative hold."""
-    text = _LEAD.sub("", condition.strip().rstrip(".")).strip()[:1_000]
+    text = asked_by(_LEAD.sub("", condition.strip().rstrip(".")).strip()[:1_000])
     subject = ""
     alternatives = []
     for part in _OR.split(text):

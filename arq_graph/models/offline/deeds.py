@@ -17,9 +17,9 @@ from arq_graph.models.offline.knowledge import answers_from
 from arq_graph.models.offline.languages import LANGUAGES, language_of
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
-from arq_graph.models.offline.toolnames import ToolName
+from arq_graph.models.offline.toolnames import ToolName, name_of
 from arq_graph.models.offline.wording import in_sentence, sentence, to_customer
-from arq_graph.models.offline.words import overlap
+from arq_graph.models.offline.words import in_words, overlap
 
 Place = Literal["opening", "body", "question", "closing"]
 WHICH_ONE = "Which one would you like?"
@@ -263,7 +263,7 @@ class Deed:
             return "done", tuple(
                 Said(text, "body", "fact", source, self.guideline) for text, source in known[:1]
             )
-        if self.told:
+        if self.told or self._was_told(thing):
             return "done", ()
         topic = in_sentence(to_customer(thing))
         if topic and len(topic.split()) <= 8 and not QUESTION_WORD.match(topic):
@@ -272,10 +272,17 @@ class Deed:
             )
         return "missing", ()
 
+    def _was_told(self, thing: str) -> bool:
+        """Whether a tool has found it in an earlier turn, and the customer asks for nothing more."""
+        if dialogue.requests(self.scene.last.text) or not self.scene.answers(self.scene.last):
+            return False
+        found = [line.text for line in self.scene.known_results if not Finding(line).failed]
+        return any(overlap(thing, in_words(text)) >= 0.5 for text in found)
+
     def _covers(self, thing: str) -> bool:
         return any(overlap(thing, said.text) >= 0.5 for said in self.told)
 
 
 def _has_changed(line: Line) -> bool:
     """Whether a result is of something that was done, rather than looked up or tried in vain."""
-    return not ToolName(line.tool).only_reads and not Finding(line).failed
+    return not name_of(line).only_reads and not Finding(line).failed

@@ -67,6 +67,12 @@ _REQUEST = re.compile(
     r"(?:is|isn't|was|has|won't|doesn't|keeps)|there(?:'s| is| are))\b",
     re.IGNORECASE,
 )
+_WISHED_DEED = re.compile(
+    r"\b(?:(?:want|like|need|wish|love|prefer|hope|plan|try|trying|going|have) to"
+    r"|(?:can|could|would|will|may) (?:you|i|we)|please|let me|let us|let's|help me(?: to)?)"
+    r"(?: please| also| just)? [a-z]+(?:\s+(?:and|or) [a-z]+(?= (?:a|an|the|my)\b))?",
+    re.IGNORECASE,
+)
 _CHOICE = re.compile(
     r"\bI (?:found|can offer|would (?:suggest|recommend))\b|\b(?:following|these) (?:options|times"
     r"|slots|dates)\b"
@@ -159,6 +165,11 @@ def asks(text: str) -> bool:
 def requests(text: str) -> bool:
     """Whether it asks for something, as a question or as a wish."""
     return asks(text) or bool(_REQUEST.search(text))
+
+
+def without_wishes(text: str) -> str:
+    """The text without the deeds that it wishes for ("I want to book"): what is wished for has not come about."""
+    return _WISHED_DEED.sub(" ", text)
 
 
 def corrects(text: str) -> bool:

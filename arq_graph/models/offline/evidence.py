@@ -14,7 +14,7 @@ from arq_graph.models.offline.languages import language_of, language_wanted
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.shown import ABOUT_FROM, Statement, known_of_customer, numbers_about
-from arq_graph.models.offline.speaking import ON_OFFER, SPECIFIC, share, speaks_of
+from arq_graph.models.offline.speaking import ON_OFFER, SPECIFIC, WISHES, share, speaks_of
 from arq_graph.models.offline.values import any_given
 from arq_graph.models.offline.wanted import wanted_thing
 from arq_graph.models.offline.words import Word, best_match, content, weight, words
@@ -174,8 +174,7 @@ class Judge:
             str(prompt.profile.get("name") or ""),
         ]
         known += [
-            f"{entry.get('condition') or ''} {entry.get('action') or ''}"
-            for entry in prompt.entries("guidelines")
+            f"{entry.get('condition') or ''} {entry.get('action') or ''}" for entry in prompt.guidelines()
         ]
         known += [
             f"{entry.get('name')} {entry.get('description') or ''}" for entry in prompt.entries("glossary")
@@ -196,7 +195,7 @@ class Judge:
 
     def _is_of_another(self) -> bool:
         """Whether another guideline of this prompt is about the last message."""
-        conditions = [entry.get("condition") for entry in self.scene.prompt.entries("guidelines")]
+        conditions = [entry.get("condition") for entry in self.scene.prompt.guidelines()]
         clauses = [
             clause
             for text in conditions
@@ -272,6 +271,8 @@ class Judge:
             if whole > degree:
                 degree = whole
                 source = max(scene.inquiry, key=lambda line: share(sought, content(line.text))).id
+        if degree >= HOLDS_FROM and self._is_rather_another(sought):
+            degree = for_last = 0.4
         found = [(word, best_match(word, scene.need_words)[1]) for word in sought]
         named = ", ".join(f'"{other.surface}"' for _, other in found if other)
         lacking = ", ".join(f'"{word.surface}"' for word, other in found if not other)
@@ -282,6 +283,23 @@ class Judge:
         else:
             why = f"The customer says nothing of {lacking}."
         return Verdict(degree, why, for_last >= HOLDS_FROM, True, source)
+
+    def _is_rather_another(self, sought: tuple[Word, ...]) -> bool:
+        """Whether a question has only the things of this condition, not its deed, and all that another one asks for."""
+        scene = self.scene
+        said = [line.text for line in scene.inquiry]
+        asks = dialogue.asks(said[-1]) and not any(map(WISHES.search, said))
+        deed = tuple(word for word in sought if word.stem in self.clause.decisive)
+        if not deed or not asks or share(deed, scene.need_words) > 0:
+            return False
+        return any(
+            share(variant, scene.need_words) >= 0.9 and share(variant, sought) > 0
+            for entry in scene.prompt.guidelines()
+            for clauses in parse(str(entry.get("condition") or ""))
+            for clause in clauses
+            if clause.kind == "wish" and not clause.negated and clause != self.clause
+            for variant in clause.variants
+        )
 
     def _state(self) -> Verdict:
         """What the customer is or has: what they said at any time, what is known of them, what tools found."""
@@ -341,7 +359,7 @@ class Judge:
     def _stated(self) -> Verdict:
         """What the customer states, rather than asks, of a thing."""
         stated = [
-            sentence
+            dialogue.without_wishes(sentence)
             for line in self.scene.inquiry
             for sentence in dialogue.sentences(line.text)
             if not dialogue.asks(sentence)

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from arq_graph.models.offline.sections import Line
-from arq_graph.models.offline.toolnames import ToolName
+from arq_graph.models.offline.toolnames import ToolName, name_of
 from arq_graph.models.offline.words import Word, in_words, likeness, words
 
 MAX_LEAVES = 200
@@ -118,7 +118,7 @@ class Finding:
 
         A result without an error may still say so: "sold out", "cannot be renewed", `renewed: false`.
         """
-        name = ToolName(self.line.tool)
+        name = name_of(self.line)
         if not self.line.tool or name.only_reads:
             return ""
         for leaf in self.leaves[:40]:

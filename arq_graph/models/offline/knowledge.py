@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from arq_graph.models.offline import dialogue
+from arq_graph.models.offline.rules import description_of
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.wording import is_plural, sentence
 from arq_graph.models.offline.words import Word, best_match, content, in_words, words
@@ -71,7 +72,7 @@ def _from_profile(scene: Scene, question: str) -> Iterator[tuple[str, str]]:
     asked = content(question)
     told = [
         text
-        for text in dialogue.sentences(str(scene.prompt.profile.get("text") or ""))
+        for text in (said.lstrip("-*• ") for said in dialogue.sentences(description_of(scene.prompt)))
         if not _INSTRUCTION.match(text)
     ]
     ranked = sorted(((_covered(asked, text), -index, text) for index, text in enumerate(told)), reverse=True)

@@ -12,8 +12,10 @@ from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.actions import Segment, is_continuous, segments
 from arq_graph.models.offline.conditions import parse
 from arq_graph.models.offline.evidence import Verdict, judge
+from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
+from arq_graph.models.offline.toolnames import ToolName
 from arq_graph.models.offline.words import content, overlap
 
 _MERE_FORM = frozenset(("thank", "greet", "wish", "sympathise", "apologise"))
@@ -28,11 +30,13 @@ class Judgement:
         guideline: Its id, condition and action.
         scene: The conversation.
         asked: The names of the queries; what is known beforehand is not asked.
+        written: The guideline in its designer's own words.
     """
 
     guideline: Mapping[str, Any]
     scene: Scene
     asked: Collection[str]
+    written: Mapping[str, Any]
 
     @property
     def action(self) -> str:
@@ -92,14 +96,14 @@ class Judgement:
     def waits_for_answer(self) -> bool:
         """Whether the need it serves is still open: it was taken up, the agent asked for something, and got it."""
         scene = self.scene
-        if (
-            not self.replies
-            or not scene.answers(scene.last)
-            or not any(_takes_data(part) for part, _ in self.done)
-        ):
+        if not self.replies or not scene.answers(scene.last):
             return False
-        began = scene.index_of(scene.inquiry[-1].id)
-        return scene.index_of(self.replies[-1].id) > began
+        began, replied = scene.index_of(scene.inquiry[-1].id), scene.index_of(self.replies[-1].id)
+        found = any(
+            line.speaker == "tool" and not Finding(line).failed and not Finding(line).is_empty
+            for line in scene.lines[began + 1 : max(replied, 0)]
+        )
+        return replied > began and any(_takes_data(part, found) for part, _ in self.done)
 
     @cached_property
     def previously(self) -> str:
@@ -144,10 +148,10 @@ class Judgement:
         """The answers, by query."""
         anew = self.is_due_again and self.previously != "no" and not self.waits_for_answer
         return {
-            "condition": self.guideline.get("condition"),
+            "condition": self.written.get("condition"),
             "condition_application_rationale": self.verdict.why,
             "condition_applies": self.verdict.holds,
-            "action": self.action,
+            "action": str(self.written.get("action") or ""),
             "guideline_is_continuous": self.continuous,
             "guideline_previously_applied_rationale": [
                 _explained(part, line) for part, line in self.done[:12]
@@ -185,10 +189,17 @@ class Judgement:
         }
 
 
-def _takes_data(part: Segment) -> bool:
-    """Whether a part may need something from the customer before it can be done."""
+def _takes_data(part: Segment, found: bool) -> bool:
+    """Whether a part may need something from the customer before it can be done.
+
+    Args:
+        part: The part.
+        found: Whether a tool has found something for the need: then what only looks up and tells is done.
+    """
     if part.deed == "tell":
-        return not part.is_statement and part.verb not in ("mention", "note")
+        return not found and not part.is_statement and part.verb not in ("mention", "note")
+    if found and part.deed == "use tool" and ToolName(part.verb).reads:
+        return False
     return part.deed in ("use tool", "offer", "other")
 
 
@@ -227,10 +238,10 @@ def judge_guidelines(scene: Scene, asked: Mapping[str, Collection[str]]) -> dict
     """
     answers: dict[str, Any] = {}
     reasons: list[str] = []
-    for guideline in scene.prompt.entries("guidelines"):
+    for written, guideline in zip(scene.prompt.entries("guidelines"), scene.prompt.guidelines(), strict=True):
         id = str(guideline.get("id"))
         if id in asked:
-            judgement = Judgement(guideline, scene, asked[id])
+            judgement = Judgement(guideline, scene, asked[id], written)
             answers[id] = judgement.answers()
             if judgement.is_judged:
                 reasons.append(f"{id}: {judgement.verdict.why}")

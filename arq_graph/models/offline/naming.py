@@ -38,6 +38,7 @@ _NOT_NAMES = listed(
     "tomorrow and or but also it"
     " it's this that there here we you would will"
 )
+_PREPOSITIONS = listed("in at on for from to with by of near around under")
 _TO_BE_HAD = listed(
     "item product dish meal food drink medicine medication book title service treatment device "
     "equipment thing article"
@@ -73,6 +74,8 @@ POLITE = re.compile(
     r"|no|there)\b[,.! ]*)+",
     re.IGNORECASE,
 )
+_ARTICLE = re.compile(r"^(?:the|an?) (?=\w)")
+"""Belongs to no name, unless it is written large: "in the Harz", but "The Hague"."""
 _ANSWER_LEAD = re.compile(
     r"^(?:(?:it|that|this)(?:'s| is| would be| should be)|i(?:'d| would) (?:say|like|prefer|love)|i "
     r"think|make (?:it|that)|let'?s (?:say|do|make it)"
@@ -90,7 +93,7 @@ def quoted_in(text: str) -> list[Candidate]:
 def bare_answer(text: str) -> str:
     """A short answer without what surrounds it: "It's Anna, please." is "Anna"."""
     answer = POLITE.sub("", text.strip())
-    answer = _ANSWER_LEAD.sub("", answer)
+    answer = _ARTICLE.sub("", _ANSWER_LEAD.sub("", answer))
     answer = re.sub(r"[,.!]*\s*(?:please|thanks|thank you)[.! ]*$", "", answer, flags=re.IGNORECASE)
     return answer.strip(f" .,!;:\"'{MASK}")
 
@@ -260,7 +263,8 @@ def _capitalised(text: str, wanted: Wanted, others: Sequence[Wanted]) -> Iterato
             first = name.split()[0].lower()
             is_label = any(likeness(stem(first), label) >= 0.9 for label in wanted.objects)
             is_order = stem(first) in wanted.deeds
-            if first not in _NOT_NAMES and not is_label and not is_order:
+            is_capital_by_place = first in _PREPOSITIONS and not re.search(r"[\w,;:)]\s*$", text[:start])
+            if first not in _NOT_NAMES and not is_label and not is_order and not is_capital_by_place:
                 break
             labelled = 1.5 if is_label else labelled
             start += name.index(" ") + 1

@@ -14,7 +14,7 @@ from arq_graph.models.offline.guessing import need_in_words
 from arq_graph.models.offline.planned import PossibleCall
 from arq_graph.models.offline.replies import Reply
 from arq_graph.models.offline.scene import Scene
-from arq_graph.models.offline.toolnames import ToolName
+from arq_graph.models.offline.toolnames import ToolName, name_of
 from arq_graph.models.offline.wording import joined
 
 
@@ -37,7 +37,7 @@ class _Planning:
     def _steps(self) -> tuple[PossibleCall, ...]:
         """The calls that the need asks for: what only reads first, then what changes something."""
         found = [step for step in self._proposed() if step.call["should_run"]]
-        is_done = any(not ToolName(line.tool).only_reads for line in self.scene.fresh_results)
+        is_done = any(not name_of(line).only_reads for line in self.scene.fresh_results)
         if self.scene.accepted and is_done:
             return ()  # what the customer has just agreed to is done
         if affirmed := [step for step in found if step.call["affirmed_in"]]:
@@ -110,7 +110,7 @@ class _Planning:
         newest = Finding(results[-1])
         if newest.failed:
             return "failed"
-        found_nothing = newest.is_empty and ToolName(results[-1].tool).only_reads
+        found_nothing = newest.is_empty and name_of(results[-1]).only_reads
         return "empty" if found_nothing else "as_expected"
 
     @property

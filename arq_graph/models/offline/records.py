@@ -10,8 +10,10 @@ from datetime import date
 from typing import Any
 
 from arq_graph.models.offline.dates import date_named
+from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
+from arq_graph.models.offline.shapes import Candidate
 from arq_graph.models.offline.wanted import Wanted
 from arq_graph.models.offline.words import in_words, overlap, stem
 
@@ -51,6 +53,21 @@ def in_result(wanted: Wanted, result: Any, line: Line, scene: Scene) -> tuple[Fo
             value = next(iter(values.values()))[1]
             return (Found(value, line.id, str(value)[:80]),)
     return ()
+
+
+def as_listed(said: Candidate, text: str, scene: Scene) -> Candidate:
+    """A name that a message gives, as a result lists it: "book the Ridge walk" names the listed "Ridge walk"."""
+    best, lowered = said, text.lower()
+    for line in scene.known_results:
+        for leaf in Finding(line).leaves:
+            name = leaf.value if isinstance(leaf.value, str) and len(leaf.value) <= 80 else ""
+            at = lowered.find(name.lower()) if name else -1
+            if 0 <= at <= best.start and best.end <= at + len(name) and name[-1].isalnum():
+                ends_there = not lowered[at + len(name) : at + len(name) + 1].isalnum()
+                begins_there = not lowered[max(0, at - 1) : at].isalnum()
+                if ends_there and begins_there:
+                    best = Candidate(name, at, at + len(name), said.weight)
+    return best
 
 
 def _records(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.actions import segments
+from arq_graph.models.offline.rules import holding
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.speaking import share
 from arq_graph.models.offline.toolnames import ToolName
@@ -64,12 +65,14 @@ class Relevance:
         """The words of the need, and of what the granting guidelines are about and tell the agent to do."""
         need = self.scene.need_words
         for guideline in self.granting:
-            need += words(str(guideline.get("condition") or ""))
-            for segment in segments(str(guideline.get("action") or "")):
-                # What is only offered is not done before the customer has taken it up.
-                if segment.deed not in ("forbid", "style", "offer", "recommend", "ask") or self.only_reads:
-                    need += words(segment.rest)
+            need += words(str(guideline.get("condition") or "")) + self._told_to_do(guideline)
         return need
+
+    def _told_to_do(self, guideline: Mapping[str, Any]) -> tuple[Word, ...]:
+        """The words of what a guideline tells the agent to do; what is only offered waits for the customer."""
+        parts = segments(str(guideline.get("action") or ""))
+        waits = () if self.only_reads else ("forbid", "style", "offer", "recommend", "ask")
+        return tuple(word for part in parts if part.deed not in waits for word in words(part.rest))
 
     @property
     def _verb_is_meant(self) -> bool:
@@ -122,9 +125,11 @@ class Relevance:
     def _of_free_tool(self, named: bool, described: float) -> float:
         """A tool that is always available is called only for a need that speaks of it."""
         scene = self.scene
+        need = scene.need_words
+        for rule, _ in holding(scene):
+            need += self._told_to_do(rule)
         if dialogue.is_small_talk(scene.last.text) and not scene.accepted:
             return 0.1
-        need = scene.need_words
         if not self.only_reads:  # "send a message" is meant by words that say little elsewhere
             need += tuple(word for line in scene.inquiry for word in words(line.text))
         # What a tool that is named by its verb alone acts on is not in its name.

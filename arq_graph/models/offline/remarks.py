@@ -14,6 +14,11 @@ _UNKNOWN = (
     "I am afraid I have no information on that.",
     "Unfortunately this is not something I have information on.",
 )
+_NOTED = (
+    "Thank you for letting me know. Is there anything else I can help you with?",
+    "Good to know. Is there anything else I can do for you?",
+    "I am glad to hear it. Just tell me if there is anything else.",
+)
 _ANYTHING_ELSE = (
     "All right. Is there anything else I can help you with?",
     "All right, I will leave it at that. Can I do anything else for you?",
@@ -44,6 +49,8 @@ def remarks(scene: Scene, *, has_said: bool) -> list[Said]:
         return []
     if dialogue.requests(text):
         return [Said(_unused(_UNKNOWN, scene))]
+    if dialogue.says_yes(text) and scene.answers(scene.last):
+        return [Said(_unused(_NOTED, scene))]
     return [Said(_unused(_ANYTHING_ELSE if dialogue.says_no(text) else _WHAT_NEXT, scene))]
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.actions import Segment, segments
+from arq_graph.models.offline.asking import in_other_words
 from arq_graph.models.offline.deeds import WHICH_ONE, Deed, Outcome, Place, Said
 from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.insights import questions_of
 from arq_graph.models.offline.knowledge import answers_from
 from arq_graph.models.offline.remarks import remarks
+from arq_graph.models.offline.rules import holding
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.telling import Telling, without_tool_names
@@ -61,8 +63,9 @@ class Reply:
 
     @cached_property
     def guidelines(self) -> tuple[Mapping[str, Any], ...]:
-        """The active guidelines, the strongest first."""
-        active = self.scene.prompt.entries("active_guidelines")
+        """The active guidelines, the strongest first; where there are none, the rules of the profile that come true."""
+        active = self.scene.prompt.guidelines("active_guidelines")
+        active += [rule for rule, why in holding(self.scene) if why.anew or not why.recurs]
         return tuple(sorted(active, key=lambda g: (-_number(g.get("priority")), -_number(g.get("score")))))
 
     @cached_property
@@ -152,14 +155,16 @@ class Reply:
 
     @property
     def _told_or_drafted(self) -> tuple[Said, ...]:
-        return self.told or self._drafted
+        return self.told or tuple(said for said in self._drafted if said.place != "question")
 
     def _is_held_up(self, part: Segment, before: Sequence[tuple[Segment, Outcome]]) -> bool:
         """A look-up waits for what the customer is asked for; so does what is to be said once it is done."""
-        if not self.asked or self.told or part.continuous or part.deed == "ask":
+        asks_for_data = part.deed == "ask" and not part.tail.lower().startswith("to ")
+        is_asked = self.asked or any(said.place == "question" for said in self._drafted)
+        if not is_asked or self.told or part.continuous or asks_for_data:
             return False
         return part.deed == "use tool" or any(
-            earlier.deed == "use tool" and outcome == "missing" for earlier, outcome in before
+            earlier.deed in ("use tool", "other") and outcome == "missing" for earlier, outcome in before
         )
 
     def _waits_for_data(self, outcome: Outcome, said: Said) -> bool:
@@ -184,6 +189,13 @@ class Reply:
             and not any(_GREETING.search(s.text) for s in said)
         ):
             said.insert(0, Said("Hello!", "opening"))
+        sent = [line.text for line in self.scene.agent]
+        said = [
+            each
+            if each.place != "question" or each.verbatim
+            else replace(each, text=in_other_words(each.text, sent))
+            for each in said
+        ]
         ordered = sorted(said, key=lambda entry: _ORDER.index(entry.place))
         return tuple(_shortened(ordered) if self._must_be_brief else ordered)
 

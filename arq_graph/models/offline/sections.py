@@ -15,6 +15,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from arq_graph.models.offline.persons import as_customer, roles_in
+
 _SECTION = re.compile(r"^<([a-z_]+)>(.*?)</\1>[ \t\r]*$", re.MULTILINE | re.DOTALL)
 _COMPLAINT = re.compile(r"^- [\w$-]+(?:[.\[][^\s:]*)?: ", re.MULTILINE)
 
@@ -72,6 +74,21 @@ class Prompt:
         """The objects that a section lists; none where it is absent or holds something else."""
         value = self.sections.get(name)
         return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+    def guidelines(self, name: str = "guidelines") -> list[dict[str, Any]]:
+        """The guidelines that a section lists, with "the customer" for the skipper or the pupil that they speak of."""
+        listed = self.entries(name)
+        roles = roles_in(
+            (str(entry.get("condition") or ""), str(entry.get("action") or "")) for entry in listed
+        )
+        told = ("condition", "action")
+        return [
+            {
+                **entry,
+                **{key: as_customer(entry[key], roles) for key in told if isinstance(entry.get(key), str)},
+            }
+            for entry in listed
+        ]
 
     @property
     def now(self) -> Mapping[str, Any]:

@@ -14,8 +14,8 @@ from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.guessing import need_in_words
 from arq_graph.models.offline.planning import plan_next
 from arq_graph.models.offline.scene import Scene
-from arq_graph.models.offline.wording import sentence
-from arq_graph.models.offline.words import overlap
+from arq_graph.models.offline.wording import joined, sentence
+from arq_graph.models.offline.words import in_words, overlap
 
 _STUCK = "I am not sure how to go on."
 _NEXT = ("What should I do next?", "And what should I do after that?")
@@ -77,7 +77,17 @@ class _Speaking:
             return self._in_world()
         answer = action["final_answer"]
         text = str(answer["answer"])
+        if "?" in text and self.scene.prompt.now.get("questions_left") == 0:
+            return self._speech(self._without_asking(answer["asks_for"]), [])
         return self._speech(text if "?" in text else f"{text} {self._by_policy}".strip(), answer["asks_for"])
+
+    def _without_asking(self, asks_for: list[dict[str, Any]]) -> str:
+        """How things stand, where enough was asked in a row."""
+        lacking = [in_words(str(entry["argument"])) for entry in asks_for if entry["argument"]]
+        needed = f"the {joined(lacking)}" if lacking else "your answer"
+        ways = (f"I cannot go on without {needed}.", f"As soon as I have {needed}, I will go on.")
+        said = self.scene.agent[-1].text if self.scene.agent else ""
+        return next(way for way in ways if way != said)
 
     @property
     def _by_policy(self) -> str:

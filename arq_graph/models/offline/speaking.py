@@ -10,7 +10,7 @@ from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.words import Word, best_match, content, stem, weight
 
 _DEALS = frozenset(stem(word) for word in listed("order book buy reserve schedule purchase"))
-_WISHES = re.compile(
+WISHES = re.compile(
     r"\bi(?:'d| would) like|\bi(?:'ll| will) (?:have|take)|\b(?:i|we) (?:want|need) (?!to\b)|\b(?:can"
     r"|could|may) (?:i|we) (?:have|get)"
     r"|\bgive me|,? please\W*$",
@@ -56,7 +56,7 @@ def speaks_of(
     direct = met = 0.0
     for word in sought:
         alike = best_match(word, among)[0]
-        if alike < 0.9 and word.stem in _DEALS and any(map(_WISHES.search, texts)):
+        if alike < 0.9 and word.stem in _DEALS and any(map(WISHES.search, texts)):
             alike = 0.9
             context += profile
         direct += weight(word.stem) * alike

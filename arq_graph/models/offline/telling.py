@@ -12,7 +12,7 @@ from arq_graph.models.offline.dates import kind_of_moment
 from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
-from arq_graph.models.offline.toolnames import ToolName
+from arq_graph.models.offline.toolnames import ToolName, name_of
 from arq_graph.models.offline.wording import is_plural, joined, plural, sentence
 from arq_graph.models.offline.words import Word, best_match, in_words, likeness, words
 
@@ -61,7 +61,7 @@ class Telling:
 
     @cached_property
     def _name(self) -> ToolName:
-        return ToolName(self.line.tool)
+        return name_of(self.line)
 
     @property
     def _object(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from arq_graph.models.offline.lexicon import listed
+from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.wording import participle
 from arq_graph.models.offline.words import in_words, stem
 
@@ -57,9 +58,16 @@ _FACTS = frozenset(
         ),
     )
 )
+_QUALITIES = frozenset(map(stem, listed("free available next current latest nearest upcoming")))
+"""What begins the name of things to be found, as in `free_rooms`, rather than of a deed."""
 _NO_ORDER = re.compile(r"(?:ing|ed|lost|stolen)$")
 _PARTICLES = frozenset(("over", "up", "off", "out", "in", "back", "down", "on"))
 _PREPOSITIONS = frozenset(("to", "for", "from", "with", "by", "of"))
+
+
+def name_of(line: Line) -> ToolName:
+    """The name of the tool that a result is of; whether it only reads is told by the result, too."""
+    return ToolName(line.tool, lists=isinstance(line.result, list))
 
 
 @dataclass(frozen=True)
@@ -69,10 +77,12 @@ class ToolName:
     Args:
         name: The name: `cancel_order`.
         description: What its designer says about it; empty where that is not known.
+        lists: Whether its result is a list, as of what only looks something up.
     """
 
     name: str
     description: str = ""
+    lists: bool = False
 
     @cached_property
     def _tokens(self) -> tuple[str, ...]:
@@ -104,16 +114,21 @@ class ToolName:
         """The stems of the verbs that may mean what it does."""
         return frozenset((self._first,)).union(*(group for group in _SAME_DEED if self._first in group))
 
+    @property
+    def reads(self) -> bool:
+        """Whether its verb is one of looking up."""
+        return self._first in _READING
+
     @cached_property
     def only_reads(self) -> bool:
         """Whether it looks something up rather than changes something, as far as the words tell."""
-        if self._first in _READING:
+        if self.reads or self._first in _QUALITIES:
             return True
         if not self._tokens:
             return False
         if not _NO_ORDER.search(self._tokens[0]) and (self._first in _LIGHT or self._first in _DEEDS):
             return False
-        if stem(self._tokens[-1]) in _FACTS:
+        if stem(self._tokens[-1]) in _FACTS or self.lists:
             return True
         if told := re.match(r"\W*(\w+)", self.description):
             return stem(told[1].lower()) in _READING

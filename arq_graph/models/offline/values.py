@@ -19,7 +19,8 @@ from arq_graph.models.offline.naming import (
     quoted_in,
     things_in,
 )
-from arq_graph.models.offline.records import Found, in_result, in_variables, today_in
+from arq_graph.models.offline.records import Found, as_listed, in_result, in_variables, today_in
+from arq_graph.models.offline.roles import NAMED
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.shapes import (
@@ -116,6 +117,8 @@ def in_message(
         if found.value != ""
     ]
     candidates = _corrected(text, candidates) if wanted.kind != "boolean" else candidates
+    if wanted.kind in NAMED:
+        candidates = [as_listed(each, text, scene) for each in candidates]
     values: dict[Any, Found] = {}
     for candidate in candidates:
         value = _typed(candidate.value, wanted)
