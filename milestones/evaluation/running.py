@@ -58,8 +58,15 @@ def evaluate(suite: Suite, arms: Mapping[str, Arm], **settings: Any) -> Report:
     # Apps and tools that are not async wait in threads: one for each conversation, made as they are needed.
     threads = DaemonThreads(max(32, concurrency if isinstance(concurrency, int) else 0))
     runner.get_loop().set_default_executor(threads)
+    made: list[Report] = []
+
+    async def run() -> None:
+        # Not returned: a runner spells out what its task returns, which takes long for a long report.
+        made.append(await aevaluate(suite, arms, **settings))
+
     try:
-        return runner.run(aevaluate(suite, arms, **settings))
+        runner.run(run())
+        return made[0]
     except (KeyboardInterrupt, SystemExit):
         runner.close()  # what is under way would otherwise go on in the next run
         del _kept.runner

@@ -72,9 +72,11 @@ def bootstrap_mean(
     drawn = _heaps(_clustered(values, clusters), chance)
     if len(drawn) < 2:
         return None
+    mean, least, most = mean_within(values), min(values), max(values)
+    if least == most:
+        return least, most  # as every resample would say
     means = sorted(_resampled_means(drawn, resamples, chance))
     outside = int(resamples * tail)
-    mean, least, most = mean_within(values), min(values), max(values)
     return max(least, min(mean, means[outside])), min(most, max(mean, means[-1 - outside]))
 
 
