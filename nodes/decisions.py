@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import ToolCall
+from langchain_core.messages import AIMessage, ToolCall
 
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.channels import Reader
@@ -91,6 +91,15 @@ class Decisions:
 
     def _note(self, insight: ToolInsight, problem: str, **changes: Any) -> None:
         self.insights.append(insight.model_copy(update={"problem": problem, **changes}))
+
+
+def calling(*calls: ToolCall) -> AIMessage:
+    """The message that makes calls.
+
+    It has an id of its own: LangGraph gives one to a message without whenever it reads a write that is not committed
+    yet, another one each time.
+    """
+    return AIMessage("", id=str(uuid4()), tool_calls=list(calls))
 
 
 def new_call(tool: str, arguments: dict[str, Any]) -> ToolCall:

@@ -18,7 +18,7 @@ from arq_graph.errors import ReasoningError
 from arq_graph.nodes.blueprint_node import BlueprintNode, NodeSettings, Steps, Update, checked_agent, counted
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import awaiting_confirmation, left_open, still_open
-from arq_graph.nodes.decisions import calls_of_turn, new_call
+from arq_graph.nodes.decisions import calling, calls_of_turn, new_call
 from arq_graph.nodes.events import PlanMade, total_usage
 from arq_graph.nodes.gate import active_guidelines, callable_tools
 from arq_graph.nodes.outcomes import outcome_of
@@ -278,7 +278,7 @@ class Planner(BlueprintNode[ARQ]):
 
     def _said(self, plan: Plan) -> list[AIMessage]:
         if plan.call:
-            return [AIMessage("", tool_calls=[new_call(plan.call.tool, plan.call.arguments)])]
+            return [calling(new_call(plan.call.tool, plan.call.arguments))]
         return [] if self.draft else [AIMessage(plan.final_answer or self.agent.fallback, id=str(uuid4()))]
 
 

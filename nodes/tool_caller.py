@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch, ToolInsight
@@ -24,7 +23,7 @@ from arq_graph.nodes.blueprint_node import (
 )
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import awaiting_confirmation, left_open, still_open
-from arq_graph.nodes.decisions import Decisions, calls_of_turn
+from arq_graph.nodes.decisions import Decisions, calling, calls_of_turn
 from arq_graph.nodes.events import ToolsDecided, total_usage
 from arq_graph.nodes.gate import active_guidelines, callable_tools
 from arq_graph.nodes.proposals import property_of, tool_blueprint
@@ -214,5 +213,5 @@ class ToolCaller(BlueprintNode[ARQ]):
         )
         update: Update = {"tool_insights": [*open_before, *run, *others]}
         if decisions.calls:
-            update[self.messages_key] = [AIMessage("", tool_calls=decisions.calls)]
+            update[self.messages_key] = [calling(*decisions.calls)]
         return update

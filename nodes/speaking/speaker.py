@@ -27,7 +27,7 @@ from arq_graph.nodes.blueprint_node import (
 )
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import left_open, still_open
-from arq_graph.nodes.decisions import new_call
+from arq_graph.nodes.decisions import calling, new_call
 from arq_graph.nodes.events import Spoke, ToolsDecided, total_usage
 from arq_graph.nodes.events import Thought as ThoughtEvent
 from arq_graph.nodes.speaking.calls import CallJudge, JudgedMove
@@ -252,7 +252,7 @@ class Speaker(BlueprintNode[ARQ]):
         messages: list[BaseMessage] = [*(abandoned_calls(state.messages()) or ())]
         if made.kind == "act":
             call = made.call or PlannedCall(tool=ACT, arguments={"action": made.text})
-            messages.append(AIMessage("", tool_calls=[new_call(call.tool, call.arguments)]))
+            messages.append(calling(new_call(call.tool, call.arguments)))
             emit(ToolsDecided(turn=turn, decisions=tuple(insights), **kept))
         else:
             said = self._labelled(made)

@@ -12,9 +12,9 @@ import pytest
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from arq_graph import create_guided_agent
+from arq_graph import BlueprintError, ScriptedChatModel, create_guided_agent
 from tests.apps.desk import active, desk, kinds, says, thread
-from tests.brain import asked_by, brain
+from tests.brain import Asked, Call, asked_by, brain
 
 SCRIPT = Path(__file__).with_name("strict_checkpoints.py")
 
@@ -49,6 +49,26 @@ def checkpointer(request, tmp_path):
     else:
         with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
             yield saver
+
+
+def test_a_call_that_is_not_committed_yet_is_the_same_at_every_look(checkpointer):
+    """Matching again fails beside the tool caller, whose next call waits to be committed."""
+
+    def judged(call):
+        if Asked(call).module == "matcher" and Asked(call).turn:
+            return BlueprintError("gone")
+        return talk._answer(call)
+
+    def looked_up(asked):
+        return [Call({"order_id": "A-2" if asked.results("get_order") else "A-1"})]
+
+    talk = brain(judge={"G1": 9, "G2": 2}, call={"get_order": looked_up})
+    app = create_guided_agent(ScriptedChatModel(judged), desk(), checkpointer=checkpointer)
+    with pytest.raises(BlueprintError):
+        app.invoke(says("Where are A-1 and A-2?"), thread())
+    first, second = (app.get_state(thread()).values["messages"] for _ in range(2))
+    assert [c["args"] for c in first[-1].tool_calls] == [{"order_id": "A-2"}]
+    assert first == second
 
 
 def test_two_apps_share_a_thread(checkpointer):
