@@ -106,6 +106,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             "head", {**designs, "examples": [shown(example, self.mode) for example in examples]}
         )
         self._sources = {"P", *(entry["id"] for entry in designs["glossary"])}
+        self._descriptions = {name: tool.description for name, tool in agent.toolbox.items()}
         self._internal = tuple(guideline.id for guideline in agent.guidelines)
         self._prohibitions = {g.id: g.action for g in agent.guidelines if forbids(g.action)}
         self._public = " ".join(
@@ -142,6 +143,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             self._public,
             self._bounds(state, conversation.turn),
         )
+        draft = draft_of_turn(state, conversation.turn)
         candidates: list[Revision] = []
 
         def check(answer: MessageBlueprint) -> list[Complaint]:
@@ -157,22 +159,23 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         (answer,) = yield [
             Question(
                 self.blueprint,
-                self.prompt(conversation, self._tail(state, conversation, active, variables), head=self.head),
+                self.prompt(
+                    conversation, self._tail(state, conversation, active, variables, draft), head=self.head
+                ),
                 check=check,
                 max_candidates=1 + self.extra_revisions,
             )
         ]
-        sent = self._choose(answer, candidates, facts, draft_of_turn(state, conversation.turn))
+        sent = self._choose(answer, candidates, facts, draft)
         return self._update(state, facts, sent, candidates, active, answer)
 
     def _bounds(self, state: Reader, turn: str) -> ReplyBounds:
         put = [each for each in self._insights(state, turn) if each.kind == "confirm"]
-        descriptions = {name: tool.description for name, tool in self.agent.toolbox.items()}
         said = utterance_of_turn(state, turn)
         if said is None or said.questions_left is None:
-            return ReplyBounds(put, descriptions)
+            return ReplyBounds(put, self._descriptions)
         row = question_row(state.messages(), 0)
-        return ReplyBounds(put, descriptions, replace(row, limit=len(row.asked) + said.questions_left))
+        return ReplyBounds(put, self._descriptions, replace(row, limit=len(row.asked) + said.questions_left))
 
     def _insights(self, state: Reader, turn: str) -> list[ToolInsight]:
         return [each for each in state.records("tool_insights", ToolInsight) or [] if each.turn == turn]
@@ -183,6 +186,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         conversation: Conversation,
         active: dict[str, int],
         variables: list[dict[str, Any]],
+        draft: str | None,
     ) -> dict[str, Any]:
         last = conversation.last_customer_line
         now: dict[str, Any] = {"turn": last.id if last else None}
@@ -196,7 +200,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
                 for insight in self._insights(state, conversation.turn)
                 if insight.kind in _FOR_THE_REPLY
             ],
-            "draft": draft_of_turn(state, conversation.turn),
+            "draft": draft,
             "now": now,
         }
 

@@ -20,6 +20,7 @@ from arq_graph.nodes.blueprint_node import (
     Steps,
     Update,
     checked_agent,
+    counted,
 )
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import awaiting_confirmation, left_open, still_open
@@ -87,8 +88,6 @@ class ToolCaller(BlueprintNode[ARQ]):
         self.agent = checked_agent(agent)
         if tools_per_call < 1:
             raise InputError(f"tools_per_call must be at least 1, not {tools_per_call}")
-        if not isinstance(max_rounds, int) or max_rounds < 1:
-            raise InputError(f"max_rounds must be a whole number from 1 on, not {max_rounds!r}")
         super().__init__(
             model,
             ARQ,
@@ -97,7 +96,7 @@ class ToolCaller(BlueprintNode[ARQ]):
             **settings,
         )
         examples = tool_examples() if examples is None else examples
-        self.max_rounds = max_rounds
+        self.max_rounds = counted("max_rounds", max_rounds)
         self._confirmed = frozenset(name for name, by in agent.confirm.items() if by == "customer")
         tools = [ToolArguments(tool) for tool in agent.toolbox.values()]
         self.batches = tuple(
