@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 from uuid import uuid4
 
@@ -88,10 +88,8 @@ def converse(
     if not callable(getattr(app, "invoke", None)):
         raise InputError("the app has no `invoke`: await `aconverse`")
     held, steps, call = _begun(app, user, limits, thread_id, operator, counter, stopped)
-    started = time.monotonic()
-    step = next(steps, None)
+    step = call.asks(next(steps, None))
     while step is not None:
-        begun = time.monotonic()
         try:
             if isinstance(step, AskUser):
                 given: Any = user.speak(step.said)
@@ -99,12 +97,11 @@ def converse(
                 with call.counter.listening():
                     given = app.invoke(step.input, call.config, **call.settings)
         except (*RAISED, asyncio.CancelledError) as error:
-            state = None if isinstance(step, AskUser) else _state(app, call)
-            call.failed(step, error, begun, state)
+            call.failed(error, _state(app, call))
             break
-        step = call.taken(steps, step, given, begun, started)
+        step = call.taken(steps, given)
         watch(held)
-    held.seconds = time.monotonic() - started
+    held.seconds = call.seconds
     return held
 
 
@@ -122,30 +119,37 @@ async def aconverse(
     """Hold a conversation without blocking; see `converse`. An app that is not async runs in a thread."""
     before = _cancels()
     held, steps, call = _begun(app, user, limits, thread_id, operator, counter, stopped)
-    started = time.monotonic()
-    step = next(steps, None)
+    # In a task of its own: an app that cancels the task it runs in cancels no other conversation. It is one task for
+    # all turns, since between an answer and the next request no other conversation should have to be waited for.
+    try:
+        with sealed():
+            await asyncio.create_task(_talk(app, user, held, steps, call, watch))
+    except asyncio.CancelledError as error:
+        if _cancels() > before:
+            raise  # not by the app: it is this conversation that is to end
+        call.failed(error, await _astate(app, call))
+    held.seconds = call.seconds
+    return held
+
+
+async def _talk(app: App, user: User, held: Conversation, steps: Steps, call: _Call, watch: Watch) -> None:
+    step = call.asks(next(steps, None))
     while step is not None:
-        begun = time.monotonic()
         try:
-            async with asyncio.timeout(call.left(started)) as patience:
+            async with asyncio.timeout(call.left) as patience:
                 if isinstance(step, AskUser):
                     given: Any = await user.aspeak(step.said)
                 else:
-                    with call.counter.listening(), sealed():
+                    with call.counter.listening():
                         given = await _invoked(app, step.input, call)
-        except (*RAISED, asyncio.CancelledError) as raised:
-            error: BaseException = raised
-            if isinstance(error, asyncio.CancelledError) and _cancels() > before:
-                raise  # not by the app: it is this conversation that is to end
-            if isinstance(error, TimeoutError) and patience.expired():
-                error = _OutOfTime()
-            state = None if isinstance(step, AskUser) else await _astate(app, call)
-            call.failed(step, error, begun, state)
-            break
-        step = call.taken(steps, step, given, begun, started)
+                if _cancels():
+                    await asyncio.sleep(0)  # an app may have cancelled its task and not have waited since
+        except RAISED as raised:
+            timed_out = isinstance(raised, TimeoutError) and patience.expired()
+            call.failed(_OutOfTime() if timed_out else raised, await _astate(app, call))
+            return
+        step = call.taken(steps, given)
         watch(held)
-    held.seconds = time.monotonic() - started
-    return held
 
 
 class _OutOfTime(Exception):
@@ -161,34 +165,47 @@ class _Call:
     counter: CallCounter
     config: dict[str, Any]
     settings: dict[str, Any]
+    _started: float = field(default_factory=time.monotonic)
     _turn: int = 0
+    _step: AskUser | AskApp | None = None
+    _begun: float = 0.0
 
-    def left(self, started: float) -> float | None:
+    @property
+    def seconds(self) -> float:
+        """Since the conversation began."""
+        return time.monotonic() - self._started
+
+    @property
+    def left(self) -> float | None:
+        """How many seconds it may still take; None for any."""
         limit = self.limits.seconds
-        return None if limit is None else max(0.0, limit - (time.monotonic() - started))
+        return None if limit is None else max(0.0, limit - self.seconds)
 
-    def taken(
-        self, steps: Steps, step: AskUser | AskApp, given: Any, begun: float, started: float
-    ) -> AskUser | AskApp | None:
+    def asks(self, step: AskUser | AskApp | None) -> AskUser | AskApp | None:
+        """A step begins; the step itself."""
+        self._step, self._begun = step, time.monotonic()
+        return step
+
+    def taken(self, steps: Steps, given: Any) -> AskUser | AskApp | None:
         """Hand on what was given; the next step, or None where it is over."""
-        if isinstance(step, AskApp):
-            self._spent(begun)
+        if isinstance(self._step, AskApp):
+            self._spent()
         try:
             following = steps.send(given)
         except StopIteration:
             return None
         except Exception as error:
-            self.held.end("error", error, by_user=isinstance(step, AskUser))
+            self.held.end("error", error, by_user=isinstance(self._step, AskUser))
             return None
-        if self.left(started) == 0.0:
+        if self.left == 0.0:
             self.held.end("seconds")
             return None
-        return following
+        return self.asks(following)
 
-    def failed(self, step: AskUser | AskApp, error: BaseException, begun: float, state: Any) -> None:
-        """Note why it is over, and what of the turn is known."""
-        if isinstance(step, AskApp):
-            self._spent(begun)
+    def failed(self, error: BaseException, state: Any) -> None:
+        """Note why it is over, and what of the turn is known: of the app's own thread, where it keeps one."""
+        if isinstance(self._step, AskApp):
+            self._spent()
             self._keep(state)
         if isinstance(error, _OutOfTime):
             self.held.end("seconds")
@@ -197,7 +214,7 @@ class _Call:
         else:
             if isinstance(error, SystemExit):
                 error = ProgramEnded.by(error)
-            self.held.end("error", error, by_user=isinstance(step, AskUser))
+            self.held.end("error", error, by_user=isinstance(self._step, AskUser))
 
     def _keep(self, state: Any) -> None:
         opening = self.held.messages[self.held.turn_begins - 1]
@@ -206,9 +223,9 @@ class _Call:
         if isinstance(known, list) and any(getattr(each, "id", None) == opening.id for each in known):
             self.held.take(new_messages(known, cast(HumanMessage, opening)))
 
-    def _spent(self, begun: float) -> None:
+    def _spent(self) -> None:
         # What an operator or the user answers within a turn goes on with the same turn.
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - self._begun
         times = self.held.turn_seconds
         if self._turn == self.held.turn_begins and times:
             times[-1] += seconds
@@ -308,12 +325,7 @@ async def _invoked(app: App, input: Any, call: _Call) -> Any:
     ainvoke = getattr(app, "ainvoke", None)
     if not callable(ainvoke):
         return await in_thread(app.invoke, input, call.config, **call.settings)
-
-    async def invoke() -> Any:
-        return await ainvoke(input, call.config, **call.settings)
-
-    # In a task of its own: an app that cancels the task it runs in cancels no other conversation.
-    return await asyncio.create_task(invoke())
+    return await ainvoke(input, call.config, **call.settings)
 
 
 def _cancels() -> int:

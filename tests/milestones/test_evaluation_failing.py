@@ -207,6 +207,7 @@ async def test_a_conversation_that_is_cancelled_from_outside_is_over():
     holding.cancel()
     with pytest.raises(asyncio.CancelledError):
         await holding
+    assert len(asyncio.all_tasks()) == 1, "nothing of it goes on"
 
 
 def test_an_app_that_cancels_the_task_it_runs_in_cancels_no_other():
@@ -219,6 +220,20 @@ def test_an_app_that_cancels_the_task_it_runs_in_cancels_no_other():
 
     report = evaluate(suite("a", "b"), {"cancels": Cancels(), "buys": Answers(buyer)}, concurrency=1)
     assert [one.ended for one in report.conversations] == ["error", "user"] * 2
+
+
+async def test_an_app_that_cancels_its_task_and_then_answers_has_failed_in_that_turn():
+    class Cancels:
+        async def ainvoke(self, input: Any, config: Any = None) -> Any:
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            return {"messages": [AIMessage("It is done.")]}
+
+    held = await aconverse(Cancels(), Says("one", "two"))
+    assert (held.ended, held.turns, held.by_user) == ("error", 1, False)
+    assert held.error is not None
+    assert "CancelledError" in held.error
 
 
 def test_ctrl_c_within_an_app_still_ends_the_run():

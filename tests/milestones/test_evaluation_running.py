@@ -462,6 +462,30 @@ def _graph_with_a_hand_over(folder: Path) -> MilestoneGraph:
     return MilestoneGraph.from_yaml(file)
 
 
+def test_who_is_answered_asks_on_before_another_answer_is_looked_at():
+    # Otherwise all conversations ask again only once the last of them has been seen to, and wait longer than they need.
+    class Together:
+        def __init__(self) -> None:
+            self.log: list[tuple[str, str]] = []
+            self.all_are_there = asyncio.Barrier(3)
+
+        async def ainvoke(self, input: Any, config: Any = None) -> Any:
+            thread = config["configurable"]["thread_id"]
+            if len(input["messages"]) == 1:
+                await self.all_are_there.wait()
+                self.log.append((thread, "is answered"))
+            else:
+                self.log.append((thread, "asks on"))
+            return {"messages": [AIMessage("I see.")]}
+
+    app = Together()
+    report = evaluate(suite(), {"app": app}, runs=3, concurrency=3)
+    assert [one.ended for one in report.conversations] == ["user"] * 3
+    threads = [thread for thread, _ in app.log[::2]]
+    assert len(set(threads)) == 3
+    assert app.log == [(thread, does) for thread in threads for does in ("is answered", "asks on")]
+
+
 def test_lines_hold_what_a_person_can_read(tmp_path: Path):
     file = tmp_path / "results.jsonl"
     evaluate(suite(), {"buys": Answers(buyer)}, results=file)
