@@ -27,9 +27,10 @@ _NO = re.compile(
 )
 _YES = re.compile(
     r"\W*(?:(?:oh|um|hm+|well|ok(?:ay)?|great|perfect|thanks|thank you|please)\W+)*"
-    r"(?:yes|yep|yeah|yup|y|sure|ok(?:ay)?|please do|go ahead|go for it|do (?:it|that|so)|proceed|correct|right|exactly"
-    r"|of course|confirmed?|absolutely|certainly|definitely|fine|agreed|that['’]?s (?:right|correct|fine|ok(?:ay)?)"
-    r"|(?:that )?sounds (?:good|great|fine)|(?:that )?works for me|i (?:agree|confirm|do(?! ?n[o'’]t)))\b",
+    r"(?P<yes>yes|yep|yeah|yup|y(?!['’])|sure|ok(?:ay)?|please do|go ahead|go for it|do (?:it|that|so)|proceed"
+    r"|correct|right|exactly|of course|confirmed?|absolutely|certainly|definitely|fine|agreed"
+    r"|that['’]?s (?:right|correct|fine|ok(?:ay)?)|(?:that )?sounds (?:good|great|fine)|(?:that )?works for me"
+    r"|i (?:agree|confirm|do(?! ?n[o'’]t)))\b",
     re.IGNORECASE,
 )
 _PLAIN_YES = re.compile(
@@ -38,6 +39,28 @@ _PLAIN_YES = re.compile(
 _AGAINST = re.compile(
     r"\b(?:no|not|don['’]?t|do not|but|wait|stop|never|hold on|instead|rather)\b", re.IGNORECASE
 )
+
+# What makes a yes one for later, or for some other case. It is no no either.
+_HEDGED = re.compile(
+    r"\b(?:if|unless|until|till|after|before|once|when|whenever|while|except|provided|providing|assuming|supposing"
+    r"|as long as|so long as|depend(?:s|ing)|maybe|perhaps|possibly|probably|might|think|guess|suppose|wonder"
+    r"|unsure|let me|prefer|keep|leave (?:it|that)|first|cannot|cant|wont|dont|\w+n['’]t)\b",
+    re.IGNORECASE,
+)
+_POLITE_IF = re.compile(
+    r"\bif (?:you|i) (?:would|could|can|may|please|don['’]?t mind|wouldn['’]?t mind|like|want|insist)(?: be so \w+)?"
+    r"|\bif (?:possible|that['’]?s (?:ok(?:ay)?|possible|fine|all right))|\bif it['’]?s (?:no trouble|possible)",
+    re.IGNORECASE,
+)
+# Words that begin other sentences just as well: a yes only beside nothing but more of the kind.
+_FAINT = frozenset(("ok", "okay", "sure", "right", "correct", "exactly", "fine"))
+_AFFIRMING_WORDS = """
+yes yep yeah yup y please do it that so this go ahead for proceed course of confirm confirmed absolutely certainly
+definitely agreed agree is that's sounds good works me i you very much the my then now just kindly thing all by means
+with a lot again too as why not alright well oh um hm hmm great perfect thanks thank wonderful excellent lovely super
+cool
+"""
+_AFFIRMING = _FAINT.union(_AFFIRMING_WORDS.split())
 
 # German; French; Spanish; Italian; Portuguese; Dutch; Scandinavian, Finnish; Polish, Czech, Slovak, Hungarian,
 # Romanian; Russian, Ukrainian; Greek, Turkish; Arabic, Persian, Hebrew, Hindi, Bengali; Vietnamese, Indonesian,
@@ -119,6 +142,18 @@ _POLITE = frozenset(
     ("please", "it", "that", "then", "now", "just", "thanks", "thank", "you", "so", "the", "my")
 )
 _QUESTION_MARKS = "?？؟"
+_SENTENCE = re.compile(r"[^.!?。？؟\n]++[.!?。？؟]*+")
+_DIGITS = re.compile(r"\d+")
+_NAME = re.compile(r"(?<=\w[ ,])\s*([A-Z][a-z]\w*)")
+_NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_TIMES = """
+monday tuesday wednesday thursday friday saturday sunday today tonight tomorrow morning noon afternoon evening night
+midnight january february april june july august september october november december
+"""
+_VALUES = {word: str(number) for number, word in enumerate(_NUMBERS, start=2)} | dict.fromkeys(
+    _TIMES.split(), ""
+)
+"""Words that are values, with the number that one of them says."""
 
 
 def asks_something(text: str) -> bool:
@@ -127,14 +162,16 @@ def asks_something(text: str) -> bool:
 
 
 def says_yes(text: str) -> bool:
-    """Whether a message begins with a yes and takes nothing of it back.
+    """Whether a message begins with a yes, takes nothing of it back, and makes it depend on nothing.
 
-    Beside a question of the customer's own, "ok" and "right" are no yes yet.
+    What begins with "ok" or "right" is one where nothing but the like follows.
     """
     plain = _read(text)
-    if _YES.match(plain):
+    if found := _YES.match(plain):
+        if found["yes"].casefold() in _FAINT and not _AFFIRMING.issuperset(_words(plain)):
+            return False
         is_question = asks_something(plain) and _PLAIN_YES.match(plain) is None
-        return not is_question and not _AGAINST.search(plain)
+        return not (is_question or _AGAINST.search(plain) or _HEDGED.search(_POLITE_IF.sub("", plain)))
     if not plain or asks_something(plain) or _AGAINST.search(plain) or _has_no(plain):
         return False
     words = _words(plain)
@@ -151,10 +188,30 @@ def says_no(text: str) -> bool:
 
 def repeats_what_was_put(text: str, put: str) -> bool:
     """Whether a message says again what it was asked about: "Cancel A-1, please" to "Shall I cancel A-1?"."""
-    if says_no(text) or asks_something(text):
+    if says_no(text) or asks_something(text) or _HEDGED.search(_POLITE_IF.sub("", text)):
         return False
-    words = {word for word in _TOKEN.findall(text.casefold()) if word not in _POLITE}
+    words = {word for word in _TOKEN.findall(text.casefold()) if word not in _POLITE | _AFFIRMING}
     return bool(words) and words.issubset(_TOKEN.findall(put.casefold()))
+
+
+def names_another(text: str, put: str) -> bool:
+    """Whether a message names a number, a day or a name that was not put: "Yes, A-2" to "Shall I cancel A-1?".
+
+    A question that the customer asks besides is not looked at.
+
+    Args:
+        text: The message.
+        put: What was said to the customer, with the values of the call.
+    """
+    told = " ".join(
+        each for each in _SENTENCE.findall(_read(text)) if not asks_something(each) or _YES.match(each)
+    )
+    asked = unicodedata.normalize("NFKC", put).casefold()
+    known = set(_WORD.findall(asked)) | set(_DIGITS.findall(asked))
+    values = {*_DIGITS.findall(told), *(word for word in _words(told) if word in _VALUES)}
+    if _YES.match(told):  # In English alone a capital within a sentence begins a name.
+        values |= {name.casefold() for name in _NAME.findall(told) if name.casefold() not in _AFFIRMING}
+    return not values <= known | {word for word, number in _VALUES.items() if number in known}
 
 
 def _read(text: str) -> str:

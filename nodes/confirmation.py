@@ -14,6 +14,9 @@ from arq_graph.nodes.agreement import says_no
 from arq_graph.nodes.channels import Reader
 from arq_graph.reasoning.conversation import Conversation
 
+NOT_AGREED = "the customer has not agreed to these arguments yet"
+"""The `problem` of a call that runs only once the customer says yes to it."""
+
 _WAITING = frozenset({"missing", "invalid", "confirm"})
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from arq_graph.agent.state import Plan, PlannedCall, ToolInsight
-from arq_graph.nodes.confirmation import is_affirmed
+from arq_graph.nodes.confirmation import NOT_AGREED, is_affirmed
 from arq_graph.nodes.decisions import call_key, told
 from arq_graph.nodes.outcomes import outcome_of
 from arq_graph.nodes.plans import FINAL_ANSWER, PlannerBlueprint
@@ -178,9 +178,10 @@ class _CallJudge:
         if problems:
             return self._incomplete(call, insight, problems)
         if needs_agreement and not affirmed:
-            why = "the customer has not agreed to these arguments yet"
-            waits = insight.model_copy(update={"problem": why, "kind": "confirm"})
-            question = f"{why}: put this call to the customer in the final answer, and name it in asks_for"
+            waits = insight.model_copy(update={"problem": NOT_AGREED, "kind": "confirm"})
+            question = (
+                f"{NOT_AGREED}: put this call to the customer in the final answer, and name it in asks_for"
+            )
             return self._refused(call, waits, question)
         if not affirmed and (doubts := list(self._doubts(chosen))):
             return self._doubtful(call, insight, doubts)

@@ -6,12 +6,17 @@ import re
 
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.agreement import asks_something
+from arq_graph.nodes.asking_for_yes import Deed
+from arq_graph.nodes.confirmation import NOT_AGREED
 from arq_graph.nodes.speaking.grounds import beginnings, unsaid
 from arq_graph.reasoning.sections import as_json
 
 
 def unnamed(call: ToolInsight, text: str, description: str) -> str | None:
-    """Why a text does not name all that a call would do; None if it does.
+    """Why a yes to a text would be no yes to all that a call would do; None if it would be one.
+
+    Every value has to be named. Where it is the deed itself that needs a yes, an English question has to ask for
+    that deed and nothing else: "Shall I keep A-1?" names the value too.
 
     Args:
         call: The call.
@@ -20,13 +25,19 @@ def unnamed(call: ToolInsight, text: str, description: str) -> str | None:
     """
     if not has_sayable(call):
         if _shares_words(call, text, description):
-            return None
+            return _misasked(call, text, description)
         return f"it asks for a yes without saying to what: {doing(call, description)}"
-    left_out = unsaid(call.tool, call.arguments, [text])
-    if not left_out:
+    if left_out := unsaid(call.tool, call.arguments, [text]):
+        values = as_json({name: call.arguments[name] for name in left_out})
+        return f"it asks for a yes without saying to what: name {values}"
+    return _misasked(call, text, description)
+
+
+def _misasked(call: ToolInsight, text: str, description: str) -> str | None:
+    if call.problem != NOT_AGREED or Deed.of(call.tool, call.arguments, description).is_asked_for(text):
         return None
-    values = as_json({name: call.arguments[name] for name in left_out})
-    return f"it asks for a yes without saying to what: name {values}"
+    done = as_json(doing(call, description))
+    return f"a yes to it could be one to something else: ask nothing but whether you shall do this: {done}"
 
 
 def is_about(call: ToolInsight, text: str, description: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
@@ -17,6 +17,7 @@ from arq_graph.agent.state import AgentState
 from arq_graph.apps.live_milestones import add_beside, tracker_of
 from arq_graph.apps.planning import Planning, add_steps, planner_of
 from arq_graph.errors import InputError
+from arq_graph.nodes.agreement import says_yes
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.batching import BatchPolicy, default_batch_size
 from arq_graph.nodes.blueprint_node import counted
@@ -65,6 +66,7 @@ def create_guided_agent(
     planning: Planning | None = None,
     speaking: bool = False,
     policies: Sequence[str | Policy] | None = None,
+    agrees: Callable[[str], bool] | None = None,
     preset: Literal["paper"] | None = None,
     mode: Mode | None = None,
     blueprint: type[MessageBlueprint] = MessageBlueprint,
@@ -104,6 +106,8 @@ def create_guided_agent(
         speaking: Whether a speaker decides, one move at a time; not together with `planning`.
         policies: With speaking, the rules that are switched on: names of shipped ones, policies of your own; None:
             all shipped ones.
+        agrees: With speaking, whether a message of the customer's is a plain yes; None: the shipped one, which reads
+            English in detail, and the plain words of some thirty languages.
         preset: `paper` takes the models of the ARQ paper where `model` is None.
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
         blueprint: What the reply is asked with; a subclass of `MessageBlueprint`.
@@ -128,11 +132,11 @@ def create_guided_agent(
 
     Raises:
         SpecError: The milestone graph cannot be measured on.
-        InputError: `model` lacks a module, `model` or `prompts` names one that does not exist, or a setting is
-            out of its range.
+        InputError: `model` lacks a module, `model` or `prompts` names one that does not exist, a setting is out of
+            its range, or one of the speaker's is given without speaking.
         PromptError: A prompt cannot be read or rendered.
     """
-    deciding = _deciding(planning, speaking, policies)
+    deciding = _deciding(planning, speaking, policies, agrees)
     planner = None if planning is None else planner_of(planning)
     otherwise = DEFAULT_ROUNDS if deciding == "tools" else DEFAULT_STEPS
     rounds = otherwise if max_rounds is None else counted("max_rounds", max_rounds)
@@ -170,7 +174,14 @@ def create_guided_agent(
         _add_one_by_one(builder, agent, matcher, "plan", planned)
     elif speaking:
         speaker = Speaker(
-            models[deciding], agent, max_steps=rounds, policies=policies, reads=reads, draft=True, **settings
+            models[deciding],
+            agent,
+            max_steps=rounds,
+            policies=policies,
+            agrees=says_yes if agrees is None else agrees,
+            reads=reads,
+            draft=True,
+            **settings,
         )
         _add_one_by_one(builder, agent, matcher, "speak", speaker)
     else:
@@ -241,12 +252,14 @@ def _join(state: Any) -> dict[str, Any]:  # noqa: ARG001
     return {}
 
 
-def _deciding(planning: str | None, speaking: bool, policies: object) -> str:
+def _deciding(planning: str | None, speaking: bool, policies: object, agrees: object) -> str:
     """The module that decides on calls."""
     if speaking and planning is not None:
         raise InputError("a turn is either planned or spoken: give planning or speaking, not both")
     if policies is not None and not speaking:
         raise InputError("policies are the speaker's: give speaking=True beside them")
+    if agrees is not None and not speaking:
+        raise InputError("agrees is the speaker's: give speaking=True beside it")
     if speaking:
         return "speaker"
     return "tools" if planning is None else "planner"

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from arq_graph.agent.state import MoveKind, PlannedCall, ToolInsight
-from arq_graph.nodes.agreement import repeats_what_was_put, says_yes
-from arq_graph.nodes.confirmation import is_affirmed
+from arq_graph.nodes.agreement import names_another, repeats_what_was_put, says_yes
+from arq_graph.nodes.asking_for_yes import Deed
+from arq_graph.nodes.confirmation import NOT_AGREED, is_affirmed
 from arq_graph.nodes.decisions import told
 from arq_graph.nodes.planned_actions import Situation
 from arq_graph.nodes.speaking.grounds import PLACEHOLDERS, Grounds
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.reasoning.answer import Complaint
+from arq_graph.reasoning.conversation import Line
 from arq_graph.reasoning.sections import as_json
 
 _PLACEHOLDER = re.compile(r"[\"'`]?\b(any|dontcare|don't care|no preference)\b", re.IGNORECASE)
@@ -105,13 +107,9 @@ class CallJudge:
         agreed = self._agreed(arguments)
         affirmed = self._is_affirmed(insight, chosen)
         if self.tool.name in self.rules.consequential and not affirmed:
-            why = "the customer has not agreed to these arguments yet"
-            question = (
-                f"{why}: put this call to the customer, with every value, and name the tool in asks_for"
-            )
-            return self._refused(
-                call, [insight.model_copy(update={"kind": "confirm", "problem": why})], [("", question)]
-            )
+            question = f"{NOT_AGREED}: put this call to the customer, with every value, and name the tool in asks_for"
+            waits = insight.model_copy(update={"kind": "confirm", "problem": NOT_AGREED})
+            return self._refused(call, [waits], [("", question)])
         if not affirmed and (doubts := list(self._doubts(chosen, arguments, {*free, *agreed}))):
             return self._doubtful(call, insight, doubts)
         faults = [self._complaint("", "the request is only half said: ask how it goes on")]
@@ -182,20 +180,29 @@ class CallJudge:
         conversation = self.situation.conversation
         if not is_affirmed(insight, self.situation.pending, chosen, conversation):
             return False
-        line = conversation.by_id[chosen.affirmed_in.strip()]
-        before = conversation.lines[: conversation.lines.index(line)]
-        put = next((each.message.text for each in reversed(before) if each.speaker == "agent"), "")
-        return self.rules.agrees(line.message.text) or repeats_what_was_put(line.message.text, put)
+        return self._says_yes_to(insight.arguments, conversation.by_id[chosen.affirmed_in.strip()])
 
     def _agreed(self, arguments: Mapping[str, Any]) -> set[str]:
         """The arguments whose very value was put to the customer, who has just said yes."""
         line = self.situation.conversation.last_customer_line
-        if line is None or not self.rules.agrees(line.message.text):
-            return set()
         put = [insight.arguments for insight in self.situation.pending if insight.tool == self.tool.name]
         return {
-            name for name, value in arguments.items() for each in put if name in each and each[name] == value
+            name
+            for each in put
+            if line is not None and self._says_yes_to(each, line)
+            for name, value in arguments.items()
+            if name in each and each[name] == value
         }
+
+    def _says_yes_to(self, arguments: Mapping[str, Any], line: Line) -> bool:
+        """Whether a message of the customer's is a yes to a call with these arguments, put to them just before."""
+        lines, text = self.situation.conversation.lines, line.message.text
+        before = lines[: lines.index(line)]
+        put = next((each.message.text for each in reversed(before) if each.speaker == "agent"), "")
+        if names_another(text, f"{put} {as_json(arguments)}"):
+            return False
+        deed = Deed.of(self.tool.name, arguments, self.tool.tool.description)
+        return self.rules.agrees(text) or (repeats_what_was_put(text, put) and deed.is_spoken_of(text))
 
     def _doubts(
         self, chosen: Any, arguments: Mapping[str, Any], settled: Collection[str]

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from arq_graph.agent.spec import FALLBACK, Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.agreement import asks_something
-from arq_graph.nodes.putting import doing, has_sayable
+from arq_graph.nodes.putting import doing
 from arq_graph.nodes.speaking.grounds import in_words
 
 _SENTENCE = re.compile(r"[^.!?。？؟\n]++[.!?。？؟]*+")
@@ -137,10 +137,9 @@ def question_for(
     """
     confirm = next((insight for insight in reversed(insights) if insight.kind == "confirm"), None)
     if confirm is not None:
-        put = in_words(confirm.arguments, labels.get(confirm.tool, {}))
-        if not has_sayable(confirm):
-            done = doing(confirm, descriptions.get(confirm.tool, ""))
-            put = f"{done} ({put})" if put else done
+        values = in_words(confirm.arguments, labels.get(confirm.tool, {}))
+        done = doing(confirm, descriptions.get(confirm.tool, ""))
+        put = f"{done} ({values})" if values else done
         return f"Before I go on, please confirm this: {put}. Shall I go ahead?"
     wanted = [
         labels.get(insight.tool, {}).get(insight.argument, insight.argument).strip()

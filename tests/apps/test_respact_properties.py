@@ -25,11 +25,39 @@ from tests.speaking import Made, speaker
 ORDERS = ["A-1", "A-2", "B-77"]
 YES = ["Yes", "Sure, go ahead", "Do it: A-1", "ok"]
 NO = ["No", "No, thanks. A-2", "Don't cancel A-1!", "Never", "Stop", "OK, but not A-1"]
-OTHER = ["Cancel A-1", "Hm", "And A-2?", "Where is my order?", "I don't care", "Weiter bitte"]
+HEDGED = [
+    "Yes, if it is free",
+    "Yes, unless I need it",
+    "ok, let me think about it",
+    "sure, tomorrow maybe",
+    "Y'all keep off",
+    "keep it",
+    "right, hmm, I'd prefer to keep it",
+    "Yes, after the summer",
+    "ok I can't",
+    "later",
+    "I",
+]
+OTHER = ["Cancel A-1", "Hm", "And A-2?", "Where is my order?", "I don't care", "Weiter bitte", *HEDGED[:3]]
+ASKS_TO_CANCEL = ["Shall I cancel A-1?", "Shall I cancel A-2 for you?", "Cancel B-77, urgent?"]
+ASKS_SOMETHING_ELSE = [
+    "Do you want to keep {}?",
+    "Shall I keep {} and cancel nothing?",
+    "Is {} the one you mean?",
+    "Shall I cancel {} or keep it?",
+    "Shall I cancel {}, or shall I not?",
+    "Shall I cancel {} now or later?",
+    "Would you like to know what it costs to cancel {}?",
+    "Shall I look up {}?",
+    "Do you like tea? ({})",
+    "Shall I cancel {}? And do you like tea?",
+    "I can cancel {}. Do you like tea?",
+    "I will not cancel {}. Is that right?",
+    "Please confirm that you want to keep {}.",
+]
 QUESTIONS = [
-    "Shall I cancel A-1?",
-    "Shall I cancel A-2 for you?",
-    "Cancel B-77, urgent?",
+    *ASKS_TO_CANCEL,
+    *(each.format("A-1") for each in ASKS_SOMETHING_ELSE[:3]),
     "Which one?",
     "Please tell me.",
 ]
@@ -170,7 +198,13 @@ def assert_held(messages, max_questions=MAX_QUESTIONS):
             was_put = any(order in text for text in put) and agreed
             assert was_put or any(order in text for text in told), f"{order} is a guess"
             if call["name"] == "cancel":
-                assert was_put, f"{call['args']} runs without a yes, after {spoken.text!r}"
+                asked_for = any(
+                    text in ASKS_TO_CANCEL or "confirm this: Cancel an order" in text for text in put
+                )
+                others = [each for each in ORDERS if each != order and each in spoken.text]
+                assert was_put and asked_for and not others, (
+                    f"{call['args']} runs without a yes, after {spoken.text!r}"
+                )
         if message.text:
             assert message.text != last or message.text == FALLBACK, f"{last!r} is said twice in a row"
             last = message.text

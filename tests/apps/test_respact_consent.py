@@ -1,0 +1,74 @@
+"""A call that needs a yes is asked for in so many words, and answered by a yes to them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
+
+from tests.apps.desk import says
+from tests.apps.test_respact_properties import ASKS_SOMETHING_ELSE, HEDGED, NO, ORDERS, OTHER, chat, orders
+from tests.speaking import Made
+
+
+def after(question, order, answer, insists=4):
+    """The calls that are made where a cancellation is put in these words, answered so, and then insisted on."""
+    moves = [
+        Made("cancel", args={"order_id": order}),
+        Made("speak", question, asks_for=[("cancel", None)], fields={"asks": True}),
+        *[Made("cancel", args={"order_id": order}, affirmed_in="M3")] * insists,
+    ]
+    run = chat().begins(moves)
+    run(says(f"Please cancel {order}."))
+    spoken = [m for m in run(says(answer))["messages"] if isinstance(m, AIMessage)]
+    return spoken[0].text, [call["args"]["order_id"] for each in spoken for call in each.tool_calls]
+
+
+@pytest.mark.parametrize("question", ASKS_SOMETHING_ELSE)
+@settings(max_examples=3, deadline=None)
+@given(orders, st.sampled_from(["keep it", "Yes, I do", *OTHER[1:], *HEDGED]))
+def test_no_other_question_can_be_answered_by_the_yes_that_a_call_needs(question, order, answer):
+    said, ran = after(question.format(order), order, answer)
+    assert said.startswith(f"Before I go on, please confirm this: Cancel an order (order id: {order})")
+    assert ran in ([], [order] if answer == "Yes, I do" else [])
+
+
+@settings(max_examples=40, deadline=None)
+@given(orders, st.sampled_from([*HEDGED, *NO, *OTHER[1:]]))
+def test_no_other_answer_is_the_yes_that_a_call_needs(order, answer):
+    assert after(f"Shall I cancel {order}?", order, answer)[1] == []
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.permutations(ORDERS),
+    st.sampled_from(["Yes, {}", "ok, {}", "Sure: {}", "Cancel {}", "Yes. I mean {}."]),
+)
+def test_a_yes_that_names_another_is_no_yes_to_this_one(picked, answer):
+    order, other, _ = picked
+    assert after(f"Shall I cancel {order}?", order, answer.format(other))[1] == []
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    orders,
+    st.sampled_from(
+        [
+            "Shall I cancel {}?",
+            "Would you like me to cancel {}?",
+            "I can cancel {} for you. Shall I go ahead?",
+            "You'd like to cancel {}. Is that right?",
+            "Are you sure you want to cancel {}?",
+            "Please confirm that you want to cancel {}.",
+            "Do you confirm the cancellation of {}?",
+            "Soll ich {} stornieren?",
+        ]
+    ),
+    st.sampled_from(
+        ["Yes", "yes please", "Sure, go ahead", "Yes, cancel it", "Yes, if you would be so kind.", "ja"]
+    ),
+)
+def test_a_plain_yes_to_a_plain_question_is_one(question_of, question, answer):
+    said, ran = after(question.format(question_of), question_of, answer, insists=1)
+    assert (said, ran) == (question.format(question_of), [question_of])
