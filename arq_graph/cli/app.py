@@ -15,6 +15,7 @@ from arq_graph.cli.failures import reported, warn
 from arq_graph.cli.milestones_command import milestones
 from arq_graph.cli.options import (
     AgentFile,
+    AsJson,
     BaseUrl,
     Database,
     Debug,
@@ -169,7 +170,7 @@ def explain(
         str | None, typer.Option("--thread", "-t", metavar="ID", help="Else the thread used last.")
     ] = None,
     db: Database = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """See why the last reply is what it is: guidelines, tool decisions, revisions."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from arq_graph.cli.failures import reported
-from arq_graph.cli.options import Debug, loading
+from arq_graph.cli.options import AsJson, Debug, loading
 
 
 def compare(
@@ -17,7 +17,7 @@ def compare(
     names: Annotated[
         tuple[str, str], typer.Option("--names", metavar="A B", help="What to call the two.")
     ] = ("A", "B"),
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """See whether one of two reports is better, and how sure that is."""

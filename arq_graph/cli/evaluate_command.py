@@ -9,13 +9,17 @@ import typer
 
 from arq_graph.cli.evaluation_models import choices_of
 from arq_graph.cli.failures import reported
-from arq_graph.cli.options import BaseUrl, Debug, Model, loading
-
-SuiteFile = Annotated[Path, typer.Argument(metavar="SUITE.yaml", help="The scenarios.")]
-UserModel = Annotated[
-    str | None,
-    typer.Option(metavar="MODEL", help="Who plays the users. Else agendas, which need no model."),
-]
+from arq_graph.cli.options import (
+    BaseUrl,
+    Debug,
+    HtmlOut,
+    Judge,
+    Model,
+    ReportOut,
+    SuiteFile,
+    UserModel,
+    loading,
+)
 
 
 def evaluate(
@@ -25,26 +29,25 @@ def evaluate(
         typer.Option(
             metavar="NAME,…",
             help="What is tried: guided, guided:cot, guided:direct, react, pre-act, respact, create_agent, or "
-            "module:function.",
+            "module:function, a function of (scenario, agent, model) that makes an app.",
         ),
     ] = "guided",
     runs: Annotated[int, typer.Option(min=1, help="How often each scenario is run with each arm.")] = 1,
     concurrency: Annotated[int, typer.Option(min=1, help="How many conversations at once.")] = 8,
     model: Model = None,
     user_model: UserModel = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="Decides what code cannot: openai:gpt-4o, offline, … Else nobody."
-        ),
-    ] = None,
+    judge: Judge = None,
     base_url: BaseUrl = None,
     scenario: Annotated[
         list[str] | None, typer.Option("--scenario", metavar="NAME", help="These scenarios alone.")
     ] = None,
     max_calls: Annotated[
         int | None,
-        typer.Option(min=1, help="Stop once so many model calls are made, users and judge included."),
+        typer.Option(
+            min=1,
+            help="Stop once so many model calls are made, users and judge and earlier parts included. Turns under way "
+            "are finished, so that some more may be made.",
+        ),
     ] = None,
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="Stop once they cost so much; needs --prices.")
@@ -65,12 +68,8 @@ def evaluate(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with what that file holds; nothing is held twice.")
     ] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write a page to look at; it needs no network.")
-    ] = None,
-    json: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write the report for programs and `compare`.")
-    ] = None,
+    html: HtmlOut = None,
+    json: ReportOut = None,
     debug: Debug = False,
 ) -> None:
     """Try agents in conversations with simulated users, and measure how far each gets.

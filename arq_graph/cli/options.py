@@ -57,6 +57,24 @@ MilestonesOption = Annotated[
         "--milestones", metavar="FILE", help="Measure on this milestone file how far the conversation gets."
     ),
 ]
+SuiteFile = Annotated[Path, typer.Argument(metavar="SUITE.yaml", help="The scenarios.")]
+Judge = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="Decides what code cannot: openai:gpt-4o, offline, … Else nobody."),
+]
+UserModel = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="Who plays the user. Else an agenda, which needs no model."),
+]
+HtmlOut = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="OUT", help="Write a page to look at; it needs no network."),
+]
+ReportOut = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="OUT", help="Write the report for programs and `compare`."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
 

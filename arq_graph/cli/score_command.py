@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from arq_graph.cli.failures import reported
-from arq_graph.cli.options import BaseUrl, Debug, choice_of, loading
+from arq_graph.cli.options import BaseUrl, Debug, HtmlOut, Judge, ReportOut, choice_of, loading
 
 Gold = Literal["ordered", "unordered"]
 
@@ -42,12 +42,7 @@ def score(
     tools: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The tools alone: OpenAI tool definitions as JSON.")
     ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="Decides what code cannot: openai:gpt-4o, offline, … Else nobody."
-        ),
-    ] = None,
+    judge: Judge = None,
     votes: Annotated[
         int, typer.Option(min=1, help="How often the judge is asked; the majority decides.")
     ] = 1,
@@ -73,12 +68,8 @@ def score(
         str | None, typer.Option(metavar="NAME", help="Conversations of this use case alone.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="So many conversations at most.")] = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write a page to look at; it needs no network.")
-    ] = None,
-    json: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write the report for programs and `compare`.")
-    ] = None,
+    html: HtmlOut = None,
+    json: ReportOut = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Begin again where an earlier run was not finished.")
     ] = False,

@@ -14,6 +14,7 @@ from typing import Any
 
 from arq_graph.agent.spec import Agent
 from arq_graph.cli.failures import warn
+from arq_graph.cli.file_digests import digest_of_files
 from arq_graph.cli.threads import when
 from arq_graph.cli.tool_definitions import read_tools
 from arq_graph.errors import InputError, SpecError
@@ -24,8 +25,6 @@ from arq_graph.milestones.milestone import Function
 from arq_graph.milestones.reports.running_graphs import GraphSource, gold_graph
 from arq_graph.milestones.yaml_file import read_yaml
 from arq_graph.nodes.spec_sections import condition_text
-
-CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -106,26 +105,6 @@ def _checked(graph: MilestoneGraph, tools: Any) -> MilestoneGraph:
             place = f"{graph.file}:{warning.line}" if warning.line else graph.file
             warn(f"{place}: {warning.message}")
     return graph
-
-
-def digest_of_files(files: Sequence[Path]) -> str:
-    """A digest of what the files hold, in their order.
-
-    Raises:
-        InputError: One cannot be read.
-    """
-    digest = hashlib.blake2b(digest_size=16)
-    for file in files:
-        try:
-            with file.open("rb") as stream:
-                size = 0
-                while chunk := stream.read(CHUNK):
-                    digest.update(chunk)
-                    size += len(chunk)
-        except OSError as error:
-            raise InputError(f"{file} cannot be read: {error.strerror}") from None
-        digest.update(b"\0%d" % size)
-    return digest.hexdigest()
 
 
 def digest_of_graphs(graphs: GraphSource) -> str:

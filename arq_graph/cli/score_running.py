@@ -9,8 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 from arq_graph.cli.failures import note
 from arq_graph.cli.figures import counted
+from arq_graph.cli.file_digests import digest_of_files
 from arq_graph.cli.leaving import leaving_on_ctrl_c
-from arq_graph.cli.score_graphs import Known, digest_of, digest_of_files, digest_of_graphs
+from arq_graph.cli.score_graphs import Known, digest_of, digest_of_graphs
 from arq_graph.cli.score_progress import ScoreProgress, lines_of, shown_progress
 from arq_graph.cli.score_wanted import Wanted
 from arq_graph.errors import ArqGraphError

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from arq_graph.cli.evaluation_models import choices_of
 from arq_graph.cli.failures import reported
-from arq_graph.cli.options import BaseUrl, Debug, Model, loading
+from arq_graph.cli.options import BaseUrl, Debug, Judge, Model, SuiteFile, UserModel, loading
 
 UserKind = Literal["helpful", "perturbed", "unhelpful"]
 
 
 def simulate(
-    suite: Annotated[Path, typer.Argument(metavar="SUITE.yaml", help="The scenarios.")],
+    suite: SuiteFile,
     scenario: Annotated[
         str | None, typer.Option("--scenario", metavar="NAME", help="Which one. Else the first.")
     ] = None,
@@ -27,14 +26,8 @@ def simulate(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Else that of the suite's first run.")] = None,
     model: Model = None,
-    user_model: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="Who plays the user. Else an agenda, which needs no model."),
-    ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="Decides in the end what code cannot. Else nobody."),
-    ] = None,
+    user_model: UserModel = None,
+    judge: Judge = None,
     base_url: BaseUrl = None,
     debug: Debug = False,
 ) -> None:

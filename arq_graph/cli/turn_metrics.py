@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli.failures import NO_ANSWER, note, show_error, warn
+from arq_graph.cli.file_digests import fingerprint
 from arq_graph.cli.json_lines import print_json
 from arq_graph.cli.progress_bar import progress_bar
 from arq_graph.cli.screen import printable
@@ -32,7 +32,6 @@ from arq_graph.milestones.turn_level.similarity import scorer
 from arq_graph.reasoning.blueprint import Mode
 
 SHOWN = 5
-_CHUNK = 1 << 20
 
 NO_TOOLS = (
     "neither the records nor --tools name any tool: the model can only answer, and every step that is a tool call "
@@ -192,26 +191,14 @@ def _results(evaluated: Evaluated, asked: Asked) -> Any:
     if evaluated.out is None:
         return nullcontext()
     settings = {
-        "dataset": _fingerprint(evaluated.dataset),
+        "dataset": fingerprint(evaluated.dataset),
         "model": asked.choice.name,
-        "agent": f"{_fingerprint(asked.agent)}, {asked.mode}" if asked.agent else "none",
-        "tools": _fingerprint(asked.tools) if asked.tools else "those of the records",
+        "agent": f"{fingerprint(asked.agent)}, {asked.mode}" if asked.agent else "none",
+        "tools": fingerprint(asked.tools) if asked.tools else "those of the records",
         "format": evaluated.format or "recognised",
         "similarity": scorer(None).name,
     }
     return ResultsFile(evaluated.out, settings)
-
-
-def _fingerprint(file: Path) -> str:
-    """The file's name and what it holds, so that another file or an edited one is told apart."""
-    digest = hashlib.sha256()
-    try:
-        with file.open("rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                digest.update(chunk)
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
-    return f"{file.name}, sha256 {digest.hexdigest()[:16]}"
 
 
 def _tools(file: Path) -> list[dict[str, Any]]:

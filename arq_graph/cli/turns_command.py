@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from arq_graph.cli.failures import reported
-from arq_graph.cli.options import BaseUrl, Debug, Model, ModeOption, choice_of, loading
+from arq_graph.cli.options import AsJson, BaseUrl, Debug, Model, ModeOption, choice_of, loading
 
 
 def turns(
@@ -58,7 +58,7 @@ def turns(
             help="Keep every outcome here, a line a step; the same command goes on where it stopped.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """Evaluate single turns: is each next action the recorded one, given the true history?

@@ -118,8 +118,10 @@ class AgendaUser:
     ) -> tuple[Deviation | None, dict[str, object], tuple[Fact, ...], str | None]:
         """How this turn departs from the happy path, if it does: which facts are told then, and how."""
         for kind in _ORDER:
+            if not (rate := self.spec.deviations.get(kind, 0.0)):
+                continue
             chance = self._voice.chance("deviation", kind, self._turn)
-            if chance.random() >= self.spec.deviations.get(kind, 0.0):
+            if chance.random() >= rate:
                 continue
             if kind == "off_topic" and reply.moment not in ("opening", "waiting"):
                 return kind, {}, reply.facts, None

@@ -46,6 +46,14 @@ function progressCard(summary) {
   ], meter(progress.rate, progress.low, progress.high));
 }
 
+function reachedCard(summary) {
+  const reached = summary.goal_reached;
+  return reached && card("Goal milestone reached", percent(reached.rate), [
+    [`${number(reached.count)} of ${number(reached.n)}`, interval(reached)].filter(Boolean).join(" · "),
+    reached.unknown ? `and ${number(reached.unknown)} undecided` : null,
+  ], meter(reached.rate, reached.low, reached.high));
+}
+
 function passCard(summary) {
   const shares = Object.entries(summary.pass_hat_k);
   const leftOut = summary.pass_hat_k_undecided;
@@ -95,6 +103,7 @@ function drawFigures() {
   byId("figures").append(...[
     goalCard(summary),
     progressCard(summary),
+    reachedCard(summary),
     card("Conversations", number(total), [
       `${decimal(summary.turns.mean)} user messages and ${decimal(summary.calls.mean)} calls each`,
       `${decimal(summary.wasted_calls.mean)} calls served no milestone, ${decimal(summary.repeated_calls.mean)} repeated an earlier one`,
@@ -141,7 +150,8 @@ function drawUseCases() {
 
 function drawGroups(id, title, cases) {
   if (!cases.length) return;
-  const head = [title, "Conversations", "Goal completion", "Progress rate", "Undecided", "Forbidden", "Calls", "Stops most at"];
+  const reached = cases.some(([, summary]) => summary.goal_reached) ? ["Goal milestone reached"] : [];
+  const head = [title, "Conversations", "Goal completion", "Progress rate", ...reached, "Undecided", "Forbidden", "Calls", "Stops most at"];
   const row = ([name, summary, search = name]) => {
     const goal = goalFigure(summary);
     const progress = progressFigure(summary);
@@ -152,6 +162,7 @@ function drawGroups(id, title, cases) {
       el("td", {}, meter(goal.rate, goal.low, goal.high), ` ${goal.text} `,
         el("span", { class: "quiet" }, goal.low === null || goal.undecided ? "" : percentRange([goal.low, goal.high]))),
       el("td", {}, meter(progress.rate, progress.low, progress.high), ` ${progress.text}`),
+      reached.map(() => reachedCell(summary.goal_reached)),
       el("td", {}, number(summary.goal_at_most.count - summary.goal_at_least.count)),
       el("td", {}, number(summary.forbidden.count)),
       el("td", {}, decimal(summary.calls.mean)),
@@ -163,6 +174,14 @@ function drawGroups(id, title, cases) {
   panel.querySelector(".wide").append(el("table", { class: "cases" },
     el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))),
     el("tbody", {}, cases.map(row))));
+}
+
+// A group of which no scenario names a goal has none to reach.
+function reachedCell(reached) {
+  if (!reached) return el("td", {}, "–");
+  const undecided = reached.unknown ? `, and ${number(reached.unknown)} undecided` : "";
+  return el("td", {}, meter(reached.rate, reached.low, reached.high), ` ${percent(reached.rate)} `,
+    el("span", { class: "quiet" }, `${number(reached.count)} of ${number(reached.n)}${undecided}`));
 }
 
 function drawNotices() {
