@@ -121,7 +121,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state: a dict, a dataclass or a Pydantic model."""
-        steps = self.steps(Reader(input, self.messages_key))
+        steps = self.steps(Reader(input, self.messages_key, self.channels()))
         answers: Answers | None = None
         while True:
             try:
@@ -132,7 +132,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state, without blocking."""
-        steps = self.steps(Reader(input, self.messages_key))
+        steps = self.steps(Reader(input, self.messages_key, self.channels()))
         answers: Answers | None = None
         while True:
             try:

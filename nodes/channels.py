@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar, get_origin
 
 from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import Runnable
@@ -22,11 +22,30 @@ class Reader:
     Args:
         state: The state that the graph hands to the node.
         messages_key: The channel that holds the messages.
+        channels: The node's other channels, with their types.
     """
 
-    def __init__(self, state: Any, messages_key: str = "messages") -> None:
+    def __init__(
+        self, state: Any, messages_key: str = "messages", channels: Mapping[str, Any] | None = None
+    ) -> None:
         self.state = state
         self.messages_key = messages_key
+        self._channels = channels or {}
+
+    @property
+    def given(self) -> Any:
+        """The state as a function of the user's is given it.
+
+        LangGraph leaves a channel out until something wrote it; a list or a dict of the node's is there, empty.
+        """
+        if not isinstance(self.state, Mapping):
+            return self.state
+        empty = {
+            name: of()
+            for name, kind in self._channels.items()
+            if (of := get_origin(kind) or kind) in (list, dict)
+        }
+        return {**empty, **self.state}
 
     def get(self, channel: str) -> Any:
         """The channel's value, None where there is none."""

@@ -203,7 +203,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
                 known[guideline.id] = True
             elif callable(guideline.condition):
                 try:
-                    known[guideline.id] = bool(guideline.condition(state.state))
+                    known[guideline.id] = bool(guideline.condition(state.given))
                 except Exception as error:
                     raise SpecError(
                         f"the condition of guideline {guideline.id} raised {type(error).__name__}: {error}; "

@@ -16,8 +16,7 @@ from arq_graph.apps.checkpoints import record_serializer
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.apps.planning import Planning, create_planning_agent
 from arq_graph.errors import InputError
-from arq_graph.milestones.evaluation.app import is_app
-from arq_graph.milestones.evaluation.arms import Arm, MakeApp
+from arq_graph.milestones.evaluation.arms import Arm, MakeApp, require_arm
 from arq_graph.milestones.evaluation.holding import instructions_of
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.reasoning.blueprint import Mode
@@ -37,7 +36,7 @@ def arm(name: str, *, folder: Path | None = None) -> Arm:
         folder: Where the module is looked for before `sys.path`.
 
     Raises:
-        InputError: There is none of that name, or the module cannot be imported.
+        InputError: There is none of that name, the module cannot be imported, or what it holds is no arm.
     """
     if name in _ARMS:
         return _ARMS[name]
@@ -51,11 +50,7 @@ def arm(name: str, *, folder: Path | None = None) -> Arm:
         found = load(name, folder)
     except Misfit as misfit:
         raise InputError(f"the arm {misfit.message}") from misfit.__cause__
-    if not is_app(found) and not callable(found):
-        raise InputError(
-            f"the arm {name!r} is a {type(found).__name__}; name an app, or a function of (scenario, agent, "
-            "model) that makes one"
-        )
+    require_arm(name, found)
     return cast(Arm, found)
 
 

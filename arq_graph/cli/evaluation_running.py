@@ -94,22 +94,19 @@ def went_wrong(result: Report) -> str:
 
 
 def _show(result: Report, wanted: WantedEvaluation) -> None:
-    for one in result.broken[:BROKEN_SHOWN]:
+    broken = [one for one in result.broken if one.ended != "budget"]  # one warning tells of all of those
+    for one in broken[:BROKEN_SHOWN]:
         warn(one.error)
-    if len(result.broken) > BROKEN_SHOWN:
-        warn(
-            f"and {len(result.broken) - BROKEN_SHOWN:,} more that could not be measured; --json lists them all"
-        )
+    if len(broken) > BROKEN_SHOWN:
+        warn(f"and {len(broken) - BROKEN_SHOWN:,} more that could not be measured; --json lists them all")
     if result.stopped:
-        warn(
-            f"{result.stopped}: {counted(result.missing, 'conversation')} of the run are missing below. "
-            f"{_way_on(wanted)}"
-        )
-    if not result.conversations:
-        raise InputError("nothing could be measured")
-    show_report(result, output())
-    show_comparisons(result, output())
+        warn(_stopped(result.stopped, result, wanted))
+    if result.conversations or result.stopped:
+        show_report(result, output())
+        show_comparisons(result, output())
     _write(result, wanted)
+    if not result.conversations and not result.stopped:
+        raise InputError("nothing could be measured")
     note(f"The conversations are in {wanted.kept}.")
     if not result.stopped and any(one.ended == "error" for one in result.broken):
         note(_way_on(wanted))
@@ -159,6 +156,22 @@ def _tell_way_on(wanted: WantedEvaluation) -> None:
 
 def _way_on(wanted: WantedEvaluation) -> str:
     return f"What ended is kept in {wanted.kept}: the same command with --resume goes on from there."
+
+
+def _stopped(reason: str, result: Report, wanted: WantedEvaluation) -> str:
+    """What a ceiling ended, and what it takes to go on: calls made before count, so the same ceiling is of no use."""
+    missing = counted(result.missing, "conversation")
+    ceiling = "--max-cost" if reason.startswith("max_cost") else "--max-calls"
+    said = f"{reason}: {missing} of the run {'is' if result.missing == 1 else 'are'} missing below. "
+    if not result.conversations:
+        said += (
+            "None ended, and those that were cut off begin anew: leave room for those under way, by a ceiling that is "
+            "much higher, or by fewer at once (--concurrency 1). "
+        )
+    return (
+        f"{said}What ended is kept in {wanted.kept}: the same command with --resume and a higher {ceiling} goes on "
+        "from there."
+    )
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from arq_graph.cli.figures import counted
 from arq_graph.cli.screen import output, printable, words
 from arq_graph.milestones.turn_level.evaluation import TurnEvaluation
 from arq_graph.milestones.turn_level.metrics import TurnMetrics
@@ -36,7 +37,7 @@ def as_data(dataset: Path, asked: str, found: TurnEvaluation) -> dict[str, Any]:
 def show(asked: str, metrics: TurnMetrics) -> None:
     """Print the figures, each with its n, and what went wrong."""
     console = output()
-    said = f"{metrics.steps:,} steps of {metrics.conversations:,} conversations · {asked}"
+    said = f"{counted(metrics.steps, 'step')} of {counted(metrics.conversations, 'conversation')} · {asked}"
     console.print(words(said, "bold"), soft_wrap=True)
     console.print(_figures(metrics))
     if wrong := [(kind.replace("_", " "), count) for kind, count in metrics.confusion.items() if count]:

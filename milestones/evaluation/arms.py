@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,36 @@ class Made:
             await checkpointer.adelete_thread(thread_id)
 
 
+def require_arm(name: str, arm: object) -> None:
+    """Refuse what is no arm, before anything is held.
+
+    Args:
+        name: What it is called.
+        arm: An app, or a function of `(scenario, agent, model)`.
+
+    Raises:
+        InputError: It is neither, or a function that does not take these three.
+    """
+    if is_app(arm):
+        return
+    if not callable(arm):
+        raise InputError(
+            f"the arm {name!r} is a {type(arm).__name__}: give an app, or a function of (scenario, agent, model) that "
+            "makes one"
+        )
+    try:
+        takes = inspect.signature(arm)
+    except (TypeError, ValueError):  # some callables of C have none
+        return
+    try:
+        takes.bind(None, None, None)
+    except TypeError:
+        raise InputError(
+            f"the arm {name!r} cannot be called with (scenario, agent, model): it takes {takes}. A function makes the "
+            "app of these three; the app that it returns is what gets the messages, by its `invoke` or `ainvoke`"
+        ) from None
+
+
 class Arms:
     """The arms of a run.
 
@@ -52,7 +83,7 @@ class Arms:
         model: Handed to those functions.
 
     Raises:
-        InputError: There is none, or one is neither app nor function.
+        InputError: There is none, or one is neither an app nor a function that takes what it is given.
     """
 
     def __init__(self, arms: Mapping[str, Arm], model: Any = None) -> None:
@@ -61,10 +92,7 @@ class Arms:
         if not arms:
             raise InputError("there is no arm to be tried; give one or more by name")
         for name, arm in arms.items():
-            if not is_app(arm) and not callable(arm):
-                raise InputError(
-                    f"the arm {name!r} is a {type(arm).__name__}: give an app, or a function that makes one"
-                )
+            require_arm(name, arm)
         self.names = tuple(arms)
         self._arms = dict(arms)
         self._model = model

@@ -76,7 +76,7 @@ def persona_of(text: str) -> Persona:
         return found
     if len(text.split()) < 3:
         near = difflib.get_close_matches(name, PERSONAS, n=1)
-        meant = f"; did you mean {near[0]!r}?" if near else ""
+        meant = f"; did you mean {near[0]!r}?" if near else "."
         raise SpecError(
             f"there is no persona {text!r}{meant} Shipped are {', '.join(PERSONAS)}; a description of your own has "
             "three words or more"

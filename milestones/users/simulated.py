@@ -44,8 +44,8 @@ class SimulatedUser:
     """A simulated user that a model plays (Pre-Act, 4.3; ReSpAct, 3.4, B.1 and E.4).
 
     The prompt's head is the same for all turns. Of an unhelpful user the model is not told what it would know, and
-    of a perturbed one no number and no identifier; where the agent's words lead it to say one, it is asked again,
-    and code takes out what is still there. Which turns
+    code takes out what it says of it all the same; of a perturbed one it is told no number and no identifier: where
+    the agent's words lead it to say one, it is asked again, and code takes out what is still there. Which turns
     deviate is drawn by code from the seed; errors of speech recognition are made by code. One turn costs one ask
     of at most `max_attempts` + 2 answers, and there are at most `max_turns` turns.
 
@@ -197,6 +197,8 @@ class SimulatedUser:
             return self._exit()
         if self.spec.kind == "perturbed" and leaked(message, self._facts):
             message = without_identifiers(message, self._facts)
+        elif self.spec.kind == "unhelpful":
+            message = self._allowed(message)
         if deviation == "asr":
             message = misheard(message, Random(f"{self._seed}/asr/{self._turn}"))
         return UserTurn(message, deviation=deviation) if message.strip() else self._exit()

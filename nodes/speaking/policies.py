@@ -37,6 +37,9 @@ class Policy:
             a function of the state, e.g. `lambda state: ["check_stock"] if … else []`.
         forbids: Which tools may not be called: a function of the state.
 
+    The state is a dict. A channel that holds a list or a dict (`guideline_matches`, `tool_insights`, `variables`,
+    `moves`) is empty until something is written to it; any other (`plan`, `world`) is missing until then: `.get`.
+
     Raises:
         InputError: A field does not hold what it should.
     """

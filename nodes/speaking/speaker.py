@@ -163,6 +163,10 @@ class Speaker(BlueprintNode[ARQ]):
                 "examples": [shown(example, self.mode) for example in examples],
             },
         )
+        if not callable(agrees):
+            raise InputError(
+                f"agrees must be a function of the text that gives True or False, not {agrees!r}"
+            )
         self._stands = StandingOf(
             self.agent, self.tools, self.policies, setting, self.max_steps, self.max_questions, agrees
         )

@@ -251,8 +251,8 @@ class StandingOf:
         rules = self.policies.values()
         forbids = [(policy.name, policy.forbids) for policy in rules if policy.forbids]
         requires = [(policy.name, policy.requires) for policy in rules if policy.requires]
-        forbidden = named_by(forbids, state.state, self.tools)
-        required = named_by(requires, state.state, self.tools)
+        forbidden = named_by(forbids, state.given, self.tools)
+        required = named_by(requires, state.given, self.tools)
         last = conversation.last_customer_line
         asked_first = "complete_half_requests" in self.policies and not conversation.results
         return Rules(

@@ -205,5 +205,5 @@ def test_glaive_texts_are_evaluated(cli: Cli, folder: Path) -> None:
     )
     done = cli("turns", "glaive.txt")
     assert done.code == 0, done.err
-    assert "2 steps of 1 conversations" in done.words
+    assert "2 steps of 1 conversation ·" in done.words
     assert "neither" not in done.words
