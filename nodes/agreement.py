@@ -42,9 +42,9 @@ _AGAINST = re.compile(
 
 # What makes a yes one for later, or for some other case. It is no no either.
 _HEDGED = re.compile(
-    r"\b(?:if|unless|until|till|after|before|once|when|whenever|while|except|provided|providing|assuming|supposing"
-    r"|as long as|so long as|depend(?:s|ing)|maybe|perhaps|possibly|probably|might|think|guess|suppose|wonder"
-    r"|unsure|let me|prefer|keep|leave (?:it|that)|first|cannot|cant|wont|dont|\w+n['’]t)\b",
+    r"\b(?:if|unless|until|till|after|before|once|when|whenever|while|except|provid(?:ed|ing) (?:that|it|there|you)"
+    r"|assuming|supposing|as long as|so long as|depend(?:s|ing)|maybe|perhaps|possibly|probably|might|think|guess"
+    r"|suppose|wonder|unsure|let me|prefer|keep|leave (?:it|that)|first|cannot|cant|wont|dont|\w+n['’]t)\b",
     re.IGNORECASE,
 )
 _POLITE_IF = re.compile(
@@ -171,7 +171,7 @@ def says_yes(text: str) -> bool:
         if found["yes"].casefold() in _FAINT and not _AFFIRMING.issuperset(_words(plain)):
             return False
         is_question = asks_something(plain) and _PLAIN_YES.match(plain) is None
-        return not (is_question or _AGAINST.search(plain) or _HEDGED.search(_POLITE_IF.sub("", plain)))
+        return not (is_question or _AGAINST.search(plain) or _HEDGED.search(_POLITE_IF.sub("", _told(plain))))
     if not plain or asks_something(plain) or _AGAINST.search(plain) or _has_no(plain):
         return False
     words = _words(plain)
@@ -203,15 +203,18 @@ def names_another(text: str, put: str) -> bool:
         text: The message.
         put: What was said to the customer, with the values of the call.
     """
-    told = " ".join(
-        each for each in _SENTENCE.findall(_read(text)) if not asks_something(each) or _YES.match(each)
-    )
+    told = _told(_read(text))
     asked = unicodedata.normalize("NFKC", put).casefold()
     known = set(_WORD.findall(asked)) | set(_DIGITS.findall(asked))
     values = {*_DIGITS.findall(told), *(word for word in _words(told) if word in _VALUES)}
     if _YES.match(told):  # In English alone a capital within a sentence begins a name.
         values |= {name.casefold() for name in _NAME.findall(told) if name.casefold() not in _AFFIRMING}
     return not values <= known | {word for word, number in _VALUES.items() if number in known}
+
+
+def _told(plain: str) -> str:
+    """What a message says besides its questions; one that begins with a yes says that."""
+    return " ".join(each for each in _SENTENCE.findall(plain) if not asks_something(each) or _YES.match(each))
 
 
 def _read(text: str) -> str:

@@ -7,7 +7,7 @@ language is left to the model, which names the values all the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ from arq_graph.nodes.agreement import asks_something
 
 _SENTENCE = re.compile(r"(?:[^.!?。？؟\n]|[.](?=\w))+[.!?。？؟]*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_ENGLISH_WORDS = "the you your shall would should could this that with what which want like"
+_ENGLISH_WORDS = (
+    "the you your shall would should could this that with what which want like and about tell please"
+)
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
 # Words of a tool's name or description that say nothing of what it does.
 _EMPTY_WORDS = "the this that it and for its tool function use used uses using lets let you can call"
@@ -33,20 +35,33 @@ _GAP = (
 _ASKS_TO_DO = (
     r"(?:(?:shall|should|may|can|could) (?:i|we)|(?:want|like|wish|prefer)(?: (?:me|us))? to"
     r"|(?:ok(?:ay)?|all right|alright|fine|agree|happy|ready|sure)(?: (?:if|for|with|that|you want))*"
-    r"|confirm(?: that)?(?: (?:you (?:want|would like)|i (?:should|may|can|shall)))?)"
+    r"|confirm(?: (?:that|if|whether))?(?: (?:you (?:want|would like)|i (?:should|may|can|shall)))?)"
 )
 _SAYS_IT_WILL_DO = (
     r"(?:\b(?:i|we)(?:['’](?:ll|d)| will| would| can| could|(?:['’](?:m|re)| am| are) (?:about|going|ready))"
     r"|\byou(?: want|['’]d like| would like| asked)(?: (?:me|us))? to|\bconfirm|:)"
 )
-_GENERIC = re.compile(
-    r"\b(?:go(?:ing)? ahead|proceed|continue|go on|confirm|agree|do (?:it|that|so|this)|(?:want|like) (?:that|this|it)"
-    r"|(?:is|are) (?:it|that|this|these|they|all of (?:it|this|that)|everything) (?:all )?"
-    r"(?:ok(?:ay)?|right|correct|fine|good|alright))\b|^\W*(?:right|correct|ok(?:ay)?|agreed)\W*$",
+# "Shall I proceed?", "Would you like me to go ahead with these changes?"
+_GOES_ON = re.compile(
+    r"\b(?:proceed(?:ing)?|go(?:ing)? ahead|continue|do (?:it|that|so|this))(?=\W*$|,| now\b| then\b| for you\b"
+    r"| with (?:it|(?:this|that|these|those|the|your)(?: \w+)?"
+    r"(?: (?:changes?|updates?|actions?|requests?|transactions?|modifications?|adjustments?))?)\W*$)",
+    re.IGNORECASE,
+)
+# "Is that right?", "Please confirm that all of this is correct."
+_IS_RIGHT = re.compile(
+    r"\b(?:confirm|agree|(?:want|like) (?:that|this|it)"
+    r"|(?:(?:is|are) )?(?:it|that|this|these|they|all of (?:it|this|that)|everything|details)(?: (?:is|are|looks?))?"
+    r" (?:all )?(?:ok(?:ay)?|right|correct|fine|good|alright))\b|^\W*(?:right|correct|ok(?:ay)?|agreed)\W*$",
     re.IGNORECASE,
 )
 _ELSE = re.compile(
-    r"\b(?:or|not|nor|never|don['’]?t|shouldn['’]?t|wouldn['’]?t|rather|instead|keep|leave|without)\b",
+    r"\b(?:or|not|nor|never|don['’]?t|shouldn['’]?t|wouldn['’]?t|rather|instead|keep(?:ing)?|leav(?:e|ing)|without)\b",
+    re.IGNORECASE,
+)
+_WILL_NOT = re.compile(
+    r"\b(?:i|we)(?:['’](?:ll|d)| will| would| shall| am|['’]m)?(?: \w+ing to)? (?:not|never|keep|leave)\b"
+    r"|\bi won['’]?t\b",
     re.IGNORECASE,
 )
 
@@ -88,7 +103,7 @@ class Deed:
     def is_spoken_of(self, text: str) -> bool:
         """Whether a text says what is done, or to what."""
         bare = self._without_values(text)
-        return bare != text or not self.verbs or not self.verbs.isdisjoint(_stems(text))
+        return bare != text or self._is_named_in([text])
 
     def is_asked_for(self, text: str) -> bool:
         """Whether a yes to a text can only be one to this: each question of an English text asks for it."""
@@ -97,19 +112,24 @@ class Deed:
         questions = [each for each in sentences if asks_something(each)]
         if not any(_is_english(each) for each in questions or sentences):
             return True
-        if not questions:  # "Please confirm that you want to cancel it."
-            return any(self._follows(_ASKS_TO_DO, each) and not _ELSE.search(each) for each in sentences)
-        return all(self._is_asked_in(each, bare) for each in questions)
+        return all(self._is_asked_in(each, sentences) for each in questions) and (
+            bool(questions) or any(self._is_asked_in(each, sentences) for each in sentences)
+        )
 
-    def _is_asked_in(self, question: str, text: str) -> bool:
-        if _ELSE.search(question):
+    def _is_asked_in(self, sentence: str, all_of_it: Sequence[str]) -> bool:
+        if _ELSE.search(sentence):
             return False
-        if self._follows(_ASKS_TO_DO, question):
+        if self._follows(_ASKS_TO_DO, sentence):
             return True
-        if not _GENERIC.search(question):
+        if _GOES_ON.search(sentence):
+            return self._is_named_in(all_of_it) and not any(_WILL_NOT.search(each) for each in all_of_it)
+        if not _IS_RIGHT.search(sentence):
             return False
-        said = (each for each in _SENTENCE.findall(text) if self._follows(_SAYS_IT_WILL_DO, each))
+        said = (each for each in all_of_it if self._follows(_SAYS_IT_WILL_DO, each))
         return any(not _ELSE.search(each) for each in said)
+
+    def _is_named_in(self, sentences: Iterable[str]) -> bool:
+        return not self.verbs or any(not self.verbs.isdisjoint(_stems(each)) for each in sentences)
 
     def _follows(self, form: str, sentence: str) -> bool:
         verbs = "|".join(re.escape(verb) for verb in sorted(self.verbs))

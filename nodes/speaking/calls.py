@@ -13,6 +13,7 @@ from arq_graph.nodes.asking_for_yes import Deed
 from arq_graph.nodes.confirmation import NOT_AGREED, is_affirmed
 from arq_graph.nodes.decisions import told
 from arq_graph.nodes.planned_actions import Situation
+from arq_graph.nodes.putting import doing
 from arq_graph.nodes.speaking.grounds import PLACEHOLDERS, Grounds
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.reasoning.answer import Complaint
@@ -107,7 +108,10 @@ class CallJudge:
         agreed = self._agreed(arguments)
         affirmed = self._is_affirmed(insight, chosen)
         if self.tool.name in self.rules.consequential and not affirmed:
-            question = f"{NOT_AGREED}: put this call to the customer, with every value, and name the tool in asks_for"
+            question = (
+                f"{NOT_AGREED}: put this call to the customer, with every value and in the tool's own words "
+                f"({doing(insight, self.tool.tool.description)}), ask nothing else, and name the tool in asks_for"
+            )
             waits = insight.model_copy(update={"kind": "confirm", "problem": NOT_AGREED})
             return self._refused(call, [waits], [("", question)])
         if not affirmed and (doubts := list(self._doubts(chosen, arguments, {*free, *agreed}))):

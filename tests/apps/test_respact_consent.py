@@ -62,6 +62,8 @@ def test_a_yes_that_names_another_is_no_yes_to_this_one(picked, answer):
             "Are you sure you want to cancel {}?",
             "Please confirm that you want to cancel {}.",
             "Do you confirm the cancellation of {}?",
+            "To cancel {} I need your word. Would you like me to proceed with this change?",
+            "Please confirm if everything is correct, and I'll proceed with the cancellation of {}.",
             "Soll ich {} stornieren?",
         ]
     ),

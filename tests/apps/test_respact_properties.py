@@ -54,6 +54,11 @@ ASKS_SOMETHING_ELSE = [
     "I can cancel {}. Do you like tea?",
     "I will not cancel {}. Is that right?",
     "Please confirm that you want to keep {}.",
+    "I won't cancel {}. Shall I proceed?",
+    "{} can be cancelled. Shall I go on looking?",
+    "Shall I proceed with the search for {}?",
+    "{} is yours. Please confirm that everything is correct.",
+    "Tell me about {}.",
 ]
 QUESTIONS = [
     *ASKS_TO_CANCEL,
