@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
+from arq_graph.milestones.users.shipped_personas import PERSONAS
 from tests.apps.desk import says
 from tests.apps.test_respact_properties import ASKS_SOMETHING_ELSE, HEDGED, NO, ORDERS, OTHER, chat, orders
 from tests.speaking import Made
@@ -74,3 +75,11 @@ def test_a_yes_that_names_another_is_no_yes_to_this_one(picked, answer):
 def test_a_plain_yes_to_a_plain_question_is_one(question_of, question, answer):
     said, ran = after(question.format(question_of), question_of, answer, insists=1)
     assert (said, ran) == (question.format(question_of), [question_of])
+
+
+@pytest.mark.parametrize("persona", PERSONAS)
+def test_a_simulated_user_of_any_persona_says_a_yes_that_is_one(persona):
+    for line in PERSONAS[persona].lines_for("yes"):
+        assert after("Shall I cancel A-1?", "A-1", line, insists=1)[1] == ["A-1"]
+    for line in PERSONAS[persona].lines_for("no"):
+        assert after("Shall I cancel A-1?", "A-1", line)[1] == []
