@@ -16,6 +16,12 @@ _LEAD = re.compile(
     r"|either|for|is|it)\b:?\s+",
     re.IGNORECASE,
 )
+_CLAUSE_END = re.compile(r"[.:?!](?=\s|$)|\n|\s[-–—]\s")
+"""Not the stop within "10:30" or "2.50"."""
+_STEM = re.compile(
+    r"\s*(?:and |so |but )?(?:which|what|who|whom|when|where|how|on which|at what|for which)\b", re.IGNORECASE
+)
+"""Begins the question itself, which is no option: "Which day suits you, Monday or Friday?"."""
 _LISTED = re.compile(r"^\s*(?:[-*•–]|\d{1,2}[.)])\s*(.+)$", re.MULTILINE)
 _LONGEST_OPTION = 60
 _LONGEST_CLAUSE = 400
@@ -81,9 +87,11 @@ def _options(question: Asked, heard: Heard) -> list[str]:
 
 
 def _parts(text: str, joints: str) -> list[str]:
-    for clause in re.split(r"[.:?!\n]", text):
+    for clause in _CLAUSE_END.split(text):
         if len(clause) <= _LONGEST_CLAUSE and re.search(rf"\s(?:{joints})\s", clause, re.IGNORECASE):
-            parts = [part for part in _SEPARATOR.split(_LEAD.sub("", clause.strip())) if part.strip()]
+            stem, *rest = clause.strip().split(",", 1)
+            named = rest[0] if rest and _STEM.match(stem) else _LEAD.sub("", clause.strip())
+            parts = [part for part in _SEPARATOR.split(named.strip()) if part.strip()]
             if len(parts) > 1:
                 return parts
     return []

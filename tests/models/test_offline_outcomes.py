@@ -63,6 +63,56 @@ def test_a_result_that_says_no_is_not_told_as_done(result):
 
 
 @pytest.mark.parametrize(
+    ("result", "state"),
+    [
+        ({"status": "full"}, "full"),
+        ({"status": "closed until May"}, "closed until May"),
+        ({"status": "cancelled"}, "cancelled"),
+        ({"status": "booked out"}, "booked out"),
+        ({"status": "no places left"}, "no places left"),
+        ({"status": "sold_out"}, "sold out"),
+        ({"status": "impossible"}, "impossible"),
+        ({"court_state": "taken"}, "taken"),
+        ({"court": {"status": "closed"}}, "closed"),
+    ],
+)
+def test_a_state_that_says_no_is_told_and_not_the_deed(result, state):
+    reply = ask([booking(result)], RESERVE)[1]
+    assert ("I have reserved" in reply, reply.count(state)) == (False, 1), reply
+
+
+def close_case(case_id: str) -> dict[str, str]:
+    """Close a case.
+
+    Args:
+        case_id: The case, like CS-12.
+    """
+    return {"status": "closed"}
+
+
+def refill_tank(tank_id: str) -> dict[str, str]:
+    """Refill a tank.
+
+    Args:
+        tank_id: The tank, like TK-12.
+    """
+    return {"status": "full"}
+
+
+@pytest.mark.parametrize(
+    ("called", "said", "done"),
+    [
+        (close_case, "Close the case CS-7", "I have closed the case CS-7"),
+        (refill_tank, "Refill the tank TK-7", "I have refilled the tank TK-7"),
+        (booking({"status": "pending"}), RESERVE, "I have reserved"),
+        (booking({"state": "open"}), RESERVE, "I have reserved"),
+    ],
+)
+def test_a_state_that_was_to_come_about_is_no_refusal(called, said, done):
+    assert done in ask([called], said)[1]
+
+
+@pytest.mark.parametrize(
     ("result", "reason"),
     [
         ({"message": "PR-7 cannot be extended before May."}, "cannot be extended before May"),

@@ -113,3 +113,19 @@ def test_what_is_wished_for_has_not_come_about(condition: str, said: str) -> Non
 )
 def test_what_is_stated_beside_a_wish_holds(condition: str, said: str) -> None:
     assert judge(condition, said)["condition_applies"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "said", "holds"),
+    [
+        ("the boiler needs a repair", "My boiler needs a repair.", True),
+        ("the boiler needs a repair", "My boiler is broken, please repair it.", True),
+        ("the boiler needs a repair", "My sink needs a repair.", False),
+        ("the boiler needs a repair", "I need a repair of my car.", False),
+        ("the kiln needs to be cleaned", "The kiln needs to be cleaned.", True),
+        ("the kiln needs to be cleaned", "My pot needs to be cleaned.", False),
+        ("the climber needs to be told the rules", "What are the rules?", True),
+    ],
+)
+def test_what_needs_a_repair_is_a_thing_on_no_list(condition: str, said: str, holds: bool) -> None:
+    assert judge(condition, said)["condition_applies"] is holds

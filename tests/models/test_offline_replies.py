@@ -363,3 +363,26 @@ def test_the_stronger_guideline_comes_first():
     answer = ask(prompt("Hm.", tail={"active_guidelines": [weak, strong]}), MESSAGE)
     content = answer["revisions"][0]["content"]
     assert content.index("coffee") < content.index("tea")
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["No, the lamp is broken.", "No, one cup is cracked", "Yes, but the lamp is missing.", "It is stuck."],
+)
+def test_who_tells_of_trouble_is_not_thanked_for_it(said):
+    replied = reply("Hi", "agent: Has everything arrived?", said)
+    assert ("sorry" in replied, "anything else" in replied) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "declines"),
+    [
+        ("Has everything arrived?", "No, only one of them.", False),
+        ("Has everything arrived?", "No, thanks.", True),
+        ("Shall I cancel it?", "No, keep it.", True),
+        ("Has everything arrived?", "No, nothing is broken.", False),
+    ],
+)
+def test_a_no_that_tells_something_declines_nothing(asked, said, declines):
+    replied = reply("Hi", f"agent: {asked}", said)
+    assert (replied.startswith("All right."), "sorry" in replied) == (declines, False)

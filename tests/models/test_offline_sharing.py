@@ -145,3 +145,48 @@ def test_the_members_of_an_object_share_nothing_either():
     assert arguments_of(described, "a ferry from Bari to Split") == {
         "route": {"origin": "Bari", "destination": "Split"}
     }
+
+
+def send_gift(person: str, place: str) -> str:
+    """Send a gift.
+
+    Args:
+        person: Who gets it.
+        place: Where it is sent.
+    """
+    return "sent"
+
+
+def reserve_seat(traveller: str, city: str) -> str:
+    """Reserve a seat."""
+    return "reserved"
+
+
+def plan_trip(name: str, to: str) -> str:
+    """Plan a trip."""
+    return "planned"
+
+
+BOTH_WAYS = [
+    (send_gift, "Send a gift", ("person", "place")),
+    (reserve_seat, "Reserve a seat", ("traveller", "city")),
+    (plan_trip, "Plan a trip", ("name", "to")),
+]
+
+
+@pytest.mark.parametrize(("called", "order", "names"), BOTH_WAYS)
+@pytest.mark.parametrize("said", ["to Oslo for Ben", "for Ben to Oslo"])
+def test_a_place_is_gone_to_and_a_person_is_served_in_either_order(called, order, names, said):
+    assert ask([called], f"{order} {said}")[0] == [dict(zip(names, ("Ben", "Oslo"), strict=True))]
+
+
+def test_what_goes_to_somebody_in_a_place_goes_to_the_person():
+    assert ask([send_gift], "Send a gift to Ben in Oslo")[0] == [{"person": "Ben", "place": "Oslo"}]
+
+
+@pytest.mark.parametrize(
+    ("said", "lacking"), [("Send a gift for Ben", "the place"), ("Send a gift to Oslo", "the person")]
+)
+def test_one_name_does_not_serve_both(said, lacking):
+    calls, reply = ask([send_gift], said)
+    assert (calls, lacking in reply) == ([], True), reply

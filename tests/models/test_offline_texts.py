@@ -68,3 +68,49 @@ def test_the_order_is_left_out_of_the_text(called, said, text):
 def test_an_order_without_a_text_is_asked_for_one(called, said, asked):
     calls, reply = ask([called], said)
     assert (calls, asked in reply) == ([], True), reply
+
+
+def file_note(note: str) -> str:
+    """Add a note to the customer's file.
+
+    Args:
+        note: What to note.
+    """
+    return "noted"
+
+
+def leave_message(recipient: str, message: str) -> str:
+    """Leave a message for somebody.
+
+    Args:
+        recipient: Who gets it.
+        message: What it says.
+    """
+    return "left"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Note on my file that my dog bites, please",
+        "Could you note on my file that my dog bites?",
+        "Hi, I'm Ben. Please note on my file that my dog bites.",
+        'Please add the note "my dog bites" to my file',
+        "Please note that my dog bites. When do you open?",
+        "Add a note to my file: my dog bites. Thanks!",
+        "My dog bites. Please file a note.",
+    ],
+)
+def test_a_note_is_what_is_to_be_noted_however_the_order_is_put(said):
+    (arguments,) = ask([file_note], said)[0]
+    assert arguments["note"].rstrip(".").lower() == "my dog bites"
+
+
+def test_a_question_about_notes_is_no_note():
+    assert ask([file_note], "Is it true that you note everything?")[0] == []
+
+
+def test_a_message_for_somebody_goes_to_them_and_is_left():
+    calls, reply = ask([leave_message], "Please leave a message for Mara that the gate is open")
+    assert calls == [{"recipient": "Mara", "message": "the gate is open"}]
+    assert "leaved" not in reply

@@ -56,13 +56,14 @@ _REPORTS = re.compile(
 _SPLIT = re.compile(
     r"[.;](?:\s+|$)|,?\s+(?:and then|then)\s+|,\s+(?:and|but)\s+(?=[a-z]+\b)|\s+but\s+|,\s+(?=(?!unless"
     r"|if|when|except|because|since|so|which|as\b)(?:then\s+)?[a-z]+ (?:the|a|an|for|whether|if|them"
-    r"|their|that|how|it|about)\b)"
+    r"|their|that|how|when|where|what|which|who|why|it|about)\b)"
     r"|\s+and\s+(?=(?:please\s+|also\s+|then\s+|politely\s+)*(?:ask|offer|tell|say|apologi[sz]e|thank"
     r"|explain|inform|give|suggest|recommend|mention|do not|don't|never|avoid"
     r"|wish|greet|confirm|look|check|provide|share|remind|invite|refer|direct|transfer|escalate|send"
     r"|book|cancel|create|update|show|list|keep|use|request|let|point|describe"
     r"|express|welcome|state|warn|assure|propose|find|search|report|answer|verify|point|connect|add"
-    r"|reserve|place|schedule|renew|return|open|call)\b)",
+    r"|reserve|place|schedule|renew|return|open|call|hand out|promise|grant|throw in"
+    r"|make (?:them|the \w+) an offer)\b)",
     re.IGNORECASE,
 )
 _DEEDS = tuple(
@@ -90,7 +91,12 @@ _DEEDS = tuple(
         ("greet", r"greet\b|welcome\b|say (?:hello|hi|good morning)\b|introduce yourself"),
         ("wish", r"wish\b|say (?:good ?bye|farewell)|bid\b|congratulate\b"),
         ("recommend", r"recommend\b|suggest\b|propose\b|advise\b|encourage\b|urge\b|upsell\b|invite\b"),
-        ("offer", r"offer\b"),
+        (
+            "offer",
+            rf"offer\b|promise\b|hand out\b|grant\b|throw in\b|(?:make|give) (?:them |him |her |{PERSON} )?an offer\b"
+            rf"|give (?:them|him|her|{PERSON}) (?=(?:an? )?(?:[\w%]+ )?(?:voucher|coupon|discount|refund|credit|gift"
+            r"|upgrade|compensation)\b)",
+        ),
         (
             "hand over",
             rf"(?:transfer|connect|forward) (?:it|them|him|her|this|{PERSON})\b|escalate\b|hand (?:it |them "
@@ -100,7 +106,7 @@ _DEEDS = tuple(
         ("refer", r"refer\b|direct\b|point (?:them|the \w+) to|send (?:them|the \w+) to"),
         (
             "tell",
-            r"tell\b|make sure\b.*\bknows?\b|inform\b|explain\b|say\b|mention\b|state\b|remind\b|let (?:them"
+            r"tell\b|add that\b|make sure\b.*\bknows?\b|inform\b|explain\b|say\b|mention\b|state\b|remind\b|let (?:them"
             r"|the \w+|him|her) know|notify\b|warn\b|assure\b|note\b|point out|give\b|provide\b|share\b"
             r"|show\b|list\b|describe\b|present\b|report\b|answer\b|reply\b|respond\b|confirm\b"
             r"|summari[sz]e\b|read out|quote\b|name\b|advise that|clarify\b",
@@ -129,14 +135,16 @@ TO_WHOM = re.compile(
     rf"^(?:(?:with|to|from) )?(?:{PERSON}|them|him|her|the customers|customers)\b(?!['’])[, ]*", re.IGNORECASE
 )
 _VERB = re.compile(
-    r"^(?:let (?:them|him|her|the \w+) know|make sure (?:that )?(?:the \w+|they) knows?|point out|find "
+    r"^(?:let (?:them|him|her|the \w+) know|(?:make|give) (?:(?:them|him|her|the \w+) )?an offer(?: of| for)?|hand out"
+    r"|throw in|make sure (?:that )?(?:the \w+|they) knows?|point out|find "
     r"out|read out|check with (?:the \w+|them)|double-check with"
     r" (?:the \w+|them)|have (?:the \w+|them) (?:confirm|give|provide)|express|by asking"
     r"|[a-z]+(?:-[a-z]+)?)\b[, ]*",
     re.IGNORECASE,
 )
 _FINITE = re.compile(
-    r"^(?!(?:how|where|when|which|what|who|why|whether|if|to|about|of|for)\b).*\b(?:is|are|was|were|has"
+    r"^(?!(?:how|where|when|which|what|who|why|whether|if|to|about|of|for)\b"
+    r"|(?:the|an?|their|its) (?:\w+ ){1,2}(?:when|where|which|who|(?:on|at|by|in) which)\b).*\b(?:is|are|was|were|has"
     r"|have|can|cannot|can't|will|won't|must|should|may"
     r"|opens?|closes?|costs?|takes?|starts?|ends?|do not|does not|don't|doesn't|applies|includes?"
     r"|requires?|needs?)\b",

@@ -271,6 +271,10 @@ class Candidate:
                 return line
         return None
 
+    def is_known(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether the result of the same call stands in the conversation already."""
+        return self._made(arguments, self.scene.known_results) is not None
+
     def _decision(self, wanted: Wanted, found: Found | None) -> dict[str, Any]:
         value = found.value if found else None
         if found and wanted.as_json:

@@ -18,7 +18,7 @@ from arq_graph.models.offline.languages import LANGUAGES, language_of
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.toolnames import ToolName, name_of
-from arq_graph.models.offline.wording import in_sentence, sentence, to_customer
+from arq_graph.models.offline.wording import in_sentence, is_plural, sentence, to_customer
 from arq_graph.models.offline.words import in_words, overlap
 
 Place = Literal["opening", "body", "question", "closing"]
@@ -130,12 +130,18 @@ class Deed:
 
     def _offer(self) -> tuple[Outcome, tuple[Said, ...]]:
         rest = to_customer(self.part.tail)
+        if not rest and re.search(r"\b(?:them|it)$", self.part.rest):  # what an earlier part has looked up
+            rest = "them"
+            if not self.told:
+                return "missing", ()
         if self._is_taken_up:
             return "done", ()
-        if self.told and self._is_settled and re.match(r"(?:the|these|those|them|it)\b", rest, re.IGNORECASE):
-            return "not due", ()
-        if self.told and re.match(r"(?:the|these|those|them|it|some|free|available)\b", rest, re.IGNORECASE):
+        if self._is_of_what_is_told(rest):
+            if self._is_settled:
+                return "not due", ()
             return "done", (Said(WHICH_ONE, "question", guideline=self.guideline),)
+        if self.part.verb == "promise":
+            return self._stated(f"I promise you {rest}", "service")
         if rest.lower().startswith("to "):
             return "done", (
                 Said(
@@ -148,11 +154,26 @@ class Deed:
             )
         return self._stated(f"I can offer you {rest or 'my help'}", "service")
 
+    def _is_of_what_is_told(self, rest: str) -> bool:
+        """Whether what is to be offered is what the reply lists: "these times", but not "free shipping"."""
+        if not self.told or re.match(r"(?:these|those|them|it)\b", rest, re.IGNORECASE):
+            return bool(self.told)
+        if not re.match(r"(?:the|some|free|available)\b", rest, re.IGNORECASE):
+            return False
+        sources = {said.source for said in self.told}
+        results = [line.result for line in self.scene.known_results if line.id in sources]
+        lists = any(isinstance(each, list) for result in results for each in _values(result))
+        return lists and (rest.lower().startswith("the ") or any(map(is_plural, rest.split()[:4])))
+
     @property
     def _is_taken_up(self) -> bool:
         """Whether the customer has agreed to what is to be offered, or it was just done."""
         if self.scene.accepted and overlap(self.part.tail, self.scene.accepted) >= 0.6:
             return True
+        if re.match(
+            r"(?:another|a (?:second|further)|additional|further|more)\b", self.part.tail, re.IGNORECASE
+        ):
+            return False
         done = [ToolName(line.tool).as_order for line in (*self._done, *self._done_before)]
         # "expedited shipping at no cost" is what `expedite_shipping` does, whatever else is said of it.
         return any(max(overlap(self.part.tail, each), overlap(each, self.part.tail)) >= 0.6 for each in done)
@@ -170,13 +191,13 @@ class Deed:
         return tuple(
             line
             for line in self.scene.known_results
-            if _has_changed(line) and named <= {str(value) for value in line.arguments.values()}
+            if has_changed(line) and named <= {str(value) for value in line.arguments.values()}
         )
 
     @property
     def _done(self) -> tuple[Line, ...]:
         """What was done in this turn: the results of what changes something, and did."""
-        return tuple(line for line in self.scene.fresh_results if _has_changed(line))
+        return tuple(line for line in self.scene.fresh_results if has_changed(line))
 
     def _recommend(self) -> tuple[Outcome, tuple[Said, ...]]:
         if self._is_taken_up:
@@ -256,7 +277,11 @@ class Deed:
             verb in ("confirm", "summarise", "summarize", "report") or not thing or self._covers(thing)
         ):
             return "done", ()
-        if verb in ("mention", "point", "note") and thing:
+        if re.search(r"\d|@|\bwww\.", thing) and not self._covers(thing):  # "the hotline 555-123" says it all
+            return self._stated(f"here is {to_customer(thing)}", "fact")
+        if verb == "remind" and thing:
+            return self._stated(f"please remember {to_customer(thing)}", "fact")
+        if verb in ("mention", "point", "note", "let") and thing:
             return self._stated(f"I would also like to mention {to_customer(thing)}", "fact")
         known = answers_from(self.scene, thing)
         if known:
@@ -283,6 +308,10 @@ class Deed:
         return any(overlap(thing, said.text) >= 0.5 for said in self.told)
 
 
-def _has_changed(line: Line) -> bool:
+def _values(result: object) -> tuple[object, ...]:
+    return (result, *result.values()) if isinstance(result, dict) else (result,)
+
+
+def has_changed(line: Line) -> bool:
     """Whether a result is of something that was done, rather than looked up or tried in vain."""
     return not name_of(line).only_reads and not Finding(line).failed

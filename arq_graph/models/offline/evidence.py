@@ -11,10 +11,11 @@ from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.conditions import Clause, parse
 from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.languages import language_of, language_wanted
+from arq_graph.models.offline.rivals import is_anothers
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.shown import ABOUT_FROM, Statement, known_of_customer, numbers_about
-from arq_graph.models.offline.speaking import ON_OFFER, SPECIFIC, WISHES, share, speaks_of
+from arq_graph.models.offline.speaking import ON_OFFER, SPECIFIC, share, speaks_of
 from arq_graph.models.offline.values import any_given
 from arq_graph.models.offline.wanted import wanted_thing
 from arq_graph.models.offline.words import Word, best_match, content, weight, words
@@ -135,6 +136,10 @@ class Judge:
             return self._turned(Verdict(0.9, f"{last.id} sounds upset.", True, True, last.id))
         if not in_particular:
             return self._turned(Verdict(0.1, f"{last.id} does not sound upset."))
+        # "It does not fit" complains about the fit.
+        said = tuple(word._replace(negated=False) for word in content(last.text))
+        if dialogue.is_angry(last.text) and any(share(each, said) >= 0.9 for each in self.clause.variants):
+            return self._turned(Verdict(0.9, f"{last.id} complains about it.", True, True, last.id))
         return self._wish()
 
     def _decision(self, does: Callable[[str], bool], what: str) -> Verdict:
@@ -271,7 +276,7 @@ class Judge:
             if whole > degree:
                 degree = whole
                 source = max(scene.inquiry, key=lambda line: share(sought, content(line.text))).id
-        if degree >= HOLDS_FROM and self._is_rather_another(sought):
+        if degree >= HOLDS_FROM and is_anothers(self.clause, sought, scene):
             degree = for_last = 0.4
         found = [(word, best_match(word, scene.need_words)[1]) for word in sought]
         named = ", ".join(f'"{other.surface}"' for _, other in found if other)
@@ -283,23 +288,6 @@ class Judge:
         else:
             why = f"The customer says nothing of {lacking}."
         return Verdict(degree, why, for_last >= HOLDS_FROM, True, source)
-
-    def _is_rather_another(self, sought: tuple[Word, ...]) -> bool:
-        """Whether a question has only the things of this condition, not its deed, and all that another one asks for."""
-        scene = self.scene
-        said = [line.text for line in scene.inquiry]
-        asks = dialogue.asks(said[-1]) and not any(map(WISHES.search, said))
-        deed = tuple(word for word in sought if word.stem in self.clause.decisive)
-        if not deed or not asks or share(deed, scene.need_words) > 0:
-            return False
-        return any(
-            share(variant, scene.need_words) >= 0.9 and share(variant, sought) > 0
-            for entry in scene.prompt.guidelines()
-            for clauses in parse(str(entry.get("condition") or ""))
-            for clause in clauses
-            if clause.kind == "wish" and not clause.negated and clause != self.clause
-            for variant in clause.variants
-        )
 
     def _state(self) -> Verdict:
         """What the customer is or has: what they said at any time, what is known of them, what tools found."""
@@ -358,8 +346,10 @@ class Judge:
 
     def _stated(self) -> Verdict:
         """What the customer states, rather than asks, of a thing."""
+        # What is wished for has not come about, but it is needed.
+        is_needed = re.search(r"\bneeds?\b", self.clause.text) is not None
         stated = [
-            dialogue.without_wishes(sentence)
+            sentence if is_needed else dialogue.without_wishes(sentence)
             for line in self.scene.inquiry
             for sentence in dialogue.sentences(line.text)
             if not dialogue.asks(sentence)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.toolnames import ToolName, name_of
-from arq_graph.models.offline.words import Word, in_words, likeness, words
+from arq_graph.models.offline.words import Word, in_words, likeness, stem, words
 
 MAX_LEAVES = 200
 _EMPTY_TEXT = re.compile(
@@ -27,10 +28,29 @@ _FAILED_TEXT = re.compile(
 _FAILURE_KEYS = frozenset(("error", "errors", "exception", "failure"))
 _NOT_DONE = re.compile(
     r"\b(?:not (?:possible|allowed|permitted|eligible|available|successful|accepted|approved|completed|done)"
-    r"|unavailable|sold[ _-]?out|fully booked|booked out|out[ _-]of[ _-]stock|reject(?:ed|ion)|declined|denied|refused"
-    r"|unsuccessful|no longer available|none left|wait(?:ing)?[ _-]?list(?:ed)?)\b",
+    r"|unavailable|impossible|sold[ _-]?out|fully booked|booked (?:out|up)|already full|out[ _-]of[ _-]stock"
+    r"|reject(?:ed|ion)|declined|denied|refused"
+    r"|no (?:more )?\w+ (?:left|available|free)|unsuccessful|no longer available|none left"
+    r"|wait(?:ing)?[ _-]?list(?:ed)?)\b",
     re.IGNORECASE,
 )
+_STATES = frozenset(("status", "state", "outcome", "result", "decision", "availability", "condition"))
+_NO_STATE = re.compile(
+    r"(?:(?:is|was|already|currently|now|completely) )*"
+    r"(?:(?P<ended>closed|cancell?ed|expired|blocked|locked|suspended|terminated|discontinued)|(?P<full>full)|no|none|gone"
+    r"|taken|occupied|void|invalid|ineligible)(?: (?:up|until|till|for|on|at|since|to|by|today|now)\b.*)?",
+    re.IGNORECASE,
+)
+_ENDING = frozenset(
+    map(
+        stem,
+        listed(
+            "close cancel end stop finish complete resolve settle return terminate delete remove void withdraw revoke"
+            " unsubscribe quit leave pause archive block freeze lock disable deactivate suspend report drop expire"
+        ),
+    )
+)
+_FILLING = frozenset(map(stem, listed("fill refill charge recharge load refuel top")))
 _CANNOT = re.compile(
     r"\b(?:cannot|can not|can't|unable to|could(?: not|n't)|(?:was|were|is|are|has|have)(?: not|n't))\b",
     re.IGNORECASE,
@@ -124,6 +144,8 @@ class Finding:
         for leaf in self.leaves[:40]:
             if isinstance(leaf.value, str):
                 done = _says_done(leaf.value, name)
+                if done is None and _is_of_state(leaf) and _is_no(leaf.value, name):
+                    done = False
             elif isinstance(leaf.value, bool) and _is_of_deed(words(in_words(leaf.key)), name):
                 done = leaf.value
             else:
@@ -193,11 +215,22 @@ def _says_done(text: str, name: ToolName) -> bool | None:
         of_deed = _is_of_deed(spoken, name)
         denied = _CANNOT.search(clause) and (of_deed or _ANY_DEED.search(clause))
         no = _NOT_DONE.search(clause.replace("_", " "))
-        if denied or (no and not _is_of_deed(words(no[0]), name)):  # "declined" is what `decline_offer` did
-            return False
+        if denied or (no and not (no[0].isalpha() and _is_of_deed(words(no[0]), name))):
+            return False  # but "declined" is what `decline_offer` did
         if of_deed:
             return True  # "is cancelled and cannot be restored"
     return None
+
+
+def _is_of_state(leaf: Leaf) -> bool:
+    return in_words(leaf.key).rpartition(" ")[2] in _STATES
+
+
+def _is_no(state: str, name: ToolName) -> bool:
+    """Whether a state says that the deed was not done: "full", "closed until May"; but what was to end has ended."""
+    no = _NO_STATE.fullmatch(state.replace("_", " ").strip(" .!"))
+    ends = _ENDING if no and no["ended"] else _FILLING if no and no["full"] else frozenset[str]()
+    return no is not None and not name.deeds & ends
 
 
 def _is_of_deed(spoken: tuple[Word, ...], name: ToolName) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from arq_graph.models.offline import dialogue
+from arq_graph.models.offline import dialogue, house
 from arq_graph.models.offline.rules import description_of
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.wording import is_plural, sentence
@@ -15,6 +15,11 @@ _INSTRUCTION = re.compile(
     r"^(?:you(?:r| are|'re| must| should| can| help| answer| work)?\b|be\b|always\b|never\b|do not\b"
     r"|don't\b|answer\b|help\b|act\b|use\b|keep\b|please\b"
     r"|the agent\b|this agent\b|assist\b|speak\b|reply\b|respond\b|make\b|ensure\b|avoid\b|today is\b)",
+    re.IGNORECASE,
+)
+_PLACED = re.compile(
+    r"^(?:(?:the|our) (?:shop|store|office|branch|house|desk|\w+)|we|you find us|find us) (?:is |are )?"
+    r"(?:(?:located|situated) )?(?:at|in|on|near|opposite|behind|beside) (?!\w+day)",
     re.IGNORECASE,
 )
 _MEANING = re.compile(r"\b(?:what(?:'s| is| are| does)|mean|explain|define|tell me about)\b", re.IGNORECASE)
@@ -75,6 +80,10 @@ def _from_profile(scene: Scene, question: str) -> Iterator[tuple[str, str]]:
         for text in (said.lstrip("-*• ") for said in dialogue.sentences(description_of(scene.prompt)))
         if not _INSTRUCTION.match(text)
     ]
+    if house.is_asked_for(question):
+        placed = [text for text in told if _PLACED.search(text)]
+        yield from ((sentence(text), str(scene.prompt.profile.get("id") or "P")) for text in placed[:1])
+        return
     ranked = sorted(((_covered(asked, text), -index, text) for index, text in enumerate(told)), reverse=True)
     for share, _, text in ranked[:1]:
         if share >= 0.5:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from arq_graph.models.offline import dialogue
-from arq_graph.models.offline.dates import dates_in
+from arq_graph.models.offline.dates import dates_in, times_in
 from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.roles import fit
 from arq_graph.models.offline.shapes import Candidate, denied
@@ -34,10 +34,12 @@ _NOT_NAMES = listed(
     "march april may june july"
     " august september october november december hi hello hey thanks thank yes no ok okay please the a "
     "an my is are can could do"
+    " as so if then once since because after before while until though"
     " does what where when who how why dear sir madam mr mrs ms dr mon tue wed thu fri sat sun today "
     "tomorrow and or but also it"
     " it's this that there here we you would will"
 )
+_STREET = re.compile(r"(?:\b(?:Street|Road|Lane|Avenue)|straße|strasse|gasse)$")
 _PREPOSITIONS = listed("in at on for from to with by of near around under")
 _TO_BE_HAD = listed(
     "item product dish meal food drink medicine medication book title service treatment device "
@@ -98,10 +100,10 @@ def bare_answer(text: str) -> str:
     return answer.strip(f" .,!;:\"'{MASK}")
 
 
-def _answered(text: str, answering: bool) -> Candidate | None:
-    """The bare answer to a question for the value, with where it stands."""
+def _answered(text: str, answering: bool, wanted: Wanted) -> Candidate | None:
+    """The bare answer to a question for the value, with where it stands; an order is none."""
     answer = bare_answer(text) if answering and not dialogue.says_yes(text) else ""
-    if not answer or MASK in answer:
+    if not answer or MASK in answer or stem(answer.split()[0].lower()) in wanted.deeds:
         return None
     start = max(text.find(answer), 0)
     return Candidate(answer, start, start + len(answer), 0.8)
@@ -122,7 +124,7 @@ def people_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wante
     # "Seat Anna", "the guest Anna": the tool's verb or the argument's own name stands before it.
     named = [each for each in _capitalised(text, wanted, others) if each.weight > 1.5]
     found += [_person(str(each.value), each.start, each.weight, wanted) for each in named]
-    answer = _answered(text, answering)
+    answer = _answered(text, answering, wanted)
     if (
         not found
         and answer is not None
@@ -161,15 +163,17 @@ def _part_of_name(name: str, wanted: Wanted) -> str:
 def places_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wanted] = ()) -> list[Candidate]:
     """Names of places; for an origin those after "from", for a destination those after "to"."""
     tokens = set(wanted.tokens)
-    if "address" in tokens:
+    is_address = bool(tokens & {"address", "street"})
+    if is_address:
         match = re.search(
             r"\b\d{1,5}[a-z]?,? (?:[A-Z][\w'.-]+ ?){1,4}(?:,[^.!?\n]{2,60})?|\b[A-Z][\w'.-]+(?:straße"
             r"|strasse|gasse| Street| Road| Lane| Avenue) \d+[^.!?\n]{0,40}",
             text,
         )
         if match:
-            address = re.sub(r",? (?:please|thanks|and|for|by|at)\b.*$", "", match[0], flags=re.IGNORECASE)
-            return [Candidate(address.strip(" ,"), *match.span())]
+            ends = "please|thanks|and|for|by|at" + ("" if "address" in tokens else "|in")
+            address = re.sub(rf",? (?:{ends})\b.*$|{MASK}.*$", "", match[0], flags=re.IGNORECASE).strip(" ,")
+            return [Candidate(address, match.start(), match.start() + len(address))]
     elif tokens & {"origin", "from", "departure", "source"}:
         cues = r"from|leaving|departing"
     elif tokens & {"destination", "to", "arrival"}:
@@ -177,16 +181,18 @@ def places_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wante
     else:
         cues = r"in|at|to|near|around|for|of|from|visit|visiting"
     found: list[Candidate] = []
-    if "address" not in tokens:
+    if not is_address:
         for match in re.finditer(
             rf"\b(?:{cues}|{'|'.join(map(re.escape, wanted.tokens))})\s+(?:the )?(?P<name>{_NAME})", text
         ):
-            if not _is_no_name(match["name"]) and not denied(text, match.start("name")):
+            is_street = _STREET.search(match["name"]) is not None
+            if not is_street and not _is_no_name(match["name"]) and not denied(text, match.start("name")):
                 start, end = match.span("name")
                 # Said to be in, at or near, it is a place by that; after another word it may be anybody's.
                 at = re.match(r"in|at|near|around", match[0]) is not None
-                weight = 2.0 if at else fit(text, start, end, wanted, others) or 0.0
-                found.append(Candidate(match["name"].rstrip("."), start, end, weight))
+                weight = 2.1 if at else fit(text, start, end, wanted, others)
+                if weight is not None:
+                    found.append(Candidate(match["name"].rstrip("."), start, end, weight))
         if found:
             return _best(found)
         route = re.search(r"\bfrom (?P<origin>[a-z]{3,}) to (?P<destination>[a-z]{3,})\b", text)
@@ -194,9 +200,9 @@ def places_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wante
             return [Candidate(route["origin"], *route.span("origin"))]
         if route and tokens & {"destination", "to", "arrival"}:
             return [Candidate(route["destination"], *route.span("destination"))]
-    answer = _answered(text, answering)
+    answer = _answered(text, answering, wanted)
     words = str(answer.value).split() if answer else []
-    if answer and len(words) <= (12 if "address" in tokens else 4) and not dialogue.asks(text):
+    if answer and len(words) <= (12 if is_address else 4) and not dialogue.asks(text):
         return [answer]
     return []
 
@@ -222,7 +228,7 @@ def things_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wante
     phrase = _phrase_for(text, wanted)
     if phrase is not None:
         return [phrase]
-    answer = _answered(text, answering)
+    answer = _answered(text, answering, wanted)
     words = str(answer.value).split() if answer else []
     if answer and len(words) <= 5 and not dialogue.asks(text) and not dialogue.says_no(text):
         return [_first_part(answer, others)]
@@ -269,6 +275,8 @@ def _capitalised(text: str, wanted: Wanted, others: Sequence[Wanted]) -> Iterato
             labelled = 1.5 if is_label else labelled
             start += name.index(" ") + 1
             name = name[name.index(" ") + 1 :]
+        if name.endswith(" I") and re.match(r" [a-z]", text[match.end() :]):  # "As Ida I would …"
+            name = name[:-2]
         measure = re.search(r"(?<![\w.,-])\d+(?:[.,]\d+)?\s$", text[max(0, start - 20) : start])
         if measure:  # a unit goes with its number
             start, name = start - len(measure[0]), f"{measure[0]}{name}"
@@ -289,7 +297,19 @@ def _capitalised(text: str, wanted: Wanted, others: Sequence[Wanted]) -> Iterato
         if weight is not None:
             before = re.search(r"(\w+)\s+$", text[max(0, start - 30) : start])
             ordered = 0.6 if before and stem(before[1].lower()) in wanted.deeds else 0.0
-            yield Candidate(name.rstrip("."), start, match.end(), weight + labelled + ordered)
+            end = _end_of(text, match.end(), wanted, others)
+            said = text[start:end] if end > match.end() else name
+            yield Candidate(said.rstrip("."), start, end, weight + labelled + ordered)
+
+
+def _end_of(text: str, end: int, wanted: Wanted, others: Sequence[Wanted]) -> int:
+    """Where a name ends that says its hour, "River tour at 14:00", where nothing else takes the hour."""
+    label = re.match(r" (?P<noun>[a-z]+) (?:at|from|of) ", text[end:])
+    if label is None or stem(label["noun"]) not in wanted.objects:
+        return end
+    if any(other.kind in ("time", "moment") for other in others):
+        return end
+    return next((span.end for span in times_in(text) if span.start == end + label.end()), end)
 
 
 def _phrase_for(text: str, wanted: Wanted) -> Candidate | None:

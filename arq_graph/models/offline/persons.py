@@ -18,11 +18,18 @@ _OF_THINGS_TOO = (
     r"says|said|needs|tells|reports|reported|requests|requested|states|raises|refers|orders|books|plans"
     r"|tries|confirms|accepts|gives|is (?:angry|upset|unhappy|frustrated)"
 )
+_UPKEEP = (
+    r"(?:to be (?!(?:able|told|informed|sure|certain|there|here)\b)\w+"
+    r"|(?:(?:an?|the|some|new|urgent|regular|another) )*"
+    r"(?:repair|repairs|fixing|servic(?:e|ing)|maintenance|cleaning|replacement|replacing|refill|refilling|charging"
+    r"|recharging|overhaul|inspection|restart|tuning|painting|sharpening|spare parts?))"
+)
+"""What is done to a thing that needs it: "the kiln needs a repair", "the kiln needs to be cleaned"."""
 _DETERMINER = r"(?:the|an?|this|our|any|your|each|every)"
 _SUBJECT = re.compile(
     rf"\b{_DETERMINER} (?:[a-z]+ )??(?P<noun>[a-z]+) "
     r"(?:(?:also|now|again|explicitly|first|then|still|just|only|never|repeatedly) )?"
-    rf"(?:(?P<person>{_OF_PERSONS_ALONE})|(?:{_OF_THINGS_TOO}))\b",
+    rf"(?:(?P<person>{_OF_PERSONS_ALONE})|(?P<thing>needs {_UPKEEP})|(?:{_OF_THINGS_TOO}))\b",
     re.IGNORECASE,
 )
 _ADDRESSED = re.compile(
@@ -55,7 +62,7 @@ _QUOTED = re.compile(r"(\"[^\"]*\"|“[^”]*”|«[^»]*»)")
 def _subjects(text: str) -> Iterator[str]:
     for match in _SUBJECT.finditer(text):
         noun = match["noun"].lower()
-        if noun not in _NOBODY and (match["person"] or stem(noun) not in _THINGS):
+        if noun not in _NOBODY and (match["person"] or not (match["thing"] or stem(noun) in _THINGS)):
             yield noun
 
 

@@ -45,11 +45,13 @@ class _Planning:
         if is_done or any(
             not step.name.only_reads and (self._is_doubtful(step) or not step.missing) for step in found
         ):
-            # Where all is there to do it, or it is asked whether to, nothing is asked besides to look it up.
+            # Where all is there to do it, or it is asked whether to, nothing is asked besides to look it up,
+            # nor is it looked up again.
             found = [
                 step
                 for step in found
-                if not (step.name.only_reads and (self._is_doubtful(step) or step.missing))
+                if not step.name.only_reads
+                or not (self._is_doubtful(step) or step.missing or step.candidate.is_known(step.values))
             ]
         return tuple(sorted(found, key=lambda step: (not step.name.only_reads, -step.call["score"])))
 

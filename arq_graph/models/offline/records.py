@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -48,26 +48,50 @@ def in_result(wanted: Wanted, result: Any, line: Line, scene: Scene) -> tuple[Fo
             if _fits(record[key], wanted)
         }
         if len(values) > 1:
-            values = _spoken_of(values, scene)
+            values = _spoken_of(values, wanted, scene)
         if len(values) == 1:
             value = next(iter(values.values()))[1]
             return (Found(value, line.id, str(value)[:80]),)
     return ()
 
 
-def as_listed(said: Candidate, text: str, scene: Scene) -> Candidate:
-    """A name that a message gives, as a result lists it: "book the Ridge walk" names the listed "Ridge walk"."""
+def as_listed(said: Candidate, text: str, wanted: Wanted, scene: Scene) -> Candidate:
+    """A name that a message gives, as a result lists it.
+
+    "Book the Ridge walk" names the listed "Ridge walk", and "the river tour" the "River tour at 14:00" where only
+    one such is listed.
+    """
     best, lowered = said, text.lower()
-    for line in scene.known_results:
-        for leaf in Finding(line).leaves:
-            name = leaf.value if isinstance(leaf.value, str) and len(leaf.value) <= 80 else ""
-            at = lowered.find(name.lower()) if name else -1
-            if 0 <= at <= best.start and best.end <= at + len(name) and name[-1].isalnum():
-                ends_there = not lowered[at + len(name) : at + len(name) + 1].isalnum()
-                begins_there = not lowered[max(0, at - 1) : at].isalnum()
-                if ends_there and begins_there:
-                    best = Candidate(name, at, at + len(name), said.weight)
-    return best
+    listed = {
+        leaf.value: _is_name_of(leaf.key, line, wanted)
+        for line in scene.known_results
+        if not Finding(line).failed
+        for leaf in Finding(line).leaves
+        if _is_name(leaf.value)
+    }
+    for name in listed:
+        at = lowered.find(name.lower())
+        if 0 <= at <= best.start and best.end <= at + len(name) and name[-1].isalnum():
+            ends_there = not lowered[at + len(name) : at + len(name) + 1].isalnum()
+            begins_there = not lowered[max(0, at - 1) : at].isalnum()
+            if ends_there and begins_there:
+                best = Candidate(name, at, at + len(name), said.weight)
+    if best is not said or wanted.kind != "thing" or not isinstance(said.value, str):
+        return best
+    part = re.compile(rf"(?<!\w){re.escape(said.value)}(?!\w)", re.IGNORECASE)
+    whole = [name for name, is_its_own in listed.items() if is_its_own and part.search(name)]
+    return replace(said, value=whole[0]) if len(whole) == 1 else said
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 80
+
+
+def _is_name_of(key: str, line: Line, wanted: Wanted) -> bool:
+    """Whether what stands under a key is called so: by a name, a title, the argument's own name, or in a list."""
+    if not key:
+        return isinstance(line.result, list)
+    return key.lower() in ("name", "title", "label") or stem(in_words(key)) in wanted.objects
 
 
 def _records(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
@@ -105,10 +129,14 @@ def _fits(value: Any, wanted: Wanted) -> bool:
 
 
 def _spoken_of(
-    values: dict[str, tuple[dict[str, Any], Any]], scene: Scene
+    values: dict[str, tuple[dict[str, Any], Any]], wanted: Wanted, scene: Scene
 ) -> dict[str, tuple[dict[str, Any], Any]]:
+    # "Book a tour" names no tour, though one is called "River tour".
+    need = " ".join(
+        word for word in scene.need.split() if stem(word.strip(".,;:!?").lower()) not in wanted.objects
+    )
     scored = sorted(
-        ((overlap(scene.need, _text_of(record)), key) for key, (record, _) in values.items()),
+        ((overlap(need, _text_of(record)), key) for key, (record, _) in values.items()),
         reverse=True,
     )
     if scored[0][0] > 0 and scored[0][0] > scored[1][0]:

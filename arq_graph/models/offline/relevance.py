@@ -7,16 +7,33 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from arq_graph.models.offline import dialogue
+from arq_graph.models.offline import dialogue, house
 from arq_graph.models.offline.actions import segments
+from arq_graph.models.offline.lexicon import listed
+from arq_graph.models.offline.roles import NAMED
 from arq_graph.models.offline.rules import holding
 from arq_graph.models.offline.scene import Scene
-from arq_graph.models.offline.speaking import share
+from arq_graph.models.offline.speaking import DEALS, WISHES, share
 from arq_graph.models.offline.toolnames import ToolName
-from arq_graph.models.offline.words import Word, best_match, content, in_words, likeness, overlap, words
+from arq_graph.models.offline.wanted import wanted_of
+from arq_graph.models.offline.words import (
+    Word,
+    best_match,
+    content,
+    in_words,
+    likeness,
+    overlap,
+    stem,
+    weight,
+    words,
+)
 
 CALLED_FOR_FROM = 0.5
 """From this on a call is proposed."""
+
+_ASKING = frozenset(map(stem, listed("where when why how who hours")))
+"""Says what is asked of a thing, not which thing it is."""
+_NAMES = (*NAMED, "text", "choice", "list")
 
 
 @dataclass(frozen=True)
@@ -136,6 +153,8 @@ class Relevance:
         objects = self._objects if self.tool_name.object or self.only_reads else ()
         met = [best_match(word, need)[0] >= 0.7 for word in objects]
         if self.only_reads:
+            if self._is_asked_of_another:
+                return 0.2
             spoken_of = _share_described(self.tool, need)
             return (
                 0.8
@@ -146,8 +165,30 @@ class Relevance:
                 if spoken_of >= 0.5 or described >= 0.6
                 else 0.2
             )
-        verb = self._is_verb_of(need) or self.tool_name.is_light
+        is_dealt = bool(self.tool_name.deeds & DEALS) and WISHES.search(scene.last.text) is not None
+        verb = self._is_verb_of(need) or self.tool_name.is_light or (is_dealt and any(met))
         return 0.8 if verb and (not met or any(met)) else 0.2
+
+    @property
+    def _is_asked_of_another(self) -> bool:
+        """Whether a question is about what the tool neither speaks of nor takes a name for."""
+        arguments = [
+            wanted_of(str(each.get("name")), each, required=each.get("required") is True)
+            for each in self.tool.get("arguments") or ()
+            if isinstance(each, Mapping)
+        ]
+        if house.is_asked_for(self.scene.last.text):
+            things = self._objects if self.tool_name.reads else words(in_words(self.name))
+            return any(each.required for each in arguments) or not house.is_meant(things, self.scene)
+        if any(each.kind in _NAMES for each in arguments) or not dialogue.asks(self.scene.last.text):
+            return False
+        topics = [
+            word
+            for word in self.scene.need_words
+            if word.stem not in _ASKING and weight(word.stem) == 1 and not any(map(str.isdigit, word.stem))
+        ]
+        about = words(f"{in_words(self.name)} . {self.tool.get('description') or ''}")
+        return bool(topics) and not any(best_match(word, about)[0] >= 0.7 for word in topics)
 
     @cached_property
     def why(self) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.deeds import Said
 from arq_graph.models.offline.knowledge import answers_from
+from arq_graph.models.offline.lexicon import NEGATORS
 from arq_graph.models.offline.scene import Scene
+from arq_graph.models.offline.speaking import WISHES
+from arq_graph.models.offline.words import likeness, stem, words
 
 _UNKNOWN = (
     "I am sorry, but I do not have that information.",
@@ -29,6 +33,23 @@ _WHAT_NEXT = (
     "I see. What can I do for you?",
     "I understand. What would you like me to do?",
 )
+_FAREWELL = "Goodbye, and all the best!"
+_SORRY = (
+    "I am sorry to hear that. What would you like me to do about it?",
+    "I am sorry about that. How can I help you with it?",
+    "That should not have happened. What can I do for you?",
+)
+_WITHOUT_IT = (
+    "Without it I cannot go on, I am afraid. Is there anything else I can help you with?",
+    "Then I cannot do it, I am sorry to say. What else can I do for you?",
+)
+_CANNOT_TELL = re.compile(
+    r"\b(?:do not|don't|cannot|can't|could not|couldn't)"
+    r" (?:know|remember|recall|tell|say|find|have (?:it|that|one|the|my|any))\b",
+    re.IGNORECASE,
+)
+_TROUBLE = tuple(map(stem, ("problem", "broken", "lost", "late", "fail", "wrong", "leak", "torn", "stuck")))
+_OF_FACTS = re.compile(r"(?:\w+, )?(?:has|have|is|are|was|were|did|does)\b", re.IGNORECASE)
 
 
 def remarks(scene: Scene, *, has_said: bool) -> list[Said]:
@@ -47,11 +68,30 @@ def remarks(scene: Scene, *, has_said: bool) -> list[Said]:
         return _small_talk(scene, has_said)
     if has_said:
         return []
+    if scene.open_question and _CANNOT_TELL.search(text) and not dialogue.asks(text):
+        return [Said(_unused(_WITHOUT_IT, scene))]
+    if _reports_trouble(text):
+        return [Said(_unused(_SORRY, scene), "question")]
     if dialogue.requests(text):
         return [Said(_unused(_UNKNOWN, scene))]
+    if dialogue.takes_leave(text):
+        return [Said(_FAREWELL, "closing")]
     if dialogue.says_yes(text) and scene.answers(scene.last):
         return [Said(_unused(_NOTED, scene))]
-    return [Said(_unused(_ANYTHING_ELSE if dialogue.says_no(text) else _WHAT_NEXT, scene))]
+    # "No, only one of them" to "Has everything arrived?" declines nothing.
+    tells = len(text.split()) > 2 and _OF_FACTS.match(scene.open_question) is not None
+    return [Said(_unused(_ANYTHING_ELSE if dialogue.says_no(text) and not tells else _WHAT_NEXT, scene))]
+
+
+def _reports_trouble(text: str) -> bool:
+    """Whether it says that something is wrong, and asks for nothing in particular."""
+    if dialogue.asks(text) or WISHES.search(text) or dialogue.without_wishes(text) != text:
+        return False
+    return any(
+        not word.negated and word.surface not in NEGATORS and likeness(word.stem, wrong) >= 0.9
+        for word in words(text)
+        for wrong in _TROUBLE
+    )
 
 
 def _small_talk(scene: Scene, has_said: bool) -> list[Said]:
@@ -62,7 +102,7 @@ def _small_talk(scene: Scene, has_said: bool) -> list[Said]:
     if has_said:
         return []
     if leaves and not dialogue.says_no(text):
-        return [Said("Goodbye, and all the best!", "closing")]
+        return [Said(_FAREWELL, "closing")]
     if thanks and not dialogue.says_no(text):
         return [Said("You are welcome!")]
     return [Said(_unused(_ANYTHING_ELSE, scene))]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from arq_graph.models.offline import dialogue
+from arq_graph.models.offline import dialogue, house
 from arq_graph.models.offline.actions import Segment, segments
 from arq_graph.models.offline.asking import in_other_words
-from arq_graph.models.offline.deeds import WHICH_ONE, Deed, Outcome, Place, Said
+from arq_graph.models.offline.deeds import WHICH_ONE, Deed, Outcome, Place, Said, has_changed
 from arq_graph.models.offline.findings import Finding
 from arq_graph.models.offline.insights import questions_of
 from arq_graph.models.offline.knowledge import answers_from
@@ -20,6 +20,7 @@ from arq_graph.models.offline.rules import holding
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.telling import Telling, without_tool_names
+from arq_graph.models.offline.toolnames import ToolName, name_of
 from arq_graph.models.offline.wording import sentence
 from arq_graph.models.offline.words import Word, content, overlap, words
 
@@ -103,6 +104,8 @@ class Reply:
         asked = scene.last.text
         if not dialogue.asks(asked) or not content(asked) or answers_from(scene, asked):
             return ()
+        if house.is_asked_for(asked):
+            return ()
         about = [
             (overlap(scene.last.text, _text_of(line)), line)
             for line in scene.known_results
@@ -148,6 +151,8 @@ class Reply:
                 outcome, texts = Deed(part, id, self.scene, self._told_or_drafted).result
                 if self._is_held_up(part, parts):
                     outcome, texts = "missing", ()
+                elif self._is_in_vain(part, parts):
+                    outcome, texts = "not due", ()
                 parts.append((part, outcome))
                 said += [text for text in texts if not self._waits_for_data(outcome, text)]
             done.append((Followed(id, action, tuple(parts)), tuple(said)))
@@ -161,11 +166,23 @@ class Reply:
         """A look-up waits for what the customer is asked for; so does what is to be said once it is done."""
         asks_for_data = part.deed == "ask" and not part.tail.lower().startswith("to ")
         is_asked = self.asked or any(said.place == "question" for said in self._drafted)
-        if not is_asked or self.told or part.continuous or asks_for_data:
+        if not is_asked or part.continuous or asks_for_data:
             return False
+        if self.told:  # what was only looked up does not do what is to be done before
+            return (
+                part.deed == "offer"
+                and _changes(before)
+                and not any(map(has_changed, self.scene.fresh_results))
+            )
         return part.deed == "use tool" or any(
             earlier.deed in ("use tool", "other") and outcome == "missing" for earlier, outcome in before
         )
+
+    def _is_in_vain(self, part: Segment, before: Sequence[tuple[Segment, Outcome]]) -> bool:
+        """Whether it is to be said once something is done, and that was tried in vain."""
+        tried = [line for line in self.scene.fresh_results if not name_of(line).only_reads]
+        is_said_after = part.deed in ("offer", "recommend", "say", "tell", "wish") and not part.continuous
+        return is_said_after and _changes(before) and bool(tried) and not any(map(has_changed, tried))
 
     def _waits_for_data(self, outcome: Outcome, said: Said) -> bool:
         """Nothing is said to be unknown while what would tell it is being asked for."""
@@ -227,6 +244,11 @@ class Reply:
             f"I am afraid we are going round in circles: this is my message number {count + 1}, and I have"
             " nothing new to add."
         )
+
+
+def _changes(parts: Sequence[tuple[Segment, Outcome]]) -> bool:
+    """Whether one of several parts is to change something rather than to look it up."""
+    return any(part.deed == "use tool" and not ToolName(part.verb).reads for part, _ in parts)
 
 
 def _pointing_back(said: Sequence[Said], text: str) -> list[str]:

@@ -9,7 +9,7 @@ from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.words import Word, best_match, content, stem, weight
 
-_DEALS = frozenset(stem(word) for word in listed("order book buy reserve schedule purchase"))
+DEALS = frozenset(stem(word) for word in listed("order book buy reserve schedule purchase"))
 WISHES = re.compile(
     r"\bi(?:'d| would) like|\bi(?:'ll| will) (?:have|take)|\b(?:i|we) (?:want|need) (?!to\b)|\b(?:can"
     r"|could|may) (?:i|we) (?:have|get)"
@@ -17,8 +17,8 @@ WISHES = re.compile(
     re.IGNORECASE,
 )
 ON_OFFER = stem("onoffer")
-SPECIFIC = re.compile(r"(?<=[\w,;] )[A-Z][a-z][\w'’]*|[\"“][^\"”]*[\"”]")
-"""Names within a sentence say which one is meant, not what the sentence is about."""
+SPECIFIC = re.compile(r"(?<=[\w,;] )[A-Z][a-z][\w'’]*|[\"“][^\"”]*[\"”]|\b[A-Z]{1,6}[-#/]?\d[\w-]*")
+"""Names and numbers within a sentence say which one is meant, not what the sentence is about."""
 
 
 def share(sought: tuple[Word, ...], among: tuple[Word, ...]) -> float:
@@ -56,7 +56,7 @@ def speaks_of(
     direct = met = 0.0
     for word in sought:
         alike = best_match(word, among)[0]
-        if alike < 0.9 and word.stem in _DEALS and any(map(WISHES.search, texts)):
+        if alike < 0.9 and word.stem in DEALS and any(map(WISHES.search, texts)):
             alike = 0.9
             context += profile
         direct += weight(word.stem) * alike

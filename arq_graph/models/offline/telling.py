@@ -38,9 +38,7 @@ _COLLECTIVE = frozenset(
         "program",
     )
 )
-_OBVIOUS = frozenset(
-    ("ok", "success", "successful", "error", "errors", "code", "found", "count", "total_results")
-)
+_OBVIOUS = frozenset(("ok", "success", "successful", "error", "errors", "found", "count", "total_results"))
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,9 @@ class Telling:
                 Finding(self.line).refusal,
             )
         )
-        reason = re.sub(r"^(?:error|failed|failure)\s*[:.-]\s*", "", reason.strip(), flags=re.IGNORECASE)
+        reason = re.sub(
+            r"^(?:error|failed|failure)\s*[:.-]\s*", "", _unsnaked(reason.strip()), flags=re.IGNORECASE
+        )
         if reason and len(reason) < 160 and not _CODE.search(reason):
             return sentence(
                 "I am sorry, that did not work: "
@@ -119,7 +119,8 @@ class Telling:
         said = self._failure()
         rest = {
             key: value
-            for key, value in result.items()
+            for name, field in result.items()
+            for key, value in (_flat({name: field}) if isinstance(field, dict) else ((name, field),))
             if value not in (refusal, False)
             and not (isinstance(value, str) and value[1:].rstrip(".") in said)
         }
@@ -140,7 +141,7 @@ class Telling:
         text = " ".join(text.split())
         if len(text) > MAX_TEXT:
             text = text[:MAX_TEXT].rsplit(" ", 1)[0] + " …"
-        return sentence(_SNAKE.sub(lambda match: match[0].replace("_", " "), text))
+        return sentence(_unsnaked(text))
 
     def _nothing(self) -> str:
         return sentence(f"I found no matching {plural(self._object)}{self._for_what()}")
@@ -196,6 +197,7 @@ class Telling:
             if (
                 isinstance(record.get(key), str)
                 and record[key].strip()
+                and not self._is_given(record[key])
                 and not self._is_hidden(key, record[key])
             ):
                 rest = {name: value for name, value in record.items() if name != key}
@@ -217,7 +219,11 @@ class Telling:
             if value not in (None, "", [], {}) and not self._is_hidden(key, value)
         ]
         flat = [
-            (key, value) for key, value in flat if key.lower() not in _OBVIOUS and not self._is_given(value)
+            (key, value)
+            for key, value in flat
+            if key.lower() not in _OBVIOUS
+            and not (key.lower() == "code" and isinstance(value, int))
+            and not self._is_given(value)
         ]
         if not self._name.only_reads:  # that it is renewed is said already
             flat = [
@@ -281,6 +287,10 @@ class Telling:
             ):
                 return value
         return ""
+
+
+def _unsnaked(text: str) -> str:
+    return _SNAKE.sub(lambda match: match[0].replace("_", " "), text)
 
 
 def without_tool_names(text: str, scene: Scene) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.lexicon import listed
-from arq_graph.models.offline.naming import POLITE, quoted_in
+from arq_graph.models.offline.naming import MASK, POLITE, quoted_in
 from arq_graph.models.offline.shapes import Candidate
 from arq_graph.models.offline.wanted import Wanted
 from arq_graph.models.offline.words import content, likeness, stem
@@ -27,23 +27,40 @@ _SEARCH = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 _REPORTED = re.compile(
-    r"^(?P<order>[^.!?:\n]{1,80}?)(?::\s+|\s(?:that says|saying|reading|to say)(?: that)?\s+|\sthat\s+)"
+    r"(?P<order>[^.!?:\n]{1,80}?)(?::\s+|\s(?:that says|saying|reading|to say)(?: that)?\s+|\sthat\s+)"
     r"(?P<said>[^\n]+)$",
     re.IGNORECASE,
 )
-_TELLS = listed("tell let inform remind notify write message note record report mention say")
+_TELLS = listed("tell let inform remind notify write message note record report mention say put")
+_ASKED_TO = re.compile(r"(?:please )?(?:can|could|would|will) you\b", re.IGNORECASE)
+_POLITE_END = re.compile(
+    r"[,.!? ]{0,9}(?:\b(?:please|thanks|thank you|would you|will you|ok(?:ay)?)\b[,.!? ]{0,9}){0,4}$",
+    re.IGNORECASE,
+)
 _ORDER = re.compile(
     r"(?:(?:please|can you|could you|would you|i (?:want|need|wish|have) to|i(?:'d| would) like to)\s+)*"
     r"(?P<verb>[a-z]+)\s+",
     re.IGNORECASE,
 )
 
+_ORDER_LEAD = re.compile(
+    r"(?:also|and|then)?,? ?(?:please|can|could|would|will|i (?:want|need|would|'d))\b", re.IGNORECASE
+)
+
 
 def text_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wanted] = ()) -> list[Candidate]:
     """The words of a request, as far as the argument wants them."""
     tokens = set(wanted.tokens)
+    label = re.search(
+        rf"(?:^|[{MASK}.,;:!?]\s*|\band )(?:the |my )?{re.escape(wanted.label)} (?:is|should be|would be|reads):?"
+        rf"(?: that)? (?P<said>[^{MASK}\n]+)",
+        text,
+        re.IGNORECASE,
+    )
+    if label and not dialogue.asks(text):
+        return [Candidate(label["said"].strip(" .\"'“”"), *label.span("said"))]
     if answering and not dialogue.asks(text):
-        answer = POLITE.sub("", text.strip()).strip()
+        answer = POLITE.sub("", text.strip(f" {MASK}")).strip()
         return [Candidate(answer, 0, len(text))] if answer else []
     if tokens & {"reason", "cause", "purpose", "explanation"}:
         match = _REASON.search(text)
@@ -63,7 +80,10 @@ def text_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wanted]
             text,
             re.IGNORECASE,
         )
-        return [Candidate(match[1].strip(), *match.span(1))] if match else []
+        if match:
+            return [Candidate(match[1].strip(), *match.span(1))]
+        if not any(_only_orders(each, wanted, others) for each in dialogue.sentences(text) if content(each)):
+            return []
     said = [
         sentence
         for sentence in dialogue.sentences(text)
@@ -81,15 +101,32 @@ def text_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wanted]
 def _reported(text: str, wanted: Wanted) -> Candidate | None:
     """What an order to write it down says: "add a note that the bell is broken"."""
     text = text.strip()
-    reported = _REPORTED.match(text)
-    if reported is None or dialogue.asks(reported["order"]):
-        return None
     known = wanted.deeds | wanted.objects | frozenset(map(stem, _TELLS))
-    told = {stem(word) for word in re.findall(r"[a-z]+", reported["order"].lower())}
-    said = reported["said"].strip(" .\"'“”")
-    if not said or not any(likeness(one, other) >= 0.9 for one in told for other in known):
-        return None
-    return Candidate(said, reported.start("said"), reported.end("said"))
+    for sentence in dialogue.sentences(text):
+        plain = POLITE.sub("", sentence)
+        if dialogue.asks(plain.rstrip("?")) and not _ASKED_TO.match(plain):
+            continue
+        quoted = quoted_in(sentence)
+        rest = text[text.find(plain) :]
+        reported = None if quoted else _REPORTED.match(rest)
+        order = reported["order"] if reported else sentence[: quoted[0].start] if quoted else ""
+        told = {stem(word) for word in re.findall(r"[a-z]+", order.lower())}
+        if not any(likeness(one, other) >= 0.9 for one in told for other in known):
+            continue
+        said = str(quoted[0].value) if quoted else _as_far_as_told(reported["said"]) if reported else ""
+        if said:
+            return Candidate(said, text.find(said), text.find(said) + len(said))
+    return None
+
+
+def _as_far_as_told(said: str) -> str:
+    """The text up to where something else is asked for, without the "please" behind it."""
+    first, *rest = dialogue.sentences(said) or (said,)
+    for sentence in rest:
+        if dialogue.asks(sentence) or dialogue.is_small_talk(sentence) or _ORDER_LEAD.match(sentence):
+            break
+        first = said[: said.find(sentence, len(first)) + len(sentence)]
+    return _POLITE_END.sub("", first).strip(" .\"'“”")
 
 
 def _only_orders(sentence: str, wanted: Wanted, others: Sequence[Wanted]) -> bool:

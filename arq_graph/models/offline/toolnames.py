@@ -17,7 +17,7 @@ _READING = frozenset(
         listed(
             "get find search list look lookup check fetch show read query retrieve view calculate"
             " estimate describe track count compare validate verify is has load see tell convert"
-            " translate quote suggest recommend browse explain"
+            " translate quote suggest recommend browse explain where when who what which how"
         ),
     )
 )
@@ -54,7 +54,7 @@ _FACTS = frozenset(
             "status details info information hours balance list history availability price prices menu "
             "weather rate rates"
             " time schedule overview summary stock lookup search forecast report statement location locations"
-            " contacts directory"
+            " contacts directory address addresses"
         ),
     )
 )

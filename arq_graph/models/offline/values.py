@@ -42,9 +42,10 @@ _FIRST = listed("start from begin checkin arrival pickup origin departure first 
 _LAST = listed("end to until checkout return dropoff last till due")
 _LABELLED = re.compile(
     r"\b(?P<label>[^\W\d_]{3,})\s*(?P<joint>is|are|=|:|was|should be|would be|to"
-    r"|against)\s+(?P<value>[^,.;:!?\n]{1,120})",
+    r"|against)\s+",
     re.IGNORECASE,
 )
+_VALUE = re.compile(r"(?:[^,.;:!?\n]|(?<=\d)[.:](?=\d)){1,120}")
 _CORRECTION = re.compile(
     r"\b(?:actually|sorry,? (?:i mean)?|i mean|i meant|make (?:it|that)|no,|wait,|correction|rather|instead)\b",
     re.IGNORECASE,
@@ -118,7 +119,7 @@ def in_message(
     ]
     candidates = _corrected(text, candidates) if wanted.kind != "boolean" else candidates
     if wanted.kind in NAMED:
-        candidates = [as_listed(each, text, scene) for each in candidates]
+        candidates = [as_listed(each, text, wanted, scene) for each in candidates]
     values: dict[Any, Found] = {}
     for candidate in candidates:
         value = _typed(candidate.value, wanted)
@@ -265,9 +266,10 @@ def _labelled(text: str, wanted: Wanted) -> list[Candidate]:
         close = any(likeness(named, name) >= 0.9 for name in wanted.objects)
         if not close or (match["joint"] in ("to", "against") and named in wanted.tokens):
             continue
-        value = re.split(r"\s(?:and|but|for|please)\s", match["value"])[0].strip(" \"'“”")
-        if value and MASK not in value and not dialogue.asks(value):
-            start = match.start("value") + match["value"].index(value)
+        told = _VALUE.match(text.rstrip(MASK), match.end())
+        value = re.split(r"\s(?:and|but|for|please)\s", told[0])[0].strip(" \"'“”") if told else ""
+        if told and value and MASK not in value and not dialogue.asks(value):
+            start = told.start() + told[0].index(value)
             return [Candidate(value, start, start + len(value), 2.5)]
     return []
 

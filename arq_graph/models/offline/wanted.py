@@ -43,7 +43,7 @@ _IDENTIFIERS = listed(
 )
 _PEOPLE = listed(
     "guest patient passenger recipient attendee holder contact customer client member user person "
-    "traveler employee owner"
+    "traveler traveller rider visitor pupil tenant resident companion participant friend employee owner"
     " applicant first last full family given surname your billing shipping"
 )
 _MONEY = listed("amount price budget cost fee deposit salary total payment sum spend")
@@ -60,6 +60,7 @@ _OPTIONS = re.compile(
 )
 _DAY_FORMAT = re.compile(r"\bYY(?:YY)?[-/.]MM|\bMM[-/.]DD\b|\bDD[-/.]MM\b")
 _CLOCK_FORMAT = re.compile(r"HH:MM", re.IGNORECASE)
+_NAME_OF = re.compile(r"(?:the )?(?:name|title) of\b", re.IGNORECASE)
 _DATED = re.compile(
     r"(?:the |a )?(?:[a-z]+ )?(?:(?P<date>date|day|night|evening)|time|hour)"
     r"(?:[.,;:(]|\s*$|\s(?:of|on|when|at|for|to|from|by|as|like)\b)",
@@ -190,6 +191,8 @@ class Wanted:
         if shown and not any(kind == "text" and names & tokens for kind, names in _NAMES):
             return shown
         for kind, names in _NAMES:
+            if kind in ("moment", "date", "time") and _NAME_OF.match(self.description):
+                continue  # the name of a night, not its date
             if names & tokens and not (kind in ("text", "place", "date") and tokens & _IDENTIFIERS - {"no"}):
                 if kind in ("date", "time") and {"date", "time"} <= tokens | frozenset(
                     self.description.lower().split()

@@ -32,6 +32,13 @@ _PARTICIPLES = dict(
     pair.split()
     for pair in [
         "send sent",
+        "leave left",
+        "lend lent",
+        "sell sold",
+        "bring brought",
+        "keep kept",
+        "tell told",
+        "choose chosen",
         "make made",
         "pay paid",
         "reset reset",
@@ -104,6 +111,8 @@ def participle(verb: str) -> str:
         return f"{verb}d"
     if verb.endswith("y") and verb[-2:-1] not in "aeiou":
         return f"{verb[:-1]}ied"
+    if re.fullmatch(r"[^aeiou]+[aeiou][^aeiouwxy]", verb):
+        return f"{verb}{verb[-1]}ed"
     return f"{verb}ed"
 
 
