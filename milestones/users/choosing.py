@@ -13,7 +13,7 @@ _FROM = 0.6
 _SEPARATOR = re.compile(r",\s*(?:or\s+|and\s+)?|\s+or\s+|\s+and\s+", re.IGNORECASE)
 _LEAD = re.compile(
     r"^.*?\b(?:have|are|offer|prefer|choose|between|like|from|options|found|include|available|want"
-    r"|either|for|is|it)\b:?\s+",
+    r"|either|for|is|it be|it)\b:?\s+",
     re.IGNORECASE,
 )
 _CLAUSE_END = re.compile(r"[.:?!](?=\s|$)|\n|\s[-–—]\s")

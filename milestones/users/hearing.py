@@ -131,7 +131,8 @@ _CHECKS = re.compile(
 _CHOICE = re.compile(
     r"\bwhich (?:one|of|option|do you prefer|would you)\b|\bwhich \w+ (?:would|do|should|shall)\b|\bdo"
     r" you prefer\b"
-    r"|\b(?:choose|select|pick) (?:one|from|between|an?)\b|\bwhat would you prefer\b",
+    r"|\b(?:choose|select|pick) (?:one|from|between|an?)\b|\bwhat would you prefer\b"
+    r"|\b(?:would you like|do you want|(?:should|shall|will) it be) (?:the|an?) (?:[\w'’-]+ ){1,4}?or (?:the|an?) \w",
     re.IGNORECASE,
 )
 _CONDITIONAL = re.compile(
