@@ -82,9 +82,6 @@ class EvaluationResults(KeepsLines):
                     self._read(line, number)
             self._lines.open()
 
-    def __len__(self) -> int:
-        return len(self._outcomes)
-
     def get(self, one: Planned) -> ConversationRecord | None:
         """What a conversation was measured as; None where it is still to be held."""
         return self._outcomes.get(one.key)

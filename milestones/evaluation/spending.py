@@ -99,7 +99,7 @@ class Budget:
             models: The model's names, the one that the answer itself tells first.
             usage: Its tokens, if it reports them.
         """
-        if self.max_cost is None and not self._prices:
+        if not self._prices:
             return 0.0
         shown = models[0] if models else "a model"
         price = self._price(models)

@@ -136,7 +136,7 @@ class Answering:
         if not self._knows:
             return ()
         confirming = not heard.fails and any(each.checks or each.is_yes_no for each in heard.questions)
-        told = [fact for fact in self._slots if fact.name in self._told or not self._unsaid or confirming]
+        told = [fact for fact in self._slots if fact.name in self._told or confirming]
         return tuple(fact for fact in told if fact.is_wrong_in(heard.without_examples, confirming=confirming))
 
     def _answer(self, question: Asked, heard: Heard) -> Reply | None:
@@ -146,13 +146,15 @@ class Answering:
         if (said := self._prepared(question)) is not None:
             return self._stating(said if self._knows else self._voice.vague(self._at), ("topic", said))
         asked = asked_for(question.text, self._facts)
+        if question.is_open and not asked:
+            return self._restated()
         if not question.leaves_a_choice and (question.is_yes_no or (question.checks and not asked)):
             return self._yes_or_no(question, heard)
         if (picked := self._choice(question, heard, bool(asked))) is not None:
             return self._picking(picked, question)
         if asked:
             return self._telling("answer", asked)
-        if question.is_open or (wants_it(question.text, self.intent.request) and self._unsaid):
+        if wants_it(question.text, self.intent.request) and self._unsaid:
             return self._restated()
         return self._unknown(question)
 

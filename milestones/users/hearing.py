@@ -24,8 +24,8 @@ _LISTED = re.compile(r"^\s*(?:[-*•–]|\d{1,2}[.)])\s*")
 _ANYTHING_ELSE = re.compile(
     r"\b(?:anything|something|what|anybody) (?:else|more|further)\b|\bfurther (?:questions|help|assistance)\b"
     r"|\bany (?:other|more|further) (?:questions?|requests?|concerns?|help|assistance)\b|\bis that all\b"
-    r"|\bother (?:questions|requests|concerns)\b|\bassist you further\b|\bhelp you further\b"
-    r"|\bwill that be all\b",
+    r"|\bhow else (?:can|may|could)\b|\bother (?:questions|requests|concerns)\b|\bassist you further\b"
+    r"|\bhelp you further\b|\bwill that be all\b",
     re.IGNORECASE,
 )
 _HOW_TO_HELP = re.compile(
@@ -40,6 +40,9 @@ _OPEN = re.compile(
     r" )?(?:understand|get"
     r"|catch)|describe (?:your|the) (?:problem|issue|request))\b",
     re.IGNORECASE,
+)
+_OFFERS_TO_TELL = re.compile(
+    r"\W*(?:would you like|do you (?:want|need)|(?:shall|should|can|may) i)\b", re.IGNORECASE
 )
 _FAILS = re.compile(
     r"\b(?:could(?: not|n't)|can(?:not|'t| not)|(?:was|am|were|are) (?:not able|unable)|unable|not"
@@ -132,7 +135,8 @@ _CHOICE = re.compile(
     r"\bwhich (?:one|of|option|do you prefer|would you)\b|\bwhich \w+ (?:would|do|should|shall)\b|\bdo"
     r" you prefer\b"
     r"|\b(?:choose|select|pick) (?:one|from|between|an?)\b|\bwhat would you prefer\b"
-    r"|\b(?:would you like|do you want|(?:should|shall|will) it be) (?:the|an?) (?:[\w'’-]+ ){1,4}?or (?:the|an?) \w",
+    r"|\b(?:would you (?:like|prefer)|do you want|(?:should|shall|will) it be) (?:the|an?)"
+    r" (?:[\w'’-]+ ){1,4}?or (?:the|an?) \w",
     re.IGNORECASE,
 )
 _CONDITIONAL = re.compile(
@@ -180,7 +184,7 @@ class Asked:
     @property
     def is_open(self) -> bool:
         """Whether it asks the user to say more, or to say it again."""
-        return bool(_OPEN.search(self.text))
+        return bool(_OPEN.search(self.text)) and not _OFFERS_TO_TELL.match(self.text)
 
     @property
     def checks(self) -> bool:

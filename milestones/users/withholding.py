@@ -115,7 +115,7 @@ def _tidied(text: str) -> str:
 
 
 def _replaced(text: str, spans: list[tuple[int, int, str]]) -> str:
-    reach = len(text) + 1
+    reach = len(text)
     for start, end, instead in sorted(spans, reverse=True):
         if end <= reach:
             text, reach = text[:start] + instead + text[end:], start

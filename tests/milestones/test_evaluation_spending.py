@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain_core.language_models import FakeListLLM
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.outputs import ChatGeneration, LLMResult
 
 from arq_graph import ScriptedChatModel
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.running import evaluate
-from arq_graph.milestones.evaluation.spending import Budget
+from arq_graph.milestones.evaluation.spending import Budget, CallCounter, CallLimitReached
 from tests.milestones.evaluated import suite
 
 USAGE = UsageMetadata(input_tokens=1_000, output_tokens=100, total_tokens=1_100)
@@ -135,3 +139,108 @@ def test_cost_is_the_sum_over_all_answers(answers):
     expected = sum(3 * read + 7 * written for read, written in answers) / 1_000_000
     assert budget.cost == pytest.approx(expected)
     assert (budget.reached is not None) == (budget.cost >= 1)
+
+
+def answered(counter: CallCounter, asked: str, told: str = "") -> None:
+    """One call of a model: what it was asked as, and the name that its answer tells."""
+    run = uuid4()
+    counter.on_chat_model_start({}, [[]], run_id=run, metadata={"ls_model_name": asked})
+    message = AIMessage("hi", usage_metadata=USAGE, response_metadata={"model_name": told} if told else {})
+    counter.on_llm_end(LLMResult(generations=[[ChatGeneration(message=message)]]), run_id=run)
+
+
+def test_cost_is_told_by_prices_alone_without_a_ceiling():
+    budget = Budget(prices={"m": (3, 7)})
+    assert budget.count_tokens(("m-2024",), USAGE) == pytest.approx(0.0037)
+    assert budget.cost == pytest.approx(0.0037)
+    assert budget.reached is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "price"),
+    [
+        ("gpt-4o", "", 2),
+        ("my-deployment", "gpt-4o-2024", 2),
+        ("gpt-4o", "another name of it", 2),
+        ("gpt-4", "", 1),
+        ("gpt-4o-mini", "", 3),
+    ],
+)
+def test_the_price_is_that_of_the_name_that_is_known_by_its_longest_beginning(asked, told, price):
+    budget = Budget(
+        max_cost=100, prices={"gpt-4": (1_000, 0), "gpt-4o": (2_000, 0), "gpt-4o-mini": (3_000, 0)}
+    )
+    counter = CallCounter(budget)
+    answered(counter, asked, told)
+    budget.require_known_cost()
+    assert counter.cost == budget.cost == pytest.approx(price)
+
+
+def test_a_model_that_is_no_chat_model_counts_against_the_limit_too():
+    model = FakeListLLM(responses=["one", "two", "three"])
+    counter = CallCounter(limit=2)
+    with counter.listening():
+        assert model.invoke("hello") == "one"
+        assert model.invoke("hello") == "two"
+        with pytest.raises(CallLimitReached):
+            model.invoke("hello")
+    assert (counter.calls, counter.input_tokens) == (2, 0)
+
+
+class LengthFinishReasonError(Exception):
+    """What OpenAI's client raises where an answer was cut off."""
+
+    completion = SimpleNamespace(
+        choices=[], usage=SimpleNamespace(prompt_tokens=1_000, completion_tokens=100, total_tokens=1_100)
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "tokens"), [(LengthFinishReasonError("cut off"), 1_000), (ValueError("no answer"), 0)]
+)
+def test_an_answer_that_was_cut_off_cost_its_tokens_and_a_call_that_failed_none(error, tokens):
+    budget = Budget(max_cost=1, prices={"gpt-4o": (2_000, 0)})
+    counter = CallCounter(budget)
+    run = uuid4()
+    counter.on_chat_model_start({}, [[]], run_id=run, metadata={"ls_model_name": "gpt-4o"})
+    counter.on_llm_error(error, run_id=run)
+    budget.require_known_cost()
+    assert (counter.input_tokens, budget.cost) == (tokens, tokens * 2_000 / 1_000_000)
+    assert counter.failures == [error]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_calls": 0},
+        {"max_calls": True},
+        {"max_calls": 1.5},
+        {"max_cost": 0, "prices": {"m": (1, 2)}},
+        {"max_cost": True, "prices": {"m": (1, 2)}},
+        {"max_cost": float("nan"), "prices": {"m": (1, 2)}},
+        {"max_cost": float("inf"), "prices": {"m": (1, 2)}},
+        {"prices": [("m", 1, 2)]},
+        {"prices": {1: (1, 2)}},
+        {"prices": {"m": "12"}},
+        {"prices": {"m": (1, 2, 3)}},
+        {"prices": {"m": (1, True)}},
+        {"prices": {"m": (1, -0.1)}},
+    ],
+)
+def test_a_ceiling_or_a_price_out_of_its_range_is_told(wrong):
+    with pytest.raises(InputError, match=r"max_calls|max_cost|price"):
+        Budget(**wrong)
+
+
+def test_a_model_that_costs_nothing_and_a_ceiling_of_one_call_are_fine():
+    budget = Budget(max_calls=1, max_cost=0.01, prices={"m": (0, 0)})
+    assert budget.reached is None
+    budget.count_call()
+    assert str(budget.reached).startswith("max_calls: 1 of 1")
+
+
+def test_a_ceiling_for_cost_is_reached_where_just_as_much_is_spent():
+    budget = Budget(max_cost=1, prices={"m": (1_000_000, 0)})
+    budget.count_tokens(("m",), UsageMetadata(input_tokens=1, output_tokens=0, total_tokens=1))
+    assert budget.cost == 1
+    assert str(budget.reached).startswith("max_cost: 1.00 of 1 ")

@@ -282,3 +282,29 @@ def test_the_seed_of_a_run_stays_what_it_was_in_every_version():
 
 
 SEEDS = [257349400964737, 53163170470452]
+
+
+def test_the_kinds_of_a_scenario_are_runs_of_tasks_of_their_own(folder):
+    file = folder / "suite.yaml"
+    assert {one.task for one in Suite.from_yaml(file).scenarios} == {None}
+    named = SUITE.replace("- name: kinds", "- name: kinds\n  task: buying")
+    file.write_text(named.replace("- name: lamp", "- name: lamp\n  task: light"))
+    assert [one.task for one in Suite.from_yaml(file).scenarios] == [
+        *("light", "buying (helpful)", "buying (perturbed)", "buying (unhelpful)"),
+    ]
+
+
+def test_a_world_is_given_a_seed_only_by_that_name():
+    made = []
+
+    def world(colour: str = "red", *, seed: int = 0) -> dict[str, object]:
+        made.append((colour, seed))
+        return {"buy": buy}
+
+    def unseeded(colour: str = "red", **further: object) -> dict[str, object]:
+        made.append((colour, further))
+        return {"buy": buy}
+
+    fresh_agent(lamp(agent=shop_agent(), world=world), 5)
+    fresh_agent(lamp(agent=shop_agent(), world=unseeded), 5)
+    assert made == [("red", 5), ("red", {})]

@@ -217,3 +217,13 @@ def test_the_offline_model_says_the_wishes_and_what_it_is_asked_for():
     assert "ORD-1002" in texts[1]
     assert texts[2] == "I also want to return a jacket."
     assert turns[-1].ends
+
+
+def test_a_model_that_plays_is_told_to_open_once_and_then_to_answer():
+    model = ScriptedChatModel([speaking("Where is my order?"), speaking("It is late.")])
+    user = make_user(spec(SHOP), seed=0, model=model)
+    user.speak([])
+    user.speak([Message("user", "Where is my order?"), Message("agent", "Your order ID?")])
+    opens = ["Open the conversation" in call.text for call in model.calls]
+    answers = ["Answer the agent's last message" in call.text for call in model.calls]
+    assert (opens, answers) == ([True, False], [False, True])

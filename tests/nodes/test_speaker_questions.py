@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from langchain_core.tools import StructuredTool
+from pydantic import BaseModel, model_validator
+
 from arq_graph import Agent
 from tests.nodes.order_tools import A1, called, ran
 from tests.nodes.speaker_desk import DESK, agent, customer, move, said
@@ -86,3 +89,71 @@ def test_no_question_at_all_can_be_set():
 def test_a_fallback_that_asks_is_not_used_as_a_statement():
     desk = Agent("Desk", "You help.", fallback="Can you say that again?")
     assert "?" not in said(move([say("")], HI, desk=desk)[0])
+
+
+class Span(BaseModel):
+    """Days that follow each other."""
+
+    first: int
+    last: int
+
+    @model_validator(mode="after")
+    def _in_order(self):
+        if self.last < self.first:
+            raise ValueError("the last day is before the first")
+        return self
+
+
+def test_what_is_wrong_with_no_single_argument_is_nothing_that_code_can_ask_for():
+    tool = StructuredTool.from_function(
+        lambda first, last: "booked", name="book_days", description="Book days.", args_schema=Span
+    )
+    desk = Agent("Desk", "You help.", tools=[tool])
+    backwards = act("book_days", {"first": 4, "last": 2})
+    update, asked = move([backwards], customer("Book the days 4 to 2."), desk=desk)
+    assert "the last day is before the first" in asked[1].complaint
+    assert said(update) == desk.fallback
+
+
+def test_the_last_step_of_a_task_may_still_be_a_question_and_none_after_it():
+    options = {"setting": "task", "max_steps": 1}
+    question = ask("Which order is it?", ends_task=False)
+    update, asked = move([question], HI, **options)
+    assert (len(asked), said(update)) == (1, "Which order is it?")
+    over = [question, say("I got no further.", ends_task=True)]
+    update, asked = move(over, HI, *ran("[]"), **options)
+    assert "no step is left: end the task" in asked[1].complaint
+    assert said(update) == "I got no further."
+
+
+def test_in_a_task_what_waits_for_an_answer_counts_as_a_question_and_its_end_does_not():
+    options = {"setting": "task", "max_questions": 0}
+    script = [say("I wait for you.", ends_task=False), say("It is done.", ends_task=True)]
+    update, asked = move(script, HI, **options)
+    assert "0 questions in a row are enough" in asked[1].complaint
+    assert said(update) == "It is done."
+    update, asked = move(script[1:], HI, **options)
+    assert (len(asked), said(update)) == (1, "It is done.")
+
+
+def test_the_last_question_that_is_left_may_be_asked():
+    update, asked = move([ask("Three?")], *asked_before("One?", "Two?"))
+    assert asked[0].now["questions_left"] == 1
+    assert (len(asked), said(update)) == (1, "Three?")
+
+
+def test_what_was_said_earlier_is_said_again_only_as_a_question():
+    thread = [HI, agent("It is late."), customer("Hm.", "h2"), agent("I look.", "a2"), customer("So?", "h3")]
+    update, asked = move([say("It is late."), say("It is still late.")], *thread)
+    assert "an earlier message says exactly this" in asked[1].complaint
+    assert said(update) == "It is still late."
+    asking = [HI, agent("Which one?"), customer("Hm.", "h2"), agent("I look.", "a2"), customer("So?", "h3")]
+    update, asked = move([ask("Which one?")], *asking)
+    assert (len(asked), said(update)) == (1, "Which one?")
+
+
+def test_code_asks_for_all_that_is_missing_in_one_sentence():
+    update, _ = move([act("get_order")], customer("Where is my order?"))
+    assert said(update) == "To go on I need this from you: order id. Could you tell me?"
+    update, _ = move([act("find_table")], customer("A table, please."))
+    assert said(update) == "To go on I need this from you: guests, area and food. Could you tell me?"
