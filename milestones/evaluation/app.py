@@ -38,7 +38,9 @@ class Waiting:
 
 
 def is_app(value: object) -> bool:
-    """Whether it can be invoked or awaited."""
+    """Whether it can be invoked or awaited; a class of such apps makes one, and is none."""
+    if isinstance(value, type):
+        return False
     return callable(getattr(value, "invoke", None)) or callable(getattr(value, "ainvoke", None))
 
 

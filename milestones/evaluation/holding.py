@@ -97,7 +97,8 @@ class Hold:
     ) -> tuple[ConversationRecord | BrokenConversation, BaseException | None]:
         """What it was measured as, or why it was not, and what was raised in the end."""
         if held.ended == "budget":
-            why = f"stopped after {len(held.turn_seconds)} turns by {self.budget.reached}"
+            turns = len(held.turn_seconds)
+            why = f"stopped after {turns} turn{'' if turns == 1 else 's'} by {self.budget.reached}"
             return _broken(one, why, "budget"), None
         if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, counter.failures)):
             who = "the simulated user failed" if held.by_user else "the model is out of reach"

@@ -58,6 +58,17 @@ def test_whatever_takes_the_three_is_an_arm(made):
     assert Arms({"mine": made}).names == ("mine",)
 
 
+def test_a_class_of_apps_makes_one_where_it_takes_the_three_and_is_refused_otherwise():
+    class Takes(Echo):
+        def __init__(self, scenario, agent, model):
+            pass
+
+    report = evaluate(suite(agent()), {"mine": Takes}, model="offline")
+    assert [one.error for one in report.conversations] == [None]
+    with pytest.raises(InputError, match="cannot be called with"):
+        Arms({"mine": Echo})
+
+
 def test_a_keyword_that_nothing_gives_is_refused():
     with pytest.raises(InputError, match=r"it takes .*further"):
         Arms({"mine": with_further})
