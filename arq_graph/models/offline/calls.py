@@ -19,12 +19,15 @@ from arq_graph.models.offline.roles import NAMED
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.values import any_given
+from arq_graph.models.offline.waiting import Waiting
 from arq_graph.models.offline.wanted import Wanted, wanted_of
 from arq_graph.models.offline.words import stem
 
 MAX_CALLS = 8
 _CALLS = "tool_calls_for_candidate_tool"
 _LASTING = ("identifier", "email", "phone", "person")
+_SPELT = ("choice", "email", "url")
+"""Kinds of value that are told apart by their letters alone."""
 _REPEATABLE = ("identifier", "choice", "thing", "place", "email")
 
 
@@ -129,45 +132,50 @@ class Candidate:
         ]
 
     def _calls(self) -> Iterator[dict[str, Any]]:
-        waiting = self._awaiting
-        if waiting:
-            if dialogue.says_yes(self.scene.last.text):
-                for arguments in waiting:
+        waiting, last = self._waiting, self.scene.last
+        if waiting.calls:
+            if waiting.agreed and not self._is_told_otherwise:
+                for arguments in waiting.agreed:
+                    yield self._call(self._put(arguments), 10, last.id, "The customer agrees to it.")
+                return
+            if dialogue.says_no(last.text) and not self._is_corrected:
+                return
+            if dialogue.hesitates(last.text) and not self._is_told_otherwise:
+                for arguments in waiting.calls:
                     yield self._call(
-                        self._affirmed(arguments), 10, self.scene.last.id, "The customer agrees to it."
+                        self._put(arguments), 8, None, "The customer has not said yes to it yet."
                     )
                 return
-            if dialogue.says_no(self.scene.last.text) and not self._is_corrected:
-                return
-        if self.relevance.degree < CALLED_FOR_FROM:
+        is_put_otherwise = waiting.calls and self.scene.answers(last) and self._is_told_otherwise
+        if self.relevance.degree < CALLED_FOR_FROM and not is_put_otherwise:
             return
-        score = round(self.relevance.degree * 10)
+        score = 8 if is_put_otherwise else round(self.relevance.degree * 10)
         for values in self._combinations():
             yield self._call(values, score, None, self.relevance.why)
 
-    @property
-    def _awaiting(self) -> list[Mapping[str, Any]]:
-        """The arguments of the calls of this tool that were put to the customer."""
-        entries = self.scene.prompt.now.get("awaiting_confirmation")
-        return [
-            entry["arguments"]
-            for entry in (entries if isinstance(entries, list) else ())
-            if isinstance(entry, Mapping)
-            and entry.get("tool") == self.relevance.name
-            and isinstance(entry.get("arguments"), Mapping)
-        ]
+    @cached_property
+    def _waiting(self) -> Waiting:
+        return Waiting(self.scene, self.relevance.tool_name)
 
     @cached_property
     def _is_corrected(self) -> bool:
         """Whether the last message gives another value for an argument that was put to the customer."""
-        put = self._awaiting[0]
-        return any(
-            found.source == self.scene.last.id and found.value != put.get(self.wanted[key].name)
-            for key, values in self._found.items()
-            for found in values
+        return any(self._is_changed(key) for key in self._found)
+
+    @cached_property
+    def _is_told_otherwise(self) -> bool:
+        """Whether it names a value that was not put."""
+        return self._waiting.names_another or any(
+            self._is_changed(key) for key in self._found if self.wanted[key].kind in _SPELT
         )
 
-    def _affirmed(self, arguments: Mapping[str, Any]) -> dict[str, Found]:
+    def _is_changed(self, key: str) -> bool:
+        put = [arguments.get(self.wanted[key].name) for arguments in self._waiting.calls]
+        return any(
+            found.source == self.scene.last.id and found.value not in put for found in self._found[key]
+        )
+
+    def _put(self, arguments: Mapping[str, Any]) -> dict[str, Found]:
         return {
             key: Found(arguments[wanted.name], self.scene.last.id, "as it was put to the customer")
             for key, wanted in self.wanted.items()
@@ -230,7 +238,9 @@ class Candidate:
         arguments = {self.wanted[key].name: found.value for key, found in values.items()}
         staged = self._made(arguments, self._results_of_this_need)
         done = (
-            None if staged or self.relevance.only_reads else self._made(arguments, self.scene.known_results)
+            None
+            if staged or self.relevance.only_reads or self.relevance.is_required
+            else self._made(arguments, self.scene.known_results)
         )
         others = self.scene.prompt.ids("other_candidates")
         if staged:
@@ -256,8 +266,11 @@ class Candidate:
 
     @property
     def _results_of_this_need(self) -> tuple[Line, ...]:
-        """What tools found since the open need came up, as long as the customer only answers questions about it."""
-        if not self.scene.answers(self.scene.last):
+        """What tools found since the open need came up, as long as the customer only answers questions about it.
+
+        What has to be called first was not called in this turn, whatever it found before.
+        """
+        if self.relevance.is_required or not self.scene.answers(self.scene.last):
             return self.scene.fresh_results
         start = self.scene.index_of(self.scene.inquiry[-1].id) if self.scene.inquiry else 0
         return tuple(line for line in self.scene.lines[max(start, 0) :] if line.speaker == "tool")

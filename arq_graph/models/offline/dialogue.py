@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from arq_graph.models.offline import agreeing
 from arq_graph.models.offline.lexicon import listed
 
 _GREETING = re.compile(
@@ -28,12 +29,19 @@ _ANGER = re.compile(
 )
 _YES = re.compile(
     r"\s*(?:(?:ok(?:ay)?|well|great|perfect|hi|thanks|thank you)[,.! ]+)*"
-    r"(?:yes|yeah|yep|yup|sure|certainly|of course|absolutely|definitely|indeed|correct|right|exactly"
+    r"(?P<yes>yes|yeah|yep|yup|sure|certainly|of course|absolutely|definitely|indeed|correct|right|exactly"
     r"|agreed|affirmative"
     r"|go ahead|go for it|please do|do it|do that|sounds good|that(?:'s| is) (?:right|correct|fine|ok"
     r"|okay|good)|fine"
     r"|ok(?:ay)?|proceed|confirm(?:ed)?|i (?:do |hereby )?(?:confirm|agree|accept)|i'd (?:love|like) "
     r"(?:to|that)(?! \w)|perfect|great|y)\b",
+    re.IGNORECASE,
+)
+# They begin other sentences just as well.
+_FAINT = frozenset(("ok", "okay", "sure", "right", "correct", "exactly", "fine", "perfect", "great"))
+_WISH_TO_THINK = re.compile(
+    r"\blet me (?:think|see|check|sleep)|\b(?:need|want|have|like) to think\b|\bthink (?:about it|it over)"
+    r"|\bsleep on it|\bnot (?:quite )?(?:sure|certain)\b",
     re.IGNORECASE,
 )
 _AGREES_LATER = re.compile(
@@ -44,6 +52,11 @@ _NO = re.compile(
     r"(?:no|nope|nah|not (?:now|yet|really|today|sure)|don'?t|do not|stop|wait|hold on|hang on|never "
     r"?mind|cancel that"
     r"|forget it|i(?:'d| would) rather not|negative)\b",
+    re.IGNORECASE,
+)
+_KEEPS_IT = re.compile(
+    r"\s*(?:(?:ok(?:ay)?|oh|um|hm+|well|sorry|actually|right|sure|yes|yeah|alright)[,.! ]+)*"
+    r"i(?:['’]d| would) (?:prefer (?:not )?to|rather) (?:keep|leave|not|wait)\b",
     re.IGNORECASE,
 )
 _RESERVATION = re.compile(
@@ -143,18 +156,44 @@ def is_angry(text: str) -> bool:
 
 def says_no(text: str) -> bool:
     """Whether it begins with a refusal, or a request to wait."""
-    return bool(_NO.match(text))
+    return bool(_NO.match(text)) or keeps_it(text)
 
 
-def says_yes(text: str) -> bool:
-    """Whether it agrees without reservation."""
-    if says_no(text):
+def keeps_it(text: str) -> bool:
+    """Whether it would rather have things stay as they are."""
+    return _KEEPS_IT.match(text) is not None
+
+
+def says_yes(text: str, put: str = "") -> bool:
+    """Whether it agrees without reservation, condition or doubt.
+
+    What begins with "ok" or "right" is a yes only where nothing follows but more of the kind, or what was put.
+
+    Args:
+        text: The text.
+        put: The question that it answers.
+    """
+    plain = agreeing.without_politeness(text)
+    if says_no(plain):
         return False
-    match = _YES.match(text)
+    match = _YES.match(plain)
     if match is None:
-        agrees = _AGREES_LATER.search(text)
-        return agrees is not None and not _RESERVATION.search(text)
-    return not _RESERVATION.search(text[match.end() :])
+        agrees = _AGREES_LATER.search(plain)
+        return agrees is not None and not (_RESERVATION.search(plain) or agreeing.is_hedged(plain, put))
+    rest = plain[match.end() :]
+    if match["yes"].lower() in _FAINT and not agreeing.only_affirms(rest, put):
+        return False
+    return not (_RESERVATION.search(rest) or agreeing.is_hedged(rest, put))
+
+
+def hesitates(text: str) -> bool:
+    """Whether it begins like a yes and is none, or wishes to think: neither a yes nor a no."""
+    plain = agreeing.without_politeness(text)
+    if says_no(plain) or says_yes(text):
+        return False
+    return _WISH_TO_THINK.search(plain) is not None or (
+        _YES.match(plain) is not None and agreeing.is_hedged(plain)
+    )
 
 
 def asks(text: str) -> bool:

@@ -94,7 +94,7 @@ class Judge:
             "thanks": lambda: self._act(dialogue.thanks, "thanks"),
             "question": lambda: self._act(dialogue.asks, "asks a question"),
             "anger": self._anger,
-            "agreement": lambda: self._decision(dialogue.says_yes, "agrees"),
+            "agreement": lambda: self._decision(self._agrees, "agrees"),
             "refusal": lambda: self._decision(dialogue.says_no, "refuses"),
             "off topic": self._off_topic,
             "language": self._language,
@@ -150,6 +150,7 @@ class Judge:
                 and self.clause.kind == "agreement"
                 and not self.clause.negated
                 and not dialogue.asks(last.text)
+                and not dialogue.hesitates(last.text)
             ):
                 return self._scaled(self._wish(), 0.7)
             return self._turned(Verdict(0.1, f"{last.id} does not show that the customer {what}."))
@@ -164,6 +165,9 @@ class Judge:
                 last.id,
             )
         )
+
+    def _agrees(self, text: str) -> bool:
+        return self.scene.agrees(self.scene.last)
 
     def _scaled(self, verdict: Verdict, factor: float) -> Verdict:
         return Verdict(verdict.degree * factor, verdict.why, verdict.anew, verdict.recurs, verdict.source)

@@ -19,6 +19,8 @@ _OWN = re.compile(
     r"|code|reference|card)"
     r"|(?:(?:first|last|full|user) ?)?name|e?mail(?: address)?|phone|address",
 )
+PLEASE_CONFIRM = "Please confirm."
+_SHALL_I = "Shall I"
 
 
 def questions_of(scene: Scene) -> list[str]:
@@ -34,8 +36,20 @@ def questions_of(scene: Scene) -> list[str]:
             f"There seems to be something wrong with {joined(invalid)}. Could you please check it and tell "
             "me again?"
         )
-    questions += [_confirmation(insight) for insight in insights if insight.get("kind") == "confirm"]
+    described = {
+        each.get("name"): str(each.get("description") or "") for each in scene.prompt.entries("tools")
+    }
+    questions += [
+        _confirmation(insight, described.get(insight.get("tool"), ""))
+        for insight in insights
+        if insight.get("kind") == "confirm"
+    ]
     return list(dict.fromkeys(questions))
+
+
+def is_confirmation(question: str) -> bool:
+    """Whether a question puts a call to the customer."""
+    return question.startswith(_SHALL_I) and question.endswith("?")
 
 
 def _named(insights: list[dict[str, Any]], kind: str) -> list[str]:
@@ -62,15 +76,17 @@ def _in_plain_words(insight: Mapping[str, Any]) -> str:
     return label
 
 
-def _confirmation(insight: Mapping[str, Any]) -> str:
-    what = ToolName(str(insight.get("tool") or "")).as_order
+def _confirmation(insight: Mapping[str, Any], description: str) -> str:
+    name = ToolName(str(insight.get("tool") or ""), description)
     arguments = insight.get("arguments")
     given = [
         f"{in_words(str(name))}: {_plain(value)}"
         for name, value in (arguments.items() if isinstance(arguments, Mapping) else ())
         if value is not None
     ]
-    return f"Shall I {what or 'go ahead'}{f' ({joined(given)})' if given else ''}? Please confirm."
+    is_told = bool(given or name.object)  # "log out" alone does not say of what
+    what = name.as_order if is_told else name.as_described or name.as_order
+    return f"{_SHALL_I} {what or 'go ahead'}{f' ({joined(given)})' if given else ''}? {PLEASE_CONFIRM}"
 
 
 def _plain(value: Any) -> str:

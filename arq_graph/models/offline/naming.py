@@ -102,7 +102,8 @@ def bare_answer(text: str) -> str:
 
 def _answered(text: str, answering: bool, wanted: Wanted) -> Candidate | None:
     """The bare answer to a question for the value, with where it stands; an order is none."""
-    answer = bare_answer(text) if answering and not dialogue.says_yes(text) else ""
+    is_none = dialogue.says_yes(text) or dialogue.hesitates(text)
+    answer = bare_answer(text) if answering and not is_none else ""
     if not answer or MASK in answer or stem(answer.split()[0].lower()) in wanted.deeds:
         return None
     start = max(text.find(answer), 0)

@@ -13,6 +13,9 @@ from arq_graph.models.offline.toolnames import ToolName
 _LASTING = ("email", "phone", "person")
 """What says who the customer is, which stays true from one request to the next."""
 
+_NOT_AGREED = "not agreed"
+"""Part of what is said of a call that is taken for agreed to and is not."""
+
 
 @dataclass(frozen=True)
 class PossibleCall:
@@ -54,7 +57,10 @@ class PossibleCall:
     @property
     def needs_agreement(self) -> bool:
         """Whether the customer has to agree to the call, and has not done so yet."""
-        return self.candidate.tool.get("needs_agreement") is True and not self.call["affirmed_in"]
+        is_refused = any(_NOT_AGREED in each for each in self.candidate.scene.prompt.complaints)
+        return self.candidate.tool.get("needs_agreement") is True and (
+            is_refused or not self.call["affirmed_in"]
+        )
 
     def bases(self, scene: Scene) -> dict[str, str]:
         """What each argument rests on."""

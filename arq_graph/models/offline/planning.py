@@ -18,30 +18,35 @@ from arq_graph.models.offline.toolnames import ToolName, name_of
 from arq_graph.models.offline.wording import joined
 
 
-def plan_next(scene: Scene, schema: Mapping[str, Any]) -> dict[str, Any]:
+def plan_next(scene: Scene, schema: Mapping[str, Any], *, one_by_one: bool = False) -> dict[str, Any]:
     """The answers to a planner's queries.
 
     Args:
         scene: The conversation.
         schema: The schema of the answer; its `action` names the tools.
+        one_by_one: Whether calls are put to the customer one at a time.
     """
-    return _Planning(scene, schema).answers()
+    return _Planning(scene, schema, one_by_one).answers()
 
 
 @dataclass(frozen=True)
 class _Planning:
     scene: Scene
     schema: Mapping[str, Any]
+    one_by_one: bool = False
 
     @cached_property
     def _steps(self) -> tuple[PossibleCall, ...]:
-        """The calls that the need asks for: what only reads first, then what changes something."""
+        """The calls that the need asks for: what is required first, then what only reads, what changes something."""
         found = [step for step in self._proposed() if step.call["should_run"]]
+        if required := [step for step in found if step.candidate.relevance.is_required]:
+            return tuple(required)
         is_done = any(not name_of(line).only_reads for line in self.scene.fresh_results)
-        if self.scene.accepted and is_done:
-            return ()  # what the customer has just agreed to is done
         if affirmed := [step for step in found if step.call["affirmed_in"]]:
             return tuple(affirmed)  # a yes is to what was asked, and to nothing else
+        if self.scene.accepted and is_done:
+            # What the customer has just agreed to is done; what is still to be put to them is put now.
+            return tuple(step for step in found if self.one_by_one and step.needs_agreement)
         if is_done or any(
             not step.name.only_reads and (self._is_doubtful(step) or not step.missing) for step in found
         ):
@@ -195,11 +200,13 @@ class _Planning:
     @cached_property
     def _waiting(self) -> tuple[PossibleCall, ...]:
         """The calls that need something of the customer before they can be made."""
-        return tuple(
+        waiting = tuple(
             step
             for step in self._steps
             if step.tool not in self._failed and (step.missing or self._is_asked_first(step))
         )
+        put = [step for step in waiting if not step.missing]
+        return tuple(put[:1]) if put and self.one_by_one else waiting
 
     def _is_doubtful(self, step: PossibleCall) -> bool:
         return "another_request" in step.bases(self.scene).values()

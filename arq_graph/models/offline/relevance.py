@@ -102,8 +102,15 @@ class Relevance:
         )
 
     @cached_property
+    def is_required(self) -> bool:
+        """Whether a policy wants it called before anything else."""
+        return self.name in self.scene.prompt.ids("required_first")
+
+    @cached_property
     def degree(self) -> float:
         """How much it is called for: 0 to 1."""
+        if self.is_required:
+            return 1.0
         named = max((best_match(word, self._meant)[0] for word in self._objects), default=0.0) >= 0.7
         description = str(self.tool.get("description") or "")
         described = overlap(self.scene.need, description) if self.scene.need else 0.0
@@ -193,6 +200,8 @@ class Relevance:
     @cached_property
     def why(self) -> str:
         """What speaks for it, or against it, in words that name the evidence."""
+        if self.is_required:
+            return "It has to be called first."
         shared = [
             other.surface
             for word in words(in_words(self.name))

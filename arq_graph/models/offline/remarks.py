@@ -70,6 +70,8 @@ def remarks(scene: Scene, *, has_said: bool) -> list[Said]:
         return []
     if scene.open_question and _CANNOT_TELL.search(text) and not dialogue.asks(text):
         return [Said(_unused(_WITHOUT_IT, scene))]
+    if scene.open_question and dialogue.keeps_it(text) and not dialogue.asks(text):
+        return [Said(_unused(_ANYTHING_ELSE, scene))]
     if _reports_trouble(text):
         return [Said(_unused(_SORRY, scene), "question")]
     if dialogue.requests(text):

@@ -13,7 +13,7 @@ from arq_graph.models.offline.actions import Segment, segments
 from arq_graph.models.offline.asking import in_other_words
 from arq_graph.models.offline.deeds import WHICH_ONE, Deed, Outcome, Place, Said, has_changed
 from arq_graph.models.offline.findings import Finding
-from arq_graph.models.offline.insights import questions_of
+from arq_graph.models.offline.insights import PLEASE_CONFIRM, is_confirmation, questions_of
 from arq_graph.models.offline.knowledge import answers_from
 from arq_graph.models.offline.remarks import remarks
 from arq_graph.models.offline.rules import holding
@@ -129,7 +129,7 @@ class Reply:
         for text in dialogue.sentences(_without_ids(draft, self.scene)):
             source = max(sources, key=lambda line: overlap(text, _text_of(line)), default=None)
             close = source is not None and overlap(text, _text_of(source)) >= 0.4
-            place: Place = "question" if text.endswith("?") else "body"
+            place: Place = "question" if text.endswith("?") or text == PLEASE_CONFIRM else "body"
             said.append(
                 Said(text, place, "fact" if close else "other", source.id if close and source else "")
             )
@@ -196,6 +196,8 @@ class Reply:
         for new in (*from_guidelines, *self.asked):
             if self.asked and new.text == WHICH_ONE:
                 continue
+            if new.place == "question" and self._puts_a_call and (self._is_put or new not in self.asked):
+                continue
             if not any(_same(new, old) for old in said) and not self._is_forbidden(new):
                 said.append(new)
         if not any(entry.place in ("body", "question") for entry in said):
@@ -216,6 +218,16 @@ class Reply:
         ordered = sorted(said, key=lambda entry: _ORDER.index(entry.place))
         return tuple(_shortened(ordered) if self._must_be_brief else ordered)
 
+    @cached_property
+    def _puts_a_call(self) -> bool:
+        """Whether a call is put to the customer: a yes has to be one to that, so nothing else is asked."""
+        return any(each.get("kind") == "confirm" for each in self.scene.prompt.entries("insights"))
+
+    @cached_property
+    def _is_put(self) -> bool:
+        """Whether the draft does that already."""
+        return any(is_confirmation(said.text) for said in self._drafted)
+
     def _is_forbidden(self, said: Said) -> bool:
         if said.verbatim or not self.hidden or said.kind == "other":
             return False
@@ -233,11 +245,11 @@ class Reply:
     def text(self) -> str:
         """The whole message; never one that was sent before."""
         text = _joined(self.sentences)
-        earlier = {_key(line.text) for line in self.scene.agent}
-        if text and _key(text) not in earlier:
+        earlier = {_in_any_order(line.text) for line in self.scene.agent}
+        if text and _in_any_order(text) not in earlier:
             return text
         for attempt in _pointing_back(self.sentences, text):
-            if _key(attempt) not in earlier:
+            if _in_any_order(attempt) not in earlier:
                 return attempt
         count = sum(1 for _ in self.scene.agent)
         return (
@@ -271,6 +283,11 @@ def _pointing_back(said: Sequence[Said], text: str) -> list[str]:
 
 def _key(text: str) -> tuple[str, ...]:
     return tuple(re.findall(r"\w+", text.casefold()))
+
+
+def _in_any_order(text: str) -> tuple[str, ...]:
+    """Its words: the same sentences in another order are the same message."""
+    return tuple(sorted(_key(text)))
 
 
 def _joined(said: Sequence[Said]) -> str:

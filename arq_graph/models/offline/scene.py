@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from arq_graph.models.offline import dialogue
+from arq_graph.models.offline import agreeing, dialogue
 from arq_graph.models.offline.sections import Line, Prompt
 from arq_graph.models.offline.words import Word, content, words
 
@@ -76,13 +76,22 @@ class Scene:
 
     def question_before(self, line: Line) -> str:
         """The question of the agent that a customer message follows; empty if it follows none."""
-        index = self.index_of(line.id)
-        for before in reversed(self.lines[:index]):
-            if before.speaker == "customer":
-                break
-            if before.speaker == "agent":
-                return dialogue.question_in(before.text) or dialogue.choice_in(before.text)
+        text = self.said_before(line)
+        return dialogue.question_in(text) or dialogue.choice_in(text)
+
+    def said_before(self, line: Line) -> str:
+        """The agent's message that a customer message follows; empty if it follows none."""
+        for before in reversed(self.lines[: self.index_of(line.id)]):
+            if before.speaker in ("agent", "customer"):
+                return before.text if before.speaker == "agent" else ""
         return ""
+
+    def agrees(self, line: Line) -> bool:
+        """Whether a customer message is a plain yes to what the agent said before it, and to no other value."""
+        said = self.said_before(line)
+        if not dialogue.says_yes(line.text, said):
+            return False
+        return not (said and agreeing.names_another(line.text, said, alike=True))
 
     @cached_property
     def open_question(self) -> str:
@@ -96,6 +105,8 @@ class Scene:
         text = line.text
         if dialogue.asks(text) or dialogue.takes_leave(text) or dialogue.brings_up(text):
             return False
+        if dialogue.says_yes(text) or dialogue.hesitates(text):
+            return True
         return len(text.split()) <= 6 or not dialogue.requests(text)
 
     def follows_up(self, line: Line) -> bool:
@@ -136,7 +147,7 @@ class Scene:
         return " ".join(self._agreed_in(line) for line in self.inquiry).strip()
 
     def _agreed_in(self, line: Line) -> str:
-        if not dialogue.says_yes(line.text):
+        if not self.agrees(line):
             return ""
         put = self.question_before(line)
         return dialogue.question_in(put) or dialogue.offer_in(put)

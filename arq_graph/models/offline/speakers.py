@@ -50,7 +50,7 @@ class _Speaking:
         """What a planner would do: the move is its action."""
         properties = properties_of(self.schema, self.schema)
         as_plan = {**self.schema, "properties": {**properties, "action": properties.get("move", {})}}
-        return plan_next(self.scene, as_plan)
+        return plan_next(self.scene, as_plan, one_by_one=True)
 
     def answers(self) -> dict[str, Any]:
         """The answers, by query."""

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.sections import Line
-from arq_graph.models.offline.wording import participle
+from arq_graph.models.offline.wording import participle, to_customer
 from arq_graph.models.offline.words import in_words, stem
 
 _READING = frozenset(
@@ -60,6 +60,12 @@ _FACTS = frozenset(
 )
 _QUALITIES = frozenset(map(stem, listed("free available next current latest nearest upcoming")))
 """What begins the name of things to be found, as in `free_rooms`, rather than of a deed."""
+_ONLY_VERBS = listed(
+    "cancel delete remove modify edit reschedule reserve buy send pay renew extend prolong disable deactivate unlock"
+    " recover create forget close erase revoke suspend terminate"
+)
+"""What is never the thing that something is done to."""
+_NOUN = re.compile(r"(?<!ques)(?<!men)(?<!au)(?<!posi)(?<=\w\w\w)(?:tion|ship|ment|ness)$")
 _NO_ORDER = re.compile(r"(?:ing|ed|lost|stolen)$")
 _PARTICLES = frozenset(("over", "up", "off", "out", "in", "back", "down", "on"))
 _PREPOSITIONS = frozenset(("to", "for", "from", "with", "by", "of"))
@@ -86,12 +92,30 @@ class ToolName:
 
     @cached_property
     def _tokens(self) -> tuple[str, ...]:
-        return tuple(in_words(self.name).split())
+        """The words of its name, the verb first: `order_cancel` is "cancel order"."""
+        tokens = tuple(in_words(self.name).split())
+        at = self._verb_at(tokens)
+        return (*tokens[at:], *tokens[:at])
+
+    def _verb_at(self, tokens: tuple[str, ...]) -> int:
+        """Where the verb stands: at the end where the description begins with it, or the first word is a noun."""
+        if len(tokens) < 2:
+            return 0
+        first, last = stem(tokens[0]), stem(tokens[-1])
+        told = re.match(r"\W*(\w+)", self.description)
+        begins = stem(told[1].lower()) if told else ""
+        if first in _READING or begins == first or (last in _FACTS and begins != last):
+            return 0
+        if first in _LIGHT:  # "file_delete", but not "issue_refund"
+            return len(tokens) - 1 if tokens[-1] in _ONLY_VERBS and begins == last else 0
+        is_noun = _NOUN.search(tokens[0]) is not None
+        is_last = tokens[-1] in _ONLY_VERBS or begins == last or (is_noun and last in _DEEDS)
+        return len(tokens) - 1 if is_last or (is_noun and begins and begins not in _READING) else 0
 
     @cached_property
     def verb(self) -> str:
         """What it does, with its particle: "cancel", "hand over". The whole name where it has one word."""
-        if len(self._tokens) > 2 and self._tokens[1] in _PARTICLES:
+        if len(self._tokens) > 1 and self._tokens[1] in _PARTICLES:
             return " ".join(self._tokens[:2])
         return self._tokens[0] if self._tokens else ""
 
@@ -138,6 +162,14 @@ class ToolName:
     def as_order(self) -> str:
         """What it does, as an order: "cancel the order", "hand over to a colleague"."""
         return " ".join(part for part in (self.verb, self._with_article) if part)
+
+    @property
+    def as_described(self) -> str:
+        """What it does, as an order, in the first words of its description; empty where those are no order."""
+        told = re.match(r"\W*([A-Za-z]+)\b[^.!?\n]*", self.description)
+        if told is None or told[1].lower() != self.verb.split()[0]:
+            return ""
+        return to_customer(told[0][:1].lower() + told[0][1:].strip())
 
     @property
     def as_done(self) -> str:
