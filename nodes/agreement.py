@@ -1,7 +1,8 @@
 """Whether a customer's message is a yes or a no, as far as words tell: English in detail, others by their plain words.
 
-A plain no is one whatever a model says. A plain yes begins the message and nothing in it takes it back. What is neither
-is not guessed at.
+A plain no is one whatever a model says. A plain yes begins the message, and nothing is said beside it but what affirms
+it or was put: "Yes, I changed my mind" is none, nor is anything else that holds other words. What is neither is not
+guessed at.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# Taken out before anything is looked for: they sound like a no and are none.
+# Taken out before anything is looked for: they sound like a no, or like a condition, and are none.
 _NO_REFUSAL = re.compile(
     r"\b(?:(?:no|not an?|without) (?:problem|worries|doubt|rush|issue)s?|(?:do not|don['’]?t) (?:mind|worry))\b"
-    r"|\bwhy not\b(?:\s*\?)?|没问题|沒問題",
+    r"|\bwhy not\b(?:\s*\?)?|\bno longer\b|没问题|沒問題"
+    r"|\bif (?:you|i) (?:would|could|can|may|please|wouldn['’]?t mind|insist)(?: be so \w+)?"
+    r"|\bif (?:possible|(?:that|it)['’]?s (?:ok(?:ay)?|possible|fine|all right|no trouble))",
     re.IGNORECASE,
 )
 _NO = re.compile(
     r"\W*(?:(?:oh|um|hm+|well|sorry|actually|wait|hell)\W+)*"
-    r"(?:no|nope|nah|never|not|stop|wait|abort|negative|scrap (?:it|that)|cancel(?: that| it)?(?=\W*$)|cancel that"
+    r"(?:no|nope|nah|never|not|stop|wait|abort|negative|scrap (?:it|that)"
     r"|forget (?:it|about it|that)|leave (?:it|that)|hold on|don['’]?t|do not"
     r"|please (?:wait|stop|abort|don['’]?t|do not)"
     r"|absolutely not|better not|under no circumstances"
@@ -25,42 +28,31 @@ _NO = re.compile(
     r"|changed my mind))\b",
     re.IGNORECASE,
 )
+# A no to everything but "Shall I cancel it?".
+_CANCELS = re.compile(r"\W*cancel(?: (?:that|it))?\b(?=\W*$)|\W*cancel that\b", re.IGNORECASE)
 _YES = re.compile(
     r"\W*(?:(?:oh|um|hm+|well|ok(?:ay)?|great|perfect|thanks|thank you|please)\W+)*"
-    r"(?P<yes>yes|yep|yeah|yup|y(?!['’])|sure|ok(?:ay)?|please do|go ahead|go for it|do (?:it|that|so)|proceed"
-    r"|correct|right|exactly|of course|confirmed?|absolutely|certainly|definitely|fine|agreed"
-    r"|that['’]?s (?:right|correct|fine|ok(?:ay)?)|(?:that )?sounds (?:good|great|fine)|(?:that )?works for me"
-    r"|i (?:agree|confirm|do(?! ?n[o'’]t)))\b",
+    r"(?:yes+|yep|yeah|yup|y(?!['’])|aye|affirmative|sure|ok(?:ay)?|alright|all right|please do|go ahead|go for it"
+    r"|do (?:it|that|so)|let['’]?s (?:do (?:it|that|this)|go ahead|proceed)|proceed|correct|right|exactly|of course"
+    r"|confirmed?|absolutely|certainly|definitely|by all means|fine|agreed|you (?:may|can)(?: go ahead)?"
+    r"|that['’]?s (?:right|correct|fine|ok(?:ay)?)|that would be (?:good|great|nice|lovely|perfect|fine|wonderful)"
+    r"|(?:that )?sounds (?:good|great|fine)|(?:that )?works for me|i(?:['’]m| am) sure"
+    r"|i(?:['’]d| would)(?: like (?:that|this|it|you to)\b|, yes)|i (?:agree|confirm|do(?! ?n[o'’]t)))\b",
     re.IGNORECASE,
 )
-_PLAIN_YES = re.compile(
-    r"\W*(?:yes|yep|yeah|yup|please do|go ahead|do it|i confirm|confirmed?)\b", re.IGNORECASE
-)
+_MEANS_NO = re.compile(r"\W*yeah,? right\W*$", re.IGNORECASE)
 _AGAINST = re.compile(
     r"\b(?:no|not|don['’]?t|do not|but|wait|stop|never|hold on|instead|rather)\b", re.IGNORECASE
 )
-
-# What makes a yes one for later, or for some other case. It is no no either.
-_HEDGED = re.compile(
-    r"\b(?:if|unless|until|till|after|before|once|when|whenever|while|except|provid(?:ed|ing) (?:that|it|there|you)"
-    r"|assuming|supposing|as long as|so long as|depend(?:s|ing)|maybe|perhaps|possibly|probably|might|think|guess"
-    r"|suppose|wonder|unsure|let me|prefer|keep|leave (?:it|that)|first|cannot|cant|wont|dont|\w+n['’]t)\b",
-    re.IGNORECASE,
-)
-_POLITE_IF = re.compile(
-    r"\bif (?:you|i) (?:would|could|can|may|please|don['’]?t mind|wouldn['’]?t mind|like|want|insist)(?: be so \w+)?"
-    r"|\bif (?:possible|that['’]?s (?:ok(?:ay)?|possible|fine|all right))|\bif it['’]?s (?:no trouble|possible)",
-    re.IGNORECASE,
-)
-# Words that begin other sentences just as well: a yes only beside nothing but more of the kind.
-_FAINT = frozenset(("ok", "okay", "sure", "right", "correct", "exactly", "fine"))
 _AFFIRMING_WORDS = """
-yes yep yeah yup y please do it that so this go ahead for proceed course of confirm confirmed absolutely certainly
-definitely agreed agree is that's sounds good works me i you very much the my then now just kindly thing all by means
-with a lot again too as why not alright well oh um hm hmm great perfect thanks thank wonderful excellent lovely super
-cool
+yes yess yep yeah yup y aye affirmative sure ok okay right correct exactly fine please do it that so this go
+ahead for proceed course of confirm confirmed absolutely certainly definitely agreed agree is that's thats
+what sounds good works me i i'm am i'd would like want let's lets may can be you very much the my then now
+just kindly thing all by means with a lot again too as really immediately away at once one such nice kind
+great perfect wonderful excellent lovely super cool thanks thank thx pls plz cheers alright well oh um hm hmm
+and to
 """
-_AFFIRMING = _FAINT.union(_AFFIRMING_WORDS.split())
+_AFFIRMING = frozenset(_AFFIRMING_WORDS.split())
 
 # German; French; Spanish; Italian; Portuguese; Dutch; Scandinavian, Finnish; Polish, Czech, Slovak, Hungarian,
 # Romanian; Russian, Ukrainian; Greek, Turkish; Arabic, Persian, Hebrew, Hindi, Bengali; Vietnamese, Indonesian,
@@ -71,7 +63,7 @@ oui ouais d'accord volontiers
 sí si claro vale adelante dale
 sì certo volentieri
 sim
-graag akkoord prima
+graag akkoord prima passt
 japp jo gärna visst kyllä joo
 tak zgoda jasne ano áno jasně igen da desigur
 да конечно хорошо согласен согласна так
@@ -136,24 +128,26 @@ _NO_UNSPACED = (
     "อย่า",
 )
 _SIGNS = "👍✅👌🆗"
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_TOKEN = re.compile(r"\w+(?:[-'’]\w+)*")
-_POLITE = frozenset(
-    ("please", "it", "that", "then", "now", "just", "thanks", "thank", "you", "so", "the", "my")
-)
-_QUESTION_MARKS = "?？؟"
-_SENTENCE = re.compile(r"[^.!?。？؟\n]++[.!?。？؟]*+")
-_DIGITS = re.compile(r"\d+")
-_NAME = re.compile(r"(?<=\w[ ,])\s*([A-Z][a-z]\w*)")
-_NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_TIMES = """
-monday tuesday wednesday thursday friday saturday sunday today tonight tomorrow morning noon afternoon evening night
-midnight january february april june july august september october november december
+_NO_SIGNS = "👎❌🚫"
+_POLITE_WORDS = """
+bitte danke mach machen das gut in ordnung s'il vous plaît plait te merci bien sûr allez-y vas-y por favor
+gracias supuesto que sí hazlo per favore grazie obrigado obrigada faça alstublieft alsjeblieft dank je u tack
+takk tak proszę dziękuję prosím děkuji kérem köszönöm пожалуйста спасибо будь ласка дякую παρακαλώ ευχαριστώ
+lütfen teşekkürler شكرا من فضلك بفضلك תודה בבקשה कृपया धन्यवाद cảm ơn tolong silakan terima kasih tafadhali
 """
-_VALUES = {word: str(number) for number, word in enumerate(_NUMBERS, start=2)} | dict.fromkeys(
-    _TIMES.split(), ""
-)
-"""Words that are values, with the number that one of them says."""
+_POLITE_ELSEWHERE = frozenset(_POLITE_WORDS.split())
+_YES_PHRASES = ("bien sûr", "allez-y", "vas-y", "por supuesto", "mach das", "in ordnung")
+_POLITE_UNSPACED_WORDS = """
+お願いします お願い そうして してください ください どうぞ します 请 吧 的 谢谢 謝謝 주세요 그렇게 해주세요 요
+부탁드립니다 ครับ ค่ะ เลย จ้ะ
+"""
+_POLITE_UNSPACED = tuple(_POLITE_UNSPACED_WORDS.split())
+
+_TOKEN = re.compile(r"\w+(?:[-'’]\w+)*")
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_SENTENCE = re.compile(r"[^.!?。？؟\n]++[.!?。？؟]*+")
+_QUESTION_MARKS = "?？؟"
+_STEM = 4
 
 
 def asks_something(text: str) -> bool:
@@ -161,64 +155,80 @@ def asks_something(text: str) -> bool:
     return any(mark in text for mark in _QUESTION_MARKS)
 
 
-def says_yes(text: str) -> bool:
-    """Whether a message begins with a yes, takes nothing of it back, and makes it depend on nothing.
+def says_yes(text: str, put: str = "") -> bool:
+    """Whether a message begins with a yes, and holds nothing but what affirms it or was put.
 
-    What begins with "ok" or "right" is one where nothing but the like follows.
+    A question that the customer asks besides is not looked at; one in the same sentence makes it no yes yet.
+
+    Args:
+        text: The message.
+        put: What the customer was asked; a yes may say its words again.
     """
-    plain = _read(text)
-    if found := _YES.match(plain):
-        if found["yes"].casefold() in _FAINT and not _AFFIRMING.issuperset(_words(plain)):
-            return False
-        is_question = asks_something(plain) and _PLAIN_YES.match(plain) is None
-        return not (is_question or _AGAINST.search(plain) or _HEDGED.search(_POLITE_IF.sub("", _told(plain))))
-    if not plain or asks_something(plain) or _AGAINST.search(plain) or _has_no(plain):
+    told = _told(_read(text))
+    if not told or _MEANS_NO.match(told):
         return False
-    words = _words(plain)
-    return plain[0] in _SIGNS or bool(words and words[0] in _YES_ELSEWHERE) or plain.startswith(_YES_UNSPACED)
+    if _YES.match(told):
+        return _holds_only(told, put, _AFFIRMING)
+    if told[0] in _SIGNS:
+        return not any(sign in told for sign in _NO_SIGNS) and _holds_only(told, put, _AFFIRMING)
+    if told.startswith(_YES_UNSPACED):
+        return _is_only_yes_unspaced(told, put)
+    words = _words(told)
+    begins = bool(words and words[0] in _YES_ELSEWHERE) or told.casefold().startswith(_YES_PHRASES)
+    return begins and _holds_only(told, put, _YES_ELSEWHERE | _POLITE_ELSEWHERE)
 
 
-def says_no(text: str) -> bool:
-    """Whether a message is a no, or a yes with a but."""
+def says_no(text: str, put: str = "") -> bool:
+    """Whether a message is a no, or a yes with a but.
+
+    Args:
+        text: The message.
+        put: What the customer was asked: "Cancel it" is no no to "Shall I cancel it?".
+    """
     plain = _read(text)
     if _YES.match(plain):
         return _AGAINST.search(plain) is not None
+    cancels = _CANCELS.match(plain)
+    if cancels and ("cancel" not in put.casefold() or _words(plain) == ["cancel"]):
+        return True
     return _NO.match(plain) is not None or _has_no(plain)
 
 
 def repeats_what_was_put(text: str, put: str) -> bool:
     """Whether a message says again what it was asked about: "Cancel A-1, please" to "Shall I cancel A-1?"."""
-    if says_no(text) or asks_something(text) or _HEDGED.search(_POLITE_IF.sub("", text)):
+    if says_no(text, put) or asks_something(text):
         return False
-    words = {word for word in _TOKEN.findall(text.casefold()) if word not in _POLITE | _AFFIRMING}
-    return bool(words) and words.issubset(_TOKEN.findall(put.casefold()))
-
-
-def names_another(text: str, put: str) -> bool:
-    """Whether a message names a number, a day or a name that was not put: "Yes, A-2" to "Shall I cancel A-1?".
-
-    A question that the customer asks besides is not looked at.
-
-    Args:
-        text: The message.
-        put: What was said to the customer, with the values of the call.
-    """
-    told = _told(_read(text))
-    asked = unicodedata.normalize("NFKC", put).casefold()
-    known = set(_WORD.findall(asked)) | set(_DIGITS.findall(asked))
-    values = {*_DIGITS.findall(told), *(word for word in _words(told) if word in _VALUES)}
-    if _YES.match(told):  # In English alone a capital within a sentence begins a name.
-        values |= {name.casefold() for name in _NAME.findall(told) if name.casefold() not in _AFFIRMING}
-    return not values <= known | {word for word, number in _VALUES.items() if number in known}
-
-
-def _told(plain: str) -> str:
-    """What a message says besides its questions; one that begins with a yes says that."""
-    return " ".join(each for each in _SENTENCE.findall(plain) if not asks_something(each) or _YES.match(each))
+    return _TOKEN.search(text) is not None and _holds_only(_read(text), put, _AFFIRMING)
 
 
 def _read(text: str) -> str:
     return _NO_REFUSAL.sub("", unicodedata.normalize("NFKC", text)).strip()
+
+
+def _told(plain: str) -> str:
+    """What a message says besides its questions; nothing, where it begins with one."""
+    sentences = [each.strip() for each in _SENTENCE.findall(plain)]
+    if not sentences or asks_something(sentences[0]):
+        return ""
+    return " ".join(each for each in sentences if not asks_something(each))
+
+
+def _holds_only(text: str, put: str, words: frozenset[str]) -> bool:
+    """Whether each word of a text is one of these, or was put, if with another ending."""
+    known = _tokens(put)
+    beginnings = {word[:_STEM] for word in known if len(word) >= _STEM and word.isalpha()}
+    return all(
+        word in words
+        or word in known
+        or (word.isalpha() and len(word) >= _STEM and word[:_STEM] in beginnings)
+        for word in _tokens(text)
+    )
+
+
+def _is_only_yes_unspaced(told: str, put: str) -> bool:
+    for known in sorted((*_YES_UNSPACED, *_POLITE_UNSPACED), key=len, reverse=True):
+        told = told.replace(known, " ")
+    return not any(character.isalnum() and character not in put for character in told)
 
 
 def _has_no(text: str) -> bool:
@@ -228,6 +238,10 @@ def _has_no(text: str) -> bool:
     words = _words(text)
     is_yes = bool(words) and words[0] in _YES_ELSEWHERE
     return any(word in _NO_ELSEWHERE for word in (words if is_yes else words[:1]))
+
+
+def _tokens(text: str) -> set[str]:
+    return {word.replace("’", "'") for word in _TOKEN.findall(text.casefold())}
 
 
 def _words(text: str) -> list[str]:

@@ -1,13 +1,13 @@
 """Whether a question asks for a yes to a deed: "Shall I cancel it?" does, "Shall I keep it?" does not.
 
-Read in English alone, from a closed list of forms: what is not in it is no such question. A question in another
-language is left to the model, which names the values all the same.
+Read in English from a closed list of forms and words: what is not in it is no such question, whatever it may mean.
+A text that is plainly in another language is left to the model, which has to name the values all the same.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,53 +15,75 @@ from arq_graph.nodes.agreement import asks_something
 
 _SENTENCE = re.compile(r"(?:[^.!?。？؟\n]|[.](?=\w))+[.!?。？؟]*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_ENGLISH_WORDS = (
-    "the you your shall would should could this that with what which want like and about tell please"
-)
-_ENGLISH = frozenset(_ENGLISH_WORDS.split())
-# Words of a tool's name or description that say nothing of what it does.
-_EMPTY_WORDS = "the this that it and for its tool function use used uses using lets let you can call"
-_EMPTY = frozenset(_EMPTY_WORDS.split())
-# Beside one of these it is the noun that tells the deed: "give a discount", "make a payment".
-_LIGHT = frozenset(
-    ("give", "make", "set", "crea", "subm", "plac", "issu", "proc", "perf", "put", "take", "file", "run")
-)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 _STEM = 4
+_IT = "it"  # stands for each value of the call
 
+# Words of a tool's name or description that say nothing of what it does.
+_EMPTY_WORDS = "the this that it and for its tool function endpoint use used uses using lets let you can call"
+_EMPTY = frozenset(_EMPTY_WORDS.split())
+# Beside one of these it is the noun that tells the deed: "give a discount", "make the booking".
+_LIGHT_WORDS = (
+    "give make set create submit place issue process perform put take file run start initiate apply do"
+)
+_LIGHT = frozenset(word[:_STEM] for word in _LIGHT_WORDS.split())
+# What may stand in a question beside the deed, its object and its values.
+_BESIDE_WORDS = """
+the a an your my our this that these it its of for to on in at from by with over you me us i we now then please just
+also really right away today ahead go proceed and percent euro euros eur dollar dollars usd pounds gbp id number no
+"""
+_BESIDE = frozenset(_BESIDE_WORDS.split())
+_ENGLISH_WORDS = "the you your shall would should could this with what which and about tell please"
+_ENGLISH = frozenset(_ENGLISH_WORDS.split())
+# German, French, Spanish, Italian, Portuguese, Dutch, Scandinavian, Polish, Turkish, Indonesian.
+_FOREIGN_WORDS = """
+ich sie soll sollen möchten wollen bitte ist der das einverstanden
+je dois voulez souhaitez vous que le les est
+quiere quieres desea debo puedo el usted los
+vuole vuoi devo desidera il che
+posso você quer deseja seu
+ik wilt zal het een
+jag ska skal vil ska ønsker haluatko
+czy mam chcesz
+mi ister misiniz edeyim
+apakah saya anda
+"""
+_FOREIGN = frozenset(_FOREIGN_WORDS.split())
+
+_OPENING = (
+    r"\W*(?:(?:so|ok(?:ay)?|alright|all right|great|good|thanks|thank you|well|then|now|please|before i go on"
+    r"|(?:just )?to (?:confirm|be sure|double-check)|just)\b[\s,:–-]*)*"
+)
+_WANT = r"(?:['’]d like| would like| want| wish)(?: (?:me|us))? to"
+_ASKS = (
+    r"(?:(?:shall|should|may|can|could) (?:i|we)"
+    rf"|(?:would|do) you(?: still| really)? (?:like|want|wish)(?: (?:me|us))? to"
+    r"|is it (?:ok(?:ay)?|all right|alright|fine)(?: with you)?(?: for (?:me|us) to| if (?:i|we)| to)"
+    rf"|are you(?: absolutely| really| quite)? sure(?: that)? you{_WANT}"
+    r"|(?:ok(?:ay)?|ready|happy)(?: for (?:me|us))? to"
+    rf"|(?:(?:do|can|could|would) you |i need you to )?(?:please )?confirm(?: (?:that|if|whether))?"
+    rf"(?: you{_WANT}| (?:i|we) (?:should|may|can|shall))?)"
+)
+_SAYS = (
+    r"(?:(?:i|we)(?:['’](?:ll|d)| will| would| can| could|(?:['’](?:m|re)| am| are) (?:about to|going to|ready to))"
+    rf"|you{_WANT}|)"
+)
 _GAP = (
-    r"(?:[\s,:]+(?:please|now|then|also|just|really|still|go ahead and|proceed and|proceed to|proceed with|go on and"
-    r"|the|your|this|that|a|an|me|us|i|we|you|to|with))*[\s,:\"'“]+"
+    r"(?:[\s,:]+(?:now|then|please|also|just|really|go ahead and|go ahead with|proceed to|proceed with|continue with"
+    r"|the|your|this|that|an?|my))*[\s,:\"'“]+"
 )
-_ASKS_TO_DO = (
-    r"(?:(?:shall|should|may|can|could) (?:i|we)|(?:want|like|wish|prefer)(?: (?:me|us))? to"
-    r"|(?:ok(?:ay)?|all right|alright|fine|agree|happy|ready|sure)(?: (?:if|for|with|that|you want))*"
-    r"|confirm(?: (?:that|if|whether))?(?: (?:you (?:want|would like)|i (?:should|may|can|shall)))?)"
-)
-_SAYS_IT_WILL_DO = (
-    r"(?:\b(?:i|we)(?:['’](?:ll|d)| will| would| can| could|(?:['’](?:m|re)| am| are) (?:about|going|ready))"
-    r"|\byou(?: want|['’]d like| would like| asked)(?: (?:me|us))? to|\bconfirm|:)"
-)
-# "Shall I proceed?", "Would you like me to go ahead with these changes?"
-_GOES_ON = re.compile(
-    r"\b(?:proceed(?:ing)?|go(?:ing)? ahead|continue|do (?:it|that|so|this))(?=\W*$|,| now\b| then\b| for you\b"
-    r"| with (?:it|(?:this|that|these|those|the|your)(?: \w+)?"
-    r"(?: (?:changes?|updates?|actions?|requests?|transactions?|modifications?|adjustments?))?)\W*$)",
-    re.IGNORECASE,
-)
-# "Is that right?", "Please confirm that all of this is correct."
-_IS_RIGHT = re.compile(
-    r"\b(?:confirm|agree|(?:want|like) (?:that|this|it)"
-    r"|(?:(?:is|are) )?(?:it|that|this|these|they|all of (?:it|this|that)|everything|details)(?: (?:is|are|looks?))?"
-    r" (?:all )?(?:ok(?:ay)?|right|correct|fine|good|alright))\b|^\W*(?:right|correct|ok(?:ay)?|agreed)\W*$",
-    re.IGNORECASE,
-)
-_ELSE = re.compile(
-    r"\b(?:or|not|nor|never|don['’]?t|shouldn['’]?t|wouldn['’]?t|rather|instead|keep(?:ing)?|leav(?:e|ing)|without)\b",
-    re.IGNORECASE,
-)
-_WILL_NOT = re.compile(
-    r"\b(?:i|we)(?:['’](?:ll|d)| will| would| shall| am|['’]m)?(?: \w+ing to)? (?:not|never|keep|leave)\b"
-    r"|\bi won['’]?t\b",
+_GO_ON = r"(?:proceed|continue|go ahead|do (?:it|that|so|this))(?: with (?:it|this|that|these changes|this change))?"
+_GENERIC = re.compile(
+    rf"{_OPENING}(?:(?:shall|may|should|can) i(?: {_GO_ON})?|(?:would|do) you (?:like|want|wish)(?: me)? to {_GO_ON}"
+    r"|(?:would you like|do you want) (?:that|this|it)"
+    r"|do you (?:confirm|agree)(?: (?:that|this|it|to (?:that|this|it)))?"
+    rf"|are you sure(?: you want to {_GO_ON})?"
+    rf"|(?:can|could) you (?:please )?confirm(?: (?:that|this|it))?"
+    rf"|confirm (?:this|that|it|(?:that|if|whether) you(?:['’]d like| would like| want)(?: me)? to {_GO_ON}"
+    r"|that (?:everything|all of this|this|that) is (?:correct|right|ok(?:ay)?|fine))"
+    r"|is (?:that|this|it|everything|all of (?:it|this)) (?:all )?(?:ok(?:ay)?|right|correct|fine|good|alright)"
+    r"(?: (?:with|for) you)?"
+    r"|right|correct|ok(?:ay)?|agreed|all right|alright)\W*",
     re.IGNORECASE,
 )
 
@@ -71,11 +93,13 @@ class Deed:
     """What a call does, by the words that say so.
 
     Args:
-        verbs: The beginnings of these words.
+        verbs: The beginnings of the words that tell the deed.
+        words: The beginnings of all words of the tool's name, arguments and description.
         values: What the call does it to, as it is said.
     """
 
     verbs: frozenset[str]
+    words: frozenset[str] = frozenset()
     values: tuple[str, ...] = ()
 
     @classmethod
@@ -87,9 +111,9 @@ class Deed:
             arguments: The call's arguments.
             description: What the tool does.
         """
-        name = _stems(tool.replace("_", " "))
+        name = _stems(_CAMEL.sub(" ", tool))
         first = next(iter(_stems(description)), None)
-        about = set(_stems(" ".join(arguments).replace("_", " ")))
+        about = _stems(_CAMEL.sub(" ", " ".join(arguments)))
         # In `order_cancel`, "Cancel an order." it is the description that tells which of the words is the deed.
         is_told = first in name and first not in _LIGHT
         verbs = {first} if first and is_told else {*name, *([first] if first else ())}
@@ -98,51 +122,61 @@ class Deed:
             for value in arguments.values()
             if isinstance(value, str | int | float) and not isinstance(value, bool) and str(value).strip()
         )
-        return cls(frozenset(verbs - about or verbs), values)
+        found = verbs - about.keys() - _LIGHT or verbs - _LIGHT or verbs
+        known = _words(_CAMEL.sub(" ", " ".join((tool, *arguments, description))))
+        return cls(frozenset(found), frozenset(word[:_STEM] for word in known), values)
 
     def is_spoken_of(self, text: str) -> bool:
         """Whether a text says what is done, or to what."""
         bare = self._without_values(text)
-        return bare != text or self._is_named_in([text])
+        return bare != text or not self.verbs.isdisjoint(_stems(bare))
 
     def is_asked_for(self, text: str) -> bool:
         """Whether a yes to a text can only be one to this: each question of an English text asks for it."""
         bare = self._without_values(text)
-        sentences = _SENTENCE.findall(bare)
-        questions = [each for each in sentences if asks_something(each)]
-        if not any(_is_english(each) for each in questions or sentences):
+        if _is_foreign(bare):
             return True
-        return all(self._is_asked_in(each, sentences) for each in questions) and (
-            bool(questions) or any(self._is_asked_in(each, sentences) for each in sentences)
+        sentences = [each.strip() for each in _SENTENCE.findall(bare)]
+        asked = [self._is_asked_in(index, sentences) for index in range(len(sentences))]
+        questions = [is_it for is_it, each in zip(asked, sentences, strict=True) if asks_something(each)]
+        return all(questions) if questions else any(asked)
+
+    def _is_asked_in(self, index: int, sentences: Sequence[str]) -> bool:
+        if self._says(_ASKS, sentences[index]):
+            return True
+        announced = index > 0 and self._says(_SAYS, sentences[index - 1])
+        return announced and _GENERIC.fullmatch(sentences[index]) is not None
+
+    def _says(self, form: str, sentence: str) -> bool:
+        """Whether a sentence begins with a form, goes on with the deed, and says nothing beside it."""
+        deed = "|".join(re.escape(verb) for verb in sorted(self.verbs))
+        light = "|".join(_LIGHT_WORDS.split())
+        found = re.match(
+            rf"{_OPENING}{form}(?:{_GAP}|\b)(?:(?:{deed})[\w'’]*|(?:{light})\b(?=.*\b(?:{deed})))",
+            sentence,
+            re.IGNORECASE,
         )
-
-    def _is_asked_in(self, sentence: str, all_of_it: Sequence[str]) -> bool:
-        if _ELSE.search(sentence):
+        if found is None:
             return False
-        if self._follows(_ASKS_TO_DO, sentence):
-            return True
-        if _GOES_ON.search(sentence):
-            return self._is_named_in(all_of_it) and not any(_WILL_NOT.search(each) for each in all_of_it)
-        if not _IS_RIGHT.search(sentence):
-            return False
-        said = (each for each in all_of_it if self._follows(_SAYS_IT_WILL_DO, each))
-        return any(not _ELSE.search(each) for each in said)
-
-    def _is_named_in(self, sentences: Iterable[str]) -> bool:
-        return not self.verbs or any(not self.verbs.isdisjoint(_stems(each)) for each in sentences)
-
-    def _follows(self, form: str, sentence: str) -> bool:
-        verbs = "|".join(re.escape(verb) for verb in sorted(self.verbs))
-        return re.search(rf"{form}{_GAP}(?:{verbs})\w*", sentence, re.IGNORECASE) is not None
+        rest = [word for word in _words(sentence[found.end() :]) if word not in _BESIDE]
+        if any(sum(word.startswith(verb) for word in _words(sentence)) > 1 for verb in self.verbs):
+            return False  # "cancel the cancellation"
+        joins = re.search(rf"\band\b(?!\s+{_IT}\b)(?! with\b)", sentence[found.end() :], re.IGNORECASE)
+        return joins is None and all(
+            word.startswith(tuple(self.verbs)) or word[:_STEM] in self.words for word in rest
+        )
 
     def _without_values(self, text: str) -> str:
         for value in self.values:
-            text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "it", text, flags=re.IGNORECASE)
+            text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", _IT, text, flags=re.IGNORECASE)
         return text
 
 
-def _is_english(sentence: str) -> bool:
-    return not _ENGLISH.isdisjoint(_words(sentence)) or _ELSE.search(sentence) is not None
+def _is_foreign(text: str) -> bool:
+    """Whether a text is plainly in another language than English."""
+    words = set(_words(text))
+    letters = "".join(words)
+    return not words & _ENGLISH and (bool(words & _FOREIGN) or not letters.isascii() or "¿" in text)
 
 
 def _stems(text: str) -> dict[str, None]:
@@ -150,5 +184,5 @@ def _stems(text: str) -> dict[str, None]:
     return dict.fromkeys(word[:_STEM] for word in _words(text) if len(word) > 2 and word not in _EMPTY)
 
 
-def _words(text: str) -> Iterable[str]:
+def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())

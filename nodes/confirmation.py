@@ -6,13 +6,13 @@ question. Whatever the turn before that one left open is over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.agreement import says_no
 from arq_graph.nodes.channels import Reader
-from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.conversation import Conversation, Line
 
 NOT_AGREED = "the customer has not agreed to these arguments yet"
 """The `problem` of a call that runs only once the customer says yes to it."""
@@ -41,18 +41,38 @@ def still_open(waiting: Iterable[ToolInsight], run: Sequence[ToolInsight]) -> li
 
 
 def is_affirmed(
-    call: ToolInsight, pending: Sequence[ToolInsight], proposal: Any, conversation: Conversation
+    call: ToolInsight,
+    pending: Sequence[ToolInsight],
+    proposal: Any,
+    conversation: Conversation,
+    agrees: Callable[[str], bool] | None = None,
 ) -> bool:
     """Whether a later message of the customer affirms the very arguments that were put to them.
 
     A no is a no, whatever the model makes of it; and a yes from before a no is over.
+
+    Args:
+        call: The call.
+        pending: The calls that were put to the customer.
+        proposal: The model's answer, with `affirmed_in`.
+        conversation: The thread.
+        agrees: What is a yes even where it sounds like a no; None: nothing is.
     """
     asked = next((p for p in pending if p.tool == call.tool and p.arguments == call.arguments), None)
     line = conversation.by_id.get((proposal.affirmed_in or "").strip())
     last = conversation.last_customer_line
     if asked is None or line is None or line.speaker != "customer" or last is None:
         return False
-    if says_no(line.message.text) or says_no(last.message.text):
+    said = [line, last]
+    if agrees is not None:  # it decides of a message that it takes for a yes
+        said = [each for each in said if agrees(each.message.text) is not True]
+    if any(says_no(each.message.text, put_before(each, conversation)) for each in said):
         return False
     start = next((i for i, at in enumerate(conversation.lines) if asked.turn in (at.message.id, at.id)), -1)
     return conversation.lines.index(line) > start
+
+
+def put_before(line: Line, conversation: Conversation) -> str:
+    """What the agent said last before a message of the customer's."""
+    before = conversation.lines[: conversation.lines.index(line)]
+    return next((each.message.text for each in reversed(before) if each.speaker == "agent"), "")

@@ -36,7 +36,13 @@ from arq_graph.nodes.judgements import (
     leads_to_application,
     misquoted,
 )
-from arq_graph.nodes.spec_sections import condition_text, designed, shown_guideline, shown_variables
+from arq_graph.nodes.spec_sections import (
+    condition_text,
+    designed,
+    shown_guideline,
+    shown_variables,
+    state_for_functions,
+)
 from arq_graph.nodes.turns import abandoned_calls, matches_of_turn
 from arq_graph.nodes.worked_examples import Example, matcher_examples, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
@@ -198,12 +204,13 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
     def _conditions_in_code(self, state: Reader) -> dict[str, bool]:
         """What code knows of conditions: those that are functions, and those that are always true."""
         known: dict[str, bool] = {}
+        given = state_for_functions(self.agent, state)
         for guideline in self.agent.guidelines:
             if guideline.condition is None:
                 known[guideline.id] = True
             elif callable(guideline.condition):
                 try:
-                    known[guideline.id] = bool(guideline.condition(state.given))
+                    known[guideline.id] = bool(guideline.condition(given))
                 except Exception as error:
                     raise SpecError(
                         f"the condition of guideline {guideline.id} raised {type(error).__name__}: {error}; "

@@ -48,13 +48,24 @@ def shown_tool(agent: Agent, tool: ToolArguments) -> dict[str, Any]:
     }
 
 
+def values_of_variables(agent: Agent, state: Reader) -> dict[str, Any]:
+    """The context variables with this thread's values, or their defaults; None for those without a value."""
+    return {variable.name: variable.value for variable in agent.variables} | dict(state.mapping("variables"))
+
+
+def state_for_functions(agent: Agent, state: Reader) -> Any:
+    """The state as conditions and policies of one's own are given it: with the values that the prompt shows."""
+    given = state.given
+    if not agent.variables or not isinstance(given, dict):
+        return given
+    return {**given, "variables": values_of_variables(agent, state)}
+
+
 def shown_variables(agent: Agent, state: Reader) -> list[dict[str, Any]]:
     """The context variables with this thread's values, or their defaults; those without a value are left out."""
-    given = state.mapping("variables")
     known = {variable.name: variable for variable in agent.variables}
     shown = []
-    for number, name in enumerate([*known, *(name for name in given if name not in known)], start=1):
-        value = given.get(name, known[name].value if name in known else None)
+    for number, (name, value) in enumerate(values_of_variables(agent, state).items(), start=1):
         if value is None:
             continue
         entry: dict[str, Any] = {"id": f"V{number}", "name": name}

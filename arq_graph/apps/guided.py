@@ -17,7 +17,6 @@ from arq_graph.agent.state import AgentState
 from arq_graph.apps.live_milestones import add_beside, tracker_of
 from arq_graph.apps.planning import Planning, add_steps, planner_of
 from arq_graph.errors import InputError
-from arq_graph.nodes.agreement import says_yes
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.batching import BatchPolicy, default_batch_size
 from arq_graph.nodes.blueprint_node import counted
@@ -178,7 +177,7 @@ def create_guided_agent(
             agent,
             max_steps=rounds,
             policies=policies,
-            agrees=says_yes if agrees is None else agrees,
+            agrees=agrees,
             reads=reads,
             draft=True,
             **settings,

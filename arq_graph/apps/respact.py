@@ -20,7 +20,6 @@ from arq_graph.agent.state import AgentState, WorldStatus
 from arq_graph.agent.tools import ToolLike
 from arq_graph.apps.specifying import without_guidelines
 from arq_graph.errors import InputError
-from arq_graph.nodes.agreement import says_yes
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.routing import route_approved
 from arq_graph.nodes.speaking.listening import Listen, route_moves
@@ -58,7 +57,7 @@ def create_respact_agent(
     policies: Sequence[str | Policy] | None = None,
     dialogue_acts: str | Mapping[str, str] | None = None,
     consequential: Sequence[str] = (),
-    agrees: Callable[[str], bool] = says_yes,
+    agrees: Callable[[str], bool] | None = None,
     profile: str | None = None,
     mode: Mode | None = None,
     max_steps: int | None = None,
@@ -90,8 +89,8 @@ def create_respact_agent(
         policies: The rules that are switched on: names of shipped ones, policies of your own; None: all shipped ones.
         dialogue_acts: What speech is limited to: `household`, or descriptions by name; None: free.
         consequential: Names of tools whose calls the customer has to agree to, beside those of `Agent.confirm`.
-        agrees: Whether a message of the customer's is a plain yes; the shipped one reads English in detail, and the
-            plain words of some thirty languages.
+        agrees: Whether a message of the customer's is a plain yes: a plain function that gives True; None: the shipped
+            one, which reads English in detail, and the plain words of some thirty languages.
         profile: Who the agent is, in words; only where `agent` is its tools.
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
         max_steps: How many calls one turn of a chat may make (8), or calls, actions and utterances a task (40).

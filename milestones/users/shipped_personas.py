@@ -60,7 +60,6 @@ _PERSONAS = (
         "Somebody who looks at every cent: asks what things cost and takes nothing that is not free or needed.",
         {
             "opening": ("{said} I hope that costs nothing extra.", "{said} I watch what I spend."),
-            "yes": ("Yes, please. I hope it costs nothing extra.",),
             "no": ("No, thank you, I do not want to pay more.",),
             "side_question": ("Is there a discount for loyal people like me?",),
         },

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from arq_graph.agent.state import MoveKind, PlannedCall, ToolInsight
-from arq_graph.nodes.agreement import names_another, repeats_what_was_put, says_yes
+from arq_graph.nodes.agreement import repeats_what_was_put, says_yes
 from arq_graph.nodes.asking_for_yes import Deed
-from arq_graph.nodes.confirmation import NOT_AGREED, is_affirmed
+from arq_graph.nodes.confirmation import NOT_AGREED, is_affirmed, put_before
 from arq_graph.nodes.decisions import told
 from arq_graph.nodes.planned_actions import Situation
 from arq_graph.nodes.putting import doing
@@ -62,7 +62,7 @@ class Rules:
         forbidden: Names of the tools that a policy forbids now.
         required: Names of the tools that a policy requires and that were not called in this turn.
         is_half_said: Whether the customer's last message breaks off.
-        agrees: Whether a message of the customer's is a plain yes.
+        agrees: What a yes is; None: what `says_yes` takes for one.
     """
 
     policies: Collection[str]
@@ -70,7 +70,7 @@ class Rules:
     forbidden: Collection[str] = ()
     required: Collection[str] = ()
     is_half_said: bool = False
-    agrees: Callable[[str], bool] = says_yes
+    agrees: Callable[[str], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -181,8 +181,8 @@ class CallJudge:
             special[argument.name] = Problem(argument, "missing", why)
 
     def _is_affirmed(self, insight: ToolInsight, chosen: Any) -> bool:
-        conversation = self.situation.conversation
-        if not is_affirmed(insight, self.situation.pending, chosen, conversation):
+        conversation, agrees = self.situation.conversation, self.rules.agrees
+        if not is_affirmed(insight, self.situation.pending, chosen, conversation, agrees):
             return False
         return self._says_yes_to(insight.arguments, conversation.by_id[chosen.affirmed_in.strip()])
 
@@ -200,13 +200,14 @@ class CallJudge:
 
     def _says_yes_to(self, arguments: Mapping[str, Any], line: Line) -> bool:
         """Whether a message of the customer's is a yes to a call with these arguments, put to them just before."""
-        lines, text = self.situation.conversation.lines, line.message.text
-        before = lines[: lines.index(line)]
-        put = next((each.message.text for each in reversed(before) if each.speaker == "agent"), "")
-        if names_another(text, f"{put} {as_json(arguments)}"):
-            return False
-        deed = Deed.of(self.tool.name, arguments, self.tool.tool.description)
-        return self.rules.agrees(text) or (repeats_what_was_put(text, put) and deed.is_spoken_of(text))
+        text = line.message.text
+        if self.rules.agrees is not None:
+            return self.rules.agrees(text) is True
+        description = self.tool.tool.description
+        asked = put_before(line, self.situation.conversation)
+        put = f"{asked} {self.tool.name.replace('_', ' ')} {description} {as_json(arguments)}"
+        deed = Deed.of(self.tool.name, arguments, description)
+        return says_yes(text, put) or (repeats_what_was_put(text, put) and deed.is_spoken_of(text))
 
     def _doubts(
         self, chosen: Any, arguments: Mapping[str, Any], settled: Collection[str]

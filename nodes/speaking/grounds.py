@@ -18,6 +18,9 @@ from arq_graph.reasoning.sections import as_json
 
 _WORDS = re.compile(r"[^\W_]+")
 _LONG_WORD = 4
+# Between a value and a script that is written without spaces: "注文A-1を" says A-1.
+_SCRIPT = r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+_UNSPACED = re.compile(rf"(?<={_SCRIPT})(?=[0-9A-Za-z])|(?<=[0-9A-Za-z])(?={_SCRIPT})")
 _MINUS = re.compile(r"[-−–]\s*[.\d]|\b(?:minus|negative|below)\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _DONT_CARE = re.compile(
@@ -84,7 +87,7 @@ def unsaid(tool: str, arguments: Mapping[str, Any], texts: Iterable[str]) -> lis
     """
     grounding = Grounding()
     words: set[str] = set()
-    texts = list(texts)
+    texts = [_UNSPACED.sub(" ", text) for text in texts]
     for text in texts:
         grounding.hear(Message("user", text))
         words.update(_words(text))

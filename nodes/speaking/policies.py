@@ -37,8 +37,9 @@ class Policy:
             a function of the state, e.g. `lambda state: ["check_stock"] if … else []`.
         forbids: Which tools may not be called: a function of the state.
 
-    The state is a dict. A channel that holds a list or a dict (`guideline_matches`, `tool_insights`, `variables`,
-    `moves`) is empty until something is written to it; any other (`plan`, `world`) is missing until then: `.get`.
+    The state is a dict. A channel that holds a list or a dict (`guideline_matches`, `tool_insights`, `moves`) is empty
+    until something is written to it, `variables` holds the agent's own values until then; any other channel (`plan`,
+    `world`) is missing until then: `.get`.
 
     Raises:
         InputError: A field does not hold what it should.
@@ -135,10 +136,10 @@ def named_by(functions: Iterable[tuple[str, ByState]], state: Any, known: Iterab
     for policy, function in functions:
         try:
             named = function(state)
+            names = [named] if isinstance(named, str) else list(named or ())
         except Exception as error:
             error.add_note(f"raised by the policy {policy!r}")
             raise
-        names = [named] if isinstance(named, str) else list(named or ())
         if unknown := [name for name in names if name not in tools]:
             raise InputError(
                 f"policy {policy!r} names {unknown[0]!r}, which is no tool of this agent"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, Unpack
 from uuid import uuid4
@@ -14,7 +15,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch, Move, PlannedCall, ToolInsight, WorldStatus
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.nodes.agreement import says_yes
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
     BlueprintNode,
@@ -85,8 +85,8 @@ class Speaker(BlueprintNode[ARQ]):
         max_results: From how many entries on a tool's result counts as too many.
         draft: Keep an utterance in `moves`, where `MessageReviser` finds it as its draft, in place of sending it; in
             a chat.
-        agrees: Whether a message of the customer's is a plain yes; the shipped one reads English in detail, and the
-            plain words of some thirty languages.
+        agrees: Whether a message of the customer's is a plain yes: a plain function that gives True; None: the shipped
+            one, which reads English in detail, and the plain words of some thirty languages.
         temperature: 0.05 unless given; left out for models that take none or have one set.
         template: A replacement for the shipped prompt.
         examples: Worked examples in the prompt.
@@ -115,7 +115,7 @@ class Speaker(BlueprintNode[ARQ]):
         max_questions: int = 3,
         max_results: int = 5,
         draft: bool = False,
-        agrees: Callable[[str], bool] = says_yes,
+        agrees: Callable[[str], bool] | None = None,
         temperature: float | None = 0.05,
         template: str | Path = PROMPTS / "speaker.md",
         examples: Sequence[Example] | None = None,
@@ -163,9 +163,9 @@ class Speaker(BlueprintNode[ARQ]):
                 "examples": [shown(example, self.mode) for example in examples],
             },
         )
-        if not callable(agrees):
+        if agrees is not None and (not callable(agrees) or iscoroutinefunction(agrees)):
             raise InputError(
-                f"agrees must be a function of the text that gives True or False, not {agrees!r}"
+                f"agrees must be a plain function of the text that gives True or False, not {agrees!r}"
             )
         self._stands = StandingOf(
             self.agent, self.tools, self.policies, setting, self.max_steps, self.max_questions, agrees

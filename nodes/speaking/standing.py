@@ -24,7 +24,7 @@ from arq_graph.nodes.speaking.policies import Policy, is_half_said, named_by
 from arq_graph.nodes.speaking.questions import QuestionRow, question_row, task_messages
 from arq_graph.nodes.speaking.utterances import SpeechJudge, too_many_in
 from arq_graph.nodes.speaking.world import MAX_SHOWN
-from arq_graph.nodes.spec_sections import designed, shown_guideline
+from arq_graph.nodes.spec_sections import designed, shown_guideline, state_for_functions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import PromptFacts
 from arq_graph.reasoning.answer import Complaint
@@ -188,7 +188,7 @@ class StandingOf:
         setting: `chat` or `task`.
         max_steps: How many steps a turn, or a task, may take.
         max_questions: How many questions may follow each other.
-        agrees: Whether a message of the customer's is a plain yes.
+        agrees: What a yes is; None: what `says_yes` takes for one.
     """
 
     agent: Agent
@@ -197,7 +197,7 @@ class StandingOf:
     setting: Setting
     max_steps: int
     max_questions: int
-    agrees: Callable[[str], bool]
+    agrees: Callable[[str], bool] | None
 
     def __call__(
         self, state: Reader, conversation: Conversation, variables: Sequence[Mapping[str, Any]]
@@ -251,8 +251,9 @@ class StandingOf:
         rules = self.policies.values()
         forbids = [(policy.name, policy.forbids) for policy in rules if policy.forbids]
         requires = [(policy.name, policy.requires) for policy in rules if policy.requires]
-        forbidden = named_by(forbids, state.given, self.tools)
-        required = named_by(requires, state.given, self.tools)
+        given = state_for_functions(self.agent, state)
+        forbidden = named_by(forbids, given, self.tools)
+        required = named_by(requires, given, self.tools)
         last = conversation.last_customer_line
         asked_first = "complete_half_requests" in self.policies and not conversation.results
         return Rules(

@@ -63,8 +63,8 @@ def test_a_yes_that_names_another_is_no_yes_to_this_one(picked, answer):
             "Are you sure you want to cancel {}?",
             "Please confirm that you want to cancel {}.",
             "Do you confirm the cancellation of {}?",
-            "To cancel {} I need your word. Would you like me to proceed with this change?",
-            "Please confirm if everything is correct, and I'll proceed with the cancellation of {}.",
+            "Okay, just to confirm: I'll cancel {} now. Is that correct?",
+            "Should I go ahead with cancelling {}?",
             "Soll ich {} stornieren?",
         ]
     ),
@@ -83,3 +83,26 @@ def test_a_simulated_user_of_any_persona_says_a_yes_that_is_one(persona):
         assert after("Shall I cancel A-1?", "A-1", line, insists=1)[1] == ["A-1"]
     for line in PERSONAS[persona].lines_for("no"):
         assert after("Shall I cancel A-1?", "A-1", line)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("注文A-1をキャンセルしてもよろしいですか？", "はい、お願いします。"),
+        ("您要取消订单A-1吗？", "好的，请取消"),
+        ("주문 A-1을 취소할까요?", "네"),
+        ("Dois-je annuler la commande A-1 ?", "Oui, s'il vous plaît."),
+        ("¿Cancelo el pedido A-1?", "Claro que sí"),
+    ],
+)
+def test_a_yes_in_another_language_is_one(question, answer):
+    assert after(question, "A-1", answer, insists=1) == (question, ["A-1"])
+
+
+@pytest.mark.parametrize("answer", ["Cancel it.", "Cancel that, please", "I'm sure.", "Alright.", "You may."])
+def test_a_yes_need_not_say_yes(answer):
+    assert after("Shall I cancel A-1?", "A-1", answer, insists=1)[1] == ["A-1"]
+
+
+def test_cancel_alone_may_mean_either():
+    assert after("Shall I cancel A-1?", "A-1", "Cancel")[1] == []

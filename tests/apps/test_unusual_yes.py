@@ -15,7 +15,7 @@ from tests.speaking import act, ask, say, speaker
 A1 = {"order_id": "A-1", "percent": 5}
 FOR = [("give_discount", None)]
 YES = "Book it off then"
-ONCE_MORE = "Is it all right to give A-1 5% off?"
+ONCE_MORE = "Is it all right to give A-1 a discount of 5%?"
 
 
 def books(text: str) -> bool:

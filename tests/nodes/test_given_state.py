@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from arq_graph import Agent, Guideline, create_guided_agent, create_respact_agent
+from arq_graph import Agent, Guideline, Variable, create_guided_agent, create_respact_agent
 from arq_graph.errors import InputError
 from arq_graph.nodes import Policy, Speaker
 from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.spec_sections import state_for_functions
 
 
 def get_order(order_id: str) -> str:
@@ -65,9 +66,19 @@ def test_a_channel_that_the_node_does_not_read_is_not_made_up():
     assert state == {"messages": [], "variables": {}}
 
 
-@pytest.mark.parametrize("agrees", [3, "yes", None])
+def test_a_policy_and_a_condition_see_what_a_variable_is_unless_the_thread_says_otherwise():
+    agent = Agent("Desk", "You help.", variables=[Variable("tier", "What they pay.", value="guest")])
+    for state, tier in (({}, "guest"), ({"variables": {"tier": "gold", "x": 1}}, "gold")):
+        assert state_for_functions(agent, Reader({"messages": [], **state}))["variables"]["tier"] == tier
+
+
+async def agrees_some_time(text):
+    return False
+
+
+@pytest.mark.parametrize("agrees", [3, "yes", True, agrees_some_time])
 def test_what_is_no_function_cannot_tell_a_yes(agrees):
-    said = "agrees must be a function of the text that gives True or False, not"
+    said = "agrees must be a plain function of the text that gives True or False, not"
     with pytest.raises(InputError, match=said):
         create_respact_agent("offline", [get_order], agrees=agrees)
     with pytest.raises(InputError, match=said):
