@@ -103,23 +103,31 @@ APPS: dict[str, Callable[[int], Any]] = {
 
 
 def runs() -> Iterator[Run]:
-    """Every app, 200 conversations at 50 at a time."""
-    for name, make in APPS.items():
-        with endpoint(SECONDS) as port:
-            app = make(port)
-            _evaluate(app, AT_ONCE)  # connections and imports that a first call makes are not counted
-            started = time.perf_counter()
-            calls = _evaluate(app, CONVERSATIONS)
-            seconds = time.perf_counter() - started
-        with endpoint(SECONDS) as port:
-            directly = asyncio.run(_directly(make(port)))
-        yield Run(name, calls, seconds, calls * SECONDS / AT_ONCE, directly)
+    """Every app, 200 conversations at 50 at a time, each in a process that did nothing before."""
+    for name in APPS:
+        yield Run(name, **_in_a_process_of_its_own("run", name))
 
 
 def bytes_per_waiting(name: str) -> int:
     """What memory one conversation takes that waits for its first answer, in a process that did nothing before."""
-    command = [sys.executable, "-m", "benchmarks.evaluation", "memory", name]
-    return int(subprocess.run(command, cwd=_ROOT, check=True, capture_output=True, text=True).stdout)
+    return int(_in_a_process_of_its_own("memory", name))
+
+
+def _in_a_process_of_its_own(what: str, name: str) -> Any:
+    command = [sys.executable, "-m", "benchmarks.evaluation", what, name]
+    return json.loads(subprocess.run(command, cwd=_ROOT, check=True, capture_output=True, text=True).stdout)
+
+
+def _run(make: Callable[[int], Any]) -> dict[str, float]:
+    with endpoint(SECONDS) as port:
+        app = make(port)
+        _evaluate(app, AT_ONCE)  # connections and imports that a first call makes are not counted
+        started = time.perf_counter()
+        calls = _evaluate(app, CONVERSATIONS)
+        seconds = time.perf_counter() - started
+    with endpoint(SECONDS) as port:
+        directly = asyncio.run(_directly(make(port)))
+    return {"calls": calls, "seconds": seconds, "ideal": calls * SECONDS / AT_ONCE, "directly": directly}
 
 
 def _bytes_per_waiting(app: Callable[[int], Any], count: int = 4 * AT_ONCE) -> int:
@@ -231,5 +239,7 @@ async def _serve(seconds: float) -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "memory":
         print(_bytes_per_waiting(APPS[sys.argv[2]]))
+    elif sys.argv[1] == "run":
+        print(json.dumps(_run(APPS[sys.argv[2]])))
     else:
         asyncio.run(_serve(float(sys.argv[1])))
