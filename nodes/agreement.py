@@ -155,6 +155,11 @@ def asks_something(text: str) -> bool:
     return any(mark in text for mark in _QUESTION_MARKS)
 
 
+def questions_in(text: str) -> str:
+    """The sentences of a text that ask something; all of it, where none does."""
+    return " ".join(each for each in _SENTENCE.findall(text) if asks_something(each)) or text
+
+
 def says_yes(text: str, put: str = "") -> bool:
     """Whether a message begins with a yes, and holds nothing but what affirms it or was put.
 
@@ -189,7 +194,8 @@ def says_no(text: str, put: str = "") -> bool:
     if _YES.match(plain):
         return _AGAINST.search(plain) is not None
     cancels = _CANCELS.match(plain)
-    if cancels and ("cancel" not in put.casefold() or _words(plain) == ["cancel"]):
+    asked = _words(put)
+    if cancels and ("cancel" not in asked or "or" in asked or _words(plain) == ["cancel"]):
         return True
     return _NO.match(plain) is not None or _has_no(plain)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.agreement import says_no
+from arq_graph.nodes.agreement import questions_in, says_no
 from arq_graph.nodes.channels import Reader
 from arq_graph.reasoning.conversation import Conversation, Line
 
@@ -73,6 +73,6 @@ def is_affirmed(
 
 
 def put_before(line: Line, conversation: Conversation) -> str:
-    """What the agent said last before a message of the customer's."""
+    """What the agent asked last before a message of the customer's; all that it said, if it asked nothing."""
     before = conversation.lines[: conversation.lines.index(line)]
-    return next((each.message.text for each in reversed(before) if each.speaker == "agent"), "")
+    return next((questions_in(each.message.text) for each in reversed(before) if each.speaker == "agent"), "")

@@ -106,3 +106,9 @@ def test_a_yes_need_not_say_yes(answer):
 
 def test_cancel_alone_may_mean_either():
     assert after("Shall I cancel A-1?", "A-1", "Cancel")[1] == []
+
+
+def test_a_yes_may_say_the_words_of_the_question_and_none_of_what_stood_beside_it():
+    question = "It arrives on Friday otherwise. Shall I cancel A-1?"
+    assert after(question, "A-1", "Yes, cancel A-1", insists=1) == (question, ["A-1"])
+    assert after(question, "A-1", "Yes, on Friday")[1] == []

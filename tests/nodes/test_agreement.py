@@ -1,0 +1,93 @@
+"""What counts as a yes and what as a no: words alone, whatever a model makes of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from arq_graph.nodes.agreement import repeats_what_was_put, says_no, says_yes
+from arq_graph.nodes.asking_for_yes import Deed
+
+PUT = "Shall I cancel order A-1?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Aye!",
+        "By all means.",
+        "Let's do it.",
+        "That would be lovely, thank you.",
+        "I'd like that.",
+        "You can go ahead.",
+        "YES!!!",
+        "Yes, that's what I want.",
+        "Yes, if that's possible.",
+        "Ok, great, please go ahead with the cancellation.",
+        "👍 thanks",
+        "Ja, mach das",
+        "Bien sûr",
+        "はい、お願いします。",
+    ],
+)
+def test_a_yes_in_whatever_words(text):
+    assert says_yes(text, PUT)
+    assert not says_no(text, PUT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Yes, subject to approval.",
+        "Yes, over my dead body.",
+        "Yes, were it up to me.",
+        "Certainly sounds expensive.",
+        "Proceed with caution.",
+        "That's fine the way it is.",
+        "Yesterday I said so.",
+        "Gern, sobald das Geld da ist",
+        "はい、でも明日",
+        "",
+        "...",
+        "👍 or 👎",
+    ],
+)
+def test_what_only_sounds_like_a_yes_is_none(text):
+    assert not says_yes(text, PUT)
+
+
+@pytest.mark.parametrize("put", ["Shall I book Oslo?", "Shall I cancel A-1 or move it?", ""])
+def test_cancel_it_is_a_no_where_no_cancellation_alone_was_put(put):
+    assert says_no("Cancel it.", put)
+    assert not says_no("Cancel it.", PUT)
+
+
+def test_what_was_put_may_be_said_in_another_form():
+    assert repeats_what_was_put("Please cancel the order", PUT)
+    assert says_yes("Yes, please proceed with the cancellation of A-1.", PUT)
+    assert not says_yes("Yes, please proceed with the cancellation of A-2.", PUT)
+
+
+@pytest.mark.parametrize(
+    ("tool", "description", "question"),
+    [
+        (
+            "giveDiscount",
+            "Give a customer a discount on an order.",
+            "Would you like me to apply a discount of 10 to A-1?",
+        ),
+        ("book_room", "Book a meeting room.", "Should I make the booking for A-1?"),
+        ("process_return", "Starts the return of an item.", "Shall I start the return of A-1?"),
+        ("pay", "Pay a bill.", "Would you like me to process the payment for A-1?"),
+        (
+            "order_cancel",
+            "Endpoint to cancel an order in the shop.",
+            "Do you really want me to cancel the order A-1?",
+        ),
+        ("renew", "", "I'm going to renew A-1. All right?"),
+    ],
+)
+def test_tools_of_any_naming_are_asked_about_in_their_own_words(tool, description, question):
+    deed = Deed.of(tool, {"number": "A-1", "percent": 10}, description)
+    assert deed.is_asked_for(question)
+    for other in ("Shall I look at A-1?", "Shall I start with A-1?", "A-1 is fine. OK?", "Any wish for A-1?"):
+        assert not deed.is_asked_for(other)
