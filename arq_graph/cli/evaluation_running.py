@@ -82,7 +82,7 @@ def went_wrong(result: Report) -> str:
 
     What the run's ceiling cut off is not among them.
     """
-    broken = [one for one in result.broken if one.ended != "budget"]
+    broken = result.failed
     unused = sum(one.run is None for one in broken)
     errors = sum(one.ended == "error" for one in result.conversations)
     said = (
@@ -94,7 +94,7 @@ def went_wrong(result: Report) -> str:
 
 
 def _show(result: Report, wanted: WantedEvaluation) -> None:
-    broken = [one for one in result.broken if one.ended != "budget"]  # one warning tells of all of those
+    broken = result.failed
     for one in broken[:BROKEN_SHOWN]:
         warn(one.error)
     if len(broken) > BROKEN_SHOWN:

@@ -81,8 +81,8 @@ def _use_cases(report: Report) -> dict[str, Summary]:
 
 def _head(report: Report) -> str:
     said = [counted(report.summary.overall.conversations, "conversation")]
-    if broken := sum(one.ended != "budget" for one in report.broken):  # a ceiling's are told as missing
-        said.append(f"{counted(broken, 'record')} could not be scored")
+    if report.failed:
+        said.append(f"{counted(len(report.failed), 'record')} could not be scored")
     return ", ".join(said)
 
 

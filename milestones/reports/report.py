@@ -204,6 +204,11 @@ class Report(Record):
     missing: int = 0
     stopped: str | None = None
 
+    @property
+    def failed(self) -> tuple[BrokenConversation, ...]:
+        """The records that could not be scored; what a ceiling cut off is missing, and none of them."""
+        return tuple(one for one in self.broken if one.ended != "budget")
+
     def to_json(self) -> str:
         """The report as JSON; `read_report` reads it again."""
         # Pydantic's own way ends at a lone surrogate, which a transcript's names may hold.

@@ -146,8 +146,9 @@ def test_graphs_that_differ_are_named():
 
 
 def test_records_that_could_not_be_scored_are_counted():
-    lost = report([measured("0")], [BrokenConversation(error="cut off")] * 2)
-    assert (compare(lost, of(True)).broken_a, compare(lost, of(True)).broken_b) == (2, 0)
+    stopped = BrokenConversation(error="stopped by max_calls", ended="budget")
+    lost = report([measured("0")], [*[BrokenConversation(error="cut off")] * 2, stopped])
+    assert (compare(lost, of(True)).broken_a, compare(of(True), lost).broken_b) == (2, 2)
 
 
 sides = st.lists(
