@@ -142,7 +142,8 @@ class Deed:
         return all(questions) if questions else any(asked)
 
     def _is_asked_in(self, index: int, sentences: Sequence[str]) -> bool:
-        if self._says(_ASKS, sentences[index]):
+        # "I still need this from you: shall I cancel it?"
+        if any(self._says(_ASKS, each) for each in (sentences[index], sentences[index].partition(": ")[2])):
             return True
         announced = index > 0 and self._says(_SAYS, sentences[index - 1])
         return announced and _GENERIC.fullmatch(sentences[index]) is not None

@@ -35,7 +35,7 @@ A_YES = [
     "ok",
     "Yes, scrub it",
     "Yes, if you would be so kind.",
-    "Yes, please. I hope it costs nothing extra.",
+    "Yes, please. That is so nice of you!",
     "No problem, go ahead",
     "Sure, scrub BLN-52",
     "Scrub flight BLN-52, please",

@@ -67,6 +67,14 @@ def test_what_was_put_may_be_said_in_another_form():
     assert not says_yes("Yes, please proceed with the cancellation of A-2.", PUT)
 
 
+def test_a_question_may_stand_behind_a_colon_and_hold_one():
+    deed = Deed.of("cancel_order", {"order_id": "A-1"}, "Cancel an order.")
+    assert deed.is_asked_for(
+        "I still need this from you: shall I cancel the order (order id: A-1)? Please confirm."
+    )
+    assert not deed.is_asked_for("If you want to cancel A-1: is it because of the price?")
+
+
 @pytest.mark.parametrize(
     ("tool", "description", "question"),
     [
