@@ -155,9 +155,14 @@ def asks_something(text: str) -> bool:
     return any(mark in text for mark in _QUESTION_MARKS)
 
 
-def questions_in(text: str) -> str:
+def questions_in(text: str) -> list[str]:
     """The sentences of a text that ask something; all of it, where none does."""
-    return " ".join(each for each in _SENTENCE.findall(text) if asks_something(each)) or text
+    return [each for each in _SENTENCE.findall(text) if asks_something(each)] or [text]
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a text in small letters, without its numbers."""
+    return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
 
 
 def says_yes(text: str, put: str = "") -> bool:
@@ -178,7 +183,7 @@ def says_yes(text: str, put: str = "") -> bool:
         return not any(sign in told for sign in _NO_SIGNS) and _holds_only(told, put, _AFFIRMING)
     if told.startswith(_YES_UNSPACED):
         return _is_only_yes_unspaced(told, put)
-    words = _words(told)
+    words = words_in(told)
     begins = bool(words and words[0] in _YES_ELSEWHERE) or told.casefold().startswith(_YES_PHRASES)
     return begins and _holds_only(told, put, _YES_ELSEWHERE | _POLITE_ELSEWHERE)
 
@@ -194,8 +199,8 @@ def says_no(text: str, put: str = "") -> bool:
     if _YES.match(plain):
         return _AGAINST.search(plain) is not None
     cancels = _CANCELS.match(plain)
-    asked = _words(put)
-    if cancels and ("cancel" not in asked or "or" in asked or _words(plain) == ["cancel"]):
+    asked = words_in(put)
+    if cancels and ("cancel" not in asked or "or" in asked or words_in(plain) == ["cancel"]):
         return True
     return _NO.match(plain) is not None or _has_no(plain)
 
@@ -241,14 +246,10 @@ def _has_no(text: str) -> bool:
     """Whether a word that is a no in another language stands first, or behind a yes anywhere."""
     if any(sign in text for sign in _NO_UNSPACED):
         return True
-    words = _words(text)
+    words = words_in(text)
     is_yes = bool(words) and words[0] in _YES_ELSEWHERE
     return any(word in _NO_ELSEWHERE for word in (words if is_yes else words[:1]))
 
 
 def _tokens(text: str) -> set[str]:
     return {word.replace("’", "'") for word in _TOKEN.findall(text.casefold())}
-
-
-def _words(text: str) -> list[str]:
-    return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arq_graph.nodes.agreement import asks_something
+from arq_graph.nodes.agreement import asks_something, words_in
 
 _SENTENCE = re.compile(r"(?:[^.!?。？؟\n]|[.](?=\w))+[.!?。？؟]*")
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 _STEM = 4
 _IT = "it"  # stands for each value of the call
@@ -123,7 +122,7 @@ class Deed:
             if isinstance(value, str | int | float) and not isinstance(value, bool) and str(value).strip()
         )
         found = verbs - about.keys() - _LIGHT or verbs - _LIGHT or verbs
-        known = _words(_CAMEL.sub(" ", " ".join((tool, *arguments, description))))
+        known = words_in(_CAMEL.sub(" ", " ".join((tool, *arguments, description))))
         return cls(frozenset(found), frozenset(word[:_STEM] for word in known), values)
 
     def is_spoken_of(self, text: str) -> bool:
@@ -159,8 +158,8 @@ class Deed:
         )
         if found is None:
             return False
-        rest = [word for word in _words(sentence[found.end() :]) if word not in _BESIDE]
-        if any(sum(word.startswith(verb) for word in _words(sentence)) > 1 for verb in self.verbs):
+        rest = [word for word in words_in(sentence[found.end() :]) if word not in _BESIDE]
+        if any(sum(word.startswith(verb) for word in words_in(sentence)) > 1 for verb in self.verbs):
             return False  # "cancel the cancellation"
         joins = re.search(rf"\band\b(?!\s+{_IT}\b)(?! with\b)", sentence[found.end() :], re.IGNORECASE)
         return joins is None and all(
@@ -175,15 +174,11 @@ class Deed:
 
 def _is_foreign(text: str) -> bool:
     """Whether a text is plainly in another language than English."""
-    words = set(_words(text))
+    words = set(words_in(text))
     letters = "".join(words)
     return not words & _ENGLISH and (bool(words & _FOREIGN) or not letters.isascii() or "¿" in text)
 
 
 def _stems(text: str) -> dict[str, None]:
     """The beginnings of the words that tell something, in their order."""
-    return dict.fromkeys(word[:_STEM] for word in _words(text) if len(word) > 2 and word not in _EMPTY)
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
+    return dict.fromkeys(word[:_STEM] for word in words_in(text) if len(word) > 2 and word not in _EMPTY)

@@ -75,4 +75,5 @@ def is_affirmed(
 def put_before(line: Line, conversation: Conversation) -> str:
     """What the agent asked last before a message of the customer's; all that it said, if it asked nothing."""
     before = conversation.lines[: conversation.lines.index(line)]
-    return next((questions_in(each.message.text) for each in reversed(before) if each.speaker == "agent"), "")
+    said = next((each.message.text for each in reversed(before) if each.speaker == "agent"), "")
+    return " ".join(questions_in(said))

@@ -12,11 +12,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from arq_graph.agent.spec import FALLBACK, Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.agreement import asks_something
+from arq_graph.nodes.agreement import asks_something, questions_in
 from arq_graph.nodes.putting import doing
 from arq_graph.nodes.speaking.grounds import in_words
 
-_SENTENCE = re.compile(r"[^.!?。？؟\n]++[.!?。？؟]*+")
 _WORD = re.compile(r"[^\W_]+")
 _FILLING = frozenset({"please", "kindly", "again", "sorry", "and", "so", "then", "ok", "okay", "just"})
 
@@ -115,8 +114,7 @@ def task_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
 
 
 def _plain_questions(text: str) -> set[str]:
-    found = [each for each in _SENTENCE.findall(text) if asks_something(each)] or [text]
-    return {plain for each in found if (plain := _plain(each))}
+    return {plain for each in questions_in(text) if (plain := _plain(each))}
 
 
 def _plain(text: str) -> str:
