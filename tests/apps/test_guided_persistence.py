@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -51,11 +53,23 @@ def checkpointer(request, tmp_path):
             yield saver
 
 
-def test_a_call_that_is_not_committed_yet_is_the_same_at_every_look(checkpointer):
+def test_a_call_that_is_not_committed_yet_is_the_same_at_every_look(checkpointer, monkeypatch):
     """Matching again fails beside the tool caller, whose next call waits to be committed."""
+    saved = threading.Event()
+    put_writes = checkpointer.put_writes
+
+    @functools.wraps(put_writes)
+    def noticed(config, writes, *args):
+        put_writes(config, writes, *args)
+        if "'order_id': 'A-2'" in repr(writes):
+            saved.set()
+
+    monkeypatch.setattr(checkpointer, "put_writes", noticed)
 
     def judged(call):
         if Asked(call).module == "matcher" and Asked(call).turn:
+            # A failure ends the step, and what its neighbours have not saved by then is lost.
+            assert saved.wait(timeout=60)
             return BlueprintError("gone")
         return talk._answer(call)
 
