@@ -145,7 +145,7 @@ def test_ctrl_c_while_the_model_is_asked_leaves_a_thread_that_goes_on(cli: Cli, 
             process.stdin.flush()
             assert asked.wait(60)
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=30)
+            _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Interrupted." in err
     assert "arq-graph chat" in err

@@ -24,11 +24,11 @@ def gate() -> Iterator[threading.Event]:
 
 def test_what_is_called_is_answered_and_what_it_raises_is_raised():
     threads = DaemonThreads(2)
-    assert [call.result(5) for call in [threads.submit(pow, 2, n) for n in range(9)]] == [
+    assert [call.result(60) for call in [threads.submit(pow, 2, n) for n in range(9)]] == [
         2**n for n in range(9)
     ]
     with pytest.raises(ZeroDivisionError):
-        threads.submit(lambda: 1 // 0).result(5)
+        threads.submit(lambda: 1 // 0).result(60)
 
 
 def test_so_many_run_at_once_and_no_more(gate):
@@ -40,13 +40,13 @@ def test_so_many_run_at_once_and_no_more(gate):
         with lock:
             now += 1
             most = max(most, now)
-        three.wait(5)
+        three.wait(60)
         with lock:
             now -= 1
 
     threads = DaemonThreads(3)
     for call in [threads.submit(work) for _ in range(12)]:
-        call.result(5)
+        call.result(60)
     assert most == 3
 
 
@@ -56,7 +56,7 @@ def test_a_call_that_hangs_and_is_given_up_leaves_its_room_to_the_next(gate):
     waiting = threads.submit(lambda: "at last")
     assert not waiting.done()
     assert hanging[0].cancel()
-    assert waiting.result(5) == "at last"
+    assert waiting.result(60) == "at last"
     gate.set()
 
 

@@ -263,7 +263,7 @@ class Endpoint:
             if len(self.requests) >= self._gather:
                 self._gathered.set()
         try:
-            self._gathered.wait(10)
+            self._gathered.wait(60)
             reply = self._reply(request)
             self._closing.wait(None if reply.hangs else self._latency)
         finally:

@@ -174,7 +174,7 @@ def test_parallel_asks_make_one_search(asks):
 
     def script(call):
         if method_of(call) == SCHEMA.name:
-            arrived.wait(10)
+            arrived.wait(60)
         return GOOD if method_of(call) == OBJECT.name else Unsupported()
 
     async def ascript(call):
@@ -205,7 +205,7 @@ async def test_a_cancelled_search_is_taken_over():
     followers = [asyncio.create_task(reasoner.aask(Verdict, PROMPT)) for _ in range(3)]
     await asyncio.sleep(0)
     leader.cancel()
-    answers = await asyncio.wait_for(asyncio.gather(*followers), 10)
+    answers = await asyncio.wait_for(asyncio.gather(*followers), 60)
     assert all(answer.satisfied for answer in answers)
 
 
@@ -235,7 +235,7 @@ async def test_one_that_stops_waiting_does_not_end_the_wait_of_others():
     with pytest.raises(asyncio.CancelledError):
         await impatient
     go.set()
-    answers = await asyncio.wait_for(asyncio.gather(leader, patient), 10)
+    answers = await asyncio.wait_for(asyncio.gather(leader, patient), 60)
     assert all(answer.satisfied for answer in answers)
     assert [method_of(call) for call in model.calls].count(FUNCTION.name) == 2
 
@@ -246,7 +246,7 @@ def test_a_search_that_ends_in_a_bug_is_taken_over_by_a_thread_that_waits():
 
     def script(call):
         if method_of(call) == SCHEMA.name:
-            arrived.wait(10)
+            arrived.wait(60)
             return Unsupported()
         if not bug.is_set():
             bug.set()
@@ -266,7 +266,7 @@ def test_a_search_that_ends_in_a_bug_is_taken_over_by_a_thread_that_waits():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert sorted(outcomes, key=str) == [True, "bug"]
 
 
@@ -277,17 +277,17 @@ async def test_a_thread_and_a_task_share_a_search():
         if method_of(call) == SCHEMA.name:
             return Unsupported()
         searching.set()
-        go.wait(10)
+        go.wait(60)
         return GOOD
 
     model = scripted(script)
     reasoner = Reasoner(model)
     in_thread = asyncio.create_task(asyncio.to_thread(reasoner.ask, Verdict, PROMPT))
-    await asyncio.to_thread(searching.wait, 10)
+    await asyncio.to_thread(searching.wait, 60)
     asking = asyncio.create_task(reasoner.aask(Verdict, PROMPT))
     await asyncio.sleep(0)
     go.set()
-    answers = await asyncio.wait_for(asyncio.gather(in_thread, asking), 10)
+    answers = await asyncio.wait_for(asyncio.gather(in_thread, asking), 60)
     assert all(answer.satisfied for answer in answers)
 
 
