@@ -49,19 +49,15 @@ class QuestionRow:
     def _before(self) -> set[str]:
         return {each for text in self.asked for each in _plain_questions(text)}
 
-    def repeats(self, text: str) -> bool:
-        """Whether a text asks again what was asked in this row, politeness and punctuation aside."""
-        return not self._before.isdisjoint(_plain_questions(text))
-
     def faults(self, text: str, *, asks: bool) -> list[str]:
-        """Why a text cannot be said now.
+        """Why a text cannot be said now: it comes again, politeness and punctuation aside, or asks too often.
 
         Args:
             text: The text.
             asks: Whether it asks something, or waits for an answer.
         """
         wrong = []
-        if self.repeats(text) or _plain(text) == _plain(self.last) != "":
+        if not self._before.isdisjoint(_plain_questions(text)) or _plain(text) == _plain(self.last) != "":
             wrong.append(
                 "this was just asked: act on the answer, ask something else, or say what is not possible"
             )

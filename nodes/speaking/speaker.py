@@ -315,8 +315,8 @@ class Speaker(BlueprintNode[ARQ]):
             return replace(last, refusals=())  # the world refuses it, and counts it
         asked = next((each for each in reversed(judged) if each.insights), None)
         question = question_for(asked.insights, self._labels, self._descriptions) if asked else None
-        may_ask = standing.row.left > 0 and not (standing.is_over and self.setting == "task")
-        if asked and question and may_ask and not standing.row.repeats(question):
+        may_ask = not (standing.is_over and self.setting == "task")
+        if asked and question and may_ask and not standing.row.faults(question, asks=True):
             confirms = frozenset(insight.tool for insight in asked.insights if insight.kind == "confirm")
             return JudgedMove("speak", question, insights=asked.insights, confirms=confirms, asks=True)
         return JudgedMove("speak", fallback_statement(self.agent))

@@ -82,6 +82,15 @@ def test_code_asks_no_question_either_where_there_were_enough():
     assert (called(update), said(update)) == ([], DESK.fallback)
 
 
+def test_code_does_not_say_its_question_twice_in_a_row_either_whatever_was_done_in_between():
+    cancel = customer("Cancel A-1", "h9")
+    asked, _ = move([act("cancel", A1)], HI, agent("Hello.", "a0"), cancel)
+    question = said(asked)
+    thread = [HI, agent("Hello.", "a0"), cancel, agent(question, "a9"), customer("Hm.", "h10"), *ran("[]")]
+    update, _ = move([act("cancel", A1)], *thread)
+    assert (called(update), said(update)) == ([], DESK.fallback)
+
+
 def test_no_question_at_all_can_be_set():
     assert said(move([ask("Which one?")], HI, max_questions=0)[0]) == DESK.fallback
 
