@@ -18,6 +18,12 @@ _NO_REFUSAL = re.compile(
     r"|\bif (?:possible|(?:that|it)['’]?s (?:ok(?:ay)?|possible|fine|all right|no trouble))",
     re.IGNORECASE,
 )
+_HELP = r"(?:(?:all|your|the|this|that|kind) )+(?:help|assistance|support|patience|time|information|service)"
+_THANKS = re.compile(
+    rf"\b(?:thanks|thank you) (?:(?:so|very) much )?(?:again )?for {_HELP}\b"
+    rf"|\bi (?:really |do )?appreciate (?:it|that|this|{_HELP})\b",
+    re.IGNORECASE,
+)
 _NO = re.compile(
     r"\W*(?:(?:oh|um|hm+|well|sorry|actually|wait|hell)\W+)*"
     r"(?:no|nope|nah|never|not|stop|wait|abort|negative|scrap (?:it|that)"
@@ -35,7 +41,8 @@ _YES = re.compile(
     r"(?:yes+|yep|yeah|yup|y(?!['’])|aye|affirmative|sure|ok(?:ay)?|alright|all right|please do|go ahead|go for it"
     r"|do (?:it|that|so)|let['’]?s (?:do (?:it|that|this)|go ahead|proceed)|proceed|correct|right|exactly|of course"
     r"|confirmed?|absolutely|certainly|definitely|by all means|fine|agreed|you (?:may|can)(?: go ahead)?"
-    r"|that['’]?s (?:right|correct|fine|ok(?:ay)?)|that would be (?:good|great|nice|lovely|perfect|fine|wonderful)"
+    r"|that['’]?s (?:right|correct|fine|ok(?:ay)?)"
+    r"|that would be (?:good|great|nice|lovely|perfect|fine|wonderful|helpful)"
     r"|(?:that )?sounds (?:good|great|fine)|(?:that )?works for me|i(?:['’]m| am) sure"
     r"|i(?:['’]d| would)(?: like (?:that|this|it|you to)\b|, yes)|i (?:agree|confirm|do(?! ?n[o'’]t)))\b",
     re.IGNORECASE,
@@ -50,7 +57,7 @@ ahead for proceed course of confirm confirmed absolutely certainly definitely ag
 what sounds good works me i i'm am i'd would like want let's lets may can be you very much the my then now
 just kindly thing all by means with a lot again too as really immediately away at once one such nice kind
 great perfect wonderful excellent lovely super cool thanks thank thx pls plz cheers alright well oh um hm hmm
-and to
+and to everything looks it's those make finalize finalise helpful
 """
 _AFFIRMING = frozenset(_AFFIRMING_WORDS.split())
 
@@ -213,7 +220,7 @@ def repeats_what_was_put(text: str, put: str) -> bool:
 
 
 def _read(text: str) -> str:
-    return _NO_REFUSAL.sub("", unicodedata.normalize("NFKC", text)).strip()
+    return _THANKS.sub("", _NO_REFUSAL.sub("", unicodedata.normalize("NFKC", text))).strip()
 
 
 def _told(plain: str) -> str:

@@ -54,12 +54,14 @@ _OPENING = (
     r"|(?:just )?to (?:confirm|be sure|double-check)|just)\b[\s,:–-]*)*"
 )
 _WANT = r"(?:['’]d like| would like| want| wish)(?: (?:me|us))? to"
+_REPLY_YES = r"(?:reply|answer|respond|say|type|write)(?: with)? \W?yes\W?"
 _ASKS = (
     r"(?:(?:shall|should|may|can|could) (?:i|we)"
     rf"|(?:would|do) you(?: still| really)? (?:like|want|wish)(?: (?:me|us))? to"
     r"|is it (?:ok(?:ay)?|all right|alright|fine)(?: with you)?(?: for (?:me|us) to| if (?:i|we)| to)"
     rf"|are you(?: absolutely| really| quite)? sure(?: that)? you{_WANT}"
     r"|(?:ok(?:ay)?|ready|happy)(?: for (?:me|us))? to"
+    rf"|{_REPLY_YES} (?:to confirm(?: that)?|to|if)(?: you{_WANT})?"
     rf"|(?:(?:do|can|could|would) you |i need you to )?(?:please )?confirm(?: (?:that|if|whether))?"
     rf"(?: you{_WANT}| (?:i|we) (?:should|may|can|shall))?)"
 )
@@ -82,6 +84,7 @@ _GENERIC = re.compile(
     r"|that (?:everything|all of this|this|that) is (?:correct|right|ok(?:ay)?|fine))"
     r"|is (?:that|this|it|everything|all of (?:it|this)) (?:all )?(?:ok(?:ay)?|right|correct|fine|good|alright)"
     r"(?: (?:with|for) you)?"
+    rf"|{_REPLY_YES}(?: to (?:confirm(?: (?:that|this|it))?|{_GO_ON}))?"
     r"|right|correct|ok(?:ay)?|agreed|all right|alright)\W*",
     re.IGNORECASE,
 )

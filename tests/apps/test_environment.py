@@ -240,7 +240,7 @@ def detours() -> st.SearchStrategy[list[str]]:
 ANYTHING = st.lists(st.sampled_from([*BY_WAY_OF_THE_CELLAR, "fly", ""]), max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.one_of(detours(), ANYTHING).filter(bool))
 def test_any_episode_is_replayed_from_its_actions_and_measured(actions: list[str]):
     episode = play(*actions)

@@ -27,7 +27,7 @@ def after(question, order, answer, insists=4):
 
 
 @pytest.mark.parametrize("question", ASKS_SOMETHING_ELSE)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(orders, st.sampled_from(["keep it", "Yes, I do", *OTHER[1:], *HEDGED]))
 def test_no_other_question_can_be_answered_by_the_yes_that_a_call_needs(question, order, answer):
     said, ran = after(question.format(order), order, answer)
@@ -35,13 +35,13 @@ def test_no_other_question_can_be_answered_by_the_yes_that_a_call_needs(question
     assert ran in ([], [order] if answer == "Yes, I do" else [])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(orders, st.sampled_from([*HEDGED, *NO, *OTHER[1:]]))
 def test_no_other_answer_is_the_yes_that_a_call_needs(order, answer):
     assert after(f"Shall I cancel {order}?", order, answer)[1] == []
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.permutations(ORDERS),
     st.sampled_from(["Yes, {}", "ok, {}", "Sure: {}", "Cancel {}", "Yes. I mean {}."]),
@@ -51,7 +51,7 @@ def test_a_yes_that_names_another_is_no_yes_to_this_one(picked, answer):
     assert after(f"Shall I cancel {order}?", order, answer.format(other))[1] == []
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     orders,
     st.sampled_from(

@@ -262,7 +262,7 @@ def assert_held(messages, max_questions=MAX_QUESTIONS):
                 asked = []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(chat_moves, min_size=1, max_size=25), st.lists(lines, min_size=2, max_size=6))
 def test_in_a_chat(moves, said):
     actor = chat()
@@ -275,7 +275,7 @@ def test_in_a_chat(moves, said):
     assert_held(state["messages"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(chat_moves, min_size=1, max_size=25),
     st.lists(st.sampled_from([None, None, *QUESTIONS, "Fine.", ""]), min_size=1, max_size=12),
@@ -298,7 +298,7 @@ def test_in_a_chat_with_guidelines_whatever_the_reviser_makes_of_the_draft(moves
     assert_held(state["messages"], max_questions=3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(task_moves, min_size=1, max_size=25), lines, st.lists(lines, min_size=1, max_size=4))
 def test_in_a_task(moves, wanted, answers):
     actor = task()
@@ -314,7 +314,7 @@ def test_in_a_task(moves, wanted, answers):
     assert_held(state["messages"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(
         st.one_of(

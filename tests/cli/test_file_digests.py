@@ -25,7 +25,7 @@ def test_what_stands_in_a_kept_file_stays_what_it_is(tmp_path: Path, held: bytes
 
 
 @given(st.lists(st.binary(max_size=4), max_size=3), st.lists(st.binary(max_size=4), max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_other_files_have_another_digest(tmp_path_factory: pytest.TempPathFactory, one, other):
     def written(contents: list[bytes]) -> list[Path]:
         folder = tmp_path_factory.mktemp("files")

@@ -68,7 +68,7 @@ def graphs(draw: st.DrawFn) -> MilestoneGraph:
     return MilestoneGraph(milestones)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(graphs())
 def test_the_lines_of_the_picture_are_the_dependencies(graph: MilestoneGraph) -> None:
     rows = list(picture(graph))

@@ -265,7 +265,7 @@ words = st.sampled_from(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(words, max_size=40))
 def test_whatever_is_typed_leaves_a_file_that_reads(cli: Cli, file: Path, typed: list[str]) -> None:
     file.write_text(GRAPH)

@@ -51,7 +51,7 @@ def users(draw: Any, kinds: Any = KINDS) -> tuple[dict[str, Any], dict[str, Any]
     return draw(DOMAINS), changes
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(users(), st.lists(MESSAGES, min_size=1, max_size=12), st.integers(0, 5))
 def test_every_conversation_ends_with_exit_within_its_bound(user, messages, seed):
     domain, changes = user
@@ -61,7 +61,7 @@ def test_every_conversation_ends_with_exit_within_its_bound(user, messages, seed
     assert all(turn.text.strip() and not turn.ends for turn in turns[:-1])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(users(), st.lists(MESSAGES, min_size=1, max_size=8), st.integers(0, 5))
 def test_the_same_seed_and_the_same_agent_give_the_same_user(user, messages, seed):
     domain, changes = user
@@ -69,7 +69,7 @@ def test_the_same_seed_and_the_same_agent_give_the_same_user(user, messages, see
     assert one == other
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(users(st.just("perturbed")), st.lists(MESSAGES, min_size=1, max_size=10), st.integers(0, 5))
 def test_a_perturbed_user_never_says_a_digit_or_an_identifier(user, messages, seed):
     domain, changes = user
@@ -80,7 +80,7 @@ def test_a_perturbed_user_never_says_a_digit_or_an_identifier(user, messages, se
         assert not leaked(turn.text, who.facts.items()), turn
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(users(st.just("unhelpful")), st.lists(MESSAGES, min_size=1, max_size=10), st.integers(0, 5))
 def test_an_unhelpful_user_never_says_a_true_value(user, messages, seed):
     domain, changes = user
@@ -91,7 +91,7 @@ def test_an_unhelpful_user_never_says_a_true_value(user, messages, seed):
             assert not re.search(rf"(?<!\w){re.escape(truth)}(?!\w)", turn.text, re.IGNORECASE), turn
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 999_999), st.integers(0, 50))
 def test_a_patient_agent_gets_the_right_value_in_the_end_whatever_the_user_does_first(number, seed):
     value = f"ORD-{number}"
@@ -102,7 +102,7 @@ def test_a_patient_agent_gets_the_right_value_in_the_end_whatever_the_user_does_
     assert any(value in turn.text for turn in turns)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.one_of(
         st.from_regex(r"[A-Z]{2,4}-[0-9]{2,6}", fullmatch=True),
@@ -124,7 +124,7 @@ def test_an_invented_value_is_none_of_the_true_ones(seed):
     assert wrong_value("daytime", "morning", Random(seed), ["morning", "Afternoon"]) == "evening"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=80), st.from_regex(r"[A-Z]{3}-[0-9]{3,5}", fullmatch=True))
 def test_what_is_kept_back_is_found_and_taken_out(text, value):
     facts = [("order_id", value)]

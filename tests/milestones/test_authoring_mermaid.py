@@ -46,7 +46,7 @@ NODE = rf'  m\d+(\["{LABEL}"\]|\("{LABEL}"\)|\(\("{LABEL}"\)\)|\{{\{{"{LABEL}"\}
 ARROW = r"  m\d+ (-->|-\.->) m\d+"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda name: name.strip())

@@ -215,7 +215,7 @@ def test_the_steps_are_tracked_live_as_in_the_whole(tmp_path, graph):
     assert tracker.score() == score(graph, transcript)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=graphs(judged=True), transcript=transcripts)
 def test_a_score_is_what_the_definition_says(graph, transcript):
     measured = score(graph, transcript)
@@ -236,7 +236,7 @@ def test_a_score_is_what_the_definition_says(graph, transcript):
     assert measured.goal_completed == (completed[0] if completed[0] == completed[1] else None)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(graph=graphs(judged=True), transcript=transcripts)
 def test_each_of_the_2_to_the_k_decisions_lies_in_the_range(graph, transcript):
     measured = score(graph, transcript)

@@ -157,7 +157,7 @@ sides = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(sides, sides)
 def test_swapping_the_two_swaps_all_that_is_said(one, other):
     a, b = (

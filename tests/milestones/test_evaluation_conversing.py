@@ -401,7 +401,7 @@ def test_a_limit_out_of_its_range_is_refused(limits):
         Limits(**limits)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     words=st.lists(st.text(max_size=8), max_size=5),
     deeds=st.lists(st.integers(0, 3), max_size=5),

@@ -129,7 +129,7 @@ def test_what_users_ask_counts_against_the_ceiling_and_not_for_the_arm():
     assert not report.conversations
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 10_000)), max_size=8))
 def test_cost_is_the_sum_over_all_answers(answers):
     budget = Budget(max_cost=1, prices={"m": (3, 7)})

@@ -241,7 +241,7 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.text("ab", min_size=1, max_size=2), json_values, max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_arguments_come_back_from_single_quotes(arguments):
     call = call_written(f"""{{"name": "f", "arguments": '{json.dumps(arguments)}'}}""")
     assert call.arguments == arguments

@@ -217,7 +217,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     texts=st.lists(names | tricky, min_size=3, max_size=3, unique=True).filter(
         lambda names: not {"Start", "End"} & set(names)
@@ -321,7 +321,7 @@ def test_a_file_nested_without_end_is_refused(text):
         parse_yaml(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(st.sampled_from("-: \n'\"[]{}#&*!|>abc,0"), max_size=60) | st.text(max_size=40))
 def test_any_text_is_a_graph_or_a_clear_error(text):
     for whole in (text, f"- name: a\n  type: FC\n  description: {text}\n"):

@@ -22,7 +22,7 @@ def graphs(draw: st.DrawFn) -> nx.DiGraph[str]:
 
 
 @given(graphs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_layout_has_room_for_each_node_and_a_bend_in_each_layer_between(graph):
     layout = layered(graph)
     assert layout.nodes.keys() == set(graph)

@@ -262,7 +262,7 @@ def test_no_words_become_markup(tmp_path):
 
 
 @given(JSON)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_embedded_data_is_the_same_data_and_cannot_end_its_script(value):
     def expected(one: Any) -> Any:
         if isinstance(one, str):

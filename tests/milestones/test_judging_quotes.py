@@ -82,6 +82,6 @@ def test_there_is_nothing_to_quote_from_a_step_that_does_not_exist(event):
 
 
 @given(text=st.text(min_size=1, max_size=80))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_whole_of_what_is_said_is_always_a_quote(text):
     assert quoted(text, text) == bool(text.strip())

@@ -114,7 +114,7 @@ def test_an_answer_that_never_fits_is_a_missing_vote():
 
 
 @given(words=st.lists(st.sampled_from([YES, NO, LATER, UNCLEAR, INVENTED]), min_size=2, max_size=6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_order_of_the_votes_does_not_matter(words):
     one, other = elected(*words), elected(*reversed(words))
     assert one.reached == other.reached

@@ -36,7 +36,7 @@ from tests.milestones.random_conversations import (
 LENGTH = 9
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(milestones=milestone_lists(), data=st.data())
 def test_what_was_reached_equals_a_walk_through_the_events(milestones, data):
     graph = MilestoneGraph(milestones)
@@ -47,7 +47,7 @@ def test_what_was_reached_equals_a_walk_through_the_events(milestones, data):
     assert reach(graph, observations) == Definition(milestones).reach(observed, LENGTH)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(milestones=milestone_lists(), data=st.data())
 def test_needs_and_what_is_left_equal_the_definition(milestones, data):
     names = [one.name for one in milestones]
@@ -65,7 +65,7 @@ def test_needs_and_what_is_left_equal_the_definition(milestones, data):
                 assert Fraction(found[number]) / structure.unit == defined[name]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(graph=graphs(), data=st.data())
 def test_progress_equals_the_definition_and_is_one_only_at_end(graph, data):
     names = [one.name for one in graph.milestones]
@@ -79,7 +79,7 @@ def test_progress_equals_the_definition_and_is_one_only_at_end(graph, data):
     assert (rate == 1) == ("End" in reached)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graph=graphs(), data=st.data())
 def test_progress_never_falls_as_more_is_reached(graph, data):
     names = [one.name for one in graph.milestones]
@@ -89,7 +89,7 @@ def test_progress_never_falls_as_more_is_reached(graph, data):
         assert progress_rate(graph, fewer) <= progress_rate(graph, more)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graph=graphs(judged=True), events=event_lists())
 def test_progress_never_falls_as_events_are_added(graph, events):
     ranges = [score(graph, Transcript(events[: end + 1])).progress_range for end in range(len(events))]
@@ -100,7 +100,7 @@ def test_progress_never_falls_as_events_are_added(graph, events):
         assert earlier[1] <= later[1]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(graph=graphs(judged=True), events=event_lists())
 def test_one_event_at_a_time_gives_what_the_whole_conversation_gives(graph, events):
     tracker = ProgressTracker(graph)
@@ -116,7 +116,7 @@ def test_one_event_at_a_time_gives_what_the_whole_conversation_gives(graph, even
         assert told == set(whole.reached)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graph=graphs(), transcript=transcripts)
 def test_forbidden_events_do_not_change_progress(graph, transcript):
     strict = MilestoneGraph(
@@ -129,7 +129,7 @@ def test_forbidden_events_do_not_change_progress(graph, transcript):
         assert score(strict, transcript).goal_completed is False
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graph=graphs(), transcript=transcripts, data=st.data())
 def test_renaming_and_reordering_milestones_changes_nothing(graph, transcript, data):
     inner = [one.name for one in graph.milestones if one.name not in ("Start", "End")]
@@ -158,7 +158,7 @@ def test_renaming_and_reordering_milestones_changes_nothing(graph, transcript, d
     assert set(other.frontier) == {new_names[name] for name in here.frontier}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graph=graphs(judged=True), transcript=transcripts, data=st.data())
 def test_the_range_holds_every_way_of_deciding_the_undecided(graph, transcript, data):
     ranged = score(graph, transcript)
@@ -183,7 +183,7 @@ def test_the_range_holds_every_way_of_deciding_the_undecided(graph, transcript, 
         assert rates == {low}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graph=graphs(), transcript=transcripts)
 def test_the_path_taken_was_reached_in_order_and_starts_at_start(graph, transcript):
     measured = score(graph, transcript)

@@ -144,7 +144,7 @@ plain = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     values=st.lists(plain, min_size=1, max_size=5), chunk=st.integers(1, 7), indent=st.sampled_from([None, 1])
 )
@@ -156,7 +156,7 @@ def test_records_do_not_depend_on_where_the_file_is_cut_into_chunks(tmp_path_fac
     assert not any(one.error for one in read)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(st.sampled_from('[]{},:"\\ \n1at'), min_size=1, max_size=30))
 def test_any_text_is_read_to_its_end(tmp_path_factory, text):
     file = tmp_path_factory.mktemp("any") / "any.json"

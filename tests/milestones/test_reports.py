@@ -165,7 +165,7 @@ def test_a_reward_that_is_no_number_is_none(reward):
 outcomes = st.tuples(st.sampled_from([True, False, None]), st.sampled_from("abc"), st.sampled_from("xyz"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(outcomes, max_size=12))
 def test_any_report_is_read_from_its_file_as_it_was_written(tmp_path_factory, found):
     records = [measured(str(n), goal, task=task, use_case=of) for n, (goal, task, of) in enumerate(found)]

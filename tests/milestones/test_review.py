@@ -75,7 +75,7 @@ texts |= st.sampled_from(["no", "12:30", "a: b", "- x", "'", '"', "#", "~"])
 dates = st.dates().map(lambda day: day.isoformat())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.builds(
         Review,

@@ -150,7 +150,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(steps)
 def test_any_walk_leaves_a_file_that_reads_and_a_review_that_is_true(walk_steps):
     walk = review()

@@ -76,7 +76,7 @@ def test_each_result_is_on_disk_when_it_is_kept(tmp_path):
             assert len(file.read_bytes().splitlines()) == 1 + number
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_a_file_cut_off_anywhere_loses_what_is_cut_and_goes_on(data):
     with TemporaryDirectory() as folder:

@@ -142,7 +142,7 @@ def test_holm_by_hand():
     assert holm({}) == {}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(shares, min_size=2, max_size=400))
 def test_a_bootstrap_interval_lies_within_its_values(values):
     low, high = bootstrap_mean(values, resamples=200)
@@ -210,7 +210,7 @@ def test_three_pairs_that_agree_are_no_proof():
     assert found.p == 2 / 2**3
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.floats(-1, 1), min_size=2, max_size=30) | st.tuples(st.floats(-1, 1), st.integers(2, 30)),
     st.sampled_from([0.01, 0.5, 0.95]),

@@ -423,7 +423,7 @@ messages = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(json_values | st.lists(messages, max_size=4) | st.fixed_dictionaries({"Conversation": json_values}))
 def test_any_record_is_a_transcript_or_a_clear_error(record):
     try:

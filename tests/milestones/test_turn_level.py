@@ -314,7 +314,7 @@ truths = actions.filter(lambda action: action.kind != "nothing")
 
 
 @given(st.lists(st.tuples(truths, st.none() | actions), max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_figure_is_between_0_and_1_and_the_counts_add_up(pairs):
     outcomes = [compare(truth, predicted, step=number) for number, (truth, predicted) in enumerate(pairs, 1)]
     figures = turn_metrics(outcomes)
@@ -331,7 +331,7 @@ def test_every_figure_is_between_0_and_1_and_the_counts_add_up(pairs):
 
 
 @given(st.lists(truths, min_size=1, max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_truth_itself_as_prediction_gives_all_1(actions):
     figures = turn_metrics([compare(truth, truth) for truth in actions])
     rates = [

@@ -56,7 +56,7 @@ def test_words_are_compared_in_their_order(truth, predicted, similarity):
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=7), st.lists(st.sampled_from("abc"), max_size=7))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_it_equals_the_plain_definition_and_is_1_only_for_the_same_words(a, b):
     found = lexical_similarity(" ".join(a), " ".join(b))
     assert found == (2 * longest_common(a, b) / (len(a) + len(b)) if a or b else 1)

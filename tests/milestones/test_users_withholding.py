@@ -142,7 +142,7 @@ def in_words(number: int) -> str:
     return f"{in_words(number // size)} {name}{rest}"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(20, 999_999))
 def test_every_number_that_is_said_as_a_whole_is_known(number):
     assert in_digits(f"it is {in_words(number)}.", {str(number)}) == f"it is {number}."

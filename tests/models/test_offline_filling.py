@@ -60,7 +60,7 @@ SCHEMAS = objects(
 
 
 @given(schema=SCHEMAS, text=st.text(max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_an_answer_is_an_instance_of_any_strict_schema(schema, text):
     given_answer = answer(prompt(f"customer: {text}"), schema)
     Draft202012Validator(schema).validate(given_answer)
@@ -68,7 +68,7 @@ def test_an_answer_is_an_instance_of_any_strict_schema(schema, text):
 
 
 @given(schema=SCHEMAS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_schema_is_filled_for_any_steps_prompt(schema):
     head = {
         "guidelines": [{"id": "G1", "condition": "the customer asks", "action": "reply"}],

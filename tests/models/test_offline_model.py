@@ -135,7 +135,7 @@ def test_any_text_is_taken_from_customers_and_tools(text):
     action=st.text(min_size=1, max_size=80),
     condition=st.text(min_size=1, max_size=80),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_no_condition_action_or_message_breaks_it(text, action, condition):
     judge(condition, f"customer: {text}", action=action)
     assert reply(f"customer: {text}", guidelines={"G1": action}, draft=text)
@@ -149,7 +149,7 @@ def test_no_condition_action_or_message_breaks_it(text, action, condition):
     ),
     said=st.text(string.ascii_letters + " .,?!'0123456789", max_size=80),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_sequence_of_condition_words_breaks_it(words, said):
     text = " ".join(words)
     judged = judge(text, f"customer: {said}", action=text)
@@ -158,7 +158,7 @@ def test_no_sequence_of_condition_words_breaks_it(words, said):
 
 
 @given(value=JSON_VALUES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_result_is_told_in_words(value):
     said = reply("What did you find?", ("find_it", {"what": "x"}, json.dumps(value)))
     assert said.strip()

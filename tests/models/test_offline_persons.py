@@ -28,7 +28,7 @@ def test_anybody_may_be_the_one_who_asks(role: str, condition: str, said: str) -
     assert judge(condition.format(role), said)["condition_applies"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text("bcdfgklmnprtvz", min_size=4, max_size=9))
 def test_a_person_is_known_by_asking_not_by_a_list(role: str) -> None:
     assert judge(f"the {role} asks which berths are dry", "Which berths are dry?")["condition_applies"]

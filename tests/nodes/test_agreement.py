@@ -23,6 +23,9 @@ PUT = "Shall I cancel order A-1?"
         "Yes, that's what I want.",
         "Yes, if that's possible.",
         "Ok, great, please go ahead with the cancellation.",
+        "Yes, everything looks correct. Please finalize the cancellation. Thank you very much for your help!",
+        "Yes please, I really appreciate your patience.",
+        "That would be helpful, yes.",
         "👍 thanks",
         "Ja, mach das",
         "Bien sûr",
@@ -42,6 +45,8 @@ def test_a_yes_in_whatever_words(text):
         "Yes, were it up to me.",
         "Certainly sounds expensive.",
         "Proceed with caution.",
+        "Yes, help me with another order.",
+        "Thank you for your help.",
         "That's fine the way it is.",
         "Yesterday I said so.",
         "Gern, sobald das Geld da ist",
@@ -73,6 +78,23 @@ def test_a_question_may_stand_behind_a_colon_and_hold_one():
         "I still need this from you: shall I cancel the order (order id: A-1)? Please confirm."
     )
     assert not deed.is_asked_for("If you want to cancel A-1: is it because of the price?")
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ('Please reply "yes" to confirm the cancellation of order A-1.', True),
+        ("Type YES if you would like to cancel A-1.", True),
+        ("I am about to cancel A-1. Please say “yes” to proceed.", True),
+        ("Reply yes to keep A-1.", False),
+        ("Reply yes to cancel A-1 or no to keep it.", False),
+        ("Reply yes if you do not want to cancel A-1.", False),
+        ("I will keep A-1. Reply yes to proceed.", False),
+        ("I will cancel A-1. Say yes to tea.", False),
+    ],
+)
+def test_a_yes_may_be_asked_for_by_its_word(text, asks):
+    assert Deed.of("cancel_order", {"order_id": "A-1"}, "Cancel an order.").is_asked_for(text) is asks
 
 
 @pytest.mark.parametrize(

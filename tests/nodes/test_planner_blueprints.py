@@ -117,7 +117,7 @@ ASKED_NONSENSE = ScriptedChatModel(NONSENSE)
 NODES = nodes(ASKED_NONSENSE)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**6), st.sampled_from(range(len(NODES))), st.sampled_from(range(len(STATES))))
 def test_answers_without_sense_lead_to_one_call_that_may_be_made_or_to_an_end(seed, which, at):
     NONSENSE.seed = seed

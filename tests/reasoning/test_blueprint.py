@@ -13,7 +13,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import (
     AfterValidator,
@@ -643,7 +643,7 @@ def test_making_and_asking_a_blueprint_warns_of_nothing() -> None:
 # Any blueprint ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(made=blueprints(), mode=st.sampled_from(MODES), data=st.data())
 def test_any_blueprint_is_strict_ordered_and_round_trips_in_each_mode(
     made: RandomBlueprint, mode: Mode, data: st.DataObject

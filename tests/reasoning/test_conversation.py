@@ -145,7 +145,7 @@ def prefixes(messages):
     return [Conversation(messages[:n], BUDGET) for n in range(1, len(messages) + 1)]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(talks())
 def test_a_cut_never_moves_back_and_otherwise_stays_where_it_is(messages):
     before = None
@@ -157,7 +157,7 @@ def test_a_cut_never_moves_back_and_otherwise_stays_where_it_is(messages):
         before = conversation
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(talks())
 def test_a_cut_depends_on_the_history_alone(messages):
     whole = Conversation(messages, BUDGET)
@@ -165,7 +165,7 @@ def test_a_cut_depends_on_the_history_alone(messages):
     assert (whole.first_shown, whole.text) == (again.first_shown, again.text)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(talks())
 def test_a_cut_keeps_the_current_turn_whole_and_results_with_what_they_answer(messages):
     for conversation in prefixes(messages):
@@ -176,7 +176,7 @@ def test_a_cut_keeps_the_current_turn_whole_and_results_with_what_they_answer(me
             assert conversation.shown[0].speaker != "tool"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(talks())
 def test_over_budget_the_history_is_cut_to_half_as_far_as_the_turn_allows(messages):
     conversation = Conversation(messages, BUDGET)

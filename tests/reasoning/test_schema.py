@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter
 
@@ -243,7 +243,6 @@ def _schemas() -> st.SearchStrategy[Any]:
     return st.recursive(leaf, grown, max_leaves=8)
 
 
-@settings(deadline=None)
 @given(schema=_schemas(), a=_schemas(), b=_schemas())
 def test_any_schema_is_written_in_the_subset_or_refused(schema: Any, a: Any, b: Any) -> None:
     whole = {"type": "object", "properties": {"it": schema}, "$defs": {"A": a, "B": b}}
