@@ -110,7 +110,7 @@ def assert_loads_strictly(file: Path, customer_messages: dict[str, int]) -> None
         env={**os.environ, "LANGGRAPH_STRICT_MSGPACK": "true"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
