@@ -12,7 +12,11 @@ from arq_graph.reasoning.conversation import Line
 
 Outcome = Literal["told", "failed", "empty"]
 
-_ERROR = re.compile(r"\W*error\b", re.IGNORECASE)
+_ERROR = re.compile(
+    r"\W*error\b(?!\W*(?:none|null|false)\b"
+    r"|[-\s]*(?:free|rates?|margins?|bars?|budgets?|logs?|handling|correction|(?:codes?|counts?)\W+0\b))",
+    re.IGNORECASE,
+)
 _NOTHING: tuple[Any, ...] = ("", "null", "none", "[]", "{}", '""')
 
 
@@ -20,7 +24,7 @@ def outcome_of(line: Line) -> Outcome:
     """How a tool's result ended.
 
     A tool that raised has status `error`. Many report a failure as an ordinary result: a text that begins with
-    "Error", or an object with a filled `error`. Nothing is an empty text, list or object, or an object of empty lists.
+    "Error", or an object with a filled `error`, or a list of these alone. Nothing is an empty text, list or object, or an object of empty lists.
 
     Args:
         line: A tool result of the conversation.
@@ -28,27 +32,29 @@ def outcome_of(line: Line) -> Outcome:
     text = line.message.text.strip()
     if isinstance(line.message, ToolMessage) and line.message.status == "error":
         return "failed"
-    if _ERROR.match(text) or _reports_error(text):
+    result = _read(text)
+    if _ERROR.match(text) is not None if result is None else _reports_error(result):
         return "failed"
-    return "empty" if text.lower() in _NOTHING or _holds_nothing(text) else "told"
+    return "empty" if text.lower() in _NOTHING or _holds_nothing(result) else "told"
 
 
-def _reports_error(text: str) -> bool:
-    return bool(_object(text).get("error"))
+def _reports_error(result: Any) -> bool:
+    reports = result if isinstance(result, list) else [result]
+    return bool(reports) and all(isinstance(each, dict) and each.get("error") for each in reports)
 
 
-def _holds_nothing(text: str) -> bool:
+def _holds_nothing(result: Any) -> bool:
     """Whether an object lists nothing, and tells nothing else: `{"results": [], "total": 0}`."""
-    values = _object(text).values()
+    values = result.values() if isinstance(result, dict) else ()
     lists = [value for value in values if isinstance(value, list)]
     return bool(lists) and all(value is True or not value for value in values)
 
 
-def _object(text: str) -> dict[str, Any]:
-    if not text.startswith("{"):
-        return {}
+def _read(text: str) -> Any:
+    """The object or list that a result is; None for anything else."""
+    if not text.startswith(("{", "[")):
+        return None
     try:
-        result = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return {}
-    return result if isinstance(result, dict) else {}
+        return None

@@ -24,6 +24,15 @@ from tests.nodes.order_tools import ran
         ('{"ok": true, "results": []}', "empty"),
         ("Error: no such order", "failed"),
         ('{"error": "no such order", "results": []}', "failed"),
+        ('[{"error": "no such order"}]', "failed"),
+        ('{"error": "cut o', "failed"),
+        ('{"error": null, "ph": 7.1}', "told"),
+        ('{"error": "", "ph": 7.1}', "told"),
+        ("{'error': None, 'ph': 7.1}", "told"),
+        ('[{"error": false}]', "told"),
+        ('{"error": null, "results": []}', "empty"),
+        ("Error-free firing.", "told"),
+        ("Error rate: 0%", "told"),
     ],
 )
 def test_an_outcome(result, outcome):
