@@ -19,14 +19,16 @@ _SMALL = (
     " seventeen eighteen nineteen twenty"
 )
 _TENS = "thirty forty fifty sixty seventy eighty ninety"
-_NUMBER_WORDS = {word: str(number) for number, word in enumerate(_SMALL.split())}
-_NUMBER_WORDS |= {word: str(10 * number) for number, word in enumerate(_TENS.split(), 3)}
+NUMBER_WORDS = {word: str(number) for number, word in enumerate(_SMALL.split())}
+NUMBER_WORDS |= {word: str(10 * number) for number, word in enumerate(_TENS.split(), 3)}
+"""The digits of a number that is written as one word."""
+
 _LONG_MONTHS = "january february march april may june july august september october november december"
 _MONTHS = {word: number for number, name in enumerate(_LONG_MONTHS.split(), 1) for word in (name, name[:3])}
 _MONTHS["sept"] = 9
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 
-_DATE = re.compile(
+DATE = re.compile(
     rf"""\b(?:
       (?P<y1>\d{{4}})[-/.](?P<m1>\d{{1,2}})[-/.](?P<d1>\d{{1,2}})
     | (?P<a>\d{{1,2}})(?:[-./](?P<c>\d{{1,2}})[-./](?P<y2>\d{{4}}|\d\d)|/(?P<b>\d{{1,2}}))
@@ -35,6 +37,7 @@ _DATE = re.compile(
     )(?!\d)""",
     re.VERBOSE,
 )
+"""A day, in small letters: "2024-05-20", "may 20th", "5/20/2024"."""
 # A number, unless it is part of a word: the 136 of "HAT136" is none.
 _TOKEN = re.compile(r"(?<![^\W_])\d++(?![^\W_])(?:,\d{3}(?![^\W_]))*+(?:\.\d++(?![^\W_]))?+|[^\W_]+")
 
@@ -80,7 +83,7 @@ class Grounding:
         tokens = _tokens(text)
         if not tokens or f" {' '.join(tokens)} " in self._words:
             return True
-        dates = list(_DATE.finditer(text))
+        dates = list(DATE.finditer(text))
         if len(dates) == 1 and dates[0].group().strip() == text.strip():
             self._read_days()
             return any(_is_same_day(day, said) for day in _days(dates[0]) for said in self._days)
@@ -105,7 +108,7 @@ class Grounding:
 
     def _read_days(self) -> None:
         for said in self._said[self._in_days :]:
-            for date in _DATE.finditer(_plain(said)):
+            for date in DATE.finditer(_plain(said)):
                 self._days.update(_days(date))
         self._in_days = len(self._said)
 
@@ -152,7 +155,7 @@ class _Spellings(dict[str, str]):
     """The one spelling of each token; a long text says few of them many times."""
 
     def __missing__(self, token: str) -> str:
-        known = _number(token) if token[0].isdigit() else _NUMBER_WORDS.get(token, token)
+        known = _number(token) if token[0].isdigit() else NUMBER_WORDS.get(token, token)
         self[token] = known
         return known
 

@@ -162,9 +162,14 @@ def asks_something(text: str) -> bool:
     return any(mark in text for mark in _QUESTION_MARKS)
 
 
+def sentences_in(text: str) -> list[str]:
+    """The sentences of a text, each line for itself."""
+    return _SENTENCE.findall(text)
+
+
 def questions_in(text: str) -> list[str]:
     """The sentences of a text that ask something; all of it, where none does."""
-    return [each for each in _SENTENCE.findall(text) if asks_something(each)] or [text]
+    return [each for each in sentences_in(text) if asks_something(each)] or [text]
 
 
 def words_in(text: str) -> list[str]:
@@ -225,7 +230,7 @@ def _read(text: str) -> str:
 
 def _told(plain: str) -> str:
     """What a message says besides its questions; nothing, where it begins with one."""
-    sentences = [each.strip() for each in _SENTENCE.findall(plain)]
+    sentences = [each.strip() for each in sentences_in(plain)]
     if not sentences or asks_something(sentences[0]):
         return ""
     return " ".join(each for each in sentences if not asks_something(each))

@@ -7,10 +7,11 @@ A text that is plainly in another language is left to the model, which has to na
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from arq_graph.milestones.grounding import NUMBER_WORDS
 from arq_graph.nodes.agreement import asks_something, words_in
 
 _SENTENCE = re.compile(r"(?:[^.!?。？؟\n]|[.](?=\w))+[.!?。？؟]*")
@@ -30,6 +31,7 @@ _LIGHT = frozenset(word[:_STEM] for word in _LIGHT_WORDS.split())
 _BESIDE_WORDS = """
 the a an your my our this that these it its of for to on in at from by with over you me us i we now then please just
 also really right away today ahead go proceed and percent euro euros eur dollar dollars usd pounds gbp id number no
+yes true false permanently
 """
 _BESIDE = frozenset(_BESIDE_WORDS.split())
 _ENGLISH_WORDS = "the you your shall would should could this with what which and about tell please"
@@ -51,7 +53,8 @@ _FOREIGN = frozenset(_FOREIGN_WORDS.split())
 
 _OPENING = (
     r"\W*(?:(?:so|ok(?:ay)?|alright|all right|great|good|thanks|thank you|well|then|now|please|before i go on"
-    r"|(?:just )?to (?:confirm|be sure|double-check)|just)\b[\s,:–-]*)*"
+    r"|(?:just )?to (?:confirm|be sure|double-check)(?: before i (?:go on|proceed|do (?:anything|it|that)))?"
+    r"|just(?: checking)?)\b[\s,:–—-]*)*"
 )
 _WANT = r"(?:['’]d like| would like| want| wish)(?: (?:me|us))? to"
 _REPLY_YES = r"(?:reply|answer|respond|say|type|write)(?: with)? \W?yes\W?"
@@ -60,18 +63,20 @@ _ASKS = (
     rf"|(?:would|do) you(?: still| really)? (?:like|want|wish)(?: (?:me|us))? to"
     r"|is it (?:ok(?:ay)?|all right|alright|fine)(?: with you)?(?: for (?:me|us) to| if (?:i|we)| to)"
     rf"|are you(?: absolutely| really| quite)? sure(?: that)? you{_WANT}"
-    r"|(?:ok(?:ay)?|ready|happy)(?: for (?:me|us))? to"
+    r"|(?:are you )?(?:ok(?:ay)?|ready|happy|fine)(?: for (?:me|us))? to"
     rf"|{_REPLY_YES} (?:to confirm(?: that)?|to|if)(?: you{_WANT})?"
     rf"|(?:(?:do|can|could|would) you |i need you to )?(?:please )?confirm(?: (?:that|if|whether))?"
     rf"(?: you{_WANT}| (?:i|we) (?:should|may|can|shall))?)"
 )
-_SAYS = (
-    r"(?:(?:i|we)(?:['’](?:ll|d)| will| would| can| could|(?:['’](?:m|re)| am| are) (?:about to|going to|ready to))"
-    rf"|you{_WANT}|)"
+_STATES = (
+    r"(?:(?:i|we)(?:['’](?:ll|d)| will| would| can| could|(?:['’](?:m|re)| am| are) "
+    r"(?:about to|going to|ready to|all set to)|(?:['’]ll| will) be)"
+    rf"|you{_WANT}|confirm (?:this|the following):)"
 )
+_SAYS = rf"(?:{_STATES}|)"
 _GAP = (
-    r"(?:[\s,:]+(?:now|then|please|also|just|really|go ahead and|go ahead with|proceed to|proceed with|continue with"
-    r"|the|your|this|that|an?|my))*[\s,:\"'“]+"
+    r"(?:[\s,:]+(?:now|then|please|also|just|really|permanently|go ahead and|go ahead with|proceed to|proceed with"
+    r"|continue with|the|your|this|that|an?|my))*[\s,:\"'“]+"
 )
 _GO_ON = r"(?:proceed|continue|go ahead|do (?:it|that|so|this))(?: with (?:it|this|that|these changes|this change))?"
 _GENERIC = re.compile(
@@ -84,8 +89,14 @@ _GENERIC = re.compile(
     r"|that (?:everything|all of this|this|that) is (?:correct|right|ok(?:ay)?|fine))"
     r"|is (?:that|this|it|everything|all of (?:it|this)) (?:all )?(?:ok(?:ay)?|right|correct|fine|good|alright)"
     r"(?: (?:with|for) you)?"
+    r"|does (?:that|this|it) sound (?:good|right|ok(?:ay)?|fine|correct)(?: to you)?|confirm"
+    rf"|do i have your (?:permission|ok(?:ay)?|consent|approval|go-ahead)(?: (?:to {_GO_ON}|for (?:that|this|it)))?"
     rf"|{_REPLY_YES}(?: to (?:confirm(?: (?:that|this|it))?|{_GO_ON}))?"
     r"|right|correct|ok(?:ay)?|agreed|all right|alright)\W*",
+    re.IGNORECASE,
+)
+_TAG = re.compile(
+    r"[,–—-]\s*(?:(?:is )?(?:that|this) )?(?:right|correct|ok(?:ay)?|all right|alright|agreed)\?\s*$",
     re.IGNORECASE,
 )
 
@@ -119,14 +130,15 @@ class Deed:
         # In `order_cancel`, "Cancel an order." it is the description that tells which of the words is the deed.
         is_told = first in name and first not in _LIGHT
         verbs = {first} if first and is_told else {*name, *([first] if first else ())}
-        values = tuple(
+        values = [
             str(value)
             for value in arguments.values()
             if isinstance(value, str | int | float) and not isinstance(value, bool) and str(value).strip()
-        )
+        ]
+        values += [word for word, digits in NUMBER_WORDS.items() if digits in values]
         found = verbs - about.keys() - _LIGHT or verbs - _LIGHT or verbs
         known = words_in(_CAMEL.sub(" ", " ".join((tool, *arguments, description))))
-        return cls(frozenset(found), frozenset(word[:_STEM] for word in known), values)
+        return cls(_with_other_forms(found), frozenset(word[:_STEM] for word in known), tuple(values))
 
     def is_spoken_of(self, text: str) -> bool:
         """Whether a text says what is done, or to what."""
@@ -136,7 +148,7 @@ class Deed:
     def is_asked_for(self, text: str) -> bool:
         """Whether a yes to a text can only be one to this: each question of an English text asks for it."""
         bare = self._without_values(text)
-        if _is_foreign(bare):
+        if is_foreign(bare):
             return True
         sentences = [each.strip() for each in _SENTENCE.findall(bare)]
         asked = [self._is_asked_in(index, sentences) for index in range(len(sentences))]
@@ -147,6 +159,8 @@ class Deed:
         # "I still need this from you: shall I cancel it?"
         if any(self._says(_ASKS, each) for each in (sentences[index], sentences[index].partition(": ")[2])):
             return True
+        if tag := _TAG.search(sentences[index]):
+            return self._says(_STATES, sentences[index][: tag.start()])
         announced = index > 0 and self._says(_SAYS, sentences[index - 1])
         return announced and _GENERIC.fullmatch(sentences[index]) is not None
 
@@ -155,7 +169,7 @@ class Deed:
         deed = "|".join(re.escape(verb) for verb in sorted(self.verbs))
         light = "|".join(_LIGHT_WORDS.split())
         found = re.match(
-            rf"{_OPENING}{form}(?:{_GAP}|\b)(?:(?:{deed})[\w'’]*|(?:{light})\b(?=.*\b(?:{deed})))",
+            rf"{_OPENING}{form}(?:{_GAP}|\b)(?:(?:{deed})[\w'’]*|(?:{light})(?:ing)?\b(?=.*\b(?:{deed})))",
             sentence,
             re.IGNORECASE,
         )
@@ -170,12 +184,12 @@ class Deed:
         )
 
     def _without_values(self, text: str) -> str:
-        for value in self.values:
+        for value in sorted(self.values, key=len, reverse=True):
             text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", _IT, text, flags=re.IGNORECASE)
         return text
 
 
-def _is_foreign(text: str) -> bool:
+def is_foreign(text: str) -> bool:
     """Whether a text is plainly in another language than English."""
     words = set(words_in(text))
     letters = "".join(words)
@@ -185,3 +199,9 @@ def _is_foreign(text: str) -> bool:
 def _stems(text: str) -> dict[str, None]:
     """The beginnings of the words that tell something, in their order."""
     return dict.fromkeys(word[:_STEM] for word in words_in(text) if len(word) > 2 and word not in _EMPTY)
+
+
+def _with_other_forms(verbs: Collection[str]) -> frozenset[str]:
+    """Beginnings of verbs, and of "moving" beside "move"."""
+    short = (verb[:-1] for verb in verbs if len(verb) == _STEM and verb.endswith("e"))
+    return frozenset((*verbs, *(f"{verb}i" for verb in short)))

@@ -6,7 +6,7 @@ question. Whatever the turn before that one left open is over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from arq_graph.agent.state import ToolInsight
@@ -38,6 +38,27 @@ def still_open(waiting: Iterable[ToolInsight], run: Sequence[ToolInsight]) -> li
     """What still waits after these calls were made: one word of the customer covers one call."""
     made = [(insight.tool, insight.arguments) for insight in run if insight.kind == "run"]
     return [insight for insight in waiting if (insight.tool, insight.arguments) not in made]
+
+
+def as_put(
+    pending: Iterable[ToolInsight],
+    call: ToolInsight,
+    settled: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+) -> list[ToolInsight]:
+    """What was put to the customer, in the words of a call that does the same: defaults spelled out or not.
+
+    Args:
+        pending: The calls that were put to the customer.
+        call: The call.
+        settled: What makes equal what does the same (`ToolArguments.settled`).
+    """
+    same = settled(call.arguments)
+    return [
+        each.model_copy(update={"arguments": call.arguments})
+        if each.tool == call.tool and settled(each.arguments) == same
+        else each
+        for each in pending
+    ]
 
 
 def is_affirmed(

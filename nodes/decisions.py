@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, ToolCall
 
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.channels import Reader
-from arq_graph.nodes.confirmation import NOT_AGREED, is_affirmed
+from arq_graph.nodes.confirmation import NOT_AGREED, as_put, is_affirmed
 from arq_graph.nodes.proposals import CALL_FROM
 from arq_graph.nodes.tool_arguments import Problem, ToolArguments
 from arq_graph.reasoning.conversation import Conversation
@@ -81,7 +81,9 @@ class Decisions:
             self._note(insight, "the model says that it should not run")
         elif key in self._staged and not proposal.repeat_is_justified:
             self._note(insight, "the same call was already made in this turn")
-        elif confirmed_by_customer and not is_affirmed(insight, self._pending, proposal, self._conversation):
+        elif confirmed_by_customer and not is_affirmed(
+            insight, as_put(self._pending, insight, tool.settled), proposal, self._conversation
+        ):
             self._note(insight, NOT_AGREED, kind="confirm")
         elif any(call_key(call["name"], call["args"]) == key for call in self.calls):
             self._note(insight, "the same call was proposed twice")

@@ -24,7 +24,8 @@ def outcome_of(line: Line) -> Outcome:
     """How a tool's result ended.
 
     A tool that raised has status `error`. Many report a failure as an ordinary result: a text that begins with
-    "Error", or an object with a filled `error`, or a list of these alone. Nothing is an empty text, list or object, or an object of empty lists.
+    "Error", an object with a filled `error`, or a list of such objects alone. Nothing is an empty text, list or
+    object, or an object of empty lists.
 
     Args:
         line: A tool result of the conversation.

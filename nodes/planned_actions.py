@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from arq_graph.agent.state import Plan, PlannedCall, ToolInsight
-from arq_graph.nodes.confirmation import NOT_AGREED, is_affirmed
+from arq_graph.nodes.confirmation import NOT_AGREED, as_put, is_affirmed
 from arq_graph.nodes.decisions import call_key, told
 from arq_graph.nodes.outcomes import outcome_of
 from arq_graph.nodes.plans import FINAL_ANSWER, PlannerBlueprint
@@ -170,9 +170,8 @@ class _CallJudge:
             arguments=arguments,
             rationale=expected,
         )
-        affirmed = needs_agreement and is_affirmed(
-            insight, self.situation.pending, chosen, self.situation.conversation
-        )
+        put = as_put(self.situation.pending, insight, self.tool.settled)
+        affirmed = needs_agreement and is_affirmed(insight, put, chosen, self.situation.conversation)
         if refusal := self._refusal(call):
             return self._refused(call, insight.model_copy(update={"problem": refusal}), refusal)
         if problems:

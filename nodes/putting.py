@@ -9,6 +9,7 @@ from arq_graph.nodes.agreement import asks_something
 from arq_graph.nodes.asking_for_yes import Deed
 from arq_graph.nodes.confirmation import NOT_AGREED
 from arq_graph.nodes.speaking.grounds import beginnings, unsaid
+from arq_graph.nodes.speaking.naming import unnamed_values
 from arq_graph.reasoning.sections import as_json
 
 
@@ -23,13 +24,11 @@ def unnamed(call: ToolInsight, text: str, description: str) -> str | None:
         text: The text.
         description: What the tool does; a call without a value that can be said has to be named by its words.
     """
-    if not has_sayable(call):
-        if _shares_words(call, text, description):
-            return _misasked(call, text, description)
-        return f"it asks for a yes without saying to what: {doing(call, description)}"
-    if left_out := unsaid(call.tool, call.arguments, [text]):
+    if left_out := unnamed_values(call.tool, call.arguments, text):
         values = as_json({name: call.arguments[name] for name in left_out})
         return f"it asks for a yes without saying to what: name {values}"
+    if not has_sayable(call) and not _shares_words(call, text, description):
+        return f"it asks for a yes without saying to what: {doing(call, description)}"
     return _misasked(call, text, description)
 
 

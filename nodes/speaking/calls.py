@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from arq_graph.agent.state import MoveKind, PlannedCall, ToolInsight
-from arq_graph.nodes.agreement import repeats_what_was_put, says_yes
-from arq_graph.nodes.asking_for_yes import Deed
-from arq_graph.nodes.confirmation import NOT_AGREED, is_affirmed, put_before
+from arq_graph.nodes.confirmation import NOT_AGREED
 from arq_graph.nodes.decisions import told
 from arq_graph.nodes.planned_actions import Situation
 from arq_graph.nodes.putting import doing
+from arq_graph.nodes.speaking.consent import Consent
 from arq_graph.nodes.speaking.grounds import PLACEHOLDERS, Grounds
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.reasoning.answer import Complaint
-from arq_graph.reasoning.conversation import Line
 from arq_graph.reasoning.sections import as_json
 
 _PLACEHOLDER = re.compile(r"[\"'`]?\b(any|dontcare|don't care|no preference)\b", re.IGNORECASE)
@@ -105,17 +103,18 @@ class CallJudge:
         if problems:
             found = [insight.model_copy(update=told(problem, self.tool)) for problem in problems]
             return self._refused(call, found, [_wanted(problem) for problem in problems])
-        agreed = self._agreed(arguments)
-        affirmed = self._is_affirmed(insight, chosen)
+        consent = Consent(self.tool, self.situation, self.rules.consequential, self.rules.agrees)
+        agreed, affirmed = consent.agreed(arguments), consent.is_given(insight, chosen)
+        waits = insight.model_copy(update={"kind": "confirm", "arguments": consent.to_be_told(arguments)})
         if self.tool.name in self.rules.consequential and not affirmed:
             question = (
                 f"{NOT_AGREED}: put this call to the customer, with every value and in the tool's own words "
                 f"({doing(insight, self.tool.tool.description)}), ask nothing else, and name the tool in asks_for"
             )
-            waits = insight.model_copy(update={"kind": "confirm", "problem": NOT_AGREED})
+            waits = waits.model_copy(update={"problem": NOT_AGREED})
             return self._refused(call, [waits], [("", question)])
         if not affirmed and (doubts := list(self._doubts(chosen, arguments, {*free, *agreed}))):
-            return self._doubtful(call, insight, doubts)
+            return self._doubtful(call, waits, doubts)
         faults = [self._complaint("", "the request is only half said: ask how it goes on")]
         return JudgedMove(
             "act",
@@ -180,35 +179,6 @@ class CallJudge:
             )
             special[argument.name] = Problem(argument, "missing", why)
 
-    def _is_affirmed(self, insight: ToolInsight, chosen: Any) -> bool:
-        conversation, agrees = self.situation.conversation, self.rules.agrees
-        if not is_affirmed(insight, self.situation.pending, chosen, conversation, agrees):
-            return False
-        return self._says_yes_to(insight.arguments, conversation.by_id[chosen.affirmed_in.strip()])
-
-    def _agreed(self, arguments: Mapping[str, Any]) -> set[str]:
-        """The arguments whose very value was put to the customer, who has just said yes."""
-        line = self.situation.conversation.last_customer_line
-        put = [insight.arguments for insight in self.situation.pending if insight.tool == self.tool.name]
-        return {
-            name
-            for each in put
-            if line is not None and self._says_yes_to(each, line)
-            for name, value in arguments.items()
-            if name in each and each[name] == value
-        }
-
-    def _says_yes_to(self, arguments: Mapping[str, Any], line: Line) -> bool:
-        """Whether a message of the customer's is a yes to a call with these arguments, put to them just before."""
-        text = line.message.text
-        if self.rules.agrees is not None:
-            return self.rules.agrees(text) is True
-        description = self.tool.tool.description
-        asked = put_before(line, self.situation.conversation)
-        put = f"{asked} {self.tool.name.replace('_', ' ')} {description} {as_json(arguments)}"
-        deed = Deed.of(self.tool.name, arguments, description)
-        return says_yes(text, put) or (repeats_what_was_put(text, put) and deed.is_spoken_of(text))
-
     def _doubts(
         self, chosen: Any, arguments: Mapping[str, Any], settled: Collection[str]
     ) -> Iterator[Problem]:
@@ -234,9 +204,8 @@ class CallJudge:
             return False
         return not self.grounds.speaks_of(f"{argument.name} {argument.description}")
 
-    def _doubtful(self, call: PlannedCall, insight: ToolInsight, doubts: Sequence[Problem]) -> JudgedMove:
-        why = "; ".join(problem.message for problem in doubts)
-        waits = insight.model_copy(update={"kind": "confirm", "problem": why})
+    def _doubtful(self, call: PlannedCall, waits: ToolInsight, doubts: Sequence[Problem]) -> JudgedMove:
+        waits = waits.model_copy(update={"problem": "; ".join(problem.message for problem in doubts)})
         places = [
             (
                 f"arguments.{problem.argument.key}" if problem.argument else "",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from arq_graph.milestones.grounding import Grounding
+from arq_graph.milestones.grounding import DATE, Grounding
 from arq_graph.milestones.transcript import Call, Message
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
@@ -23,6 +23,9 @@ _SCRIPT = r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _UNSPACED = re.compile(rf"(?<={_SCRIPT})(?=[0-9A-Za-z])|(?<=[0-9A-Za-z])(?={_SCRIPT})")
 _MINUS = re.compile(r"[-−–]\s*[.\d]|\b(?:minus|negative|below)\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
+# Numbers that belong together: a date, a time of day, a reference.
+_JOINED = re.compile(r"\d+(?:[-/:]\d+)+|\d+\.\d+\.\d+")
+_PARTS_OF_TIME = frozenset(("year", "month", "week", "day", "date", "time", "hour", "minute", "second"))
 _DONT_CARE = re.compile(
     r"\b(?:any|anything|anywhere|anytime|whatever|whichever|either|don['’]?t (?:care|mind)|do not (?:care|mind)"
     r"|no(?: particular)? preference|doesn['’]?t matter|does not matter|not (?:important|picky)|(?:all the )?same to me"
@@ -83,17 +86,19 @@ def unsaid(tool: str, arguments: Mapping[str, Any], texts: Iterable[str]) -> lis
     """The names of the arguments with a value that none of the texts says.
 
     True, false and null are decisions, not values. Several words without a digit need not stand together; a
-    reference, a number or a date must be there as one.
+    reference, a number or a date must be there as one, and the 3 of "2026-03-05" is no number.
     """
-    grounding = Grounding()
+    grounding, numbers = Grounding(), Grounding()
     words: set[str] = set()
     texts = [_UNSPACED.sub(" ", text) for text in texts]
     for text in texts:
         grounding.hear(Message("user", text))
+        numbers.hear(Message("user", DATE.sub(_without_day, _JOINED.sub(" ", text.casefold()))))
         words.update(_words(text))
     found = []
     for name, value in arguments.items():
-        paths = grounding.invented(Call(tool, {name: value}))
+        told = numbers if _is_number(value) and _PARTS_OF_TIME.isdisjoint(_words(name)) else grounding
+        paths = told.invented(Call(tool, {name: value}))
         if (paths and not _is_put_together(value, words)) or _lacks_its_sign(value, texts):
             found.append(name)
     return found
@@ -106,8 +111,16 @@ def beginnings(text: str) -> set[str]:
 
 def _lacks_its_sign(value: Any, texts: Iterable[str]) -> bool:
     """Whether a number is below zero, and nobody said so."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and value < 0 and not any(_MINUS.search(text) for text in texts)
+    return _is_number(value) and value < 0 and not any(_MINUS.search(text) for text in texts)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _without_day(date: re.Match[str]) -> str:
+    # "Two may come", "may 2 come?": this month is a verb as well.
+    return date[0] if "may" in date[0] else " "
 
 
 def _is_put_together(value: Any, words: set[str]) -> bool:
@@ -122,7 +135,13 @@ def _words(text: str) -> list[str]:
 def in_words(arguments: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     """Arguments as a customer reads them."""
     return ", ".join(
-        f"{labels.get(name, name)}: {value if isinstance(value, str) else as_json(value)}"
+        f"{labels.get(name, name)}: {_in_words(value)}"
         for name, value in arguments.items()
         if value is not None
     )
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else as_json(value)
