@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from threading import Lock
 from typing import Any, TypedDict
 
@@ -49,6 +50,8 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
     name = ACT
 
     def __init__(self, environment: Environment, *, seed: int | None = None) -> None:
+        if isinstance(environment, type):
+            raise InputError(f"environment is the class {environment.__name__}: give an instance of it")
         if not isinstance(environment, Environment):
             raise InputError(
                 f"environment is a {type(environment).__name__}: it needs reset(seed), step(action), actions(), done "
@@ -123,8 +126,8 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
         except Exception as error:
             error.add_note(f"raised by {type(self.environment).__name__}.step({action!r})")
             raise
-        if not isinstance(seen, Observation):
-            raise self._misfit("step()", "an Observation", seen)
+        if not isinstance(seen, Observation) or not isinstance(seen.text, str):
+            raise self._misfit("step()", "an Observation with a text", seen)
         return seen
 
     def _allowed(self) -> Sequence[str] | None:
@@ -142,7 +145,8 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
         acted = [m for m in messages if isinstance(m, ToolMessage) and isinstance(m.artifact, dict)]
         acted = [m for m in acted if STEPPED in m.artifact]
         score = self.environment.score
-        if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
+        is_number = isinstance(score, int | float) and not isinstance(score, bool) and isfinite(score)
+        if score is not None and not is_number:
             raise self._misfit("score", "a number or None", score)
         return WorldStatus(
             beginning=self._beginning,

@@ -8,7 +8,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
 from arq_graph import InputError, StateError
-from arq_graph.agent.environment import Environment
+from arq_graph.agent.environment import Environment, Observation
 from arq_graph.apps.respact import create_respact_agent
 from arq_graph.nodes import ToolCalled
 from tests.apps.desk import kinds, says, thread
@@ -59,7 +59,11 @@ class Broken(Kitchen):
     ("wrong", "said"),
     [
         ({"reset": None}, r"Broken: reset\(\) must give a text, not None"),
-        ({"step": "It is open."}, r"step\(\) must give an Observation, not 'It is open.'"),
+        ({"step": "It is open."}, r"step\(\) must give an Observation with a text, not 'It is open.'"),
+        (
+            {"step": Observation(42)},
+            r"step\(\) must give an Observation with a text, not Observation\(text=42",
+        ),
         ({"actions": "open"}, r"actions\(\) must give a list of texts, or None, not 'open'"),
         ({"actions": [1]}, r"actions\(\) must give a list of texts"),
     ],
@@ -70,13 +74,19 @@ def test_a_world_that_gives_something_else_is_told_what_it_should_give(wrong, sa
         app.invoke(says(TASK), thread())
 
 
-def test_a_world_whose_score_is_no_number_is_told_so():
+@pytest.mark.parametrize("score", ["much", float("nan"), True])
+def test_a_world_whose_score_is_no_number_is_told_so(score):
     world = Kitchen()
-    world.score = "much"
+    world.score = score
     app, _ = household([say("Done.", ends_task=True)], world)
     world.reset = lambda seed=None: "A kitchen."
-    with pytest.raises(InputError, match="score must give a number or None, not 'much'"):
+    with pytest.raises(InputError, match=f"score must give a number or None, not {score!r}"):
         app.invoke(says(TASK), thread())
+
+
+def test_a_class_of_worlds_is_none():
+    with pytest.raises(InputError, match="environment is the class Kitchen: give an instance of it"):
+        household(WASHED, Kitchen)
 
 
 def test_an_error_of_a_world_is_its_own_and_says_where_it_came_from():
