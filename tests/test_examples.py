@@ -235,3 +235,16 @@ def test_a_record_that_is_broken_does_not_stop_the_example(
     first, _, last = capsys.readouterr().out.splitlines()
     assert "goal missed" in first
     assert "record 1" in last
+
+
+def test_a_planner_and_a_speaker_wired_by_hand_tow_the_boat_once_the_customer_agrees() -> None:
+    example = load("planner_and_speaker")
+    turns = ["At which berth is boat S-3?", "Please tow boat S-3 away.", "Yes, please."]
+    for app in (example.planner("offline"), example.speaker("offline")):
+        states = hold(app, turns)
+        ran = [[m.name for m in state["messages"] if isinstance(m, ToolMessage)] for state in states]
+        assert ran == [["find_boat"], ["find_boat"], ["find_boat", "tow_boat"]]
+        assert "B4" in states[0]["messages"][-1].text
+        kept = app.get_state({"configurable": {"thread_id": "1"}}).values
+        if "progress" in kept:
+            assert set(kept["progress"].reached) == {"Start", "find_boat", "tow_boat", "End"}

@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import MessagesState, StateGraph
 
-from arq_graph import create_respact_agent
+from arq_graph import Agent, AgentState, Guideline, create_guided_agent, create_respact_agent
 from tests.apps.desk import says, thread
 from tests.speaking import Made, speaker
 
@@ -137,8 +137,8 @@ def test_a_default_may_be_spelled_out_once_it_was_agreed_to():
     assert calls_in(app.invoke(says("Yes"), thread())) == [spelled_out]
 
 
-def parent_of(app):
-    graph = StateGraph(MessagesState)
+def parent_of(app, state=MessagesState):
+    graph = StateGraph(state)
     graph.add_node("desk", app)
     graph.set_entry_point("desk")
     return graph.compile(checkpointer=MemorySaver())
@@ -215,3 +215,25 @@ def test_a_part_of_a_date_is_no_number_that_somebody_told():
     assert calls_in(app.invoke(says("Book the ferry on 2026-03-05."))) == []
     moves = iter([Made("book_ferry", args=FIFTH), Made("speak", "Booked.")])
     assert calls_in(app.invoke(says("Book the ferry on 2026-03-05 for 3 of us."))) == [FIFTH]
+
+
+GERMAN = "Soll ich 50 Euro an Bees geben?"
+
+
+@pytest.mark.parametrize(("state", "keeps"), [(AgentState, None), (MessagesState, True)])
+def test_a_larger_graph_keeps_what_was_put_in_any_language(state, keeps):
+    graph = parent_of(insisting(donate, BEES, GERMAN, checkpointer=keeps), state)
+    assert asked_and_ran(graph, "50 Euro an Bees, bitte.", "Ja") == (GERMAN, [BEES])
+
+
+@pytest.mark.parametrize(("state", "keeps"), [(AgentState, None), (MessagesState, True)])
+def test_a_larger_graph_keeps_what_a_guided_agent_waits_for(state, keeps):
+    agent = Agent(
+        "Desk",
+        "You collect for Bees.",
+        [Guideline("the customer wants to donate", "donate", tools=[donate])],
+        confirm={"donate": "customer"},
+    )
+    graph = parent_of(create_guided_agent("offline", agent, checkpointer=keeps), state)
+    _, ran = asked_and_ran(graph, "I want to donate 50 euros to the fund Bees.")
+    assert [call["fund"] for call in ran] == ["Bees"]
