@@ -120,12 +120,13 @@ flags = {
 }
 
 
-def cancel(order_id: str, how: Literal["now", "later", "any"] = "now") -> str:
+def cancel(order_id: str, how: Literal["now", "later", "any"] = "now", refund: bool = False) -> str:
     """Cancel an order.
 
     Args:
         order_id: The order's number.
         how: When.
+        refund: Whether the money is given back.
     """
     return "gone"
 
@@ -140,13 +141,15 @@ def get_order(order_id: str) -> str:
 
 
 def calls_of(tool):
+    further = st.sampled_from([{}, {}, {"refund": True}]) if tool == "cancel" else st.just({})
     return st.builds(
-        lambda order, basis, affirmed: Made(
-            tool, args={"order_id": order}, bases={"order_id": basis}, affirmed_in=affirmed
+        lambda order, basis, affirmed, further: Made(
+            tool, args={"order_id": order, **further}, bases={"order_id": basis}, affirmed_in=affirmed
         ),
         orders,
         bases,
         ids,
+        further,
     )
 
 
@@ -246,6 +249,8 @@ def assert_held(messages, max_questions=MAX_QUESTIONS):
                 asked_for = any(
                     text in ASKS_TO_CANCEL or "confirm this: Cancel an order" in text for text in put
                 )
+                if call["args"].get("refund"):
+                    assert any("refund: yes" in text for text in put), "a flag was never put"
                 others = [each for each in ORDERS if each != order and each in spoken.text]
                 assert was_put and asked_for and not others, (
                     f"{call['args']} runs without a yes, after {spoken.text!r}"
