@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from arq_graph.agent.state import MoveKind, PlannedCall, ToolInsight
@@ -56,7 +56,7 @@ class Rules:
 
     Args:
         policies: Names of the policies that are switched on.
-        consequential: Names of the tools whose calls the customer has to agree to.
+        consequential: What each tool does whose calls the customer has to agree to.
         forbidden: Names of the tools that a policy forbids now.
         required: Names of the tools that a policy requires and that were not called in this turn.
         is_half_said: Whether the customer's last message breaks off.
@@ -64,7 +64,7 @@ class Rules:
     """
 
     policies: Collection[str]
-    consequential: Collection[str] = ()
+    consequential: Mapping[str, str] = field(default_factory=dict)
     forbidden: Collection[str] = ()
     required: Collection[str] = ()
     is_half_said: bool = False

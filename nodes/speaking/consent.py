@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,13 +24,13 @@ class Consent:
     Args:
         tool: The tool.
         situation: The thread, and the calls that were put to the customer.
-        consequential: Names of the tools whose calls the customer has to agree to.
+        consequential: What each tool does whose calls the customer has to agree to.
         agrees: What a yes is; None: what `says_yes` takes for one.
     """
 
     tool: ToolArguments
     situation: Situation
-    consequential: Collection[str]
+    consequential: Mapping[str, str]
     agrees: Callable[[str], bool] | None
 
     def to_be_told(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +88,12 @@ class Consent:
         if spoken is None or is_foreign(spoken.message.text) or not asks_something(spoken.message.text):
             return
         told = {"arguments": self.to_be_told(call.arguments), "problem": NOT_AGREED}
-        if not unnamed(call.model_copy(update=told), spoken.message.text, self.tool.tool.description):
+        put = [
+            tool
+            for tool, description in self.consequential.items()
+            if not unnamed(call.model_copy(update={**told, "tool": tool}), spoken.message.text, description)
+        ]
+        if put == [name]:  # "Shall I cancel A-1?" may be about an order, or about a subscription
             yield call.model_copy(update={"turn": spoken.id})
 
     def _says_yes_to(self, arguments: Mapping[str, Any], line: Line) -> bool:

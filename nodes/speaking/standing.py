@@ -258,7 +258,11 @@ class StandingOf:
         asked_first = "complete_half_requests" in self.policies and not conversation.results
         return Rules(
             policies=frozenset(self.policies),
-            consequential=frozenset(name for name, by in self.agent.confirm.items() if by == "customer"),
+            consequential={
+                name: self.tools[name].tool.description
+                for name, by in self.agent.confirm.items()
+                if by == "customer"
+            },
             forbidden=forbidden,
             required=required - called - forbidden,
             is_half_said=asked_first and last is not None and is_half_said(last.message.text),

@@ -177,34 +177,52 @@ def test_a_model_that_asks_before_it_proposes_is_held_to_what_it_asked(arguments
     assert asked_and_ran(app, "Donate to Bees.", answer) == (question, [arguments] if runs else [])
 
 
-def test_one_yes_covers_one_call_however_it_was_put():
-    def donate_again(fund: str, amount: int) -> str:
-        """Donate money to a fund.
+def lend(fund: str, amount: int) -> str:
+    """Lend money to a fund.
 
-        Args:
-            fund: Name of the fund.
-            amount: Euros.
-        """
-        return "given"
+    Args:
+        fund: Name of the fund.
+        amount: Euros.
+    """
+    return "lent"
 
-    asked = Made("speak", "Shall I donate 50 euros to Bees?", fields={"asks": True})
+
+def donate_later(fund: str, amount: int) -> str:
+    """Donate money to a fund later on.
+
+    Args:
+        fund: Name of the fund.
+        amount: Euros.
+    """
+    return "noted"
+
+
+@pytest.mark.parametrize(
+    ("question", "other", "ran"),
+    [
+        ("Shall I donate 50 euros to Bees?", donate, ["donate"]),
+        ("Shall I donate 50 euros to Bees?", lend, ["donate"]),
+        ("Shall I donate 50 euros to Bees?", donate_later, []),  # either may have been meant
+    ],
+)
+def test_a_yes_to_what_no_call_was_proposed_for_covers_one_call_of_one_tool(question, other, ran):
     moves = iter(
         [
-            asked,
-            Made("donate", args=BEES, affirmed_in="M3"),
-            *[Made("donate_again", args=BEES, affirmed_in="M3")] * 4,
-            *[Made("speak", "Done.")] * 9,
+            *[Made("speak", question, fields={"asks": True})],
+            *[Made("donate", args=BEES, affirmed_in="M3")] * (1 if ran else 2),
+            *[Made(other.__name__, args={**BEES, "fund": "bees"}, affirmed_in="M3")] * 2,
+            *[Made("speak", "Well.")] * 9,
         ]
     )
-    tools = [donate, donate_again]
     app = create_respact_agent(
         speaker(lambda _: next(moves)),
-        tools,
-        consequential=["donate", "donate_again"],
+        list(dict.fromkeys([donate, other])),
+        consequential=["donate", other.__name__],
         checkpointer=MemorySaver(),
     )
     app.invoke(says("Donate 50 euros to Bees."), thread())
-    assert len(calls_in(app.invoke(says("Yes"), thread()))) == 1
+    messages = app.invoke(says("Yes"), thread())["messages"]
+    assert [call["name"] for m in messages for call in getattr(m, "tool_calls", ())] == ran
 
 
 def test_a_part_of_a_date_is_no_number_that_somebody_told():
