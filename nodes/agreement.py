@@ -18,7 +18,10 @@ _NO_REFUSAL = re.compile(
     r"|\bif (?:possible|(?:that|it)['’]?s (?:ok(?:ay)?|possible|fine|all right|no trouble))",
     re.IGNORECASE,
 )
-_HELP = r"(?:(?:all|your|the|this|that|kind) )+(?:help|assistance|support|patience|time|information|service)"
+_HELP = (
+    r"(?:(?:all|of|your|the|this|that|kind|great) )+(?:help|assistance|support|patience|time|information|service)"
+    r"(?: today| so far| with (?:this|that|it))?"
+)
 _THANKS = re.compile(
     rf"\b(?:thanks|thank you) (?:(?:so|very) much )?(?:again )?for {_HELP}\b"
     rf"|\bi (?:really |do )?appreciate (?:it|that|this|{_HELP})\b",

@@ -25,6 +25,7 @@ PUT = "Shall I cancel order A-1?"
         "Ok, great, please go ahead with the cancellation.",
         "Yes, everything looks correct. Please finalize the cancellation. Thank you very much for your help!",
         "Yes please, I really appreciate your patience.",
+        "Yes please, that would be absolutely wonderful, thank you so much for all of your help today!",
         "That would be helpful, yes.",
         "👍 thanks",
         "Ja, mach das",
