@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import typer
 
 from arq_graph.apps.arms import arms
+from arq_graph.cli.arm_digests import digests_of_arms
 from arq_graph.cli.evaluation_table import show_comparisons
 from arq_graph.cli.evaluation_wanted import WantedEvaluation, chosen, require_files, tell_choice
 from arq_graph.cli.failures import WRONG_INPUT, note, warn
@@ -66,6 +67,7 @@ def evaluate_suite(wanted: WantedEvaluation) -> None:
                 prices=wanted.prices,
                 operator="reject" if wanted.reject else "approve",
                 depends_on=wanted.depends_on,
+                arms_depend_on=digests_of_arms(wanted.arms, wanted.suite.absolute().parent),
                 done=done,
             )
         except ReasoningError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from rich.console import Console, RenderableType
@@ -23,6 +24,8 @@ from arq_graph.milestones.reports.report import ArmComparison, Mean, Report, Sum
 
 _NAME_WIDTH = 40
 _REASON = 400
+_SHORT_REASON = 100
+_ARMS_SHOWN = 5
 _ENDS: Mapping[Ended, str] = {
     "user": "the user left",
     "turns": "limit of turns",
@@ -64,20 +67,39 @@ def _parts(report: Report) -> Iterator[RenderableType]:
             "corrected for the number of comparisons (Holm). Where no difference is shown there may still be one.",
             "dim",
         )
-    errors = [one for one in report.conversations if one.error is not None]
-    if errors:
-        yield ""
+    yield from _errors(report)
+
+
+def _errors(report: Report) -> Iterator[RenderableType]:
+    """Which arms failed, each with what it was most often; the first whole."""
+    failed = [one for one in report.conversations if one.error is not None]
+    if not failed:
+        return
+    reasons: dict[str, Counter[str]] = {}
+    for one in failed:
+        reasons.setdefault(one.arm or "", Counter())[_first_line(one.error or "")] += 1
+    yield ""
+    yield words(
+        f"{counted(len(failed), 'conversation')} ended in an error, measured as far as it had come. The first: "
+        f"{one_line(failed[0].id)}: {printable(_first_line(failed[0].error or ''), _REASON)}",
+        "yellow",
+    )
+    arms = sorted(reasons.items(), key=lambda arm: -arm[1].total())
+    if len(arms) == 1 and len(arms[0][1]) == 1:
+        return  # the first says it all
+    for name, said in arms[:_ARMS_SHOWN]:
+        reason, count = said.most_common(1)[0]
+        often = "" if len(said) == 1 else f", {count:,} of them"
         yield words(
-            f"{counted(len(errors), 'conversation')} ended in an error, measured as far as it had come. The first: "
-            f"{one_line(errors[0].id)}: {_reason(errors[0].error or '')}",
-            "yellow",
+            f"{one_line(name)}: {said.total():,}{often}: {printable(reason, _SHORT_REASON)}", "yellow"
         )
+    if len(arms) > _ARMS_SHOWN:
+        yield words(f"and {counted(len(arms) - _ARMS_SHOWN, 'further arm')}", "yellow")
 
 
-def _reason(error: str) -> str:
+def _first_line(error: str) -> str:
     """The first line of an error, whole: what it begins with does not yet say what was wrong."""
-    first = next((line for line in error.splitlines() if line.strip()), "")
-    return printable(first, _REASON)
+    return next((line for line in error.splitlines() if line.strip()), "")
 
 
 def _goals_reached(report: Report) -> RenderableType:

@@ -120,7 +120,12 @@ def chosen(suite: Suite, names: tuple[str, ...]) -> Suite:
         return suite
     wanted = [one for name in names for one in of_name(suite, name)]
     distinct = tuple(dict.fromkeys(one.name for one in wanted))
-    return replace(suite, scenarios=tuple(suite.scenario(name) for name in distinct), broken=())
+    return replace(
+        suite,
+        scenarios=tuple(suite.scenario(name) for name in distinct),
+        broken=(),
+        left_out=(*(one.name for one in suite.scenarios), *(one.name for one in suite.broken)),
+    )
 
 
 def of_name(suite: Suite, name: str) -> list[Scenario]:

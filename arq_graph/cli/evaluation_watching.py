@@ -21,7 +21,7 @@ from arq_graph.errors import ArqGraphError, InputError
 from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.conversation import Conversation
 from arq_graph.milestones.evaluation.conversing import converse
-from arq_graph.milestones.evaluation.failing import RAISED, is_out_of_reach, told
+from arq_graph.milestones.evaluation.failing import is_out_of_reach, outlive, told
 from arq_graph.milestones.evaluation.holding import transcript_of
 from arq_graph.milestones.evaluation.results import written
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -94,7 +94,8 @@ def _made(arms: Arms, one: Planned) -> Made:
         return arms.make(one)
     except ArqGraphError:
         raise
-    except RAISED as error:
+    except BaseException as error:
+        outlive(error)
         raise InputError(f"{one.id}: the arm could not be made: {told(error)}") from error
 
 

@@ -23,7 +23,7 @@ from arq_graph.milestones.evaluation.app import (
     waiting_in,
 )
 from arq_graph.milestones.evaluation.conversation import Conversation
-from arq_graph.milestones.evaluation.failing import RAISED, causes
+from arq_graph.milestones.evaluation.failing import causes, outlive
 from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.evaluation.sealing import ProgramEnded, sealed
 from arq_graph.milestones.evaluation.spending import CallCounter, CallLimitReached
@@ -96,7 +96,8 @@ def converse(
             else:
                 with call.counter.listening():
                     given = app.invoke(step.input, call.config, **call.settings)
-        except (*RAISED, asyncio.CancelledError) as error:
+        except BaseException as error:
+            outlive(error)
             call.failed(error, _state(app, call))
             break
         step = call.taken(steps, given)
@@ -128,12 +129,15 @@ async def aconverse(
         if _cancels() > before:
             raise  # not by the app: it is this conversation that is to end
         call.failed(error, await _astate(app, call))
+    if _cancels() > before:
+        raise asyncio.CancelledError  # an app that makes another error of it keeps nobody from leaving
     held.seconds = call.seconds
     return held
 
 
 async def _talk(app: App, user: User, held: Conversation, steps: Steps, call: _Call, watch: Watch) -> None:
     step = call.asks(next(steps, None))
+    task = asyncio.current_task()
     while step is not None:
         try:
             async with asyncio.timeout(call.left) as patience:
@@ -144,7 +148,8 @@ async def _talk(app: App, user: User, held: Conversation, steps: Steps, call: _C
                         given = await _invoked(app, step.input, call)
                 if _cancels():
                     await asyncio.sleep(0)  # an app may have cancelled its task and not have waited since
-        except RAISED as raised:
+        except BaseException as raised:
+            outlive(raised, task)
             timed_out = isinstance(raised, TimeoutError) and patience.expired()
             call.failed(_OutOfTime() if timed_out else raised, await _astate(app, call))
             return
@@ -194,8 +199,9 @@ class _Call:
             following = steps.send(given)
         except StopIteration:
             return None
-        except Exception as error:
-            self.held.end("error", error, by_user=isinstance(self._step, AskUser))
+        except BaseException as error:  # an operator may raise anything
+            outlive(error)
+            self._end(error)
             return None
         if self.left == 0.0:
             self.held.end("seconds")
@@ -212,9 +218,12 @@ class _Call:
         elif _is_limit(error):
             self.held.end("calls")
         else:
-            if isinstance(error, SystemExit):
-                error = ProgramEnded.by(error)
-            self.held.end("error", error, by_user=isinstance(self._step, AskUser))
+            self._end(error)
+
+    def _end(self, error: BaseException) -> None:
+        if isinstance(error, SystemExit):
+            error = ProgramEnded.by(error)
+        self.held.end("error", error, by_user=isinstance(self._step, AskUser))
 
     def _keep(self, state: Any) -> None:
         opening = self.held.messages[self.held.turn_begins - 1]
@@ -291,7 +300,8 @@ def _task_has_ended(held: Conversation) -> bool:
     if held.asked_aside:
         return True  # what it asks, it asks within its turn
     words = heard(last_words(held.said))
-    return not words.asks and not words.only_waits
+    asks_what_to_do = words.asks_how_to_help and not words.reports_done
+    return not (words.asks or asks_what_to_do or words.only_waits)
 
 
 def _interrupts(
@@ -342,12 +352,15 @@ def _is_limit(error: BaseException | None) -> bool:
 def _state(app: App, call: _Call) -> Any:
     try:
         return app.get_state(call.config) if call.settings else None
-    except Exception:
+    except BaseException as error:
+        outlive(error)
         return None  # what is known of the turn is lost; why it failed is not
 
 
 async def _astate(app: App, call: _Call) -> Any:
+    task = asyncio.current_task()
     try:
         return await app.aget_state(call.config) if call.settings else None
-    except Exception:
+    except BaseException as error:
+        outlive(error, task)
         return None  # as above

@@ -7,7 +7,7 @@ reach) has its messages under `unfinished`: it is held again, and what it cost c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from arq_graph.milestones.reports.records import BrokenConversation, Conversatio
 from arq_graph.milestones.transcript import Transcript
 
 VERSION = 1
+_ARM = "the code of the arm"
 _HEAD = b'{"arq_graph": '
 _WRITTEN = ("content", "tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status", "id")
 
@@ -55,6 +56,8 @@ class EvaluationResults(KeepsLines):
     Args:
         file: The file; None keeps them nowhere.
         depends_on: What the results of each scenario depend on, by its name.
+        of_arms: A digest of what an arm is made of, by its name, where that is known.
+        is_of_suite: Whether a name is that of a scenario of the suite, even of one that is not run now.
         resume: Whether to go on with what is there; otherwise there must be nothing.
 
     Raises:
@@ -63,10 +66,18 @@ class EvaluationResults(KeepsLines):
     """
 
     def __init__(
-        self, file: Path | None, depends_on: Mapping[str, Mapping[str, str]], *, resume: bool = False
+        self,
+        file: Path | None,
+        depends_on: Mapping[str, Mapping[str, str]],
+        *,
+        of_arms: Mapping[str, str] | None = None,
+        is_of_suite: Callable[[str], bool] = lambda _: False,
+        resume: bool = False,
     ) -> None:
         self.file = file
         self._depends_on = depends_on
+        self._of_arms = dict(of_arms or {})
+        self._is_of_suite = is_of_suite
         self._outcomes: dict[tuple[str, str, int], ConversationRecord] = {}
         self.calls = 0
         self.cost = 0.0
@@ -78,8 +89,14 @@ class EvaluationResults(KeepsLines):
                         f"{file} holds results already: go on with them by --resume (`resume=True`), name another "
                         "file, or move it away"
                     )
-                for number, line in enumerate(self._lines.found(), start=1):
-                    self._read(line, number)
+                lines = enumerate(self._lines.found(), start=1)
+                belong = [self._read(line, number) for number, line in lines]
+                if not any(belong):
+                    raise InputError(
+                        f"{file} holds the results of another suite: it has {len(belong):,} "
+                        f"line{'' if len(belong) == 1 else 's'}, and none is of a scenario of this one. Name another "
+                        "file for the results, or move this one away"
+                    )
             self._lines.open()
 
     def get(self, one: Planned) -> ConversationRecord | None:
@@ -104,7 +121,7 @@ class EvaluationResults(KeepsLines):
             "scenario": one.scenario.name,
             "run": one.run,
             "seed": one.seed,
-            "of": dict(self._depends_on[one.scenario.name]),
+            "of": self._now(one.arm, one.scenario.name),
             "calls": held.calls,
             "cost": held.cost,
             "record" if is_measured else "broken": outcome.model_dump(mode="json", exclude_defaults=True),
@@ -114,27 +131,43 @@ class EvaluationResults(KeepsLines):
             line |= {"task_id": outcome.task, "use_case": outcome.use_case}
         self._lines.append({**line, "messages" if is_measured else "unfinished": list(held.messages)})
 
-    def _read(self, line: Mapping[str, Any], number: int) -> None:
+    def _now(self, arm: str, scenario: str) -> dict[str, str]:
+        of_arm = {_ARM: self._of_arms[arm]} if arm in self._of_arms else {}
+        return {**self._depends_on[scenario], **of_arm}
+
+    def _read(self, line: Mapping[str, Any], number: int) -> bool:
+        """Take over what a line holds; whether it is of the suite."""
         about = line.get("arq_graph")
         if not isinstance(about, Mapping) or about.get("evaluation") != VERSION:
             raise InputError(
                 f"{self.file}:{number}: is no result of an evaluation by this version; name another file, or move it "
                 "away"
             )
-        scenario = about.get("scenario")
-        now = self._depends_on.get(scenario) if isinstance(scenario, str) else None
-        if now is not None and (others := changed(about.get("of") or {}, now)):
-            raise InputError(
-                f"{self.file}:{number}: {', '.join(others)} of scenario {scenario!r} changed since. Give what was "
-                "given then to go on with it, or name another file"
-            )
+        scenario, arm = str(about.get("scenario")), str(about.get("arm"))
+        is_run = scenario in self._depends_on
+        if not is_run and not self._is_of_suite(scenario):
+            return False
+        if is_run:
+            self._require_same(about, arm, scenario, number)
         # What cannot be read is held again: nothing counts twice.
         with suppress(KeyError, TypeError, ValueError, ValidationError):
             self.calls += int(about["calls"])
             self.cost += float(about["cost"])
-            if now is not None and "record" in about:
+            if is_run and "record" in about:
                 record = ConversationRecord.model_validate(about["record"])
-                self._outcomes.setdefault((about["arm"], str(scenario), about["run"]), record)
+                self._outcomes.setdefault((about["arm"], scenario, about["run"]), record)
+        return True
+
+    def _require_same(self, about: Mapping[str, Any], arm: str, scenario: str, number: int) -> None:
+        before = dict(about.get("of") or {})
+        if arm not in self._of_arms:
+            before.pop(_ARM, None)  # it is not tried now, or nobody can say whether it is the same
+        if others := changed(before, self._now(arm, scenario)):
+            told = [f"{_ARM} {arm!r}" if other == _ARM else other for other in others]
+            raise InputError(
+                f"{self.file}:{number}: {', '.join(told)} of scenario {scenario!r} changed since. Give what was "
+                "given then to go on with it, or name another file"
+            )
 
 
 def written(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:

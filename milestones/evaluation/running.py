@@ -100,6 +100,7 @@ async def aevaluate(
     prices: Prices | None = None,
     operator: Operator = "approve",
     depends_on: Mapping[str, str] | None = None,
+    arms_depend_on: Mapping[str, str] | None = None,
     done: Done = lambda _planned, _outcome: None,
 ) -> Report:
     """Hold every conversation of a suite with every arm, `runs` times each, and measure it.
@@ -134,6 +135,8 @@ async def aevaluate(
         prices: What a million tokens cost, read and written, by the model's name or the beginning of it.
         operator: Decides on calls that wait for an operator: "approve", "reject", or a function of the calls.
         depends_on: What else the results depend on, by a name that a message can show: the model, the judge.
+        arms_depend_on: A digest of what single arms are made of, by their names: the run is not gone on with where
+            one of them is another. Nothing is known of an arm without one.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
 
     Raises:
@@ -164,7 +167,8 @@ async def aevaluate(
     file = None if results is None else Path(results)
     planned = list(suite.planned(known.names, runs))
     outcomes: dict[tuple[str, str, int], Outcome] = {}
-    with EvaluationResults(file, of, resume=resume) as kept:
+    kept_in = EvaluationResults(file, of, of_arms=arms_depend_on, is_of_suite=suite.names, resume=resume)
+    with kept_in as kept:
         budget.add(kept.calls, kept.cost)
         still = []
         for one in planned:

@@ -69,7 +69,7 @@ class Budget:
         if self.max_calls is not None and self.calls >= self.max_calls:
             return f"max_calls: {self.calls:,} of {self.max_calls:,} model calls are made"
         if self.max_cost is not None and self.cost >= self.max_cost:
-            return f"max_cost: {self.cost:.2f} of {self.max_cost:g} is spent"
+            return f"max_cost: {_told_of(self.cost, self.max_cost)} of {self.max_cost:g} is spent"
         return None
 
     def require_known_cost(self) -> None:
@@ -120,6 +120,15 @@ class Budget:
             if known := [name for name in self._prices if model.startswith(name)]:
                 return self._prices[max(known, key=len)]
         return None
+
+
+def _told_of(cost: float, ceiling: float) -> str:
+    """What was spent, with as many digits as it takes to see that it is no less than the ceiling."""
+    for digits in range(2, 17):
+        said = f"{cost:.{digits}f}"
+        if float(said) >= ceiling and abs(float(said) - cost) <= cost / 100:
+            return said
+    return f"{cost:g}"
 
 
 def _require_prices(prices: object) -> None:

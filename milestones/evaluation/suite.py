@@ -62,6 +62,7 @@ class Suite:
         seed: What all chance depends on.
         name: What it is called.
         broken: Scenarios of its file that cannot be used; reports name them.
+        left_out: Names of further scenarios of its file, which are not to be run now.
 
     Raises:
         SpecError: Two scenarios have one name, or there is none at all.
@@ -71,6 +72,7 @@ class Suite:
     seed: int = 0
     name: str = "suite"
     broken: Sequence[BrokenScenario] = ()
+    left_out: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         taken: set[str] = set()
@@ -100,6 +102,12 @@ class Suite:
         from arq_graph.milestones.evaluation.suite_file import read_suite
 
         return read_suite(path, strict=strict)
+
+    def names(self, scenario: str) -> bool:
+        """Whether one of its scenarios has that name, those included that are broken or left out."""
+        if scenario in self.left_out or any(scenario == one.name for one in self.scenarios):
+            return True
+        return any(scenario == one.name or scenario.startswith(f"{one.name} (") for one in self.broken)
 
     def scenario(self, name: str) -> Scenario:
         """The scenario of that name.

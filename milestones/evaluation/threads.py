@@ -96,9 +96,10 @@ def _run(call: Future[Any], work: Callable[[], Any]) -> None:
         return
     try:
         given = work()
-    except StopIteration as error:
-        # asyncio takes none for an answer, and whoever awaits it would wait for ever.
-        _fail(call, RuntimeError(f"StopIteration was raised: {error}"))
+    except (StopIteration, GeneratorExit) as error:
+        # asyncio takes no StopIteration for an answer, and whoever awaits it would wait for ever. A GeneratorExit would
+        # close all coroutines that wait for it, and none of them could catch it.
+        _fail(call, RuntimeError(f"{type(error).__name__} was raised: {error}"))
     except BaseException as error:
         _fail(call, error)
     else:

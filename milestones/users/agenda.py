@@ -107,6 +107,7 @@ class AgendaUser:
             text = misheard(text, self._voice.chance("asr", self._turn))
             self._answering.garbled(facts)
         turn = UserTurn(self._voice.allowed(text), intent=reply.intent, deviation=deviation)
+        self._answering.said(turn.text)
         if deviation == "off_topic":
             self._held = replace(turn, deviation=None)
             side_question = self._voice.line("side_question", "", self._turn)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
-from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.users.asked import Fact, asked_for, facts_of
 from arq_graph.milestones.users.choosing import accepted, chosen, named_in, wants_it
 from arq_graph.milestones.users.hearing import Asked, Heard
+from arq_graph.milestones.users.objecting import Objections, serves
 from arq_graph.milestones.users.personas import Moment
 from arq_graph.milestones.users.replying import Reply
 from arq_graph.milestones.users.spec import Intent, UserSpec
@@ -16,6 +18,7 @@ from arq_graph.milestones.users.voice import Voice
 from arq_graph.models.offline.words import overlap
 
 _TOPIC_FROM = 0.6
+_PARTS = re.compile(r"[,;]|\band\b", re.IGNORECASE)
 
 
 class Answering:
@@ -34,6 +37,7 @@ class Answering:
         self._wrong: set[str] = set()
         self._corrected: set[str] = set()
         self._settled: set[str] = set()
+        self._objections = Objections(spec)
         self._volunteered = False
         self._fell_back = False
         self._challenges = list(voice.persona.challenges)
@@ -70,6 +74,11 @@ class Answering:
         names = {fact.name for fact in told}
         self._told |= names
         self._wrong = (self._wrong - {fact.name for fact in asked}) | wrong.keys()
+        self._objections.misled(wrong)
+
+    def said(self, text: str) -> None:
+        """Keep which facts were told in the words of a turn, as in those of a request."""
+        self._told |= {fact.name for fact in self._slots if fact.is_told_in(text)}
 
     def garbled(self, facts: Iterable[Fact]) -> None:
         """Keep that the agent may not have understood these facts."""
@@ -83,10 +92,11 @@ class Answering:
         """What is replied to a message."""
         if self._is_challenging:
             return self._next()
-        if self._is_served(heard):
-            return self._next()
-        if wrong := self._wrong_in(heard):
+        served = serves(self.intent, heard.text)
+        if wrong := self._wrong_in(heard, served):
             return self._telling("correction", wrong)
+        if served or self._objections.are_mended(heard):
+            return self._next()
         answers = [self._answer(question, heard) for question in heard.questions]
         given = [answer for answer in answers if answer is not None]
         if not any(question.is_yes_no for question in heard.questions):
@@ -123,28 +133,21 @@ class Answering:
         can_do_better = self._wrong - self._corrected or self.intent.fallback or self._may_volunteer
         return not can_do_better and bool(named_in(heard.unfailing, self._slots))
 
-    def _is_served(self, heard: Heard) -> bool:
-        if self.intent.done_when is None:
-            return False
-        try:
-            return Pattern(self.intent.done_when).is_in(heard.text)
-        except TimeoutError:
-            return False
-
-    def _wrong_in(self, heard: Heard) -> tuple[Fact, ...]:
+    def _wrong_in(self, heard: Heard, served: bool) -> tuple[Fact, ...]:
         """What the message has wrong of what the user wants."""
         if not self._knows:
             return ()
-        confirming = not heard.fails and any(each.checks or each.is_yes_no for each in heard.questions)
-        told = [fact for fact in self._slots if fact.name in self._told or confirming]
-        return tuple(fact for fact in told if fact.is_wrong_in(heard.without_examples, confirming=confirming))
+        return self._objections.against(
+            heard, self.intent, self._slots, self._facts, self._told, served=served
+        )
 
     def _answer(self, question: Asked, heard: Heard) -> Reply | None:
         """The answer to one question; None for one that asks nothing in particular."""
         if question.is_anything_else or question.is_how_to_help:
             return None
         if (said := self._prepared(question)) is not None:
-            return self._stating(said if self._knows else self._voice.vague(self._at), ("topic", said))
+            stated = self._stating(said if self._knows else self._voice.vague(self._at), ("topic", said))
+            return replace(stated, facts=self._asked_beside(said, question))
         asked = asked_for(question.text, self._facts)
         if question.is_open and not asked:
             return self._restated()
@@ -173,6 +176,16 @@ class Answering:
             if all(any(map(str.isnumeric, word)) for word in picked.split()):
                 return self._unknown(question)
         return Reply("choice", said, key=("choice", picked), intent=self._at)
+
+    def _asked_beside(self, said: str, question: Asked) -> tuple[Fact, ...]:
+        """The facts that other parts of a question ask for than the one that the spec has an answer to."""
+        parts = _PARTS.split(question.text)
+        rest = [part for part in parts if self._prepared(Asked(part, part)) is None]
+        is_of_before = self._prepared(Asked(question.text, question.text)) is None
+        if not self._knows or not rest or (len(rest) == len(parts) and not is_of_before):
+            return ()
+        asked = asked_for(" ".join(rest), self._facts)
+        return tuple(fact for fact in asked if not fact.is_in(said) and not isinstance(fact.value, bool))
 
     def _prepared(self, question: Asked) -> str | None:
         """What the spec says to a question about this topic."""
@@ -216,6 +229,8 @@ class Answering:
         return self._agree(False, question)
 
     def _agree(self, yes: bool, question: Asked) -> Reply:
+        if yes:
+            self.said(question.context if question.checks else question.text)
         return Reply("yes" if yes else "no", key=(yes, question.text), intent=self._at)
 
     def _telling(self, moment: Moment, facts: Sequence[Fact]) -> Reply:
@@ -316,6 +331,7 @@ class Answering:
             self._at += 1
             self._told, self._wrong, self._corrected = self._kept(), set(), set()
             self._volunteered = self._fell_back = False
+            self._objections.forget()
             return self._request("next")
         self._is_challenging = True
         if self._challenges:

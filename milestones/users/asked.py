@@ -16,6 +16,7 @@ ASKED_FROM = 0.6
 """From this score on, a question is taken to ask for a fact."""
 
 _NEARLY = 0.5
+_TELLING = 3
 _IDENTIFIER_WORD = re.compile(
     r"\b(?:id|ids|identifier|number|no\.|nr|code|reference|ref|numbers|which|what)\b", re.IGNORECASE
 )
@@ -112,22 +113,30 @@ class Fact:
             return True
         return self.text in self._others(text, self.value)
 
-    def is_wrong_in(self, text: str, *, confirming: bool) -> bool:
-        """Whether a text has another value where this one should be.
+    def is_told_in(self, text: str) -> bool:
+        """Whether who says a text has said the value with it, and has not used the same word for something else."""
+        if not self.is_in(text):
+            return False
+        is_plain = isinstance(self.value, str) and len(self.value) >= _TELLING
+        return is_plain or _met(in_words(self.name), text) >= ASKED_FROM
+
+    def others_in(self, text: str, *, confirming: bool) -> frozenset[str]:
+        """The values that a text has where this one should be.
 
         Args:
             text: What the agent said.
             confirming: The text asks to confirm; only then are dates, times, addresses and numbers compared.
         """
         if isinstance(self.value, bool) or self.is_in(text):
-            return False
+            return frozenset()
         if isinstance(self.value, str) and (shape := _shape(self.value, self.wanted)):
-            return shape.search(text) is not None
+            return frozenset(match[0] for match in shape.finditer(text))
         if not confirming:
-            return False
+            return frozenset()
         if isinstance(self.value, int | float):
-            return _met(in_words(self.name), text) >= ASKED_FROM and bool(all_numbers(text))
-        return any(other != self.value for other in self._others(text, self.value))
+            said = all_numbers(text) if _met(in_words(self.name), text) >= ASKED_FROM else []
+            return frozenset(f"{number:g}" for number, *_ in said)
+        return frozenset(self._others(text, self.value))
 
     @staticmethod
     def _others(text: str, value: str) -> Sequence[str]:

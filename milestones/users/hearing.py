@@ -152,6 +152,14 @@ _OFFER = re.compile(
     r"|\byou (?:can|could|may) (?:also |instead )",
     re.IGNORECASE,
 )
+_ABBREVIATED = re.compile(r"\b(?:dr|mr|mrs|ms|prof|st|no|nr)\.$", re.IGNORECASE)
+_WELCOMES = re.compile(
+    r"\W*(?:(?:hello|hi|hey|good (?:morning|afternoon|evening|day))\b[\s,!.]*(?:and )?)?(?:a (?:very |warm )*)?"
+    r"(?:welcome(?: back)?(?: to [^.,;:!?]{1,60})?"
+    r"|(?:thanks|thank you)(?: very much| so much)? for (?:calling|contacting|reaching out|getting in touch|choosing"
+    r"|visiting|writing)(?: (?:to |with )?[^.,;:!?]{1,60})?)(?:, (?!it\b|your\b)[\w'’]+(?: [\w'’]+)?)?[\s.!]*",
+    re.IGNORECASE,
+)
 _EXAMPLE = re.compile(
     r"[(\[](?:for (?:example|instance)|e\.?g\.?|like|such as|format)\b[^)\]]*[)\]]"
     r"|\b(?:for (?:example|instance),?|e\.g\.,?|like|such as)\s+[\w-]*\d[\w-]*",
@@ -308,6 +316,22 @@ class Heard:
         asked = {question.text for question in self.questions}
         return [text for text in self.sentences if text not in asked]
 
+    @cached_property
+    def claims(self) -> tuple[str, ...]:
+        """What it states outright: nothing that failed, is offered, or depends on something else."""
+        joined: list[str] = []
+        for text in self._statements:
+            if joined and _ABBREVIATED.search(joined[-1]):
+                joined[-1] = f"{joined[-1]} {text}"
+            else:
+                joined.append(text)
+        whole = (_EXAMPLE.sub(" ", text) for text in joined)
+        return tuple(
+            text
+            for text in whole
+            if not (_FAILS.search(text) or _OFFER.search(text) or _CONDITIONAL.search(text))
+        )
+
     @property
     def reports_done(self) -> bool:
         """Whether it says that something has been done."""
@@ -319,6 +343,7 @@ class Heard:
         statements = self._statements
         return bool(statements) and all(
             _WAITS.search(text)
+            or _WELCOMES.fullmatch(text)
             or dialogue.is_small_talk(text)
             or (dialogue.greets(text) and len(text.split()) < 8)
             for text in statements

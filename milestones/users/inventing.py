@@ -99,6 +99,16 @@ def _other_word(name: str, text: str, chance: Random) -> str | None:
     return word.capitalize() if text[:1].isupper() else word
 
 
+def alternatives(text: str) -> tuple[str, ...]:
+    """What may stand in the place of a word of a known sort: other colours for a colour, other sizes for a size.
+
+    Args:
+        text: The word; people and places are of no such sort, for there are too many.
+    """
+    pools = (pool for pool in _POOLS[2:] if text.lower() in pool)
+    return tuple(word for word in next(pools, ()) if word != text.lower())
+
+
 def without_truth(text: str, true_values: Iterable[object]) -> str:
     """A text in which each true value has given way to a vague word.
 

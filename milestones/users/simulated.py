@@ -32,6 +32,11 @@ SHOWN_CHARACTERS = 40_000
 NOT_AT_HAND = "not at hand"
 _EXIT = re.compile(r"""["'`*\s]*exit[."'`*!\s]*""", re.IGNORECASE)
 _SPEAKER = re.compile(r"^\s*[\[(]?(?:user|customer|me|you)[\])]?\s*:\s*", re.IGNORECASE)
+_AGENT = re.compile(
+    r"^[\s\[(*_#>\"'“]*(?:the )?(?:(?:ai|support|service|customer service) )?"
+    r"(?:agent|assistant|bot|chatbot|ai|system|representative)[\s\])*_]*[:：][ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
 _ORDER: tuple[Deviation, ...] = ("off_topic", "incorrect", "partial", "asr")
 _HOW: dict[Deviation, str] = {
     "off_topic": "say something off the topic first, or only that; come back to it in your next message",
@@ -184,10 +189,16 @@ class SimulatedUser:
 
     def _complaints(self, answer: ARQ) -> list[Complaint]:
         message, finished = _said(answer), bool(getattr(answer, "finished", False))
+        if _AGENT.search(message):
+            wrong = "there is a line of the agent in it: say what you, the user, say, without the name of a speaker"
+            return [Complaint("UserSpeaking", "message", wrong)]
         if not message and not finished:
             return [Complaint("UserSpeaking", "message", "it is empty: say something, or set `finished`")]
         if self.spec.kind == "perturbed" and leaked(message, self._facts):
             wrong = "it says a number or an identifier, which you do not have at hand: say it without"
+            return [Complaint("UserSpeaking", "message", wrong)]
+        if self.spec.kind == "unhelpful" and leaked(message, self._facts):
+            wrong = "it says a true number or identifier, which you do not know: say another, or none"
             return [Complaint("UserSpeaking", "message", wrong)]
         return []
 
@@ -195,10 +206,11 @@ class SimulatedUser:
         message = _said(answer.value)
         if bool(getattr(answer.value, "finished", False)) or not message or _EXIT.fullmatch(message):
             return self._exit()
-        if self.spec.kind == "perturbed" and leaked(message, self._facts):
-            message = without_identifiers(message, self._facts)
-        elif self.spec.kind == "unhelpful":
+        message = _of_the_user(message)
+        if self.spec.kind == "unhelpful":
             message = self._allowed(message)
+        if self.spec.kind != "helpful" and leaked(message, self._facts):
+            message = without_identifiers(message, self._facts)
         if deviation == "asr":
             message = misheard(message, Random(f"{self._seed}/asr/{self._turn}"))
         return UserTurn(message, deviation=deviation) if message.strip() else self._exit()
@@ -207,6 +219,12 @@ class SimulatedUser:
 def _said(answer: ARQ) -> str:
     """The message without the name of a speaker before it."""
     return _SPEAKER.sub("", str(getattr(answer, "message", ""))).strip()[:LONGEST_MESSAGE]
+
+
+def _of_the_user(message: str) -> str:
+    """The message as far as no line of the agent begins in it; where it begins with one, without its name."""
+    begins = [match.start() for match in _AGENT.finditer(message) if message[: match.start()].strip()]
+    return _AGENT.sub("", message[: min(begins, default=len(message))]).strip()
 
 
 def _shown(said: Sequence[Message]) -> list[dict[str, str]]:

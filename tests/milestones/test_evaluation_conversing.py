@@ -246,6 +246,10 @@ def test_a_guide_is_heard_once_and_falls_silent_when_the_task_has_ended():
         (["Your order is cancelled."], 1),
         (["What is the order id?", "It is done. Anything else?"], 2),
         (["One moment, please.", "It is done."], 2),
+        (["What would you like me to do about it?", "Your order is cancelled."], 2),
+        (["How can I help you with that?", "Your order is cancelled."], 2),
+        (["What shall I do about the order?", "Your order is cancelled."], 2),
+        (["Your order is cancelled. How can I help you?"], 1),
     ],
 )
 def test_a_guide_speaks_only_when_something_is_left_to_say(answers, turns):

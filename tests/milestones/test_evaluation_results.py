@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from arq_graph import Agent, Guideline
+from arq_graph import Agent, Guideline, ScriptedChatModel
+from arq_graph.errors import InputError
 from arq_graph.milestones import MilestoneGraph, Transcript
 from arq_graph.milestones.evaluation.holding import instructions_of
 from arq_graph.milestones.evaluation.results import read_results
@@ -93,3 +95,49 @@ def test_a_graph_is_called_by_its_file_or_by_its_scenario_and_another_by_a_numbe
     names, records = Suite(scenarios).graphs()
     assert names == {"one": "polite", "two": "polite (2)", "three": "three", "four": "polite"}
     assert set(records) == {"polite", "polite (2)", "three"}
+
+
+def test_what_arms_are_made_of_counts_where_it_is_known(tmp_path: Path):
+    file = tmp_path / "results.jsonl"
+    arms = {"one": Answers(buyer), "two": Answers(buyer)}
+    made = {"one": "first", "two": "first"}
+    evaluate(suite(), arms, results=file, arms_depend_on=made)
+    with pytest.raises(
+        InputError, match=r"results\.jsonl:2: the code of the arm 'two' of scenario 'lamp' changed"
+    ):
+        evaluate(suite(), arms, results=file, resume=True, arms_depend_on={**made, "two": "second"})
+    for known in (made, {"one": "first"}, None):
+        report = evaluate(suite(), arms, results=file, resume=True, arms_depend_on=known)
+        assert len(report.conversations) == 2
+    assert len(file.read_text().splitlines()) == 2
+
+
+def test_results_without_a_scenario_of_the_suite_are_of_another(tmp_path: Path):
+    file = tmp_path / "results.jsonl"
+    evaluate(suite("a", "b"), {"app": Answers(buyer)}, results=file)
+    before = file.read_bytes()
+    with pytest.raises(
+        InputError, match=r"results\.jsonl holds the results of another suite: it has 2 lines"
+    ):
+        evaluate(suite("c"), {"app": Answers(buyer)}, results=file, resume=True)
+    assert file.read_bytes() == before
+    assert (
+        len(evaluate(suite("b", "c"), {"app": Answers(buyer)}, results=file, resume=True).conversations) == 2
+    )
+
+
+def test_calls_of_scenarios_that_are_gone_are_not_counted(tmp_path: Path):
+    file = tmp_path / "results.jsonl"
+
+    def asking(messages: list[Any]) -> Any:
+        ScriptedChatModel(lambda call: "hello").invoke("hello")
+        return talker(messages)
+
+    evaluate(suite("a", "b"), {"app": Answers(asking)}, results=file)
+    made = sum(json.loads(line)["arq_graph"]["calls"] for line in file.read_text().splitlines())
+    assert made > 1
+    for names, reached in ((("a", "b"), True), (("b", "c"), False)):
+        report = evaluate(
+            suite(*names), {"app": Answers(talker)}, runs=2, results=file, resume=True, max_calls=made
+        )
+        assert (report.stopped is not None) is reached

@@ -244,3 +244,20 @@ def test_a_ceiling_for_cost_is_reached_where_just_as_much_is_spent():
     budget.count_tokens(("m",), UsageMetadata(input_tokens=1, output_tokens=0, total_tokens=1))
     assert budget.cost == 1
     assert str(budget.reached).startswith("max_cost: 1.00 of 1 ")
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "cost", "said"),
+    [
+        (0.002, 0.0021, "0.0021 of 0.002"),
+        (0.002, 0.002, "0.002 of 0.002"),
+        (0.00015, 0.00016, "0.00016 of 0.00015"),
+        (5, 5.004, "5.00 of 5"),
+        (5, 12.5, "12.50 of 5"),
+        (1e-20, 1e-20, "1e-20 of 1e-20"),
+    ],
+)
+def test_what_is_spent_is_told_in_as_many_digits_as_it_takes(ceiling, cost, said):
+    budget = Budget(max_cost=ceiling, prices={"m": (1, 2)})
+    budget.add(1, cost)
+    assert budget.reached == f"max_cost: {said} is spent"

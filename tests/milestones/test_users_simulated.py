@@ -11,6 +11,7 @@ from arq_graph import ScriptedChatModel
 from arq_graph.errors import ReasoningError
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.user import EXIT, make_user
+from arq_graph.milestones.users.withholding import leaked
 from arq_graph.reasoning.reasoner import Reasoner
 from tests.milestones.user_talk import SHOP, spec, talk
 
@@ -227,3 +228,50 @@ def test_a_model_that_plays_is_told_to_open_once_and_then_to_answer():
     opens = ["Open the conversation" in call.text for call in model.calls]
     answers = ["Answer the agent's last message" in call.text for call in model.calls]
     assert (opens, answers) == ([True, False], [False, True])
+
+
+@pytest.mark.parametrize(
+    "name", ["AGENT", "Agent", "Assistant", "**Assistant**", "[agent]", "The AI agent", "Bot"]
+)
+def test_a_line_of_the_agent_is_asked_for_again_whatever_the_model_ticks(name):
+    model = ScriptedChatModel([speaking(f"{name}: How can I help?"), speaking("Where is my order?")])
+    assert make_user(spec(SHOP), seed=0, model=model).speak([]).text == "Where is my order?"
+    model = ScriptedChatModel(
+        [speaking(f"Where is it?\n{name}: It is on its way."), speaking("Where is my order?")]
+    )
+    assert make_user(spec(SHOP), seed=0, model=model).speak([]).text == "Where is my order?"
+
+
+@pytest.mark.parametrize(
+    "said", ["The agent said: wait.", "My agent: he is slow.", "Agents: there are none."]
+)
+def test_a_user_may_speak_of_agents(said):
+    model = ScriptedChatModel([speaking(said)])
+    assert make_user(spec(SHOP), seed=0, model=model).speak([]).text == said
+
+
+def test_who_goes_on_speaking_for_the_agent_is_cut_short():
+    model = ScriptedChatModel(lambda call: speaking("Where is it?\nAgent: It is on its way."))
+    assert make_user(spec(SHOP), seed=0, model=model).speak([]).text == "Where is it?"
+    model = ScriptedChatModel(lambda call: speaking("Agent: How can I help?"))
+    assert make_user(spec(SHOP), seed=0, model=model).speak([]).text == "How can I help?"
+
+
+WASH = {"intents": [{"request": "Is my suit ready?", "slots": {"ticket": "T-501"}}]}
+
+
+@pytest.mark.parametrize(
+    "said", ["t501", "T 501", "T-5-0-1", "T-501", "501", "five oh one", "T five zero one"]
+)
+def test_an_unhelpful_user_that_says_a_true_number_in_another_form_is_asked_again(said):
+    model = ScriptedChatModel([ignorant(f"It is {said}."), ignorant("It is T-977.")])
+    assert make_user(spec(WASH, kind="unhelpful"), seed=0, model=model).speak([]).text == "It is T-977."
+    model = ScriptedChatModel(lambda call: ignorant(f"It is {said}, I think."))
+    text = make_user(spec(WASH, kind="unhelpful"), seed=0, model=model).speak([]).text
+    assert not leaked(text, [("ticket", "T-501")])
+    assert said not in text
+
+
+def test_an_unhelpful_user_keeps_its_wrong_numbers():
+    model = ScriptedChatModel([ignorant("Maybe T-977, for 3 suits.")])
+    assert "T-977, for 3" in make_user(spec(WASH, kind="unhelpful"), seed=0, model=model).speak([]).text

@@ -1,0 +1,162 @@
+"""`arq-graph evaluate --resume`: what it goes on with, and what it does not; and which arms failed how."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.evaluation_files import write_suite
+
+OFFLINE = ["--model", "offline"]
+MINE = """
+class Says:
+    def invoke(self, input, config=None):
+        return "It is at the warehouse."
+
+
+class Fails:
+    def __init__(self, *words):
+        self.words = words
+
+    def invoke(self, input, config=None):
+        raise ValueError(self.words[len(input["messages"][-1].text) % len(self.words)])
+
+
+says, fails, hostile = Says(), Fails("no stock"), Fails("\\x1b[2J[bold]gone\\nmore")
+"""
+OTHER = (
+    MINE
+    + "others = [Fails(f'reason {n}') for n in range(8)]\n"
+    + "".join(f"other{n} = others[{n}]\n" for n in range(8))
+)
+
+
+def lines(folder: Path) -> int:
+    return len((folder / "suite.results.jsonl").read_text().splitlines())
+
+
+def evaluate(cli: Any, *more: str) -> Any:
+    return cli("evaluate", "suite.yaml", *OFFLINE, *more)
+
+
+@pytest.fixture
+def mine(folder: Path) -> Path:
+    write_suite(folder)
+    file = folder / "mine.py"
+    file.write_text(MINE)
+    return file
+
+
+def test_an_arm_whose_code_changed_is_not_gone_on_with(cli, folder, mine):
+    assert evaluate(cli, "--arms", "mine:says,desk:echo").code == 0
+    mine.write_text(MINE.replace("warehouse", "harbour"))
+    done = evaluate(cli, "--arms", "mine:says,desk:echo", "--runs", "2", "--resume")
+    assert done.code == 1
+    assert "suite.results.jsonl:1: the code of the arm 'mine:says'" in done.words
+    assert "name another file" in done.words
+    assert lines(folder) == 4
+
+
+def test_an_arm_that_is_not_tried_any_more_keeps_nobody_from_going_on(cli, folder, mine):
+    assert evaluate(cli, "--arms", "mine:says,desk:echo").code == 0
+    mine.write_text(MINE.replace("warehouse", "harbour"))
+    assert evaluate(cli, "--arms", "desk:echo", "--runs", "2", "--resume").code == 0
+    assert lines(folder) == 6
+
+
+def test_an_arm_that_stayed_the_same_is_gone_on_with(cli, folder, mine):
+    assert evaluate(cli, "--arms", "mine:says").code == 0
+    mine.touch()
+    assert evaluate(cli, "--arms", "mine:says,guided", "--runs", "2", "--resume").code == 0
+    assert lines(folder) == 8
+
+
+def test_an_arm_in_a_package_counts_by_the_file_that_it_stands_in(cli, folder, mine):
+    package = folder / "arms_of_mine"
+    package.mkdir()
+    for name in ("__init__", "inner"):
+        (package / f"{name}.py").write_text(MINE)
+    assert evaluate(cli, "--arms", "arms_of_mine:says,arms_of_mine.inner:says").code == 0
+    (package / "inner.py").write_text(MINE + "\n")
+    done = evaluate(cli, "--arms", "arms_of_mine:says,arms_of_mine.inner:says", "--resume")
+    assert "the code of the arm 'arms_of_mine.inner:says'" in done.words
+    assert evaluate(cli, "--arms", "arms_of_mine:says", "--resume").code == 0
+
+
+def another(folder: Path, old: str, new: str) -> None:
+    file = folder / "suite.yaml"
+    file.write_text(file.read_text().replace(f"name: {old}\n", f"name: {new}\n"))
+
+
+def test_the_results_of_another_suite_are_refused_and_left_alone(cli, folder, mine):
+    assert evaluate(cli, "--arms", "mine:says").code == 0
+    before = (folder / "suite.results.jsonl").read_bytes()
+    another(folder, "order", "parcel")
+    done = evaluate(cli, "--arms", "mine:says", "--resume")
+    assert done.code == 1
+    assert "suite.results.jsonl holds the results of another suite: it has 2 lines" in done.words
+    assert "Name another file" in done.words
+    assert (folder / "suite.results.jsonl").read_bytes() == before
+
+
+def test_other_scenarios_of_the_same_file_are_no_other_suite(cli, folder, mine):
+    file = folder / "suite.yaml"
+    more = '- {name: more, user: {intents: ["Where is my parcel?"]}}\n'
+    file.write_text(file.read_text() + more)
+    assert evaluate(cli, "--arms", "mine:says", "--scenario", "order").code == 0
+    assert evaluate(cli, "--arms", "mine:says", "--scenario", "more", "--resume").code == 0
+    assert lines(folder) == 3
+    file.write_text(file.read_text().replace("more, user", "more, world: nowhere:World, user"))
+    done = evaluate(cli, "--arms", "mine:says", "--resume")
+    assert "`world` names the module 'nowhere'" in done.words, "a scenario that broke is of the suite, too"
+    assert "another suite" not in done.words
+
+
+def test_the_calls_of_a_scenario_that_is_gone_do_not_count(cli, folder, mine):
+    file = folder / "suite.yaml"
+    whole = file.read_text()
+    file.write_text(whole + '- {name: more, user: {intents: ["Where is my parcel?"]}}\n')
+    assert evaluate(cli, "--arms", "guided", "--scenario", "more").code == 0
+    assert evaluate(cli, "--arms", "mine:says", "--scenario", "order", "--resume").code == 0
+    file.write_text(whole)
+    done = evaluate(cli, "--arms", "mine:says", "--runs", "2", "--max-calls", "1", "--resume")
+    assert done.code == 0
+    assert "model calls are made" not in done.words
+    assert lines(folder) == 5
+
+
+def test_each_arm_that_failed_is_named_with_what_it_was_most_often(cli, folder, mine):
+    mine.write_text(OTHER)
+    arms = ["mine:fails", "mine:hostile", "mine:says"]
+    done = evaluate(cli, "--arms", ",".join(arms), "--runs", "2")
+    assert done.code == 1
+    assert "8 conversations ended in an error" in done.words
+    shown = done.out.splitlines()
+    assert any(line.startswith("mine:fails: 4: ValueError: no stock") for line in shown)
+    assert any(line.startswith("mine:hostile: 4: ValueError: \\x1b[2J[bold]gone") for line in shown)
+    assert not any(line.startswith("mine:says: ") for line in shown)
+    assert "\x1b" not in done.out
+
+
+def test_of_many_arms_that_failed_five_are_named(cli, folder, mine):
+    mine.write_text(OTHER)
+    done = evaluate(cli, "--arms", ",".join(f"mine:other{n}" for n in range(8)))
+    assert done.out.count(": 2: ValueError: reason") == 5
+    assert "and 3 further arms" in done.words
+
+
+def test_a_reason_that_is_the_only_one_is_told_once(cli, folder, mine):
+    done = evaluate(cli, "--arms", "mine:fails,mine:says")
+    assert done.out.count("no stock") == 1
+
+
+def test_of_several_reasons_the_most_frequent_is_told(cli, folder, mine):
+    mine.write_text(
+        MINE
+        + "tries = [0]\n\n\nclass Now(Fails):\n    def invoke(self, input, config=None):\n        tries[0] += 1\n"
+        "        raise ValueError('rare' if tries[0] == 1 else 'common')\n\n\nnow = Now('x')\n"
+    )
+    done = evaluate(cli, "--arms", "mine:now", "--runs", "3", "--concurrency", "1")
+    assert "mine:now: 6, 5 of them: ValueError: common" in done.words
