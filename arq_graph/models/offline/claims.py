@@ -33,7 +33,7 @@ def find_each(wanted: Sequence[Wanted], scene: Scene) -> list[tuple[Found, ...]]
             left, key=lambda index: (index in settled, _sureness(wanted[index], found[index]), -index)
         )
         left.remove(surest)
-        for value in found[surest]:
+        for value in (*found[surest], *_said_too(wanted[surest], found[surest], scene, others[surest])):
             if value.span:
                 taken.setdefault(value.source, []).append(value.span)
         for index in left:
@@ -46,6 +46,15 @@ def _find(
     wanted: Wanted, scene: Scene, others: Sequence[Wanted], taken: Taken | None = None
 ) -> tuple[Found, ...]:
     return _object(wanted, scene) if wanted.kind == "object" else find(wanted, scene, others, taken)
+
+
+def _said_too(wanted: Wanted, found: Sequence[Found], scene: Scene, others: Sequence[Wanted]) -> list[Found]:
+    """Where the open need says a value that a result has given since: those words serve no other argument either."""
+    values = [value.value for value in found if value.span is None]
+    said = (
+        [each for line in scene.inquiry for each in in_message(wanted, line, scene, others)] if values else []
+    )
+    return [each for each in said if each.value in values]
 
 
 def _in_order(

@@ -189,6 +189,7 @@ _ANGER = re.compile(
     r"|agitated)\b(?P<about>.*)",
     re.IGNORECASE,
 )
+_ASKS = re.compile(r"\b(?:asks?|wonders?|to know|inquires?|enquires?)\b", re.IGNORECASE)
 _ABOUT = re.compile(r"\b(?:with|about|at|that|of|because|over)\b (?P<what>.+)", re.IGNORECASE)
 
 
@@ -294,6 +295,8 @@ def _clause(text: str, negated: bool) -> Clause:
         if (match := pattern.search(text)) and (
             by_person or kind in ("start", "farewell", "off topic", "language")
         ):
+            if kind == "farewell" and _ASKS.search(text[: match.start()]):
+                continue  # "asks when the bus leaves"
             rest = content(text[match.end() :])
             denied = negated != _is_denied(text[: match.start()])
             return Clause(kind, text, (rest,) if rest else (), denied, thing=text[match.end() :])

@@ -49,8 +49,8 @@ _AGREES_LATER = re.compile(
 )
 _NO = re.compile(
     r"\s*(?:(?:ok(?:ay)?|oh|um|hmm|well|sorry|actually)[,.! ]+)*"
-    r"(?:no|nope|nah|not (?:now|yet|really|today|sure)|don'?t|do not|stop|wait|hold on|hang on|never "
-    r"?mind|cancel that"
+    r"(?:no(?! (?:idea|clue)\b)|nope|nah|not (?:now|yet|really|today|sure)|don'?t|do not|stop|wait|hold on|hang on"
+    r"|never ?mind|cancel that"
     r"|forget it|i(?:'d| would) rather not|negative)\b",
     re.IGNORECASE,
 )

@@ -85,7 +85,7 @@ def _confirmation(insight: Mapping[str, Any], description: str) -> str:
         if value is not None
     ]
     is_told = bool(given or name.object)  # "log out" alone does not say of what
-    what = name.as_order if is_told else name.as_described or name.as_order
+    what = name.as_put if is_told else name.as_described or name.as_put
     return f"{_SHALL_I} {what or 'go ahead'}{f' ({joined(given)})' if given else ''}? {PLEASE_CONFIRM}"
 
 

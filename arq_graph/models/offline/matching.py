@@ -13,6 +13,7 @@ from arq_graph.models.offline.actions import Segment, is_continuous, segments
 from arq_graph.models.offline.conditions import parse
 from arq_graph.models.offline.evidence import Verdict, judge
 from arq_graph.models.offline.findings import Finding
+from arq_graph.models.offline.insights import is_confirmation
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.sections import Line
 from arq_graph.models.offline.toolnames import ToolName
@@ -103,7 +104,8 @@ class Judgement:
             line.speaker == "tool" and not Finding(line).failed and not Finding(line).is_empty
             for line in scene.lines[began + 1 : max(replied, 0)]
         )
-        return replied > began and any(_takes_data(part, found) for part, _ in self.done)
+        has_just_agreed = bool(scene.accepted) and is_confirmation(scene.open_question)
+        return (replied > began or has_just_agreed) and any(_takes_data(part, found) for part, _ in self.done)
 
     @cached_property
     def previously(self) -> str:

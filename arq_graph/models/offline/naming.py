@@ -11,10 +11,9 @@ from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.roles import fit
 from arq_graph.models.offline.shapes import Candidate, denied
 from arq_graph.models.offline.wanted import Wanted
+from arq_graph.models.offline.withheld import MASK, is_no_value, is_sentence, what_is_given
 from arq_graph.models.offline.words import likeness, stem
 
-MASK = "·"
-"""Stands for what serves another argument: it belongs to no word."""
 _CAPITALISED = r"[A-ZÀ-ÖØ-Þ][\w'’.-]*(?<!\.)"
 _NAME = rf"{_CAPITALISED}(?: (?:(?:of|de|del|da|di|la|le|the|van|von|and|&) )*{_CAPITALISED})*"
 _PERSON_CUES = (
@@ -35,7 +34,7 @@ _NOT_NAMES = listed(
     " august september october november december hi hello hey thanks thank yes no ok okay please the a "
     "an my is are can could do"
     " as so if then once since because after before while until though"
-    " does what where when who how why dear sir madam mr mrs ms dr mon tue wed thu fri sat sun today "
+    " does what where when who how why not dear sir madam mr mrs ms dr mon tue wed thu fri sat sun today "
     "tomorrow and or but also it"
     " it's this that there here we you would will"
 )
@@ -73,16 +72,20 @@ _PHRASE_ENDS = re.compile(
 POLITE = re.compile(
     r"^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|dear \w+|yes|ok(?:ay)?|sure|well|um|so"
     r"|please|thanks|thank you|actually|sorry"
-    r"|no|there)\b[,.! ]*)+",
+    r"|no|there|once (?:more|again)|again|as i said)\b[,.!: ]*)+",
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"^(?:the|an?) (?=\w)")
 """Belongs to no name, unless it is written large: "in the Harz", but "The Hague"."""
+_AROUND = f" .,!;:\"'{MASK}"
+_JOINTS = re.compile(
+    r"^(?:and|but|because|though|although)\b|\b(?:and|but|because|though|although)$", re.IGNORECASE
+)
 _ANSWER_LEAD = re.compile(
     r"^(?:(?:it|that|this)(?:'s| is| would be| should be)|i(?:'d| would) (?:say|like|prefer|love)|i "
     r"think|make (?:it|that)|let'?s (?:say|do|make it)"
     r"|my \w+(?: \w+)? (?:is|are)|the \w+(?: \w+)? (?:is|are)|i(?:'m| am)|just|maybe|for|to|from|in|at"
-    r"|on|the one (?:called|named))\s+",
+    r"|on|(?:i|we) (?:live|stay|work)|the one (?:called|named))\s+",
     re.IGNORECASE,
 )
 
@@ -94,19 +97,28 @@ def quoted_in(text: str) -> list[Candidate]:
 
 def bare_answer(text: str) -> str:
     """A short answer without what surrounds it: "It's Anna, please." is "Anna"."""
-    answer = POLITE.sub("", text.strip())
-    answer = _ARTICLE.sub("", _ANSWER_LEAD.sub("", answer))
+    answer, before = text.strip(_AROUND), ""
+    while answer != before:  # "I think it is Anna"
+        before = answer
+        answer = _ANSWER_LEAD.sub("", POLITE.sub("", _JOINTS.sub("", answer))).strip(_AROUND)
+    answer = _ARTICLE.sub("", answer)
     answer = re.sub(r"[,.!]*\s*(?:please|thanks|thank you)[.! ]*$", "", answer, flags=re.IGNORECASE)
-    return answer.strip(f" .,!;:\"'{MASK}")
+    return answer.strip(_AROUND)
 
 
-def _answered(text: str, answering: bool, wanted: Wanted) -> Candidate | None:
-    """The bare answer to a question for the value, with where it stands; an order is none."""
+def answered(text: str, answering: bool, wanted: Wanted, others: Sequence[Wanted] = ()) -> Candidate | None:
+    """The bare answer to a question for the value, with where it stands.
+
+    An order is none, nor is a refusal, nor what is left of a sentence that gave another value.
+    """
     is_none = dialogue.says_yes(text) or dialogue.hesitates(text)
-    answer = bare_answer(text) if answering and not is_none else ""
+    given = what_is_given(text, wanted, others) if answering and not is_none else ""
+    answer = bare_answer(given)
     if not answer or MASK in answer or stem(answer.split()[0].lower()) in wanted.deeds:
         return None
-    start = max(text.find(answer), 0)
+    if is_no_value(answer, wanted, others) or is_sentence(answer):
+        return None
+    start = max(given.find(answer), 0)
     return Candidate(answer, start, start + len(answer), 0.8)
 
 
@@ -125,7 +137,7 @@ def people_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wante
     # "Seat Anna", "the guest Anna": the tool's verb or the argument's own name stands before it.
     named = [each for each in _capitalised(text, wanted, others) if each.weight > 1.5]
     found += [_person(str(each.value), each.start, each.weight, wanted) for each in named]
-    answer = _answered(text, answering, wanted)
+    answer = answered(text, answering, wanted, others)
     if (
         not found
         and answer is not None
@@ -166,13 +178,14 @@ def places_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wante
     tokens = set(wanted.tokens)
     is_address = bool(tokens & {"address", "street"})
     if is_address:
-        match = re.search(
+        said = re.finditer(
             r"\b\d{1,5}[a-z]?,? (?:[A-Z][\w'.-]+ ?){1,4}(?:,[^.!?\n]{2,60})?|\b[A-Z][\w'.-]+(?:straße"
             r"|strasse|gasse| Street| Road| Lane| Avenue) \d+[^.!?\n]{0,40}",
             text,
         )
+        match = next((each for each in said if not denied(text, each.start())), None)
         if match:
-            ends = "please|thanks|and|for|by|at" + ("" if "address" in tokens else "|in")
+            ends = "please|thanks|and|but|i|for|by|at" + ("" if "address" in tokens else "|in")
             address = re.sub(rf",? (?:{ends})\b.*$|{MASK}.*$", "", match[0], flags=re.IGNORECASE).strip(" ,")
             return [Candidate(address, match.start(), match.start() + len(address))]
     elif tokens & {"origin", "from", "departure", "source"}:
@@ -201,7 +214,7 @@ def places_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wante
             return [Candidate(route["origin"], *route.span("origin"))]
         if route and tokens & {"destination", "to", "arrival"}:
             return [Candidate(route["destination"], *route.span("destination"))]
-    answer = _answered(text, answering, wanted)
+    answer = answered(text, answering, wanted, others)
     words = str(answer.value).split() if answer else []
     if answer and len(words) <= (12 if is_address else 4) and not dialogue.asks(text):
         return [answer]
@@ -229,7 +242,7 @@ def things_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wante
     phrase = _phrase_for(text, wanted)
     if phrase is not None:
         return [phrase]
-    answer = _answered(text, answering, wanted)
+    answer = answered(text, answering, wanted, others)
     words = str(answer.value).split() if answer else []
     if answer and len(words) <= 5 and not dialogue.asks(text) and not dialogue.says_no(text):
         return [_first_part(answer, others)]

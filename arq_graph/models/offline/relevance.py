@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 from arq_graph.models.offline import dialogue, house
 from arq_graph.models.offline.actions import segments
 from arq_graph.models.offline.lexicon import listed
+from arq_graph.models.offline.rivals import objects_of
 from arq_graph.models.offline.roles import NAMED
 from arq_graph.models.offline.rules import holding
 from arq_graph.models.offline.scene import Scene
@@ -33,6 +35,7 @@ CALLED_FOR_FROM = 0.5
 
 _ASKING = frozenset(map(stem, listed("where when why how who hours")))
 """Says what is asked of a thing, not which thing it is."""
+_LABELS = re.compile(r"[(,]\s*([^(),:]{1,60}):|\band ([^(),:]{1,60}):")
 _NAMES = (*NAMED, "text", "choice", "list")
 
 
@@ -173,8 +176,30 @@ class Relevance:
                 else 0.2
             )
         is_dealt = bool(self.tool_name.deeds & DEALS) and WISHES.search(scene.last.text) is not None
-        verb = self._is_verb_of(need) or self.tool_name.is_light or (is_dealt and any(met))
-        return 0.8 if verb and (not met or any(met)) else 0.2
+        spoken = tuple(word for word in need if word.surface not in self._done_to_by_others)
+        verb = self._is_verb_of(spoken) or self.tool_name.is_light or (is_dealt and any(met))
+        return 0.8 if verb and (not met or any(met) or self._is_described) else 0.2
+
+    @property
+    def _done_to_by_others(self) -> frozenset[str]:
+        """What other tools are to do something to, as it is said or was put: "cancel my reservation" makes none."""
+        others = (ToolName(str(tool.get("name"))).deeds for tool in self.scene.prompt.entries("tools"))
+        put = (
+            word.surface for label in _LABELS.findall(self.scene.accepted) for word in words(" ".join(label))
+        )
+        return objects_of(frozenset[str]().union(*others) - self.tool_name.deeds, self._said) | frozenset(put)
+
+    @property
+    def _is_described(self) -> bool:
+        """Whether its description, if not its name, tells what it is done to: a reservation, by `cancel_night`."""
+        about = content(str(self.tool.get("description") or ""))
+        wanted = words(" ".join(objects_of(self.tool_name.deeds, self._said)))
+        return any(best_match(word, about)[0] >= 0.9 for word in wanted)
+
+    @property
+    def _said(self) -> tuple[str, ...]:
+        """The messages of the open need."""
+        return tuple(line.text for line in self.scene.inquiry)
 
     @property
     def _is_asked_of_another(self) -> bool:

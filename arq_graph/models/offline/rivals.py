@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from arq_graph.models.offline import dialogue, house
 from arq_graph.models.offline.conditions import Clause, parse
 from arq_graph.models.offline.scene import Scene
 from arq_graph.models.offline.speaking import WISHES, share
-from arq_graph.models.offline.words import Word
+from arq_graph.models.offline.words import Word, likeness, stem
 
 _MET_FROM = 0.9
 _ASKS = re.compile(
@@ -20,6 +20,26 @@ _QUESTION = re.compile(
     r"|might|will|would|should|shall|has|have|am))\b",
     re.IGNORECASE,
 )
+_ORDERED = re.compile(
+    r"\b(?P<verb>[a-z]+)\s+(?:the|my|a|an|our|your|his|her|their|this|that)\s+(?P<object>[a-z]+(?: [a-z]+)?)",
+    re.IGNORECASE,
+)
+
+
+def objects_of(deeds: Collection[str], texts: Iterable[str]) -> frozenset[str]:
+    """The nouns that texts name as what is to be done something to: "reservation" in "cancel my reservation".
+
+    Args:
+        deeds: Stems of the verbs of what is to be done.
+        texts: What was said.
+    """
+    return frozenset(
+        noun
+        for text in texts
+        for match in _ORDERED.finditer(text)
+        if any(likeness(stem(match["verb"].lower()), deed) >= _MET_FROM for deed in deeds)
+        for noun in match["object"].lower().split()
+    )
 
 
 def is_anothers(clause: Clause, sought: tuple[Word, ...], scene: Scene) -> bool:
@@ -35,6 +55,7 @@ def is_anothers(clause: Clause, sought: tuple[Word, ...], scene: Scene) -> bool:
         or _is_without_deed(clause, sought, scene)
         or _is_a_wish(clause, sought, scene)
         or _is_asked_otherwise(clause, sought, scene)
+        or _is_done_to(clause, sought, scene)
     )
 
 
@@ -84,6 +105,20 @@ def _is_asked_otherwise(clause: Clause, sought: tuple[Word, ...], scene: Scene) 
         and share(variant, sought) > 0
         for other, variant in _met_elsewhere(clause, scene)
     )
+
+
+def _is_done_to(clause: Clause, sought: tuple[Word, ...], scene: Scene) -> bool:
+    """Whether its deed is named only as what another one is done to: "cancel my reservation" reserves nothing."""
+    deeds = [word.stem for word in sought if word.stem in clause.decisive]
+    said = {
+        word.surface
+        for word in scene.need_words
+        if any(likeness(word.stem, deed) >= _MET_FROM for deed in deeds)
+    }
+    if not said:
+        return False
+    theirs = frozenset[str]().union(*(other.decisive for other, _ in _met_elsewhere(clause, scene)))
+    return said <= objects_of(theirs - frozenset(deeds), [line.text for line in scene.inquiry])
 
 
 def _form(match: re.Match[str]) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from arq_graph.models.offline import agreeing, dialogue
 from arq_graph.models.offline.sections import Line, Prompt
+from arq_graph.models.offline.withheld import without_denials
 from arq_graph.models.offline.words import Word, content, words
 
+_MY = re.compile(r"\bmy (\w+)(?= (?:is|was)\b)", re.IGNORECASE)
 _NOTHING = Line("", "customer", "")
 
 
@@ -107,7 +110,10 @@ class Scene:
             return False
         if dialogue.says_yes(text) or dialogue.hesitates(text):
             return True
-        return len(text.split()) <= 6 or not dialogue.requests(text)
+        # Who "cannot tell the street" asks for nothing, nor who says "my street is …" when asked for it.
+        asked = self.question_before(line).lower()
+        told = _MY.sub(lambda match: "it" if match[1].lower() in asked else match[0], text)
+        return len(text.split()) <= 6 or not dialogue.requests(without_denials(told, of_telling=True))
 
     def follows_up(self, line: Line) -> bool:
         """Whether a customer message only makes sense after the one before it: "and for two?", "what about …?"."""

@@ -59,10 +59,11 @@ class Statement:
             if not self.subject and rest and share(rest, about) < ABOUT_FROM:
                 return None
             return _existence_shown(finding, existing)
+        # A thing may have a problem, or be broken, though the call did not fail: what the result tells counts first.
         failing = [
-            word for word in self.predicate if any(likeness(word.stem, bad) >= 0.7 for bad in _FAILURE)
+            word for word in self.predicate if any(likeness(word.stem, bad) >= 0.9 for bad in _FAILURE)
         ]
-        if failing:
+        if failing and finding.tells(failing[0]) is None:
             return 0.95 if finding.failed != failing[0].negated else 0.1
         return self._predicate_shown(finding, rest)
 

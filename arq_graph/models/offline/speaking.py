@@ -13,9 +13,10 @@ DEALS = frozenset(stem(word) for word in listed("order book buy reserve schedule
 WISHES = re.compile(
     r"\bi(?:'d| would) like|\bi(?:'ll| will) (?:have|take)|\b(?:i|we) (?:want|need) (?!to\b)|\b(?:can"
     r"|could|may) (?:i|we) (?:have|get)"
-    r"|\bgive me|,? please\W*$",
+    r"|\bgive me|(?<!,)(?<!\byes)(?<!\byeah)(?<!\byep)(?<!\bsure)(?<!\bok)(?<!\bokay),? please\W*$",
     re.IGNORECASE,
 )
+"""A "yes, please" wishes for nothing of its own."""
 ON_OFFER = stem("onoffer")
 SPECIFIC = re.compile(r"(?<=[\w,;] )[A-Z][a-z][\w'’]*|[\"“][^\"”]*[\"”]|\b[A-Z]{1,6}[-#/]?\d[\w-]*")
 """Names and numbers within a sentence say which one is meant, not what the sentence is about."""

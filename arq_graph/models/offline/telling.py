@@ -23,6 +23,18 @@ _TITLES = ("name", "title", "label", "subject", "model")
 _MESSAGES = ("message", "text", "summary", "detail", "details", "answer", "note")
 _CODE = re.compile(r"[_{}<>\\]|\b\w*(?:Error|Exception)\b|Traceback|\bNone\b|\bnull\b")
 _QUALITY = re.compile(r"(?:able|ible|ed|open|active|valid|eligible|free|full|ready|closed|online|empty|due)$")
+_UNITS = (
+    "euros",
+    "dollars",
+    "pounds",
+    "francs",
+    "cents",
+    "percent",
+    "minutes",
+    "kilometers",
+    "kilometres",
+    "miles",
+)
 _SNAKE = re.compile(r"[a-z]+(?:_[a-z]+)+")
 _COLLECTIVE = frozenset(
     (
@@ -327,6 +339,9 @@ def _clause(key: str, value: Any) -> str:
         if bare != label or _QUALITY.search(bare):
             return f"it is {'' if value else 'not '}{bare}"
         return f"{label}: {'yes' if value else 'no'}"
+    *owner, unit = label.split() or [""]
+    if unit in _UNITS and isinstance(value, int | float):
+        return f"{' '.join(['the', *owner]) if owner else 'it'} is {_spoken(value)} {unit}"
     if re.search(r"\b(?:in|of|by|per|until|from|to|with|at|on)\b", label):
         return f"{label}: {_spoken(value)}"
     verb = "are" if is_plural(label) or (isinstance(value, list) and len(value) > 1) else "is"

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from arq_graph.models.offline import dialogue
 from arq_graph.models.offline.lexicon import listed
-from arq_graph.models.offline.naming import MASK, POLITE, quoted_in
+from arq_graph.models.offline.naming import POLITE, quoted_in
 from arq_graph.models.offline.shapes import Candidate
 from arq_graph.models.offline.wanted import Wanted
+from arq_graph.models.offline.withheld import MASK, is_no_value, withholds
 from arq_graph.models.offline.words import content, likeness, stem
 
 _SEARCHES = listed("query search keyword keywords topic subject term terms phrase")
@@ -57,11 +58,13 @@ def text_in(text: str, wanted: Wanted, answering: bool, others: Sequence[Wanted]
         text,
         re.IGNORECASE,
     )
-    if label and not dialogue.asks(text):
+    if (label or answering) and withholds(text, wanted):
+        return []
+    if label and not dialogue.asks(text) and not is_no_value(label["said"], wanted, others):
         return [Candidate(label["said"].strip(" .\"'“”"), *label.span("said"))]
     if answering and not dialogue.asks(text):
         answer = POLITE.sub("", text.strip(f" {MASK}")).strip()
-        return [Candidate(answer, 0, len(text))] if answer else []
+        return [Candidate(answer, 0, len(text))] if answer and not is_no_value(answer, wanted, others) else []
     if tokens & {"reason", "cause", "purpose", "explanation"}:
         match = _REASON.search(text)
         return [Candidate(match["reason"].strip(), *match.span("reason"))] if match else []

@@ -67,6 +67,14 @@ _ONLY_VERBS = listed(
 """What is never the thing that something is done to."""
 _NOUN = re.compile(r"(?<!ques)(?<!men)(?<!au)(?<!posi)(?<=\w\w\w)(?:tion|ship|ment|ness)$")
 _NO_ORDER = re.compile(r"(?:ing|ed|lost|stolen)$")
+_COMPOUND = re.compile(r"(?:up|out|in|off|over|back)$")
+_NO_ORDER_LEADS = listed(
+    "the a an what when where which who whose how whether if all every your their this that"
+)
+_ORDERS = (
+    _READING | _LIGHT | _DEEDS | frozenset(map(stem, (*_ONLY_VERBS, "have", "let", "give", "put")))
+) - frozenset(map(stem, (*_NO_ORDER_LEADS, "is", "has", "lost", "stolen")))
+"""What begins a description that says a deed."""
 _PARTICLES = frozenset(("over", "up", "off", "out", "in", "back", "down", "on"))
 _PREPOSITIONS = frozenset(("to", "for", "from", "with", "by", "of"))
 
@@ -104,7 +112,11 @@ class ToolName:
         first, last = stem(tokens[0]), stem(tokens[-1])
         told = re.match(r"\W*(\w+)", self.description)
         begins = stem(told[1].lower()) if told else ""
-        if first in _READING or begins == first or (last in _FACTS and begins != last):
+        if (
+            first in _READING
+            or begins == first
+            or (last in _FACTS and (begins != last or last not in _ORDERS))
+        ):
             return 0
         if first in _LIGHT:  # "file_delete", but not "issue_refund"
             return len(tokens) - 1 if tokens[-1] in _ONLY_VERBS and begins == last else 0
@@ -152,28 +164,74 @@ class ToolName:
             return False
         if not _NO_ORDER.search(self._tokens[0]) and (self._first in _LIGHT or self._first in _DEEDS):
             return False
-        if stem(self._tokens[-1]) in _FACTS or self.lists:
+        if (self._noun and stem(self._noun.split()[-1]) in _FACTS) or self.lists:
             return True
         if told := re.match(r"\W*(\w+)", self.description):
             return stem(told[1].lower()) in _READING
         return len(self._tokens) == 1
 
     @property
+    def _noun(self) -> str:
+        """Its whole name without the preposition at its end: "price" of `price_of`."""
+        tokens = list(self._tokens)
+        while len(tokens) > 1 and tokens[-1] in _PREPOSITIONS:
+            tokens.pop()
+        return " ".join(tokens)
+
+    @cached_property
+    def _has_verb(self) -> bool:
+        """Whether its name says a deed, rather than names a thing: `weather`, `price_of`, `free_rooms`."""
+        if not self._tokens or (self._first in _FACTS and self._first not in _ORDERS):
+            return False
+        told = re.match(r"\W*(\w+)", self.description)
+        begins = told[1].lower() if told else ""
+        names_thing = begins in _NO_ORDER_LEADS
+        is_order = self._first in _ORDERS and not _NO_ORDER.search(self._tokens[0])
+        if begins and stem(begins) == self._first:
+            return True
+        if len(self._tokens) == 1:
+            is_noun = names_thing or (_COMPOUND.search(self._tokens[0]) and stem(begins) in _ORDERS)
+            return self._first in _READING or self._tokens[0] in _ONLY_VERBS or not is_noun
+        is_fact = stem(self._noun.split()[-1]) in _FACTS or self._first in _QUALITIES
+        return is_order or not (names_thing or is_fact or self._noun != " ".join(self._tokens))
+
+    @property
+    def _thing(self) -> str:
+        """Its name in the order in which it is written."""
+        return in_words(self.name) if self._noun == " ".join(self._tokens) else self._noun
+
+    @property
     def as_order(self) -> str:
-        """What it does, as an order: "cancel the order", "hand over to a colleague"."""
+        """What it does, as an order: "cancel the order", "hand over to a colleague", "look up the weather"."""
+        if self._tokens and not self._has_verb:
+            return f"look up the {self._thing}" if self.only_reads else self.as_put
         return " ".join(part for part in (self.verb, self._with_article) if part)
+
+    @property
+    def as_put(self) -> str:
+        """What it does, as an order to agree to, in no other words than its own."""
+        if not self._tokens or self._has_verb:
+            return self.as_order
+        return self._told or f"go ahead with this: {self._thing}"
 
     @property
     def as_described(self) -> str:
         """What it does, as an order, in the first words of its description; empty where those are no order."""
+        told = re.match(r"\W*([A-Za-z]+)\b", self.description)
+        return self._told if told and told[1].lower() == self.verb.split()[0] else ""
+
+    @property
+    def _told(self) -> str:
+        """The first words of its description, said to the customer, where they are an order."""
         told = re.match(r"\W*([A-Za-z]+)\b[^.!?\n]*", self.description)
-        if told is None or told[1].lower() != self.verb.split()[0]:
-            return ""
-        return to_customer(told[0][:1].lower() + told[0][1:].strip())
+        is_order = told and (stem(told[1].lower()) in _ORDERS or told[1].lower() == self.verb.split()[0])
+        return to_customer(told[0][:1].lower() + told[0][1:].strip()) if told and is_order else ""
 
     @property
     def as_done(self) -> str:
         """What it did: "cancelled the order", "handed this over to a colleague", "marked this as resolved"."""
+        if self._tokens and not self._has_verb:
+            return f"looked up the {self._thing}" if self.only_reads else f"taken care of this: {self._thing}"
         verb, *particle = self.verb.split()
         did = participle(verb)
         if not self.object:

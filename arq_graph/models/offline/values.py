@@ -12,8 +12,7 @@ from arq_graph.models.offline.choices import choice_in, flag_in
 from arq_graph.models.offline.dates import Span, dates_in, spaced, times_in
 from arq_graph.models.offline.lexicon import listed
 from arq_graph.models.offline.naming import (
-    MASK,
-    bare_answer,
+    answered,
     people_in,
     places_in,
     quoted_in,
@@ -36,6 +35,7 @@ from arq_graph.models.offline.shapes import (
 )
 from arq_graph.models.offline.texts import text_in
 from arq_graph.models.offline.wanted import Wanted
+from arq_graph.models.offline.withheld import MASK, is_no_value
 from arq_graph.models.offline.words import likeness, overlap, stem
 
 _FIRST = listed("start from begin checkin arrival pickup origin departure first since")
@@ -119,7 +119,8 @@ def in_message(
     ]
     candidates = _corrected(text, candidates) if wanted.kind != "boolean" else candidates
     if wanted.kind in NAMED:
-        candidates = [as_listed(each, text, wanted, scene) for each in candidates]
+        named = [each for each in candidates if not is_no_value(str(each.value), wanted, others)]
+        candidates = [as_listed(each, text, wanted, scene) for each in named]
     values: dict[Any, Found] = {}
     for candidate in candidates:
         value = _typed(candidate.value, wanted)
@@ -162,10 +163,10 @@ def candidates_in(
     if kind == "person":
         return people_in(text, wanted, answering, others)
     if kind == "place":
-        return _labelled(text, wanted) or places_in(text, wanted, answering, others)
+        return _labelled(text, wanted, others) or places_in(text, wanted, answering, others)
     if kind == "text":
         return text_in(text, wanted, answering, others)
-    return _labelled(text, wanted) or things_in(text, wanted, answering, others)
+    return _labelled(text, wanted, others) or things_in(text, wanted, answering, others)
 
 
 def is_asked_for(wanted: Wanted, question: str) -> bool:
@@ -259,7 +260,7 @@ def _countable(wanted: Wanted, others: Sequence[Wanted]) -> frozenset[str]:
     )
 
 
-def _labelled(text: str, wanted: Wanted) -> list[Candidate]:
+def _labelled(text: str, wanted: Wanted, others: Sequence[Wanted]) -> list[Candidate]:
     """What follows the argument's own name: "the title is Dune", "city: Oslo", "allergic to nuts"."""
     for match in _LABELLED.finditer(text):
         named = stem(match["label"].lower())
@@ -268,7 +269,13 @@ def _labelled(text: str, wanted: Wanted) -> list[Candidate]:
             continue
         told = _VALUE.match(text.rstrip(MASK), match.end())
         value = re.split(r"\s(?:and|but|for|please)\s", told[0])[0].strip(" \"'“”") if told else ""
-        if told and value and MASK not in value and not dialogue.asks(value):
+        if (
+            told
+            and value
+            and MASK not in value
+            and not dialogue.asks(value)
+            and not is_no_value(value, wanted, others)
+        ):
             start = told.start() + told[0].index(value)
             return [Candidate(value, start, start + len(value), 2.5)]
     return []
@@ -301,7 +308,7 @@ def _list(wanted: Wanted, line: Line, scene: Scene, others: Sequence[Wanted]) ->
     text = line.text[:5_000]
     if wanted.items.kind in ("thing", "text"):
         answering = is_asked_for(wanted, scene.question_before(line))
-        values = _enumeration(text, wanted, answering)
+        values = _enumeration(text, wanted, answering, others)
     elif wanted.items.kind == "object":
         return ()
     else:
@@ -309,7 +316,7 @@ def _list(wanted: Wanted, line: Line, scene: Scene, others: Sequence[Wanted]) ->
     return (Found(values, line.id, text[:80]),) if values else ()
 
 
-def _enumeration(text: str, wanted: Wanted, answering: bool) -> list[str]:
+def _enumeration(text: str, wanted: Wanted, answering: bool, others: Sequence[Wanted]) -> list[str]:
     label = re.escape(wanted.label)
     match = re.search(
         rf"\b(?:{label}|{re.escape(wanted.items.label) if wanted.items else label})\s*(?:are|is|:|of|like"
@@ -322,9 +329,9 @@ def _enumeration(text: str, wanted: Wanted, answering: bool) -> list[str]:
     }:
         match = re.search(r"\b(?:with|add|and extra)\s+([^.!?\n]+)", text, re.IGNORECASE)
     if match is None:
-        return [str(found.value) for found in quoted_in(text)] or (
-            [bare_answer(text)] if answering and "," not in text and len(text.split()) < 6 else []
-        )
+        is_short = "," not in text and len(text.split()) < 6
+        answer = answered(text, answering and is_short, wanted, others)
+        return [str(found.value) for found in quoted_in(text) or ([answer] if answer else [])]
     stopped = re.split(r"\b(?:please|for|to|on|at|but)\b", match[1])[0]
     return [
         part.strip(" \"'“”")

@@ -76,6 +76,7 @@ _PARTICIPLES = dict(
         "undo undone",
         "redo redone",
         "speak spoken",
+        "speed sped",
     ]
 )
 
