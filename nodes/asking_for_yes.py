@@ -7,7 +7,7 @@ A text that is plainly in another language is left to the model, which has to na
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,7 +138,11 @@ class Deed:
         values += [word for word, digits in NUMBER_WORDS.items() if digits in values]
         found = verbs - about.keys() - _LIGHT or verbs - _LIGHT or verbs
         known = words_in(_CAMEL.sub(" ", " ".join((tool, *arguments, description))))
-        return cls(_with_other_forms(found), frozenset(word[:_STEM] for word in known), tuple(values))
+        # "moving" begins like "move" in three letters alone.
+        moving = {
+            f"{word[:-1]}i" for word in known if word in found and len(word) == _STEM and word[-1] == "e"
+        }
+        return cls(frozenset(found | moving), frozenset(word[:_STEM] for word in known), tuple(values))
 
     def is_spoken_of(self, text: str) -> bool:
         """Whether a text says what is done, or to what."""
@@ -199,9 +203,3 @@ def is_foreign(text: str) -> bool:
 def _stems(text: str) -> dict[str, None]:
     """The beginnings of the words that tell something, in their order."""
     return dict.fromkeys(word[:_STEM] for word in words_in(text) if len(word) > 2 and word not in _EMPTY)
-
-
-def _with_other_forms(verbs: Collection[str]) -> frozenset[str]:
-    """Beginnings of verbs, and of "moving" beside "move"."""
-    short = (verb[:-1] for verb in verbs if len(verb) == _STEM and verb.endswith("e"))
-    return frozenset((*verbs, *(f"{verb}i" for verb in short)))

@@ -99,6 +99,20 @@ def test_a_yes_may_be_asked_for_by_its_word(text, asks):
 
 
 @pytest.mark.parametrize(
+    ("tool", "question", "asks"),
+    [
+        ("move_hive", "Shall I go ahead with moving H-1?", True),
+        ("move_hive", "Would you like to see the movie H-1?", False),
+        ("delete_hive", "Should I proceed with deleting H-1?", True),
+        ("delete_hive", "Shall I deliver H-1?", False),
+    ],
+)
+def test_the_verb_may_stand_in_its_other_forms_and_no_other_verb_may(tool, question, asks):
+    deed = Deed.of(tool, {"hive": "H-1"}, f"{tool.split('_')[0].title()} a hive.")
+    assert deed.is_asked_for(question) is asks
+
+
+@pytest.mark.parametrize(
     ("tool", "description", "question"),
     [
         (
