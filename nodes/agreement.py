@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
+
+from arq_graph.nodes.word_forms import are_forms_of_one
 
 # Taken out before anything is looked for: they sound like a no, or like a condition, and are none.
 _NO_REFUSAL = re.compile(
@@ -200,7 +203,7 @@ def says_yes(text: str, put: str = "") -> bool:
         return _is_only_yes_unspaced(told, put)
     words = words_in(told)
     begins = bool(words and words[0] in _YES_ELSEWHERE) or told.casefold().startswith(_YES_PHRASES)
-    return begins and _holds_only(told, put, _YES_ELSEWHERE | _POLITE_ELSEWHERE)
+    return begins and _holds_only(told, put, _YES_ELSEWHERE | _POLITE_ELSEWHERE, _begin_alike)
 
 
 def says_no(text: str, put: str = "") -> bool:
@@ -239,16 +242,20 @@ def _told(plain: str) -> str:
     return " ".join(each for each in sentences if not asks_something(each))
 
 
-def _holds_only(text: str, put: str, words: frozenset[str]) -> bool:
+def _holds_only(
+    text: str, put: str, words: frozenset[str], alike: Callable[[str, str], bool] = are_forms_of_one
+) -> bool:
     """Whether each word of a text is one of these, or was put, if with another ending."""
     known = _tokens(put)
-    beginnings = {word[:_STEM] for word in known if len(word) >= _STEM and word.isalpha()}
     return all(
-        word in words
-        or word in known
-        or (word.isalpha() and len(word) >= _STEM and word[:_STEM] in beginnings)
+        word in words or word in known or (word.isalpha() and any(alike(word, each) for each in known))
         for word in _tokens(text)
     )
+
+
+def _begin_alike(word: str, other: str) -> bool:
+    """What tells forms of one word in a language whose endings are not known."""
+    return len(word) >= _STEM and word[:_STEM] == other[:_STEM] and other.isalpha()
 
 
 def _is_only_yes_unspaced(told: str, put: str) -> bool:

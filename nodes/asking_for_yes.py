@@ -13,6 +13,7 @@ from typing import Any
 
 from arq_graph.milestones.grounding import NUMBER_WORDS
 from arq_graph.nodes.agreement import asks_something, words_in
+from arq_graph.nodes.word_forms import are_forms_of_one
 
 _SENTENCE = re.compile(r"(?:[^.!?。？؟\n]|[.](?=\w))+[.!?。？؟]*")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
@@ -106,7 +107,7 @@ class Deed:
     """What a call does, by the words that say so.
 
     Args:
-        verbs: The beginnings of the words that tell the deed.
+        verbs: The words that tell the deed.
         words: The beginnings of all words of the tool's name, arguments and description.
         values: What the call does it to, as it is said.
     """
@@ -138,16 +139,13 @@ class Deed:
         values += [word for word, digits in NUMBER_WORDS.items() if digits in values]
         found = verbs - about.keys() - _LIGHT or verbs - _LIGHT or verbs
         known = words_in(_CAMEL.sub(" ", " ".join((tool, *arguments, description))))
-        # "moving" begins like "move" in three letters alone.
-        moving = {
-            f"{word[:-1]}i" for word in known if word in found and len(word) == _STEM and word[-1] == "e"
-        }
-        return cls(frozenset(found | moving), frozenset(word[:_STEM] for word in known), tuple(values))
+        telling = frozenset(word for word in known if word[:_STEM] in found)
+        return cls(telling, frozenset(word[:_STEM] for word in known), tuple(values))
 
     def is_spoken_of(self, text: str) -> bool:
         """Whether a text says what is done, or to what."""
         bare = self._without_values(text)
-        return bare != text or not self.verbs.isdisjoint(_stems(bare))
+        return bare != text or any(map(self._is_told_by, words_in(bare)))
 
     def is_asked_for(self, text: str) -> bool:
         """Whether a yes to a text can only be one to this: each question of an English text asks for it."""
@@ -170,22 +168,26 @@ class Deed:
 
     def _says(self, form: str, sentence: str) -> bool:
         """Whether a sentence begins with a form, goes on with the deed, and says nothing beside it."""
-        deed = "|".join(re.escape(verb) for verb in sorted(self.verbs))
+        words = words_in(sentence)
+        deed = "|".join(re.escape(word) for word in words if self._is_told_by(word))
+        if not deed:
+            return False
         light = "|".join(_LIGHT_WORDS.split())
         found = re.match(
-            rf"{_OPENING}{form}(?:{_GAP}|\b)(?:(?:{deed})[\w'’]*|(?:{light})(?:ing)?\b(?=.*\b(?:{deed})))",
-            sentence,
+            rf"{_OPENING}{form}(?:{_GAP}|\b)(?:(?:{deed})\b|(?:{light})(?:ing)?\b(?=.*\b(?:{deed})\b))",
+            sentence.replace("’", "'"),
             re.IGNORECASE,
         )
         if found is None:
             return False
         rest = [word for word in words_in(sentence[found.end() :]) if word not in _BESIDE]
-        if any(sum(word.startswith(verb) for word in words_in(sentence)) > 1 for verb in self.verbs):
+        if any(sum(are_forms_of_one(word, verb) for word in words) > 1 for verb in self.verbs):
             return False  # "cancel the cancellation"
         joins = re.search(rf"\band\b(?!\s+{_IT}\b)(?! with\b)", sentence[found.end() :], re.IGNORECASE)
-        return joins is None and all(
-            word.startswith(tuple(self.verbs)) or word[:_STEM] in self.words for word in rest
-        )
+        return joins is None and all(self._is_told_by(word) or word[:_STEM] in self.words for word in rest)
+
+    def _is_told_by(self, word: str) -> bool:
+        return any(are_forms_of_one(word, verb) for verb in self.verbs)
 
     def _without_values(self, text: str) -> str:
         for value in sorted(self.values, key=len, reverse=True):

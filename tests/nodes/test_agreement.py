@@ -71,6 +71,13 @@ def test_what_was_put_may_be_said_in_another_form():
     assert repeats_what_was_put("Please cancel the order", PUT)
     assert says_yes("Yes, please proceed with the cancellation of A-1.", PUT)
     assert not says_yes("Yes, please proceed with the cancellation of A-2.", PUT)
+    assert says_yes("Ja, storniere sie bitte.", "Soll ich A-1 stornieren? Sie ist bezahlt.")
+
+
+def test_another_word_that_begins_alike_was_not_put():
+    assert says_yes("Yes, restart it.", "Shall I restart A-1?")
+    assert not says_yes("Yes, restore it.", "Shall I restart A-1?")
+    assert not repeats_what_was_put("Refuse A-1.", "Shall I refund A-1?")
 
 
 def test_a_question_may_stand_behind_a_colon_and_hold_one():
@@ -105,6 +112,8 @@ def test_a_yes_may_be_asked_for_by_its_word(text, asks):
         ("move_hive", "Would you like to see the movie H-1?", False),
         ("delete_hive", "Should I proceed with deleting H-1?", True),
         ("delete_hive", "Shall I deliver H-1?", False),
+        ("restart_hive", "Shall I restore H-1?", False),
+        ("refund_hive", "Would you like me to refuse H-1?", False),
     ],
 )
 def test_the_verb_may_stand_in_its_other_forms_and_no_other_verb_may(tool, question, asks):
