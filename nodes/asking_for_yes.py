@@ -169,7 +169,7 @@ class Deed:
     def _says(self, form: str, sentence: str) -> bool:
         """Whether a sentence begins with a form, goes on with the deed, and says nothing beside it."""
         words = words_in(sentence)
-        deed = "|".join(re.escape(word) for word in words if self._is_told_by(word))
+        deed = "|".join(re.escape(word) for word in sorted({*words}) if self._is_told_by(word))
         if not deed:
             return False
         light = "|".join(_LIGHT_WORDS.split())
@@ -181,7 +181,8 @@ class Deed:
         if found is None:
             return False
         rest = [word for word in words_in(sentence[found.end() :]) if word not in _BESIDE]
-        if any(sum(are_forms_of_one(word, verb) for word in words) > 1 for verb in self.verbs):
+        forms = [{word for word in {*words} if are_forms_of_one(word, verb)} for verb in self.verbs]
+        if any(sum(word in each for word in words) > 1 for each in forms):
             return False  # "cancel the cancellation"
         joins = re.search(rf"\band\b(?!\s+{_IT}\b)(?! with\b)", sentence[found.end() :], re.IGNORECASE)
         return joins is None and all(self._is_told_by(word) or word[:_STEM] in self.words for word in rest)
