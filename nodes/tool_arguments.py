@@ -113,6 +113,11 @@ class ToolArguments:
             if isinstance(entry, Mapping) and "default" in entry
         }
 
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
+        """The arguments' names as a customer reads them."""
+        return {argument.name: argument.name.replace("_", " ") for argument in self.arguments}
+
     def settled(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments as calls that do the same share them: defaults spelled out, texts without space around them."""
         given = {

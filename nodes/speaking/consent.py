@@ -12,6 +12,7 @@ from arq_graph.nodes.asking_for_yes import Deed, is_foreign
 from arq_graph.nodes.confirmation import NOT_AGREED, as_put, is_affirmed, put_before
 from arq_graph.nodes.planned_actions import Situation
 from arq_graph.nodes.putting import unnamed
+from arq_graph.nodes.speaking.questions import question_for
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.conversation import Line
 from arq_graph.reasoning.sections import as_json
@@ -85,16 +86,22 @@ class Consent:
             return
         before = conversation.lines[: conversation.lines.index(last)]
         spoken = next((line for line in reversed(before) if line.speaker == "agent"), None)
-        if spoken is None or is_foreign(spoken.message.text) or not asks_something(spoken.message.text):
-            return
-        told = {"arguments": self.to_be_told(call.arguments), "problem": NOT_AGREED}
+        told = {"arguments": self.to_be_told(call.arguments), "problem": NOT_AGREED, "kind": "confirm"}
+        if spoken is not None and self._is_put_in(spoken.message.text, call.model_copy(update=told)):
+            yield call.model_copy(update={"turn": spoken.id})
+
+    def _is_put_in(self, text: str, call: ToolInsight) -> bool:
+        own = question_for([call], {call.tool: self.tool.labels}, self.consequential)
+        if text == own:
+            return True
+        if is_foreign(text) or not asks_something(text):
+            return False
         put = [
             tool
             for tool, description in self.consequential.items()
-            if not unnamed(call.model_copy(update={**told, "tool": tool}), spoken.message.text, description)
+            if not unnamed(call.model_copy(update={"tool": tool}), text, description)
         ]
-        if put == [name]:  # "Shall I cancel A-1?" may be about an order, or about a subscription
-            yield call.model_copy(update={"turn": spoken.id})
+        return put == [call.tool]  # "Shall I cancel A-1?" may be about an order, or about a subscription
 
     def _says_yes_to(self, arguments: Mapping[str, Any], line: Line) -> bool:
         """Whether a message of the customer's is a yes to a call with these arguments, put to them just before."""

@@ -171,10 +171,7 @@ class Speaker(BlueprintNode[ARQ]):
             self.agent, self.tools, self.policies, setting, self.max_steps, self.max_questions, agrees
         )
         self._descriptions = {name: tool.tool.description for name, tool in self.tools.items()}
-        self._labels = {
-            name: {argument.name: argument.name.replace("_", " ") for argument in tool.arguments}
-            for name, tool in self.tools.items()
-        }
+        self._labels = {name: tool.labels for name, tool in self.tools.items()}
 
     def _shown_tool(self, tool: ToolArguments) -> dict[str, Any]:
         entry = shown_tool(self.agent, tool)

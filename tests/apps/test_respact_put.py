@@ -160,6 +160,19 @@ def test_where_a_graph_keeps_messages_alone_they_tell_what_was_agreed_to(questio
     assert ran == ([BEES] if runs else [])
 
 
+def test_the_question_that_code_asks_tells_the_tool_where_messages_alone_are_kept():
+    moves = iter(
+        [*[Made("donate", args=BEES)] * 3, Made("donate", args=BEES, affirmed_in="M3"), Made("speak", "Ok.")]
+    )
+    tools = [donate, donate_later]  # "Shall I donate 50 euros to Bees?" could be about either
+    app = create_respact_agent(
+        speaker(lambda _: next(moves)), tools, consequential=[each.__name__ for each in tools]
+    )
+    asked, ran = asked_and_ran(parent_of(app), "Donate 50 euros to Bees.")
+    assert "confirm this: Donate money to a fund (fund: Bees, amount: 50)" in asked
+    assert ran == [BEES]
+
+
 @pytest.mark.parametrize(
     ("arguments", "question", "runs"),
     [

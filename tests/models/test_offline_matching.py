@@ -17,6 +17,9 @@ HOLDS = [
     ("the customer asks about opening hours", ["When do you open?"]),
     ("the customer asks about opening hours, location or parking", ["Can I park there?"]),
     ("the customer asks about prices", ["How much is a double room?"]),
+    ("the customer asks about clothes", ["Where is my wool coat?"]),
+    ("the customer wants to rent an instrument", ["I'd like to rent a cello"]),
+    ("the garment is damaged", ["Where is my coat?", ("find", {}, {"coat": "grey", "state": "damaged"})]),
     ("the guest asks for a late check-out", ["Can I check out later tomorrow?"]),
     ("the reader asks whether the library has a book", ["Hi, do you have Dune?"]),
     ("the customer asks to renew a loan", ["Can you extend my loan of Dune?"]),
@@ -75,6 +78,8 @@ HOLDS = [
     (None, ["anything at all"]),
 ]
 DOES_NOT_HOLD = [
+    ("the customer asks about suits", ["Where is my wool coat?"]),
+    ("the customer wants to rent an instrument", ["I'd like to rent a kayak"]),
     ("the customer asks where their order is", ["I'd like to order a pizza"]),
     ("the customer asks where their order is", ["Where is my order?", "agent: It is on its way.", "Thanks!"]),
     (

@@ -221,6 +221,35 @@ RELATED = (
 )
 """Pairs that count as nearly the same word."""
 
+KINDS = {
+    "clothes": "suit dress coat jacket shirt blouse skirt trousers jeans sweater pullover scarf gown uniform curtain",
+    "garment": "suit dress coat jacket shirt blouse skirt trousers jeans sweater pullover scarf gown uniform clothes",
+    "furniture": "sofa couch chair armchair wardrobe shelf desk table bed cupboard drawer stool bench",
+    "appliance": "kettle toaster fridge refrigerator freezer oven stove dishwasher washer dryer microwave vacuum",
+    "device": "phone laptop tablet printer router camera monitor speaker headset keyboard watch charger",
+    "instrument": "piano guitar violin cello flute trumpet saxophone drum clarinet harp viola organ",
+    "vehicle": "car van truck bike bicycle scooter motorcycle bus lorry trailer camper",
+    "boat": "yacht dinghy kayak canoe sailboat ferry barge",
+    "plant": "rose tree shrub orchid fern cactus tulip herb bush flower seedling",
+    "flower": "rose tulip lily orchid daisy sunflower bouquet",
+    "animal": "horse rabbit hamster parrot cow sheep goat hen pony",
+    "pet": "rabbit hamster parrot guinea",
+    "drink": "coffee tea juice water beer wine lemonade soda cocktail",
+    "meal": "pizza pasta soup salad burger sandwich curry steak menu dish",
+    "dish": "pizza pasta soup salad burger sandwich curry steak",
+    "course": "class lesson workshop seminar training",
+    "room": "studio hall office lounge",
+    "tool": "drill saw hammer ladder wrench sander",
+    "jewellery": "ring necklace bracelet earring brooch watch",
+    "document": "passport certificate licence contract letter form permit visa",
+    "treatment": "massage facial manicure haircut therapy",
+    "sport": "tennis football swimming yoga climbing golf",
+    "medicine": "tablet pill syrup ointment antibiotic vaccine",
+    "book": "novel comic dictionary atlas",
+    "toy": "doll puzzle teddy kite",
+}
+"""General words, and special ones that each is said of."""
+
 IRREGULAR = {
     "sent": "send",
     "paid": "pay",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from arq_graph.models.offline.lexicon import FAINT_WORDS, RELATED, SYNONYMS, listed
+from arq_graph.models.offline.lexicon import FAINT_WORDS, KINDS, RELATED, SYNONYMS, listed
 from arq_graph.models.offline.words import stem
 
 _OF_PERSONS_ALONE = (
@@ -42,7 +42,7 @@ _NOBODY = listed(
     "agent assistant bot model system tool lookup search desk colleague manager technician expert and or who that not"
 )
 _THINGS = (
-    frozenset(stem(word) for line in (*SYNONYMS, *RELATED) for word in line.split())
+    frozenset(stem(word) for line in (*SYNONYMS, *RELATED, *KINDS, *KINDS.values()) for word in line.split())
     | frozenset(map(stem, FAINT_WORDS))
     | frozenset(
         map(

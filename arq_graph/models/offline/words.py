@@ -9,6 +9,7 @@ from typing import NamedTuple
 from arq_graph.models.offline.lexicon import (
     FAINT_WORDS,
     IRREGULAR,
+    KINDS,
     NEGATORS,
     PHRASES,
     RELATED,
@@ -93,7 +94,13 @@ def _canonical(stem: str) -> str:
     return _CANONICAL.get(stem, stem)
 
 
-_RELATED = frozenset(frozenset(_canonical(stem(word)) for word in line.split()) for line in RELATED)
+_RELATED = frozenset(
+    frozenset(_canonical(stem(word)) for word in pair)
+    for pair in (
+        *(line.split() for line in RELATED),
+        *((general, special) for general, specials in KINDS.items() for special in specials.split()),
+    )
+)
 
 
 def _normalise(text: str) -> str:
