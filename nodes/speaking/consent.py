@@ -12,6 +12,7 @@ from arq_graph.nodes.asking_for_yes import Deed, is_foreign
 from arq_graph.nodes.confirmation import NOT_AGREED, as_put, is_affirmed, put_before
 from arq_graph.nodes.planned_actions import Situation
 from arq_graph.nodes.putting import unnamed
+from arq_graph.nodes.speaking.grounds import is_number
 from arq_graph.nodes.speaking.questions import question_for
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.conversation import Line
@@ -42,7 +43,7 @@ class Consent:
         defaults = self.tool.defaults
         told = dict(arguments)
         for name, value in defaults.items():
-            if name not in arguments and _is_number(value) and abs(value) > 1:
+            if name not in arguments and is_number(value) and abs(value) > 1:
                 told[name] = value
             elif isinstance(value, bool) and told.get(name) is value:
                 del told[name]
@@ -113,7 +114,3 @@ class Consent:
         put = f"{asked} {self.tool.name.replace('_', ' ')} {description} {as_json(arguments)}"
         deed = Deed.of(self.tool.name, arguments, description)
         return says_yes(text, put) or (repeats_what_was_put(text, put) and deed.is_spoken_of(text))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -93,11 +93,13 @@ def unsaid(tool: str, arguments: Mapping[str, Any], texts: Iterable[str]) -> lis
     texts = [_UNSPACED.sub(" ", text) for text in texts]
     for text in texts:
         grounding.hear(Message("user", text))
-        numbers.hear(Message("user", DATE.sub(_without_day, _JOINED.sub(" ", text.casefold()))))
         words.update(_words(text))
+    if any(map(is_number, arguments.values())):  # a long conversation is not read twice for nothing
+        for text in texts:
+            numbers.hear(Message("user", DATE.sub(_without_day, _JOINED.sub(" ", text.casefold()))))
     found = []
     for name, value in arguments.items():
-        told = numbers if _is_number(value) and _PARTS_OF_TIME.isdisjoint(_words(name)) else grounding
+        told = numbers if is_number(value) and _PARTS_OF_TIME.isdisjoint(_words(name)) else grounding
         paths = told.invented(Call(tool, {name: value}))
         if (paths and not _is_put_together(value, words)) or _lacks_its_sign(value, texts):
             found.append(name)
@@ -111,10 +113,11 @@ def beginnings(text: str) -> set[str]:
 
 def _lacks_its_sign(value: Any, texts: Iterable[str]) -> bool:
     """Whether a number is below zero, and nobody said so."""
-    return _is_number(value) and value < 0 and not any(_MINUS.search(text) for text in texts)
+    return is_number(value) and value < 0 and not any(_MINUS.search(text) for text in texts)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number: true and false are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
