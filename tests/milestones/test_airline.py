@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -19,8 +18,7 @@ from arq_graph.milestones import (
 )
 from benchmarks.airline import Run, is_same, read_runs, tools_left_out, why, writes_are_confirmed
 from benchmarks.airline_tables import agreement, tables
-
-RECORDED = Path(__file__).parents[3] / "shared" / "data" / "tau_airline" / "gpt-4o-airline.json"
+from tests.milestones.recorded import AIRLINE as RECORDED
 
 pytestmark = pytest.mark.skipif(not RECORDED.exists(), reason="the recorded conversations are not here")
 

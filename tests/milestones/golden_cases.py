@@ -1,0 +1,134 @@
+"""300 milestone files with a conversation each, the same at every run, and what `score()` says of them.
+
+`python -m tests.milestones.golden_cases` writes `golden_scores.json` anew: only when the measure is meant to change.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from arq_graph.milestones import Score, Verdict
+
+GOLDEN = Path(__file__).with_name("golden_scores.json")
+CASES = 300
+WORDS = ("apple", "pear", "plum", "A-1")
+TOOLS = ("find", "book", "pay")
+
+
+def cases() -> Iterator[tuple[dict[str, Any], list[dict[str, Any]], list[Verdict]]]:
+    """The milestone file as data, the conversation as OpenAI chat messages, and what a judge says."""
+    for seed in range(CASES):
+        chance = random.Random(seed)
+        graph = _graph(chance)
+        yield graph, _messages(chance), _verdicts(chance, graph)
+
+
+def golden(measured: Score | None) -> list[Any] | None:
+    """What must not change of a score; None where the graph cannot be measured on."""
+    if measured is None:
+        return None
+    most = measured.possibly_reached
+    return [
+        measured.goal_completed,
+        measured.progress_range,
+        list(measured.reached.items()),
+        list(most.items()) if most != measured.reached else None,
+        measured.frontier,
+        measured.path_taken,
+        measured.undecided,
+        [one.event for one in measured.forbidden],
+        measured.wasted_calls,
+        measured.coverage,
+    ]
+
+
+def _graph(chance: random.Random) -> dict[str, Any]:
+    names = [f"m{number}" for number in range(chance.randint(2, 9))]
+    milestones: list[dict[str, Any]] = [{"name": "Start", "type": "NFC"}]
+    for number, name in enumerate(names):
+        before = [chance.choice(["Start", *names[max(0, number - 3) : number]])]
+        before += [
+            other for other in chance.sample(names, chance.choice((0, 0, 1, 2))) if other not in before
+        ]
+        one: dict[str, Any] = {"name": name, "dependencies": before}
+        kind = chance.choice(("FC", "FC", "FC", "said", "said", "join", "judged"))
+        one["type"] = {"FC": "FC", "join": "Aggregator"}.get(kind, "NFC")
+        if kind == "FC":
+            one["tool"] = chance.choice(TOOLS)
+            if chance.random() < 0.5:
+                one["arguments"] = {"id": _constraint(chance)}
+        elif kind == "said":
+            one["check"] = {"pattern": chance.choice(WORDS)}
+            if chance.random() < 0.7:
+                one["check"]["said_by"] = chance.choice(("user", "agent", "tool"))
+        if kind in ("said", "judged"):
+            one["holds"] = chance.random() < 0.5
+        if kind != "join":
+            one["requires"] = chance.choice(("any", "any", "all"))
+            one["weight"] = chance.choice((1, 1, 1, 2, 0.5, 0.1, 3))
+        milestones.append(one)
+    last = chance.sample(names, min(len(names), chance.randint(1, 3)))
+    milestones.append(
+        {"name": "End", "type": "NFC", "dependencies": last, "requires": chance.choice(("any", "all"))}
+    )
+    graph: dict[str, Any] = {"milestones": milestones}
+    if chance.random() < 0.5:
+        graph["failed_if"] = "(?i)^error"
+    if chance.random() < 0.3:
+        graph["grounded"] = "strict"
+    if chance.random() < 0.3:
+        graph["forbidden"] = [
+            {"tool": "pay", "arguments": {"id": {"absent": True}}},
+            {"said_by": "agent", "pattern": "plum"},
+        ]
+    return graph
+
+
+def _constraint(chance: random.Random) -> Any:
+    return chance.choice(
+        ("A-1", 1, {"regex": r"A-\d"}, {"min": 1, "max": 2}, {"one_of": ["A-1", 2]}, {"absent": True})
+    )
+
+
+def _messages(chance: random.Random) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "Be kind."}]
+    for turn in range(chance.randint(2, 10)):
+        messages.append({"role": "user", "content": " and ".join(chance.sample(WORDS, chance.randint(1, 2)))})
+        calls = []
+        for number in range(chance.choice((0, 1, 1, 2))):
+            given = chance.choice(({"id": "A-1"}, {"id": 1.0}, {"id": 2}, {"id": "B-7"}, {}, {"id": None}))
+            arguments = json.dumps(given) if chance.random() < 0.95 else '{"id": '
+            function = {"name": chance.choice(TOOLS), "arguments": arguments}
+            calls.append({"id": f"c{turn}{number}", "type": "function", "function": function})
+        if calls:
+            messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        answered = [call for call in calls if chance.random() < 0.9]
+        chance.shuffle(answered)
+        for call in answered:
+            text = chance.choice(("ok", "ok", "Error: no", *WORDS))
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+        if chance.random() < 0.7:
+            messages.append({"role": "assistant", "content": chance.choice(WORDS)})
+    return messages
+
+
+def _verdicts(chance: random.Random, graph: dict[str, Any]) -> list[Verdict]:
+    verdicts = []
+    for one in graph["milestones"][1:-1]:
+        if chance.random() < 0.3:
+            event = chance.choice((None, *range(1, 12)))
+            verdicts.append(
+                Verdict(one["name"], chance.choice((True, False, None)), event, chance.choice(WORDS))
+            )
+    return verdicts
+
+
+if __name__ == "__main__":
+    from tests.milestones.test_goldens import scored
+
+    lines = [json.dumps(golden(scored(*case)), separators=(",", ":")) for case in cases()]
+    GOLDEN.write_text("[\n" + ",\n".join(lines) + "\n]\n")
