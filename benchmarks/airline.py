@@ -29,7 +29,7 @@ from arq_graph.milestones import (
     read_transcripts,
     score,
 )
-from arq_graph.milestones.constraints import same_value
+from arq_graph.milestones.values import same_value
 
 FAILED = "(?i)^error"
 WRITES = ("book_", "cancel_", "update_", "send_")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from arq_graph.milestones.patterns import Pattern
+from arq_graph.milestones.values import as_number, as_text, same_value
 
 
 class Constraint(Protocol):
@@ -23,10 +23,7 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Equals:
-    """The argument is exactly this value.
-
-    1 and 1.0 are equal, true and 1 are not; the order of keys does not matter, the order of a list does.
-    """
+    """The argument is exactly this value; see `values.same_value`."""
 
     value: Any
 
@@ -56,8 +53,11 @@ class Matches:
         """
         if not given or value is None:
             return False
-        text = _as_text(value)
-        return text is not None and self.pattern.is_all_of(text)
+        try:
+            text = as_text(value)
+        except RecursionError:
+            return False
+        return self.pattern.is_all_of(text)
 
     def as_written(self) -> Any:
         """`{regex: …}`."""
@@ -76,7 +76,7 @@ class Within:
         if not given:
             return False
         bounds = [bound for bound in (self.low, self.high) if bound is not None]
-        found: Any = value if isinstance(bounds[0], str) else _number(value)
+        found: Any = value if isinstance(bounds[0], str) else as_number(value)
         if found is None or (isinstance(bounds[0], str) and not isinstance(found, str)):
             return False
         above = self.low is None or bool(self.low <= found)
@@ -166,41 +166,17 @@ def all_hold(constraints: Iterable[tuple[str, Constraint]], arguments: Mapping[s
     return all(constraint.holds(name in arguments, arguments.get(name)) for name, constraint in constraints)
 
 
-def same_value(left: Any, right: Any) -> bool:
-    """Whether two JSON values are the same: 1 is 1.0, true is not 1, keys in any order."""
-    if type(left) is str or type(right) is str:  # most values are texts
-        return bool(left == right)
-    # No recursion: what a record holds may be nested deeper than Python's stack.
-    pairs: list[tuple[Any, Any]] = [(left, right)]
-    while pairs:
-        one, other = pairs.pop()
-        if isinstance(one, bool) or isinstance(other, bool):
-            if one is not other:
-                return False
-        elif isinstance(one, Mapping) and isinstance(other, Mapping):
-            if one.keys() != other.keys():
-                return False
-            pairs.extend((one[key], other[key]) for key in one)
-        elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
-            if len(one) != len(other):
-                return False
-            pairs.extend(zip(one, other, strict=True))
-        elif one != other:
-            return False
-    return True
-
-
 def _range(low: Any, high: Any) -> Within:
     bounds = [bound for bound in (low, high) if bound is not None]
     kinds: set[Literal["number", "text", "other"]] = {
-        "text" if isinstance(bound, str) else "number" if _number(bound) is not None else "other"
+        "text" if isinstance(bound, str) else "number" if as_number(bound) is not None else "other"
         for bound in bounds
     }
     if len(kinds) != 1 or "other" in kinds:
         raise ValueError("`min` and `max` must be numbers, or both texts such as ISO dates")
     for bound in bounds:
         # 1e3 is text in YAML 1.1; as text, 9 would be greater than 10.
-        if isinstance(bound, str) and (number := _number(bound)) is not None:
+        if isinstance(bound, str) and (number := as_number(bound)) is not None:
             raise ValueError(
                 f"the bound {bound!r} is text that reads as a number: write {number:g}, without quotes"
             )
@@ -220,27 +196,3 @@ def meant_as_constraint(value: Any) -> str | None:
 
 def _reads_as_constraint(value: Any) -> bool:
     return isinstance(value, Mapping) and bool(value) and _ALL_KEYS.issuperset(value)
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return value
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return None
-    return None
-
-
-def _as_text(value: Any) -> str | None:
-    if isinstance(value, str):
-        return value
-    try:
-        return json.dumps(value, ensure_ascii=False, default=str)
-    except TypeError:  # keys that JSON cannot have, which a Python literal may have
-        return repr(value)
-    except RecursionError:
-        return None

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from unicodedata import normalize
 
-from arq_graph.milestones.transcript import Call, Event, Message, Transcript
+from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
 
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -62,10 +62,14 @@ class Grounding:
         self._in_words = self._in_squeezed = self._in_days = 0
 
     def hear(self, event: Event) -> None:
-        """Take in an event; only the user's words and the tools' results ground a value."""
-        if isinstance(event, Call) or (isinstance(event, Message) and event.speaker != "user"):
-            return
-        self._said.append(event.text[:LONGEST_TEXT])
+        """Take in an event of a conversation; only what the agent was told by it grounds a value."""
+        text = told_by(event)
+        if text is not None:
+            self.tell(text)
+
+    def tell(self, text: str) -> None:
+        """Take in a text that the agent was told: a customer's message, a tool's result, a variable's value."""
+        self._said.append(text[:LONGEST_TEXT])
 
     def invented(self, call: Call) -> tuple[str, ...]:
         """The arguments of a call, as paths like `passengers[0].dob`, whose value nobody said before it.
@@ -111,6 +115,13 @@ class Grounding:
             for date in DATE.finditer(_plain(said)):
                 self._days.update(_days(date))
         self._in_days = len(self._said)
+
+
+def told_by(event: Event) -> str | None:
+    """What an event tells the agent: the user's words and the tools' results; None for what it says or does itself."""
+    if isinstance(event, Result) or (isinstance(event, Message) and event.speaker == "user"):
+        return event.text
+    return None
 
 
 def invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from unicodedata import normalize
 
-from arq_graph.milestones.transcript import Call, Event, Transcript
+from arq_graph.milestones.transcript import Transcript
 
 SHORTEST_QUOTE = 6
 """Letters and digits that a quote has at least, unless it is all that the event says.
@@ -25,7 +24,7 @@ def is_quoted(quote: str, transcript: Transcript, event: int) -> bool:
     """
     if not 1 <= event <= len(transcript):
         return False
-    text = words_of(transcript.event(event))
+    text = transcript.event(event).text
     if not is_in(quote, text):
         return False
     return _size(quote) >= SHORTEST_QUOTE or _bare(quote) == _bare(text)
@@ -38,23 +37,6 @@ def is_in(quote: str, text: str) -> bool:
         not _is_within_word(flat, start) and not _is_within_word(flat, start + len(sought))
         for start in _places(sought, flat)
     )
-
-
-def words_of(event: Event) -> str:
-    """The event's own words: what was said or given back, or the call as `tool({arguments as JSON})`."""
-    if isinstance(event, Call):
-        return f"{event.tool}({arguments_of(event)})"
-    return event.text
-
-
-def arguments_of(call: Call) -> str:
-    """A call's arguments as JSON; the raw text where they are malformed."""
-    if call.malformed is not None:
-        return call.malformed
-    try:
-        return json.dumps(call.arguments, ensure_ascii=False, default=str)
-    except TypeError:  # keys that JSON does not have, which a Python literal may hold
-        return repr(call.arguments)
 
 
 def _flat(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Speaker
+from arq_graph.milestones.values import as_text
 
 Step = int | str | None
 
@@ -163,9 +164,7 @@ def result_text(content: Any) -> str:
     if isinstance(content, list | tuple) and content and all(_is_block(block) for block in content):
         return "\n".join(text for text in map(_block_text, content) if text)
     try:
-        return json.dumps(content, ensure_ascii=False, default=str)
-    except TypeError:  # keys that JSON cannot have, which a Python literal may have
-        return repr(content)
+        return as_text(content)
     except (ValueError, RecursionError):
         raise InputError("what a tool gave back is nested too deep, or holds itself") from None
 

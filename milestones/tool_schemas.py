@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from arq_graph.errors import ToolError
-from arq_graph.milestones.constraints import same_value
+from arq_graph.milestones.values import same_value
 
 Schema = Mapping[str, Any]
 DEEPEST_SCHEMA = 32

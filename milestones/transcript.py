@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from arq_graph.errors import InputError
+from arq_graph.milestones.values import as_text
 
 Speaker = Literal["user", "agent", "system"]
 
@@ -45,13 +45,20 @@ class Call:
     malformed: str | None = None
     step: int | str | None = None
 
+    @property
+    def written(self) -> str:
+        """The arguments as JSON; the raw text where they are malformed."""
+        return self.malformed if self.malformed is not None else as_text(self.arguments)
+
+    @property
+    def text(self) -> str:
+        """The call in its own words: `tool({arguments as JSON})`."""
+        return f"{self.tool}({self.written})"
+
     def key(self) -> str:
         """Tool and arguments as one text: equal for calls that ask the same, whatever the order of keys."""
         arguments = self.arguments if self.malformed is None else self.malformed
-        try:
-            return json.dumps([self.tool, arguments], sort_keys=True, default=str)
-        except TypeError:  # keys of several types, which a Python literal may have
-            return repr((self.tool, arguments))
+        return as_text([self.tool, arguments], sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)

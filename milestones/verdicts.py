@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.quotes import is_in, is_quoted, words_of
+from arq_graph.milestones.quotes import is_in, is_quoted
 from arq_graph.milestones.transcript import Result, Transcript
 
-__all__ = ["Verdict", "apply_verdicts", "called_at", "is_quoted", "objection", "words_of"]
+__all__ = ["Verdict", "apply_verdicts", "called_at", "is_quoted", "objection"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def objection(graph: MilestoneGraph, transcript: Transcript, verdict: Verdict, c
         return f"nothing is quoted from step {verdict.event}"
     if is_quoted(verdict.quote, transcript, verdict.event):
         return ""
-    if is_in(verdict.quote, words_of(transcript.event(verdict.event))):
+    if is_in(verdict.quote, transcript.event(verdict.event).text):
         return f"the quote is too little to show anything: {_shown(verdict.quote)}"
     return f"the quote is not in step {verdict.event}: {_shown(verdict.quote)}"
 
@@ -87,7 +87,7 @@ def _objection_to_call(transcript: Transcript, verdict: Verdict, calls: Collecti
     if (
         verdict.achieved is False
         and verdict.quote.strip()
-        and not any(is_in(verdict.quote, words_of(event)) for event in transcript.events)
+        and not any(is_in(verdict.quote, event.text) for event in transcript.events)
     ):
         return f"the quote is nowhere in the conversation: {_shown(verdict.quote)}"
     return ""

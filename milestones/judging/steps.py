@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from arq_graph.milestones.judging.bounds import Budget, as_long_as_fits, cut
-from arq_graph.milestones.quotes import arguments_of
 from arq_graph.milestones.transcript import Call, Event, Message, Transcript
 from arq_graph.reasoning.sections import as_json
 
@@ -59,7 +58,7 @@ def _record(number: int, event: Event, limit: int | None) -> dict[str, Any]:
         return {"step": number, "from": event.speaker, **cut("text", event.text, limit)}
     if isinstance(event, Call):
         record: dict[str, Any] = {"step": number, "from": "agent", "calls": event.tool}
-        written = arguments_of(event)
+        written = event.written
         if event.malformed is not None:
             return {**record, **cut("malformed_arguments", written, limit)}
         if limit is not None and len(written) > limit:

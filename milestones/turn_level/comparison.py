@@ -98,7 +98,7 @@ class StepOutcome(Record):
         matched: Whether the action is the right one: both are final answers, or the same tools are called, each
             as many times. Words beside calls do not count.
         parameters: Whether the calls of a matched step pair up with all parameters the same (see
-            `arguments.same_arguments`); None elsewhere, and where the true call itself is malformed.
+            `values.same_value`); None elsewhere, and where the true call itself is malformed.
         similarity: How similar the answers are, 0 to 1, where both actions are final answers; None also where
             the similarity raised.
         confusion: How the step went wrong; None where it is right.

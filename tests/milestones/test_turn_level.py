@@ -10,10 +10,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from arq_graph.errors import InputError
 from arq_graph.milestones import Call, Message, Result, Transcript, read_transcript
 from arq_graph.milestones.turn_level.actions import Action, action_of
-from arq_graph.milestones.turn_level.arguments import same_arguments
 from arq_graph.milestones.turn_level.comparison import StepOutcome, compare
 from arq_graph.milestones.turn_level.metrics import TurnMetrics, turn_metrics
 from arq_graph.milestones.turn_level.steps import steps_of
+from arq_graph.milestones.values import same_value
 from tests.milestones.conversations import agent, called, conversation, user
 
 
@@ -129,8 +129,8 @@ def test_what_is_no_action_is_said_to_be_none(value):
     ],
 )
 def test_the_same_parameters_however_they_are_written(truth, predicted):
-    assert same_arguments(truth, predicted)
-    assert same_arguments(predicted, truth)
+    assert same_value(truth, predicted)
+    assert same_value(predicted, truth)
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_the_same_parameters_however_they_are_written(truth, predicted):
     ],
 )
 def test_other_parameters(truth, predicted):
-    assert not same_arguments(truth, predicted)
-    assert not same_arguments(predicted, truth)
+    assert not same_value(truth, predicted)
+    assert not same_value(predicted, truth)
 
 
 # --- one step
