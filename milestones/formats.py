@@ -12,6 +12,7 @@ from arq_graph.errors import InputError, ToolError
 from arq_graph.milestones import glaive, langchain_messages, openai_chat, preact_steps
 from arq_graph.milestones.recording import Recording
 from arq_graph.milestones.records import Raw, read_records
+from arq_graph.milestones.store import is_head
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
 
@@ -58,6 +59,7 @@ def read_transcripts(
         whole = [source] if isinstance(source, Mapping) else source
         raws = (Raw(index, value, None, 0) for index, value in enumerate(whole))
     index = 0
+    raws = (raw for raw in raws if not is_head(raw.value))
     for _, group in groupby(raws, key=lambda raw: raw.group):
         for raw in _conversations(group):
             yield _read(raw, index, file, format)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,11 +12,11 @@ from typing import Any
 
 from arq_graph.agent.spec import Agent
 from arq_graph.cli.failures import warn
-from arq_graph.cli.file_digests import digest_of_files
 from arq_graph.cli.threads import when
 from arq_graph.cli.tool_definitions import read_tools
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.findings import about_review
+from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.functions import load_check
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import Function
@@ -107,30 +105,17 @@ def _checked(graph: MilestoneGraph, tools: Any) -> MilestoneGraph:
     return graph
 
 
-def digest_of_graphs(graphs: GraphSource) -> str:
-    """A digest of the milestone files and of the functions that they name; empty where records bring their own."""
+def fingerprint_of_graphs(graphs: GraphSource) -> str:
+    """A fingerprint of the milestone files and of the functions that they name; empty where records bring their own."""
     if isinstance(graphs, MilestoneGraph):
         graphs = {"": graphs}
     if not isinstance(graphs, dict):
         return ""
-    digest = hashlib.blake2b(digest_size=16)
+    held: list[object] = []
     for name, graph in graphs.items():
-        digest.update(f"{name}\0{graph.file}\0".encode("utf-8", "surrogatepass"))
         files = [Path(graph.file)] if graph.file else []
-        digest.update(digest_of_files([*files, *_modules(graph)]).encode())
-    return digest.hexdigest()
-
-
-def digest_of(value: Any) -> str:
-    """A digest of plain data, or of tools."""
-    said = json.dumps(value, sort_keys=True, default=_plain)
-    return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    schema = getattr(value, "tool_call_schema", None)
-    describe = getattr(schema, "model_json_schema", None)
-    return [getattr(value, "name", str(value)), describe() if callable(describe) else schema]
+        held += [f"{name}\0{graph.file}", *files, *_modules(graph)]
+    return fingerprint(*held)
 
 
 def _modules(graph: MilestoneGraph) -> list[Path]:

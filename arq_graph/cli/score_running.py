@@ -9,12 +9,12 @@ from importlib.metadata import PackageNotFoundError, version
 
 from arq_graph.cli.failures import note
 from arq_graph.cli.figures import counted
-from arq_graph.cli.file_digests import digest_of_files
 from arq_graph.cli.leaving import leaving_on_ctrl_c
-from arq_graph.cli.score_graphs import Known, digest_of, digest_of_graphs
+from arq_graph.cli.score_graphs import Known, fingerprint_of_graphs
 from arq_graph.cli.score_progress import ScoreProgress, lines_of, shown_progress
 from arq_graph.cli.score_wanted import Wanted
 from arq_graph.errors import ArqGraphError
+from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.reports.running import ConversationScorer, Outcome, in_parallel
 from arq_graph.milestones.reports.running_files import Located
 from arq_graph.milestones.reports.running_graphs import GraphSource
@@ -41,12 +41,12 @@ def kept_results(wanted: Wanted, graphs: GraphSource, known: Known) -> Iterator[
     results = KeptResults(
         wanted.kept,
         {
-            "the transcripts": digest_of_files(wanted.files),
+            "the transcripts": fingerprint(*wanted.files),
             "their format": wanted.format or "recognised",
-            "the milestones": f"gold, {wanted.gold}" if wanted.gold else digest_of_graphs(graphs),
-            "the tools": digest_of(known.tools),
-            "the agent's instructions": digest_of(known.instructions),
-            "the judge": f"{wanted.judge.spec} at {wanted.judge.base_url}" if wanted.judge else "none",
+            "the milestones": f"gold, {wanted.gold}" if wanted.gold else fingerprint_of_graphs(graphs),
+            "the tools": fingerprint(known.tools),
+            "the agent's instructions": fingerprint(known.instructions),
+            "the judge": _judge(wanted),
             "its settings": wanted.judge_settings,
             "arq_graph": _version(),
         },
@@ -126,6 +126,12 @@ def _total(wanted: Wanted) -> int | None:
 def _way_on(kept: KeptResults) -> str:
     scored = counted(len(kept), "conversation")
     return f"{scored} scored so far, kept in {kept.file}: the same command goes on from there."
+
+
+def _judge(wanted: Wanted) -> str:
+    if wanted.judge is None:
+        return "none"
+    return f"{wanted.judge.spec} at {wanted.judge.base_url}" if wanted.judge.base_url else wanted.judge.spec
 
 
 def _version() -> str:

@@ -143,10 +143,14 @@ def change_the_check(shop):
         (change_a_transcript, [], "the transcripts changed since"),
         (change_the_graph, [], "the milestones changed since"),
         (change_the_check, [], "the milestones changed since"),
-        (None, ["--judge", "offline"], "the judge changed since"),
-        (None, ["--judge", "offline", "--votes", "3"], "the judge, its settings changed since"),
-        (None, ["--judge", "offline", "--date", "2024-05-15"], "the judge, its settings changed since"),
-        (None, ["--format", "openai"], "their format changed since"),
+        (None, ["--judge", "offline"], "the judge (was 'none', now 'offline') changed since"),
+        (None, ["--judge", "offline", "--votes", "3"], "the judge (was 'none', now 'offline'), its settings"),
+        (
+            None,
+            ["--judge", "offline", "--date", "2024-05-15"],
+            "the judge (was 'none', now 'offline'), its settings",
+        ),
+        (None, ["--format", "openai"], "their format (was 'recognised', now 'openai') changed since"),
         (None, ["--tools", "tools.json"], "the tools changed since"),
     ],
 )
@@ -158,7 +162,7 @@ def test_another_run_is_told_apart_and_says_what_to_do(cli, stopped, change, opt
     done = cli(*COMMAND, *options)
     assert done.code == 1
     assert said in done.words
-    assert "--fresh to begin again" in done.words
+    assert "give --fresh to begin again" in done.words
     assert (stopped.folder / "out.json.partial.jsonl").read_bytes() == before
     assert stopped.scored() == []
     assert cli(*COMMAND, *options, "--fresh").code == 0
