@@ -48,6 +48,20 @@ class SpecError(ArqGraphError, ValueError):
             place = f"{place}:{line}" if place else f"line {line}"
         super().__init__(f"{place}: {message}" if place else message)
 
+    @classmethod
+    def of_several(cls, problems: Sequence[tuple[int | None, str]], *, file: str | None = None) -> SpecError:
+        """Return one error for all problems of a file, each on a line of its own; at most 20 are told.
+
+        Args:
+            problems: The line and the message of each, in the order in which they are told; at least one.
+            file: The file that they stand in.
+        """
+        told = [str(cls(message, file=file, line=line)) for line, message in problems[1:20]]
+        if len(problems) > 20:
+            told.append(f"… and {len(problems) - 20} more")
+        line, message = problems[0]
+        return cls("\n".join([message, *told]), file=file, line=line)
+
 
 class BlueprintDefinitionError(ArqGraphError, TypeError):
     """A blueprint class cannot be asked: a field has no stage, or a type that strict JSON schema cannot say."""

@@ -210,8 +210,8 @@ class Agent:
             SpecError: The file cannot be read, or something in it is wrong; it names file, line and what was
                 expected.
         """
+        from arq_graph.agent.agent_file import read_agent
         from arq_graph.agent.prepared_file import with_prepared_answers
-        from arq_graph.agent.yaml_file import read_agent
 
         return with_prepared_answers(read_agent(path, cls))
 

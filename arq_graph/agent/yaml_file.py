@@ -1,141 +1,138 @@
-"""An agent written as a YAML file; a mistake in it is told with its line and what was expected.
+"""The one reader of YAML files: text in, a Pydantic model out, or one `SpecError` that names every mistake.
 
-```yaml
-name: Order desk
-profile: A friendly clerk of a small bookshop.
-guidelines:
-- condition: the customer asks where their order is   # leave out: always; or {function: "orders:is_vip"}
-  action: look the order up and tell its status
-  tools: [orders:get_order]                           # orders.py beside this file, or an installed module
-- id: no-discount
-  action: never offer a discount
-  continuous: true
-tools: [orders:search, orders:cancel_order]           # may always be called
-confirm: {cancel_order: operator}
-glossary:
-- {name: ARC, description: an advance reader's copy, synonyms: [proof]}
-variables:
-- {name: tier, description: the customer's tier, value: standard}
+```python
+suite = read_model("suite.yaml", SuiteFile, what="suite file")
 ```
+
+A validator of the model finds the `Document` in `info.context`: the file's folder, and lines. Where it raises
+`ValueError`, the message continues a sentence that begins with the field ("must be …", "names …"). One that
+finds something wrong further inside raises `misfits`, which say where.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, TypeVar
 
-from arq_graph.agent import entries
-from arq_graph.agent.entries import Misfit, Reader, described, settle, suggestion
-from arq_graph.agent.modules import load
-from arq_graph.agent.origin import Origin
-from arq_graph.agent.parts import GUIDELINE, TERM, VARIABLE, Guideline, Term, Variable
-from arq_graph.agent.spec import AGENT, Agent
-from arq_graph.agent.yaml_values import read_yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-A = TypeVar("A", bound=Agent)
-E = TypeVar("E", Term, Variable)
+from arq_graph.agent.complaints import complaints, inner, steps
+from arq_graph.agent.yaml_document import MAX_BYTES, Document, Entry, read_text
+from arq_graph.errors import SpecError
 
-_KINDS: dict[str, tuple[str, Mapping[str, Reader]]] = {
-    "the agent": ("the agent", AGENT),
-    "guidelines": ("a guideline", GUIDELINE),
-    "glossary": ("a glossary term", TERM),
-    "variables": ("a variable", VARIABLE),
-}
+__all__ = ["Document", "Entry", "misfits", "parse_model", "read_model", "read_text", "spec_error"]
+
+M = TypeVar("M", bound=BaseModel)
+Place = tuple[str | int, ...]
 
 
-def read_agent(path: str | os.PathLike[str], kind: type[A]) -> A:
-    """Read an agent from a YAML file.
+def read_model(
+    path: str | os.PathLike[str], model: type[M], *, what: str = "file", max_bytes: int = MAX_BYTES
+) -> M:
+    """Read a YAML file as a model.
 
     Args:
         path: The file.
-        kind: `Agent`, or a subclass of it.
+        model: What it must hold; its JSON Schema describes the file to editors.
+        what: What kind of file it is, for messages: "milestone file".
+        max_bytes: How large it may be.
 
     Raises:
-        SpecError: Something in the file is wrong; it names file, line and what was expected.
+        SpecError: The file cannot be read, or something in it is wrong. It names file and line, what was
+            expected, and what a misspelled key probably meant; several mistakes are told together.
     """
-    values, origin = read_yaml(os.fspath(path))
-    try:
-        fields = _keyed(values, "the agent", "the agent", required=("name", "profile"))
-        fields |= {
-            key: _entries(fields[key], key, make)
-            for key, make in (
-                ("guidelines", partial(_guideline, origin)),
-                ("glossary", partial(_entry, Term, "glossary")),
-                ("variables", partial(_entry, Variable, "variables")),
+    text = read_text(path, what=what, max_bytes=max_bytes)
+    return parse_model(text, model, what=what, source=os.fspath(path), max_bytes=max_bytes)
+
+
+def parse_model(
+    text: str, model: type[M], *, what: str = "file", source: str = "<text>", max_bytes: int = MAX_BYTES
+) -> M:
+    """Read a YAML text as a model.
+
+    A number or a truth value without quotes is text where the model wants text: `name: 12` is "12".
+
+    Args:
+        text: The text.
+        model: What it must hold.
+        what: What kind of file it is, for messages.
+        source: The file that the text came from: named in messages, and its folder is where a validator looks
+            for what it names.
+        max_bytes: How large the file may be once aliases are followed, 1.5 times over.
+
+    Raises:
+        SpecError: As `read_model`.
+    """
+    document = Document(text, source, max_bytes=max_bytes)
+    if document.values is None:
+        raise SpecError(f"is empty; {_needs(model, what)}", file=source, line=1)
+    while True:
+        try:
+            return model.model_validate(document.values, context=document)
+        except ValidationError as error:
+            if not _take_as_text(document, error):
+                raise spec_error(error, model, document.values, document=document, what=what) from None
+
+
+def spec_error(
+    error: ValidationError,
+    model: type[BaseModel],
+    values: object,
+    *,
+    document: Document | None = None,
+    what: str = "",
+) -> SpecError:
+    """Turn what Pydantic says into one `SpecError`, for files and for objects that are built in Python.
+
+    Args:
+        error: What was raised.
+        model: The model that was to be made.
+        values: What it was to be made of.
+        document: The file that the values stand in, if any: it gives the lines.
+        what: What kind of file it is, for messages.
+    """
+    told = complaints(error, model, values, root=f"the {what}" if document else None)
+    if document is None:
+        return SpecError.of_several([(None, message) for _, message in told])
+    lined = sorted({(document.line(place), message) for place, message in told})
+    return SpecError.of_several(lined, file=document.source)
+
+
+def misfits(*found: tuple[Place, str]) -> ValidationError:
+    """Return an error for a validator of a whole model to raise about what stands inside it.
+
+    Args:
+        found: For each problem its place, as keys and indices from the model inwards, and what is wrong, as
+            the rest of a sentence that begins with the field there.
+    """
+    return ValidationError.from_exception_data(
+        "misfits",
+        [
+            InitErrorDetails(
+                type=PydanticCustomError("misfit", "{said}", {"said": message}), loc=place, input=None
             )
-            if key in fields
-        }
-    except Misfit as misfit:
-        raise origin.error(misfit) from misfit.__cause__
-    return kind(**fields, origin=origin)
+            for place, message in found
+        ],
+    )
 
 
-def _entries(value: object, key: str, make: Callable[[int, object], object]) -> list[object]:
-    items = settle("the agent", {key: entries.listing(lambda item: item, key)}, {key: value})[key]
-    return [make(index, item) for index, item in enumerate(items)]
+def _needs(model: type[BaseModel], what: str) -> str:
+    required = [f"`{name}:`" for name, field in model.model_fields.items() if field.is_required()]
+    return f"the {what} needs at least {' and '.join(required) or 'one entry'}"
 
 
-def _guideline(origin: Origin, index: int, value: object) -> Guideline:
-    owner, place = f"guideline {index + 1}", ("guidelines", index)
-    fields = _keyed(value, "guidelines", owner, *place, required=("action",))
-    if isinstance(fields.get("id"), str):
-        owner = f"guideline {fields['id']}"
-    if isinstance(fields.get("condition"), Mapping):
-        fields["condition"] = _function(fields["condition"], origin, owner, *place)
-    return Guideline(**{"condition": None, **settle(owner, GUIDELINE, fields, *place)})
-
-
-def _function(value: Mapping[str, object], origin: Origin, owner: str, *place: str | int) -> object:
-    reference = value.get("function")
-    if list(value) != ["function"] or not isinstance(reference, str):
-        raise Misfit(
-            f"{owner}: `condition` must be text or {{function: module:function}}, but is a mapping of"
-            f" {', '.join(map(repr, value)) or 'nothing'}; text with `: ` in it goes in quotes",
-            *place,
-            "condition",
-        )
-    try:
-        found = load(reference, origin.folder)
-    except Misfit as misfit:
-        raise misfit.inside(owner, "condition", *place) from misfit.__cause__
-    if not callable(found):
-        wrong = Misfit(f"names {reference!r}, which is {described(found)}; name a function of the state")
-        raise wrong.inside(owner, "condition", *place)
-    return found
-
-
-def _entry(kind: type[E], key: str, index: int, value: object) -> E:
-    what, readers = _KINDS[key]
-    owner = f"{what.partition(' ')[2]} {index + 1}"
-    fields = _keyed(value, key, owner, key, index, required=("name", "description"))
-    return kind(**settle(owner, readers, fields, key, index))
-
-
-def _keyed(
-    value: object, key: str, owner: str, *place: str | int, required: tuple[str, ...]
-) -> dict[str, Any]:
-    """Read a mapping that has all required keys and none that is unknown."""
-    what, readers = _KINDS[key]
-    if not isinstance(value, Mapping):
-        example = ", ".join(f"{name}: …" for name in required)
-        raise Misfit(f"{owner} must be a mapping ({example}), but is {described(value)}", *place)
-    for name in value:
-        if name not in readers:
-            raise Misfit(
-                f"{owner} has an unknown key `{name}`{_meant(name, key)} (the keys of {what}:"
-                f" {', '.join(readers)})",
-                *(*place, name),
-            )
-    for name in required:
-        if name not in value:
-            raise Misfit(f"{owner} has no `{name}`; add `{name}: …`", *place)
-    return dict(value)
-
-
-def _meant(name: str, key: str) -> str:
-    if near := suggestion(name, _KINDS[key][1]):
-        return near
-    owners = [what for what, readers in _KINDS.values() if name in readers]
-    return f"; that is a key of {' and of '.join(owners)}: is it indented as it should be?" if owners else ""
+def _take_as_text(document: Document, error: ValidationError) -> bool:
+    """Put the words that stand in the file where text was wanted and a number or truth value was read."""
+    changed = False
+    for each in error.errors(include_url=False):
+        word = document.bare_word(each["loc"]) if each["type"] == "string_type" else None
+        if word is None:
+            continue
+        *outer, last = steps(document.values, each["loc"])
+        holder: Any = document.values
+        for step in outer:
+            holder = inner(holder, step)
+        holder[last] = word
+        changed = True
+    return changed

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from arq_graph.agent import yaml_file
+from arq_graph.agent import agent_file
 from arq_graph.agent.parts import GUIDELINE, TERM, VARIABLE
 from arq_graph.agent.spec import AGENT, FALLBACK, Agent
 from arq_graph.errors import SpecError
@@ -109,7 +109,7 @@ def test_a_whole_file_is_read(folder: Path) -> None:
 
 
 def test_the_documented_example_is_a_whole_agent(folder: Path) -> None:
-    example = str(yaml_file.__doc__).partition("```yaml")[2].partition("```")[0]
+    example = str(agent_file.__doc__).partition("```yaml")[2].partition("```")[0]
     agent = read(folder, example)
     assert agent.grants == {"get_order": ("G1",), "search": (), "cancel_order": ()}
     assert agent.guideline("no-discount").condition is None
