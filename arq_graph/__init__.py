@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from arq_graph.apps.episode import Episode, EpisodeStep, episode_transcript, play_episode
     from arq_graph.apps.guided import PAPER_MODELS, create_guided_agent
     from arq_graph.apps.planning import create_planning_agent
-    from arq_graph.apps.respact import RespactState, create_respact_agent
+    from arq_graph.apps.respact import create_respact_agent
     from arq_graph.apps.resuming import aresume_or_invoke, resume_or_invoke
     from arq_graph.apps.textworld_environment import TextWorldEnvironment, make_text_game
     from arq_graph.errors import (
@@ -103,7 +103,6 @@ _MODULES = {
     "UnsatisfiedError": "arq_graph.errors",
     "Environment": "arq_graph.agent.environment",
     "Observation": "arq_graph.agent.environment",
-    "RespactState": "arq_graph.apps.respact",
     "create_respact_agent": "arq_graph.apps.respact",
     "TextWorldEnvironment": "arq_graph.apps.textworld_environment",
     "make_text_game": "arq_graph.apps.textworld_environment",
@@ -145,7 +144,6 @@ __all__ = [
     "Reasoner",
     "ReasoningError",
     "RefusalError",
-    "RespactState",
     "Revision",
     "ScriptedChatModel",
     "SpecError",

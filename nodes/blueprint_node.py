@@ -121,7 +121,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state: a dict, a dataclass or a Pydantic model."""
-        steps = self.steps(Reader(input, self.messages_key, self.channels()))
+        steps = self.steps(self._read(input))
         answers: Answers | None = None
         while True:
             try:
@@ -132,7 +132,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state, without blocking."""
-        steps = self.steps(Reader(input, self.messages_key, self.channels()))
+        steps = self.steps(self._read(input))
         answers: Answers | None = None
         while True:
             try:
@@ -140,6 +140,10 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
             except StopIteration as done:
                 return done.value  # type: ignore[no-any-return]
             answers = await self.reasoner.aask_all(questions, mode=self.mode, config=config)
+
+    def _read(self, input: Any) -> Reader:
+        agent: Agent | None = getattr(self, "agent", None)
+        return Reader(input, self.messages_key, self.channels(), agent=agent.name if agent else "")
 
     def steps(self, state: Reader) -> Steps:
         """The node's logic: yield questions, receive their answers, return the update.

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, TypeVar, get_origin
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict, TypeVar, get_origin, get_type_hints
 
 from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
+from arq_graph.agent.state import AgentState, Record
 from arq_graph.errors import StateError
 
-T = TypeVar("T")
+R = TypeVar("R", bound=Record)
+
+# Without the reducer of `variables`: LangGraph refuses a node whose reducer another graph's channel lacks.
+_OURS = {**get_type_hints(AgentState, include_extras=True), "variables": dict[str, Any]}
+
+
+def our_channels(*names: str) -> dict[str, Any]:
+    """Channels of `AgentState` with their types, for a node that names what it reads and writes."""
+    return {name: _OURS[name] for name in names}
 
 
 class Reader:
@@ -23,13 +32,20 @@ class Reader:
         state: The state that the graph hands to the node.
         messages_key: The channel that holds the messages.
         channels: The node's other channels, with their types.
+        agent: Name of the specification whose records are read and written; records of others are not seen.
     """
 
     def __init__(
-        self, state: Any, messages_key: str = "messages", channels: Mapping[str, Any] | None = None
+        self,
+        state: Any,
+        messages_key: str = "messages",
+        channels: Mapping[str, Any] | None = None,
+        *,
+        agent: str = "",
     ) -> None:
         self.state = state
         self.messages_key = messages_key
+        self.agent = agent
         self._channels = channels or {}
 
     @property
@@ -74,25 +90,60 @@ class Reader:
                 f"channel {self.messages_key!r} holds something that is no message: {error}"
             ) from error
 
-    def records(self, channel: str, kind: type[T]) -> list[T] | None:
-        """The records of one of our channels; None where the channel was never written.
+    def records(self, channel: str, kind: type[R]) -> list[R] | None:
+        """The agent's own records of one of our channels; None where the channel was never written.
 
         Raises:
-            StateError: The channel holds another type.
+            StateError: The channel holds something else.
         """
         value = self.get(channel)
+        return None if value is None else [self._read(channel, kind, raw) for raw in self._split(channel)[0]]
+
+    def record(self, channel: str, kind: type[R]) -> R | None:
+        """The agent's own record of a channel that holds a single one; None where there is none.
+
+        Raises:
+            StateError: The channel holds something else.
+        """
+        raw = self.get(channel)
+        return self._read(channel, kind, raw) if raw is not None and self._is_own(channel, raw) else None
+
+    def written(self, channel: str, records: Iterable[Record]) -> list[dict[str, Any]]:
+        """The update that puts these records in the place of the agent's own, and keeps those of other agents."""
+        return [*map(dict, self._split(channel)[1]), *map(self.as_json, records)]
+
+    def as_json(self, record: Record) -> dict[str, Any]:
+        """A record of this agent as a channel holds it."""
+        return record.model_copy(update={"agent": self.agent}).model_dump(mode="json")
+
+    def _split(self, channel: str) -> tuple[list[Any], list[Any]]:
+        """The raw records of this agent, and those of others."""
+        value = self.get(channel)
         if value is None:
-            return None
-        if (
-            isinstance(value, Sequence)
-            and not isinstance(value, str)
-            and all(isinstance(v, kind) for v in value)
-        ):
-            return list(value)
-        raise StateError(
-            f"channel {channel!r} must hold a list of {kind.__name__}, not {_described(value)}: "
-            "rename the channel of your graph, or leave it to arq_graph"
-        )
+            return [], []
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise _misfit(channel, f"must hold a list of records, not {type(value).__name__}")
+        own: list[Any] = []
+        others: list[Any] = []
+        for raw in value:
+            (own if self._is_own(channel, raw) else others).append(raw)
+        return own, others
+
+    def _is_own(self, channel: str, raw: Any) -> bool:
+        if not isinstance(raw, Mapping) or not isinstance(raw.get("agent"), str):
+            what = "names no agent" if isinstance(raw, Mapping) else f"is a {type(raw).__name__}"
+            raise _misfit(channel, f"must hold records as plain JSON, each with its agent; one {what}")
+        return bool(raw["agent"] == self.agent)
+
+    def _read(self, channel: str, kind: type[R], raw: Any) -> R:
+        try:
+            return kind.model_validate(raw)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise _misfit(
+                channel, f"must hold records of the form {kind.__name__}: {place}: {first['msg']}"
+            ) from error
 
     def mapping(self, channel: str) -> dict[str, Any]:
         """A channel that holds a dict; empty where it was never written.
@@ -105,13 +156,16 @@ class Reader:
             return {}
         if isinstance(value, Mapping):
             return dict(value)
-        raise StateError(f"channel {channel!r} must hold a dict of names and values, not {_described(value)}")
+        raise StateError(
+            f"channel {channel!r} must hold a dict of names and values, not {type(value).__name__}"
+        )
 
 
-def _described(value: Any) -> str:
-    if isinstance(value, list) and value:
-        return f"a list with {type(value[0]).__name__}"
-    return type(value).__name__
+def _misfit(channel: str, what: str) -> StateError:
+    return StateError(
+        f"channel {channel!r} {what}: rename the channel of your graph, or leave it to arq_graph; a thread that "
+        "another version kept cannot be gone on with"
+    )
 
 
 def name_channels(node: Runnable[Any, dict[str, Any]], channels: Mapping[str, Any]) -> None:

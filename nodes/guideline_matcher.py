@@ -12,7 +12,7 @@ from typing import Any, Literal, Unpack
 from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent.spec import Agent, Guideline
-from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, ToolInsight
+from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import ReasoningError, SpecError
 from arq_graph.nodes.batching import BatchPolicy, as_policy, default_batch_size, form_batches
 from arq_graph.nodes.blueprint_node import (
@@ -25,7 +25,7 @@ from arq_graph.nodes.blueprint_node import (
     checked,
     checked_agent,
 )
-from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.channels import Reader, emit, our_channels
 from arq_graph.nodes.confirmation import left_open
 from arq_graph.nodes.events import GuidelinesMatched, total_usage
 from arq_graph.nodes.judgements import (
@@ -140,10 +140,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         """What it reads and writes besides the messages."""
         return {
             **super().channels(),
-            "guideline_matches": list[GuidelineMatch],
-            "applied_guidelines": list[AppliedGuideline],
-            "tool_insights": list[ToolInsight],
-            "variables": dict[str, Any],
+            **our_channels("guideline_matches", "applied_guidelines", "tool_insights", "variables"),
         }
 
     def steps(self, state: Reader) -> Steps:
@@ -188,7 +185,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
                 usage=total_usage(answer for answer in answers if isinstance(answer, Answer)),
             )
         )
-        update: Update = {"guideline_matches": related}
+        update: Update = {"guideline_matches": state.written("guideline_matches", related)}
         if abandoned := abandoned_calls(state.messages()):
             update[self.messages_key] = abandoned
         return update

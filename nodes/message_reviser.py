@@ -12,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, Move, Plan, Revision, ToolInsight
+from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, UnsatisfiedError
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
@@ -23,7 +23,7 @@ from arq_graph.nodes.blueprint_node import (
     checked,
     checked_agent,
 )
-from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.channels import Reader, emit, our_channels
 from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
 from arq_graph.nodes.gate import active_guidelines
 from arq_graph.nodes.replies import MessageBlueprint
@@ -119,15 +119,8 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
 
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
-        return {
-            "guideline_matches": list[GuidelineMatch],
-            "applied_guidelines": list[AppliedGuideline],
-            "tool_insights": list[ToolInsight],
-            "plan": Plan,
-            "moves": list[Move],
-            "revisions": list[Revision],
-            "variables": dict[str, Any],
-        }
+        names = ("guideline_matches", "applied_guidelines", "tool_insights", "plan", "moves", "revisions")
+        return our_channels(*names, "variables")
 
     def steps(self, state: Reader) -> Steps:
         """Write the reply of this turn."""
@@ -257,14 +250,14 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         active: dict[str, int],
         answer: Answer[Any] | ReasoningError,
     ) -> Update:
-        reply = AIMessage(sent.content, id=str(uuid4()))
+        reply = AIMessage(sent.content, id=str(uuid4()), name=self.agent.name)
         turn = facts.conversation.turn
         followed = [id for id in active if id in sent.followed]
         applied = {r.guideline: r for r in state.records("applied_guidelines", AppliedGuideline) or []}
         for id in followed:
             times = applied[id].times + 1 if id in applied else 1
             applied[id] = AppliedGuideline(guideline=id, turn=turn, message=str(reply.id), times=times)
-        kept = [revision for revision in candidates if revision is not sent]
+        before = [revision for revision in candidates if revision is not sent]
         emit(
             ReplySent(
                 turn=turn,
@@ -277,14 +270,13 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         )
         update: Update = {
             self.messages_key: [reply],
-            "revisions": [*kept, sent.model_copy(update={"sent": True})],
-            "applied_guidelines": list(applied.values()),
+            "revisions": state.written("revisions", [*before, sent.model_copy(update={"sent": True})]),
+            "applied_guidelines": state.written("applied_guidelines", applied.values()),
         }
         if unput := self._unput(state, sent, facts, is_fallback=sent not in candidates):
             insights = state.records("tool_insights", ToolInsight) or []
-            update["tool_insights"] = [
-                insight for insight in insights if insight.kind != "confirm" or insight.tool not in unput
-            ]
+            kept = [insight for insight in insights if insight.kind != "confirm" or insight.tool not in unput]
+            update["tool_insights"] = state.written("tool_insights", kept)
         return update
 
     def _unput(self, state: Reader, sent: Revision, facts: PromptFacts, *, is_fallback: bool) -> set[str]:

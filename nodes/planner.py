@@ -13,10 +13,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import GuidelineMatch, Plan, Progress, Record, ToolInsight
+from arq_graph.agent.state import Plan, ToolInsight
 from arq_graph.errors import ReasoningError
 from arq_graph.nodes.blueprint_node import BlueprintNode, NodeSettings, Steps, Update, checked_agent, counted
-from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.channels import Reader, emit, our_channels
 from arq_graph.nodes.confirmation import awaiting_confirmation, left_open, still_open
 from arq_graph.nodes.decisions import calling, calls_of_turn, new_call
 from arq_graph.nodes.events import PlanMade, total_usage
@@ -106,13 +106,7 @@ class Planner(BlueprintNode[ARQ]):
 
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
-        return {
-            "guideline_matches": list[GuidelineMatch],
-            "tool_insights": list[ToolInsight],
-            "plan": Plan,
-            "progress": Progress,
-            "variables": dict[str, Any],
-        }
+        return our_channels("guideline_matches", "tool_insights", "plan", "progress", "variables")
 
     def steps(self, state: Reader) -> Steps:
         """Make or refine the plan of this turn, and take one action."""
@@ -244,8 +238,10 @@ class Planner(BlueprintNode[ARQ]):
             )
         )
         update: Update = {
-            "plan": plan,
-            "tool_insights": [*still_open(left_open(state, situation.conversation), run), *run, *others],
+            "plan": state.as_json(plan),
+            "tool_insights": state.written(
+                "tool_insights", [*still_open(left_open(state, situation.conversation), run), *run, *others]
+            ),
         }
         messages = [*(abandoned_calls(state.messages()) or ()), *self._said(plan)]
         if messages:
@@ -279,7 +275,11 @@ class Planner(BlueprintNode[ARQ]):
     def _said(self, plan: Plan) -> list[AIMessage]:
         if plan.call:
             return [calling(new_call(plan.call.tool, plan.call.arguments))]
-        return [] if self.draft else [AIMessage(plan.final_answer or self.agent.fallback, id=str(uuid4()))]
+        return (
+            []
+            if self.draft
+            else [AIMessage(plan.final_answer or self.agent.fallback, id=str(uuid4()), name=self.agent.name)]
+        )
 
 
 def next_milestones(progress: Any) -> list[Any]:
@@ -288,6 +288,9 @@ def next_milestones(progress: Any) -> list[Any]:
         found = progress.get(name) if isinstance(progress, Mapping) else getattr(progress, name, None)
         if isinstance(found, Sequence) and not isinstance(found, str):
             return [
-                each.model_dump(exclude_none=True) if isinstance(each, Record) else each for each in found
+                {key: value for key, value in each.items() if value is not None}
+                if isinstance(each, Mapping)
+                else each
+                for each in found
             ]
     return []

@@ -14,7 +14,7 @@ from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.milestones.langchain_messages import read_messages
 from arq_graph.milestones.measure import structure_of
 from arq_graph.milestones.scoring import Score, ascore, score
-from arq_graph.nodes.channels import Reader, emit, name_channels
+from arq_graph.nodes.channels import Reader, emit, name_channels, our_channels
 from arq_graph.nodes.events import ProgressMade
 
 Update = dict[str, Any]
@@ -31,6 +31,7 @@ class TrackProgress(Runnable[Any, Update]):
         graph: The milestones.
         tools: The agent's tools, for their schemas; see `observe`.
         judge: Whom to ask about milestones that code cannot decide; each run of the node may then ask a model.
+        agent: Name of the specification that the record carries.
         messages_key: Channel of the messages.
 
     Raises:
@@ -48,6 +49,7 @@ class TrackProgress(Runnable[Any, Update]):
         *,
         tools: Any = None,
         judge: AnyJudge | None = None,
+        agent: str = "",
         messages_key: str = "messages",
     ) -> None:
         if not isinstance(graph, MilestoneGraph):
@@ -59,7 +61,8 @@ class TrackProgress(Runnable[Any, Update]):
         self.messages_key = messages_key
         self._tools = tools
         self._judge = judge
-        name_channels(self, {messages_key: list[AnyMessage], "progress": Progress})
+        self._agent = agent
+        name_channels(self, {messages_key: list[AnyMessage], **our_channels("progress")})
 
     def __call__(self, state: Any) -> Update:
         """Run the node on a state."""
@@ -67,7 +70,7 @@ class TrackProgress(Runnable[Any, Update]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far."""
-        state = Reader(input, self.messages_key)
+        state = Reader(input, self.messages_key, agent=self._agent)
         return self._written(
             state,
             score(self.graph, self._transcript(state), tools=self._tools, judge=self._judge),  # type: ignore[arg-type]
@@ -75,7 +78,7 @@ class TrackProgress(Runnable[Any, Update]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far, without blocking while a judge is asked."""
-        state = Reader(input, self.messages_key)
+        state = Reader(input, self.messages_key, agent=self._agent)
         return self._written(
             state, await ascore(self.graph, self._transcript(state), tools=self._tools, judge=self._judge)
         )
@@ -87,28 +90,24 @@ class TrackProgress(Runnable[Any, Update]):
         return read_messages(messages)
 
     def _written(self, state: Reader, measured: Score) -> Update:
-        before = state.get("progress")
-        if before is not None and not isinstance(before, Progress):
-            raise StateError(
-                f"channel 'progress' must hold a Progress, not {type(before).__name__}: rename the channel of "
-                "your graph, or leave it to arq_graph"
-            )
-        now = progress_of(self.graph, measured)
-        if now != before:
+        before = state.record("progress", Progress)
+        now = progress_of(self.graph, measured, _turn(state))
+        if before is None or now != before.model_copy(update={"agent": "", "turn": now.turn}):
             known = set(before.reached) if before else set()
             emit(
                 ProgressMade(
-                    turn=_turn(state),
+                    turn=now.turn,
                     progress=now,
                     newly_reached=tuple(name for name in now.reached if name not in known),
                 )
             )
-        return {"progress": now}
+        return {"progress": state.as_json(now)}
 
 
-def progress_of(graph: MilestoneGraph, measured: Score) -> Progress:
+def progress_of(graph: MilestoneGraph, measured: Score, turn: str) -> Progress:
     """What the state keeps of a score."""
     return Progress(
+        turn=turn,
         reached=tuple(measured.reached),
         goal_completed=measured.goal_completed,
         progress_rate=measured.progress_rate,

@@ -9,8 +9,8 @@ from langchain_core.messages import AnyMessage, ToolCall
 from langgraph.types import Send
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import GuidelineMatch, ToolInsight
-from arq_graph.nodes.channels import Reader
+from arq_graph.agent.state import ToolInsight
+from arq_graph.nodes.channels import Reader, our_channels
 from arq_graph.nodes.gate import callable_tools
 from arq_graph.nodes.turns import pending_calls, rounds_of_turn
 from arq_graph.reasoning.conversation import Conversation
@@ -89,7 +89,7 @@ def route_round(
     def route(state: Any) -> str | list[Send]:
         if calls := to_calls(state):
             return calls
-        reader = Reader(state, messages_key)
+        reader = Reader(state, messages_key, agent=agent.name)
         messages = reader.messages()
         turn = Conversation(messages).turn
         insights = reader.records("tool_insights", ToolInsight) or []
@@ -101,8 +101,7 @@ def route_round(
     # which may have `messages` alone.
     channels = {
         messages_key: list[AnyMessage],
-        "guideline_matches": list[GuidelineMatch],
-        "tool_insights": list[ToolInsight],
+        **our_channels("guideline_matches", "tool_insights"),
     }
     route.__annotations__["state"] = TypedDict("RoundState", channels, total=False)  # type: ignore[operator]
     return route

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import GuidelineMatch, ToolInsight
+from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
@@ -22,7 +22,7 @@ from arq_graph.nodes.blueprint_node import (
     checked_agent,
     counted,
 )
-from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.channels import Reader, emit, our_channels
 from arq_graph.nodes.confirmation import awaiting_confirmation, left_open, still_open
 from arq_graph.nodes.decisions import Decisions, calling, calls_of_turn
 from arq_graph.nodes.events import ToolsDecided, total_usage
@@ -118,11 +118,7 @@ class ToolCaller(BlueprintNode[ARQ]):
 
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
-        return {
-            "guideline_matches": list[GuidelineMatch],
-            "tool_insights": list[ToolInsight],
-            "variables": dict[str, Any],
-        }
+        return our_channels("guideline_matches", "tool_insights", "variables")
 
     def steps(self, state: Reader) -> Steps:
         """Decide on every candidate tool."""
@@ -210,7 +206,7 @@ class ToolCaller(BlueprintNode[ARQ]):
                 usage=total_usage(answers),
             )
         )
-        update: Update = {"tool_insights": [*open_before, *run, *others]}
+        update: Update = {"tool_insights": state.written("tool_insights", [*open_before, *run, *others])}
         if decisions.calls:
             update[self.messages_key] = [calling(*decisions.calls)]
         return update

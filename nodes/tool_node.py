@@ -39,7 +39,7 @@ def guarded_tools(agent: Agent, *, name: str = "tools", messages_key: str = "mes
     """
 
     def refusal(request: ToolCallRequest) -> ToolMessage | None:
-        state = Reader(request.state, messages_key)
+        state = Reader(request.state, messages_key, agent=agent.name)
         turn = Conversation(state.messages()).turn
         if request.tool_call["name"] in callable_tools(agent, state, turn):
             return None

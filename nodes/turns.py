@@ -16,7 +16,6 @@ from langchain_core.messages import (
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from arq_graph.agent.state import GuidelineMatch, Move, Plan
-from arq_graph.errors import StateError
 from arq_graph.nodes.channels import Reader
 
 ABANDONED = (
@@ -35,17 +34,10 @@ def plan_of_turn(state: Reader, turn: str) -> Plan | None:
     """This turn's plan so far; None where there is none yet.
 
     Raises:
-        StateError: The channel holds another type.
+        StateError: The channel holds something else.
     """
-    plan = state.get("plan")
-    if plan is None or (isinstance(plan, Plan) and plan.turn != turn):
-        return None
-    if isinstance(plan, Plan):
-        return plan
-    raise StateError(
-        f"channel 'plan' must hold a Plan, not {type(plan).__name__}: rename the channel of your graph, or leave it "
-        "to arq_graph"
-    )
+    plan = state.record("plan", Plan)
+    return plan if plan is not None and plan.turn == turn else None
 
 
 def utterance_of_turn(state: Reader, turn: str) -> Move | None:

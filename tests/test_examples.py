@@ -38,7 +38,7 @@ def hold(app: Any, turns: list[str]) -> list[dict[str, Any]]:
 
 
 def active(state: dict[str, Any]) -> set[str]:
-    return {match.guideline for match in state["guideline_matches"] if match.active}
+    return {match["guideline"] for match in state["guideline_matches"] if match["active"]}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_the_desk_keeps_to_plain_words_throughout(desk: list[dict[str, Any]]) ->
 
 
 def test_the_desk_asks_for_the_order_number_and_then_looks_the_order_up(desk: list[dict[str, Any]]) -> None:
-    assert [(i.kind, i.argument) for i in desk[0]["tool_insights"]] == [("missing", "order_id")]
+    assert [(i["kind"], i["argument"]) for i in desk[0]["tool_insights"]] == [("missing", "order_id")]
     assert "order" in desk[0]["messages"][-1].text
     assert "?" in desk[0]["messages"][-1].text
     called = [call for m in desk[1]["messages"] if isinstance(m, AIMessage) for call in m.tool_calls]
@@ -84,7 +84,7 @@ def test_the_desk_never_shows_internals_and_leaves_no_violation(desk: list[dict[
         reply = state["messages"][-1].text
         assert reply
         assert "get_order_details" not in reply
-        assert [revision.violations for revision in state["revisions"] if revision.sent] == [()]
+        assert [revision["violations"] for revision in state["revisions"] if revision["sent"]] == [[]]
 
 
 @pytest.fixture(scope="module")
@@ -247,4 +247,4 @@ def test_a_planner_and_a_speaker_wired_by_hand_tow_the_boat_once_the_customer_ag
         assert "B4" in states[0]["messages"][-1].text
         kept = app.get_state({"configurable": {"thread_id": "1"}}).values
         if "progress" in kept:
-            assert set(kept["progress"].reached) == {"Start", "find_boat", "tow_boat", "End"}
+            assert set(kept["progress"]["reached"]) == {"Start", "find_boat", "tow_boat", "End"}

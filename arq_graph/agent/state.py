@@ -1,20 +1,39 @@
 """What a guided agent keeps in a LangGraph thread.
 
-Tool calls and their results are ordinary messages. Everything else is a list of small records in a channel
-of its own. A record that belongs to one turn carries `turn`, the id of the customer message that began it:
-nodes ignore records of other turns, so nothing has to be reset between them.
+Tool calls and their results are ordinary messages. Everything else is kept as small records, in channels of plain
+JSON: `state["guideline_matches"][0]["active"]`. The classes below say what such a record holds; nodes validate the
+JSON into them where they read it.
+
+Every record carries `agent`, the name of the specification that it belongs to, and `turn`, the id of the customer
+message that began the turn. A node reads the records of its own agent and leaves the others untouched, so two agents
+may share a thread; and it ignores records of other turns, so nothing has to be reset between them.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from langgraph.graph import MessagesState
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 
 
 class Record(BaseModel):
-    """A value in the state: immutable, and strict about its fields."""
+    """What all records have: immutable, and strict about its fields.
+
+    Args:
+        agent: Name of the specification that it belongs to; the node that writes it fills it in.
+        turn: Id of the customer message that began the turn.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    agent: str = ""
+    turn: str
+
+
+class RecordPart(BaseModel):
+    """A part of a record."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -24,7 +43,6 @@ class GuidelineMatch(Record):
 
     Args:
         guideline: The guideline's id.
-        turn: Id of the customer message that began the turn.
         active: Whether the action is to be taken now, relations considered.
         matched: Whether the judgement alone made it active, before relations.
         score: 1 to 10; 6 and more activates. None where no model was asked.
@@ -37,7 +55,6 @@ class GuidelineMatch(Record):
     """
 
     guideline: str
-    turn: str
     active: bool
     matched: bool
     score: int | None = None
@@ -53,13 +70,11 @@ class AppliedGuideline(Record):
 
     Args:
         guideline: The guideline's id.
-        turn: Id of the customer message that began that turn.
         message: Id of the reply.
         times: In how many replies it was taken so far.
     """
 
     guideline: str
-    turn: str
     message: str
     times: int = 1
 
@@ -68,7 +83,6 @@ class ToolInsight(Record):
     """What was decided about one proposed tool call, and what the reply has to say about it (5.1.2).
 
     Args:
-        turn: Id of the customer message that began the turn.
         tool: The tool's name.
         kind: `run` (called), `missing` or `invalid` (an argument), `confirm` (waits for the customer's
             word), `declined` (not called; the rationale says why).
@@ -80,7 +94,6 @@ class ToolInsight(Record):
         rationale: Why.
     """
 
-    turn: str
     tool: str
     kind: Literal["run", "missing", "invalid", "confirm", "declined"]
     argument: str | None = None
@@ -95,21 +108,19 @@ class Revision(Record):
     """One candidate reply, and what was found wrong with it (5.1.3).
 
     Args:
-        turn: Id of the customer message that began the turn.
         content: The whole reply.
         followed: Ids of the guidelines and insights it follows.
         violations: What code found, each beginning with the query that failed.
         sent: Whether this is the reply the customer got.
     """
 
-    turn: str
     content: str
     followed: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
     sent: bool = False
 
 
-class PlanStep(Record):
+class PlanStep(RecordPart):
     """One step of a plan that is still to come (Pre-Act 3.1).
 
     Args:
@@ -123,7 +134,7 @@ class PlanStep(Record):
     tool: str | None = None
 
 
-class PlannedCall(Record):
+class PlannedCall(RecordPart):
     """The tool call that a plan takes now.
 
     Args:
@@ -137,7 +148,7 @@ class PlannedCall(Record):
     expected: str = ""
 
 
-class PlanChange(Record):
+class PlanChange(RecordPart):
     """What one version of a plan does otherwise than the one before.
 
     Args:
@@ -152,10 +163,9 @@ class PlanChange(Record):
 
 
 class Plan(Record):
-    """The plan of one turn, as its last version has it (Pre-Act 3.1).
+    """The plan of one turn, as its last version has it (Pre-Act 3.1); a new customer message begins a new one.
 
     Args:
-        turn: Id of the customer message that began the turn; a new one begins a new plan.
         version: 1 for the first plan of the turn, one more after each observation.
         previous_steps: What was done in this turn and what it told; None before a tool ran.
         steps: What is still to come, the action taken now first, the final answer last.
@@ -167,7 +177,6 @@ class Plan(Record):
         faults: What code found wrong with it, and what could not be put right within the bounds.
     """
 
-    turn: str
     version: int = 1
     previous_steps: str | None = None
     steps: tuple[PlanStep, ...] = ()
@@ -179,7 +188,7 @@ class Plan(Record):
     faults: tuple[str, ...] = ()
 
 
-class NextMilestone(Record):
+class NextMilestone(RecordPart):
     """A milestone that could be reached next.
 
     Args:
@@ -229,8 +238,9 @@ SpeechCategory = Literal[
 class Move(Record):
     """One move of the speaker, kept in the channel `moves` for as long as what it works on lasts.
 
+    In a task, `turn` is the id of the message that began the task.
+
     Args:
-        turn: Id of the customer message that began the turn, or the task.
         kind: `think`, `speak` or `act`.
         text: The thought, the utterance or the action in a world; for a tool call, the tool's name.
         after: Id of the line of the conversation that it came after; empty before the first.
@@ -241,7 +251,6 @@ class Move(Record):
         faults: What code found wrong with it, and what could not be put right within the bounds.
     """
 
-    turn: str
     kind: MoveKind
     text: str
     after: str = ""
@@ -272,30 +281,33 @@ class WorldStatus(Record):
     invalid: int = 0
 
 
-RECORDS: tuple[type[Record], ...] = (
-    GuidelineMatch,
-    AppliedGuideline,
-    ToolInsight,
-    Plan,
-    Move,
-    WorldStatus,
-    Progress,
-    Revision,
-)
-"""What the channels hold, for a checkpointer's list of allowed types."""
+class _JsonOf:
+    """The JSON schema of a record, for a channel that holds its plain JSON: servers then show what is in it."""
+
+    def __init__(self, record: type[Record]) -> None:
+        self._record = record
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return handler(self._record.__pydantic_core_schema__)
+
+
+def _merged(before: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
+    """The variables after a write: a write of some leaves the others as they are."""
+    return {**(before or {}), **(new or {})}
 
 
 class AgentState(MessagesState, total=False):
-    """State of a guided agent: messages, and what each step concluded.
+    """State of a guided agent: messages, and what each step concluded, as plain JSON.
 
     Subclass it to add channels of your own, and pass the subclass as `state_schema`.
     """
 
-    guideline_matches: list[GuidelineMatch]
-    applied_guidelines: list[AppliedGuideline]
-    tool_insights: list[ToolInsight]
-    plan: Plan
-    moves: list[Move]
-    progress: Progress
-    revisions: list[Revision]
-    variables: dict[str, Any]
+    guideline_matches: list[Annotated[dict[str, Any], _JsonOf(GuidelineMatch)]]
+    applied_guidelines: list[Annotated[dict[str, Any], _JsonOf(AppliedGuideline)]]
+    tool_insights: list[Annotated[dict[str, Any], _JsonOf(ToolInsight)]]
+    plan: Annotated[dict[str, Any], _JsonOf(Plan)]
+    moves: list[Annotated[dict[str, Any], _JsonOf(Move)]]
+    progress: Annotated[dict[str, Any], _JsonOf(Progress)]
+    revisions: list[Annotated[dict[str, Any], _JsonOf(Revision)]]
+    world: Annotated[dict[str, Any], _JsonOf(WorldStatus)]
+    variables: Annotated[dict[str, Any], _merged]

@@ -12,7 +12,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from arq_graph.agent.entries import Misfit, suggestion
 from arq_graph.agent.modules import load
 from arq_graph.agent.spec import Agent
-from arq_graph.apps.checkpoints import record_serializer
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.apps.planning import Planning, create_planning_agent
 from arq_graph.errors import InputError
@@ -72,7 +71,7 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
 
 
 def _in_memory() -> BaseCheckpointSaver[Any]:
-    return InMemorySaver(serde=record_serializer())
+    return InMemorySaver()
 
 
 def _guided(mode: Mode) -> MakeApp:

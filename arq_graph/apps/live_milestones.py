@@ -28,7 +28,7 @@ def tracker_of(
         # Loads networkx, which an agent without milestones has no use for.
         from arq_graph.nodes.progress import TrackProgress
 
-        return TrackProgress(milestones, tools=agent.toolbox, judge=judge)
+        return TrackProgress(milestones, tools=agent.toolbox, judge=judge, agent=agent.name)
     if judge is not None:
         raise InputError("judge is asked about milestones: give milestones= too")
     return None

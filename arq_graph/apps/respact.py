@@ -21,6 +21,7 @@ from arq_graph.agent.tools import ToolLike
 from arq_graph.apps.specifying import without_guidelines
 from arq_graph.errors import InputError
 from arq_graph.nodes.approval import ApproveCalls
+from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.routing import route_approved
 from arq_graph.nodes.speaking.listening import Listen, route_moves
 from arq_graph.nodes.speaking.moves import ACT, Setting
@@ -36,15 +37,6 @@ _INSTEAD = (
     "a speaker alone does not match: use create_guided_agent(model, agent), or put a GuidelineMatcher before the "
     "Speaker in a graph of your own"
 )
-
-
-class RespactState(AgentState, total=False):
-    """State of a speaking agent: that of a guided one, and how its world stands.
-
-    Subclass it to add channels of your own, and pass the subclass as `state_schema`.
-    """
-
-    world: WorldStatus
 
 
 def create_respact_agent(
@@ -66,7 +58,7 @@ def create_respact_agent(
     max_results: int = 5,
     prompt: str | Path | None = None,
     max_history_tokens: int = 16_000,
-    state_schema: type[AgentState] = RespactState,
+    state_schema: type[AgentState] = AgentState,
     context_schema: type[Any] | None = None,
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
@@ -100,7 +92,7 @@ def create_respact_agent(
         max_results: From how many entries on a tool's result counts as too many.
         prompt: A replacement for the shipped prompt: a path or a template's text.
         max_history_tokens: Over it, the history in the prompt is cut to half.
-        state_schema: `RespactState`, or a subclass with channels of your own; policies see them.
+        state_schema: `AgentState`, or a subclass with channels of your own; policies see them.
         context_schema: The run's context, as for `StateGraph`.
         checkpointer: Keeps threads, as for `compile`; a task needs one.
         store: As for `compile`.
@@ -165,12 +157,12 @@ def _route_acted(setting: Setting) -> Any:
     """Route behind the world: a task that the world has ended is over; in a chat the customer is told."""
 
     def route(state: Any) -> str:
-        world = state.get("world")
+        world = Reader(state).record("world", WorldStatus)
         acted = getattr((state.get("messages") or [None])[-1], "type", "") == "tool"
-        is_over = isinstance(world, WorldStatus) and world.done
+        is_over = world is not None and world.done
         return END if setting == "task" and acted and is_over else "speak"
 
-    route.__annotations__["state"] = RespactState
+    route.__annotations__["state"] = AgentState
     return route
 
 

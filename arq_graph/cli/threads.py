@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arq_graph.apps.checkpoints import record_serializer
 from arq_graph.cli.failures import warn
 from arq_graph.errors import InputError
 from arq_graph.nodes.spec_sections import condition_text
@@ -123,7 +122,7 @@ def opened_threads(file: Path | None) -> Iterator[ThreadStore]:
     path = file or DEFAULT_FILE
     _make_room(path)
     with closing(_connected(path)) as connection:
-        saver = SqliteSaver(connection, serde=record_serializer())
+        saver = SqliteSaver(connection)
         try:
             saver.setup()
         except sqlite3.Error as error:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolInsight
+from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Record, Revision, ToolInsight
+
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True)
@@ -103,14 +105,19 @@ def last_turn(values: Mapping[str, Any]) -> Turn | None:
         number=len(said),
         customer=said[-1].text,
         reply=_reply(after),
-        matches=tuple(record for record in values.get("guideline_matches") or () if record.turn == turn),
-        decisions=tuple(record for record in values.get("tool_insights") or () if record.turn == turn),
+        matches=_of_turn(values, "guideline_matches", GuidelineMatch, turn),
+        decisions=_of_turn(values, "tool_insights", ToolInsight, turn),
         tool_runs=tuple(_tool_runs(after)),
-        revisions=tuple(record for record in values.get("revisions") or () if record.turn == turn),
-        plan=plan if (plan := values.get("plan")) is not None and plan.turn == turn else None,
-        moves=tuple(record for record in values.get("moves") or () if record.turn == turn),
-        progress=values.get("progress"),
+        revisions=_of_turn(values, "revisions", Revision, turn),
+        plan=Plan.model_validate(plan) if (plan := values.get("plan")) and plan["turn"] == turn else None,
+        moves=_of_turn(values, "moves", Move, turn),
+        progress=Progress.model_validate(progress) if (progress := values.get("progress")) else None,
     )
+
+
+def _of_turn(values: Mapping[str, Any], channel: str, kind: type[R], turn: str | None) -> tuple[R, ...]:
+    records = (kind.model_validate(raw) for raw in values.get(channel) or ())
+    return tuple(record for record in records if record.turn == turn)
 
 
 def _reply(messages: Sequence[AnyMessage]) -> str | None:

@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import GuidelineMatch, Move, PlannedCall, ToolInsight, WorldStatus
+from arq_graph.agent.state import Move, PlannedCall, ToolInsight
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
@@ -25,7 +25,7 @@ from arq_graph.nodes.blueprint_node import (
     checked_agent,
     counted,
 )
-from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.channels import Reader, emit, our_channels
 from arq_graph.nodes.confirmation import left_open, still_open
 from arq_graph.nodes.decisions import calling, new_call
 from arq_graph.nodes.events import Spoke, ToolsDecided, total_usage
@@ -183,14 +183,8 @@ class Speaker(BlueprintNode[ARQ]):
 
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
-        own: dict[str, Any] = {
-            "guideline_matches": list[GuidelineMatch],
-            "tool_insights": list[ToolInsight],
-            "variables": dict[str, Any],
-            "moves": list[Move],
-        }
-        if self.in_world:
-            own["world"] = WorldStatus
+        world = ("world",) if self.in_world else ()
+        own = our_channels("guideline_matches", "tool_insights", "variables", "moves", *world)
         return {**super().channels(), **own}
 
     def steps(self, state: Reader) -> Steps:
@@ -258,7 +252,11 @@ class Speaker(BlueprintNode[ARQ]):
         else:
             said = self._labelled(made)
             if not self.draft:
-                messages.append(AIMessage(made.text, id=str(uuid4()), response_metadata={SPEECH: said}))
+                messages.append(
+                    AIMessage(
+                        made.text, id=str(uuid4()), name=self.agent.name, response_metadata={SPEECH: said}
+                    )
+                )
             labels = {"category": said["category"], "dialogue_act": said.get("dialogue_act")}
             record = record.model_copy(
                 update={**labels, "by_code": made.speech is None, "questions_left": standing.row.left}
@@ -280,8 +278,10 @@ class Speaker(BlueprintNode[ARQ]):
             Move(turn=standing.task, kind="think", text=text, after=after) for text in course.thoughts
         ]
         update: Update = {
-            "moves": [*standing.moves, *thoughts, record],
-            "tool_insights": [*still_open(left_open(state, standing.conversation), run), *run, *others],
+            "moves": state.written("moves", [*standing.moves, *thoughts, record]),
+            "tool_insights": state.written(
+                "tool_insights", [*still_open(left_open(state, standing.conversation), run), *run, *others]
+            ),
         }
         return {**update, self.messages_key: messages} if messages else update
 

@@ -10,7 +10,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move, WorldStatus
-from arq_graph.errors import StateError
 from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.confirmation import awaiting_confirmation
 from arq_graph.nodes.decisions import calls_of_turn
@@ -236,7 +235,7 @@ class StandingOf:
             task=begun,
             setting=self.setting,
             active=active,
-            world=_world(state),
+            world=Reader(state.state).record("world", WorldStatus),
         )
 
     def _steps_made(self, task: Sequence[BaseMessage]) -> int:
@@ -281,16 +280,6 @@ class StandingOf:
 
     def _known(self, variables: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         return (self.agent.profile, *(as_json(variable["value"]) for variable in variables))
-
-
-def _world(state: Reader) -> WorldStatus | None:
-    world = state.get("world")
-    if world is None or isinstance(world, WorldStatus):
-        return world
-    raise StateError(
-        f"channel 'world' must hold a WorldStatus, not {type(world).__name__}: rename the channel of your graph, or "
-        "leave it to arq_graph"
-    )
 
 
 def _plain(text: str) -> str:

@@ -30,7 +30,7 @@ class WorldState(TypedDict, total=False):
     """The channels that acting reads and writes."""
 
     messages: list[AnyMessage]
-    world: WorldStatus
+    world: dict[str, Any]
 
 
 class ActInWorld(Runnable[Any, dict[str, Any]]):
@@ -78,7 +78,7 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
             status = self._status([*messages, *results])
         for call, result in zip(calls, results, strict=True):
             _report(messages, call, result)
-        return {"world": status, **({"messages": results} if results else {})}
+        return {"world": Reader(input).as_json(status), **({"messages": results} if results else {})}
 
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
@@ -149,6 +149,7 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
         if score is not None and not (is_number(score) and isfinite(score)):
             raise self._misfit("score", "a number or None", score)
         return WorldStatus(
+            turn=Conversation(messages).turn,
             beginning=self._beginning,
             actions=None if allowed is None else tuple(map(clean, allowed)),
             done=bool(self.environment.done),

@@ -195,7 +195,7 @@ def test_what_an_agent_did_in_a_world_is_measured_with_what_was_said():
         *acted("go to cellar", 2, "You are in the cellar."),
         *acted("take apple", 3, "You have it."),
     ]
-    status = WorldStatus(beginning="You are in the hall.", score=0.0, taken=2, invalid=1)
+    status = WorldStatus(turn="h1", beginning="You are in the hall.", score=0.0, taken=2, invalid=1)
     for world in (status, status.model_dump()):
         transcript = episode_transcript({"messages": messages, "world": world}, by_verb=True)
         assert [type(event).__name__ for event in transcript.events] == ["Message"] * 3 + [

@@ -30,20 +30,6 @@ def in_a_process(step, path):
     return json.loads(done.stdout)
 
 
-def test_a_thread_is_taken_up_by_another_process_under_strict_checkpoints(tmp_path):
-    path = tmp_path / "threads.sqlite"
-    before = in_a_process("first", path)
-    assert before["waits"]
-    assert "ToolInsight" in before["types"]
-    assert before["kinds"] == ["human", "ai", "human", "ai"]
-    after = in_a_process("second", path)
-    assert not after["waits"]
-    assert after["kinds"] == ["human", "ai", "human", "ai", "tool", "ai", "human", "ai"]
-    assert after["replies"] == ["Reply to line 1", "Reply to line 4", "Reply to line 6"]
-    assert after["applied"] == {"G1": 1, "G4": 3}
-    assert after["types"] == ["AppliedGuideline", "GuidelineMatch", "Revision"]
-
-
 @pytest.fixture(params=["memory", "sqlite"])
 def checkpointer(request, tmp_path):
     if request.param == "memory":

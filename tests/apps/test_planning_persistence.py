@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,22 +13,6 @@ from tests.brain import asked_by
 from tests.planning import act, planner, say
 
 SCRIPT = Path(__file__).with_name("strict_plans.py")
-
-
-def test_plans_are_kept_under_strict_checkpoints(tmp_path):
-    env = {**os.environ, "LANGGRAPH_STRICT_MSGPACK": "true", "PYTHONPATH": str(SCRIPT.parents[2])}
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(tmp_path / "threads.sqlite")],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    plans = json.loads(done.stdout)
-    assert (
-        plans["guided"] == plans["alone"] == plans["foreign"] == ["Plan", 2, [None], ["Stop."], [1, "Bye."]]
-    )
 
 
 def test_a_turn_that_was_cut_off_goes_on_with_its_plan():

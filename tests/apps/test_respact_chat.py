@@ -7,7 +7,8 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 
 from arq_graph import Agent, Guideline, InputError
-from arq_graph.apps.respact import RespactState, create_respact_agent
+from arq_graph.agent.state import AgentState
+from arq_graph.apps.respact import create_respact_agent
 from arq_graph.nodes.events import Spoke, Thought
 from arq_graph.nodes.speaking.policies import Policy
 from tests.apps.desk import get_order, give_discount, kinds, says, thread
@@ -76,7 +77,7 @@ def test_a_new_message_abandons_a_call_that_waits():
 
 
 def test_policies_see_the_channels_of_your_state():
-    class Mine(RespactState, total=False):
+    class Mine(AgentState, total=False):
         vip: bool
 
     only = Policy(

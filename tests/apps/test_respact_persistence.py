@@ -31,27 +31,6 @@ def in_a_process(database, *parts):
     return json.loads(done.stdout)
 
 
-def test_an_answer_and_a_confirmation_can_come_in_another_process(tmp_path):
-    database = tmp_path / "threads.sqlite"
-    found = [in_a_process(database, 0), in_a_process(database, 1), in_a_process(database, 2, 3)]
-    assert [each["waits"] for each in found] == [
-        "Cancel which order?",
-        "Shall I cancel A-1?",
-        None,
-    ]
-    assert [each["ran"] for each in found] == [["act"], ["act"], ["act", "cancel", "act"]]
-    assert found[-1]["world"] == ["WorldStatus", 2, True]
-    assert found[-1]["moves"] == [
-        "Move act open the cupboard",
-        "Move think Which?",
-        "Move speak Cancel which order?",
-        "Move speak Shall I cancel A-1?",
-        "Move act cancel",
-        "Move speak Now the mug.",
-        "Move act wash the mug",
-    ]
-
-
 def test_a_turn_that_was_cut_off_goes_on():
     script = [think("An order."), act("get_order", {"order_id": "A-1"}), BlueprintError("gone"), say("Late.")]
     app = create_respact_agent(speaker(script), [get_order], checkpointer=MemorySaver())

@@ -13,7 +13,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from pydantic import BaseModel, Field
 
-from arq_graph import ARQ, Agent, Guideline, StateError, query, respond
+from arq_graph import ARQ, Agent, Guideline, query, respond
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes import BlueprintNode, GuidelineMatcher, MessageReviser, ToolCaller
 from tests.brain import brain
@@ -159,36 +159,6 @@ def test_messages_may_be_dicts_or_tuples(runs):
     for message in ({"role": "user", "content": "Hi"}, ("user", "Hi")):
         update = runs.invoke(node("reviser"), {"messages": [message]})
         assert update["messages"][0].content == "Hello"
-
-
-@pytest.mark.parametrize(
-    ("state", "problem"),
-    [
-        ({}, "no channel 'messages'.*messages_key="),
-        ({"messages": 3}, "'messages' holds something that is no message"),
-        ({"messages": [3]}, "'messages' holds something that is no message"),
-        (
-            {"messages": [ASKED], "guideline_matches": "all"},
-            "'guideline_matches' must hold a list of Guideline",
-        ),
-        ({"messages": [ASKED], "guideline_matches": [{"a": 1}]}, "not a list with dict: rename the channel"),
-        ({"messages": [ASKED], "variables": ["x"]}, "'variables' must hold a dict"),
-        ({"messages": [ASKED], "tool_insights": [1]}, "'tool_insights' must hold a list of ToolInsight"),
-    ],
-)
-def test_a_channel_of_another_type_is_a_clear_error(runs, state, problem):
-    with pytest.raises(StateError, match=problem):
-        runs.invoke(node("reviser"), state)
-
-
-def test_a_graph_whose_channel_of_our_name_holds_something_else_says_so(runs):
-    class Theirs(TypedDict):
-        messages: Messages
-        guideline_matches: list[str]
-
-    graph = alone(node("reviser"), Theirs)
-    with pytest.raises(StateError, match="'guideline_matches' must hold a list of GuidelineMatch"):
-        runs.invoke(graph, {"messages": [ASKED], "guideline_matches": ["a"]})
 
 
 @pytest.mark.parametrize("name", ["caller", "reviser"])

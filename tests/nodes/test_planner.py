@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from arq_graph import Agent, InputError, PlanStep, StateError, ToolInsight
+from arq_graph import Agent, InputError, PlanStep, ToolInsight
 from arq_graph.nodes import PlanMade, PreActPlanner, ReActPlanner
 from tests.nodes.order_tools import A1, called, ran
 from tests.nodes.planner_desk import ASKED, BOTH, DESK, FAILED, PLAN, plan, text_of
@@ -250,11 +250,6 @@ def test_milestones_that_could_come_next_are_shown():
         assert "looked up" in str(asked.now["next_milestones"])
     _, (asked,) = plan([say("Hello.")])
     assert "next_milestones" not in asked.now
-
-
-def test_a_channel_of_another_type_is_a_clear_error():
-    with pytest.raises(StateError, match="'plan' must hold a Plan, not str"):
-        plan([say("Hello.")], state={"plan": "first this, then that"})
 
 
 @pytest.mark.parametrize("steps", [0, -1, "3", None])

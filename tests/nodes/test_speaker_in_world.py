@@ -12,7 +12,7 @@ from tests.speaking import do, say, think
 
 HELPER = Agent("Helper", "You help in a kitchen.")
 TASK = customer("Wash the mug.")
-KITCHEN = WorldStatus(beginning="A kitchen.", actions=("look", "open the cupboard"))
+KITCHEN = WorldStatus(turn="h1", beginning="A kitchen.", actions=("look", "open the cupboard"))
 
 
 def in_kitchen(script, *after, world=KITCHEN, moves=(), **options):
@@ -62,7 +62,7 @@ def test_an_action_that_can_be_is_taken_as_the_world_has_it(actions, action, tak
 
 
 def test_what_the_world_does_not_tell_is_not_shown():
-    _, asked = in_kitchen([do("look")], world=WorldStatus(beginning="A kitchen.", invalid=2))
+    _, asked = in_kitchen([do("look")], world=WorldStatus(turn="h1", beginning="A kitchen.", invalid=2))
     assert asked[0].section("world") == {"beginning": "A kitchen.", "done": False, "invalid_actions": 2}
     _, asked = in_kitchen([do("look")], world=KITCHEN.model_copy(update={"score": 0.0}))
     assert asked[0].section("world")["score"] == 0.0

@@ -112,7 +112,7 @@ class Desk:
 
     def _note(self, tool: str, call_id: str, state: Mapping[str, Any]) -> None:
         turn = next(m.id for m in reversed(state["messages"]) if isinstance(m, HumanMessage))
-        active = {m.guideline for m in state["guideline_matches"] if m.active and m.turn == turn}
+        active = {m["guideline"] for m in state["guideline_matches"] if m["active"] and m["turn"] == turn}
         self.runs.append(Run(tool, call_id, frozenset(active)))
 
     def _get_order(self) -> Any:

@@ -1,0 +1,126 @@
+"""What the channels hold: plain JSON, each record with its agent, read and written by that agent alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
+
+from arq_graph import Agent, AgentState, Guideline, create_guided_agent, errors
+from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller, guarded_tools
+from tests.brain import asked_by, brain
+
+SAID = {"messages": [HumanMessage("Where is A-1?", id="h1")]}
+
+
+def get_order(order_id: str) -> str:
+    """Look up an order."""
+    return f"{order_id} is late"
+
+
+def desk(name: str) -> Agent:
+    rule = Guideline("the customer asks about an order", "look it up", tools=[get_order])
+    return Agent(name, "You help.", [rule])
+
+
+def match(agent: str, **fields: Any) -> dict[str, Any]:
+    return {"agent": agent, "turn": "h1", "guideline": "G1", "active": True, "matched": True, **fields}
+
+
+def test_the_channels_of_a_turn_are_plain_json_that_names_its_agent():
+    model = brain({"G1": 9}, {"get_order": {"order_id": "A-1"}}, "It is late.")
+    state = create_guided_agent(model, desk("Desk")).invoke(SAID)
+    kept = {name: value for name, value in state.items() if name != "messages"}
+    assert json.loads(json.dumps(kept)) == kept
+    assert state["guideline_matches"][0]["active"] is True
+    assert {record["agent"] for records in kept.values() for record in records} == {"Desk"}
+    assert {record["turn"] for records in kept.values() for record in records} == {"h1"}
+    assert state["messages"][-1].name == "Desk"
+
+
+def test_the_shape_of_every_record_is_shown_to_servers():
+    schema = create_guided_agent("offline", desk("Desk")).get_output_jsonschema()
+    item = schema["properties"]["guideline_matches"]["items"]
+    shown = schema["$defs"][item["$ref"].rsplit("/", 1)[-1]] if "$ref" in item else item
+    assert {"agent", "turn", "guideline", "active", "score"} <= shown["properties"].keys()
+
+
+@pytest.mark.parametrize(
+    ("channels", "problem"),
+    [
+        ({"guideline_matches": "all"}, "'guideline_matches' must hold a list of records, not str"),
+        ({"guideline_matches": ["G1"]}, "'guideline_matches' must hold records as plain JSON.*one is a str"),
+        ({"guideline_matches": [{"guideline": "G1"}]}, "one names no agent"),
+        ({"guideline_matches": [match("Desk", active="perhaps")]}, "of the form GuidelineMatch: active: "),
+        ({"guideline_matches": [match("Desk", certain=True)]}, "certain: Extra inputs are not permitted"),
+        ({"variables": ["x"]}, "'variables' must hold a dict"),
+    ],
+)
+def test_a_channel_that_holds_something_else_is_a_clear_error(channels, problem):
+    with pytest.raises(errors.StateError, match=problem):
+        MessageReviser(brain(), desk("Desk")).invoke({**SAID, **channels})
+
+
+def test_a_malformed_record_of_another_agent_is_none_of_its_business():
+    state = {**SAID, "guideline_matches": [{"agent": "Other", "of": "another version"}, match("Desk")]}
+    assert ToolCaller(brain(call={"get_order": {"order_id": "A-1"}}), desk("Desk")).invoke(state)["messages"]
+
+
+def test_a_node_keeps_the_records_of_other_agents():
+    other = match("Other", active=False)
+    update = GuidelineMatcher(brain({"G1": 9}), desk("Desk")).invoke({**SAID, "guideline_matches": [other]})
+    assert update["guideline_matches"][0] == other
+    assert [record["agent"] for record in update["guideline_matches"]] == ["Other", "Desk"]
+
+
+@pytest.mark.filterwarnings("ignore:guidelines were not matched")
+def test_another_agents_guideline_of_the_same_id_opens_no_gate():
+    call = {"name": "get_order", "args": {"order_id": "A-1"}, "id": "c1", "type": "tool_call"}
+    asking = {"role": "assistant", "content": "", "tool_calls": [call]}
+    for agent, status in (("Desk", "success"), ("Other", "error")):
+        tools = StateGraph(AgentState)
+        tools.add_node("tools", guarded_tools(desk("Desk")))
+        tools.add_edge(START, "tools")
+        state = tools.compile().invoke(
+            {"messages": [*SAID["messages"], asking], "guideline_matches": [match(agent)]}
+        )
+        assert state["messages"][-1].status == status
+
+
+def test_what_another_agent_applied_does_not_count():
+    applied = {"agent": "Other", "turn": "h0", "guideline": "G1", "message": "a0", "times": 1}
+    model = brain({"G1": 9})
+    GuidelineMatcher(model, desk("Desk")).invoke({**SAID, "applied_guidelines": [applied]})
+    assert '"applied":' not in asked_by(model, "matcher")[-1].tail
+    GuidelineMatcher(model, desk("Other")).invoke({**SAID, "applied_guidelines": [applied]})
+    assert '"applied":' in asked_by(model, "matcher")[-1].tail
+
+
+STRICT = """
+import sys, warnings, logging
+logging.basicConfig(level=logging.WARNING, stream=sys.stdout)
+warnings.simplefilter("always")
+from langgraph.checkpoint.sqlite import SqliteSaver
+from arq_graph import Agent, create_guided_agent
+with SqliteSaver.from_conn_string(sys.argv[1]) as saver:
+    app = create_guided_agent("offline", Agent("Desk", "You help."), checkpointer=saver)
+    state = app.get_state({"configurable": {"thread_id": "1"}}).values
+    print(state["revisions"][0]["content"])
+"""
+
+
+@pytest.mark.parametrize("strict", ["true", "false"])
+def test_a_thread_is_loaded_in_silence_strict_or_not(tmp_path, strict, monkeypatch):
+    file = str(tmp_path / "threads.sqlite")
+    with SqliteSaver.from_conn_string(file) as saver:
+        app = create_guided_agent(brain(reply="Hello."), Agent("Desk", "You help."), checkpointer=saver)
+        app.invoke(SAID, {"configurable": {"thread_id": "1"}})
+    monkeypatch.setenv("LANGGRAPH_STRICT_MSGPACK", strict)
+    run = subprocess.run([sys.executable, "-c", STRICT, file], capture_output=True, text=True, check=True)
+    assert (run.stdout, run.stderr) == ("Hello.\n", "")
