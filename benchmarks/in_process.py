@@ -61,7 +61,7 @@ def _of(schema: dict[str, Any], root: dict[str, Any], name: str) -> Any:
     if "$ref" in schema:
         return _of(root["$defs"][schema["$ref"].rsplit("/", 1)[-1]], root, name)
     if "anyOf" in schema:
-        known = name in TEXTS or len(schema["anyOf"]) == 1
+        known = name in TEXTS or name.startswith("G") or len(schema["anyOf"]) == 1
         return _of(schema["anyOf"][0], root, name) if known else None
     if "enum" in schema:
         return schema["enum"][0]

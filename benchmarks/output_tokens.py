@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arq_graph import Mode
-from arq_graph.nodes.judgements import AppliedSegment, GuidelineJudgement
+from arq_graph.nodes.judgements import Application, GuidelineJudgement
 from arq_graph.nodes.proposals import tool_blueprint
 from arq_graph.nodes.replies import MessageBlueprint
 from arq_graph.nodes.tool_arguments import ToolArguments
@@ -86,23 +86,27 @@ _REASONING = (
 )
 
 
+_SEGMENT = (
+    "check if the drink is available in stock",
+    "The agent did CHECK IF THE DRINK IS AVAILABLE IN STOCK, but for the lemonade.",
+)
+
+
 def _judgement() -> GuidelineJudgement:
     return GuidelineJudgement(
         condition="a client asks for a drink",
         condition_application_rationale="The client asks for a coffee in the last message.",
-        condition_applies=True,
-        action="check if the drink is available in stock",
-        guideline_is_continuous=False,
-        guideline_previously_applied_rationale=[
-            AppliedSegment(
-                action_segment="check if the drink is available in stock",
-                explanation="The agent did CHECK IF THE DRINK IS AVAILABLE IN STOCK, but for the lemonade.",
-            )
-        ],
-        new_or_subtly_different_context="The coffee is another drink than the lemonade.",
-        guideline_previously_applied="fully",
-        is_missing_part_cosmetic_or_functional=None,
-        guideline_should_reapply=True,
+        condition_applies="yes",
+        only_words_can_change_that=True,
+        application=Application(
+            action="check if the drink is available in stock",
+            guideline_is_continuous=False,
+            guideline_previously_applied_rationale=[_SEGMENT[1]],
+            new_or_subtly_different_context="The coffee is another drink than the lemonade.",
+            guideline_previously_applied="fully",
+            is_missing_part_cosmetic_or_functional=None,
+            guideline_should_reapply=True,
+        ),
         score=9,
         should_apply=True,
     )
@@ -110,18 +114,19 @@ def _judgement() -> GuidelineJudgement:
 
 def _judgement_by_the_paper() -> Any:
     ours = _judgement()
-    segment = ours.guideline_previously_applied_rationale[0]
+    assert ours.application is not None
+    segment, explanation = _SEGMENT
     return {
         "guideline_id": "G1",
         "condition": ours.condition,
         "condition_application_rationale": ours.condition_application_rationale,
         "condition_applies": True,
-        "action": ours.action,
+        "action": ours.application.action,
         "guideline_is_continuous": False,
         "capitalize_exact_words_from_action_in_the_explanations_to_avoid_semantic_pitfalls": True,
-        "guideline_previously_applied_rationale": {segment.action_segment: segment.explanation},
+        "guideline_previously_applied_rationale": {segment: explanation},
         "guideline_current_application_refers_to_a_new_or_subtly_different_context_or_information": (
-            ours.new_or_subtly_different_context
+            ours.application.new_or_subtly_different_context
         ),
         "guideline_previously_applied": "fully",
         "guideline_should_reapply": True,

@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
-from arq_graph.errors import ReasoningError, SpecError
+from arq_graph.errors import BlueprintError, ReasoningError, SpecError
 from arq_graph.nodes.batching import BatchPolicy, as_policy, default_batch_size, form_batches
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
@@ -30,11 +30,13 @@ from arq_graph.nodes.confirmation import left_open
 from arq_graph.nodes.events import GuidelinesMatched, total_usage
 from arq_graph.nodes.judgements import (
     ACTIVE_FROM,
-    ConditionJudgement,
+    Judgement,
+    application_of,
     batch_blueprint,
     contradictions,
     leads_to_application,
     misquoted,
+    undecided,
 )
 from arq_graph.nodes.spec_sections import (
     condition_text,
@@ -71,15 +73,15 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
     """Judge the agent's guidelines against the conversation and write `guideline_matches`.
 
     All batches are judged in parallel. Once tools have run in a turn, running it again judges only what is not
-    active yet and could be made true by a tool's result. A batch with nothing left to judge is skipped.
+    active yet and could be changed by a tool's result. A batch with nothing left to judge is skipped.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         batch_size: A number, or a function from the number of guidelines to the size of a batch; the default
             takes 5 up to 100 guidelines and 10 from 200 on.
-        on_failure: What becomes of a batch whose call fails: `raise`, `activate` its guidelines, or `skip` them.
-            A guideline's own `on_failure` goes before; the other batches are unharmed.
+        on_failure: What becomes of guidelines whose judgement cannot be had: `raise`, `activate` them, or `skip`
+            them. A guideline's own `on_failure` goes before; the others are unharmed.
         temperature: The paper's 0.15 unless given; left out for models that take none or have one set.
         template: A replacement for the shipped prompt.
         examples: Worked examples in the prompt.
@@ -89,9 +91,9 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
 
     Raises:
         InputError: A setting is out of its range.
-        ReasoningError: When run: a batch failed under `on_failure="raise"`.
+        ReasoningError: When run: a judgement failed under `on_failure="raise"`.
         SpecError: When run: a condition's function fails.
-        StateError: When run: a channel holds another type.
+        StateError: When run: a channel holds something else.
     """
 
     module = "matcher"
@@ -110,47 +112,42 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         **settings: Unpack[NodeSettings],
     ) -> None:
         self.agent = checked_agent(agent)
-        super().__init__(
-            model,
-            ARQ,
-            template,
-            reads=reads,
-            temperature=temperature,
-            **settings,
-        )
-        examples = matcher_examples() if examples is None else examples
+        super().__init__(model, ARQ, template, reads=reads, temperature=temperature, **settings)
         self.on_failure: OnFailure = checked("on_failure", on_failure, OnFailure)
+        shown_examples = [
+            shown(each, self.mode) for each in (matcher_examples() if examples is None else examples)
+        ]
         judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
         self.batches = tuple(
-            Batch(tuple(group), batch_blueprint(group), self._render_head(group, examples), f"batch-{number}")
+            Batch(
+                tuple(group),
+                batch_blueprint(group),
+                self._render_head(group, shown_examples),
+                f"batch-{number}",
+            )
             for number, group in enumerate(form_batches(judged, as_policy(batch_size)), start=1)
         )
 
-    def _render_head(self, guidelines: Sequence[Guideline], examples: Sequence[Example]) -> str:
+    def _render_head(self, guidelines: Sequence[Guideline], examples: Sequence[dict[str, Any]]) -> str:
+        shown_guidelines = [shown_guideline(guideline) for guideline in guidelines]
         return self.template.render(
-            "head",
-            {
-                **designed(self.agent),
-                "guidelines": [shown_guideline(guideline) for guideline in guidelines],
-                "examples": [shown(example, self.mode) for example in examples],
-            },
+            "head", {**designed(self.agent), "guidelines": shown_guidelines, "examples": examples}
         )
 
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
-        return {
-            **super().channels(),
-            **our_channels("guideline_matches", "applied_guidelines", "tool_insights", "variables"),
-        }
+        ours = our_channels("guideline_matches", "applied_guidelines", "tool_insights", "variables")
+        return {**super().channels(), **ours}
 
     def steps(self, state: Reader) -> Steps:
         """Judge what is left to judge in this turn."""
         conversation = self.read_conversation(state)
         turn = conversation.turn
-        before = matches_of_turn(state, turn) or []
-        known = {match.guideline: match for match in before}
+        matches = {match.guideline: match for match in matches_of_turn(state, turn) or []}
         holds = self._conditions_in_code(state)
-        asked = [(batch, judged) for batch in self.batches if (judged := self._to_judge(batch, known, holds))]
+        asked = [
+            (batch, open_ids) for batch in self.batches if (open_ids := _still_open(batch, matches, holds))
+        ]
         variables = shown_variables(self.agent, state)
         answers: Answers = []
         if asked:
@@ -168,35 +165,27 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
                 )
                 for batch, judged in asked
             ]
-        matches = dict(known)
         for guideline in self.agent.guidelines:
-            if self._settled_in_code(guideline, known.get(guideline.id), holds):
-                matches[guideline.id] = self._decided(guideline, turn, holds)
+            if _settled_in_code(guideline, matches.get(guideline.id), holds):
+                matches[guideline.id] = _decided(guideline, turn, holds[guideline.id])
         for (_, judged), answer in zip(asked, answers, strict=True):
-            for guideline in judged:
-                matches[guideline.id] = self._match(guideline, answer, turn, holds)
+            for id in judged:
+                matches[id] = self._match(self.agent.guideline(id), answer, turn, holds.get(id, False))
         related = self._related([matches[guideline.id] for guideline in self.agent.guidelines])
+        answered = [answer for answer in answers if isinstance(answer, Answer)]
         emit(
             GuidelinesMatched(
                 turn=turn,
                 matches=tuple(related),
-                judged=tuple(guideline.id for _, judged in asked for guideline in judged),
-                calls=sum(len(answer.attempts) for answer in answers if isinstance(answer, Answer)),
-                usage=total_usage(answer for answer in answers if isinstance(answer, Answer)),
+                judged=tuple(id for _, judged in asked for id in judged),
+                calls=sum(len(answer.attempts) for answer in answered),
+                usage=total_usage(answered),
             )
         )
         update: Update = {"guideline_matches": state.written("guideline_matches", related)}
         if abandoned := abandoned_calls(state.messages()):
             update[self.messages_key] = abandoned
         return update
-
-    def _settled_in_code(
-        self, guideline: Guideline, before: GuidelineMatch | None, holds: dict[str, bool]
-    ) -> bool:
-        """Whether code decides on it in this look."""
-        if _decided_by_code(guideline):
-            return before is None or not before.matched
-        return before is None and holds.get(guideline.id) is False
 
     def _conditions_in_code(self, state: Reader) -> dict[str, bool]:
         """What code knows of conditions: those that are functions, and those that are always true."""
@@ -216,38 +205,24 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
                     ) from error
         return known
 
-    def _to_judge(
-        self, batch: Batch, known: dict[str, GuidelineMatch], holds: dict[str, bool]
-    ) -> list[Guideline]:
-        def is_open(guideline: Guideline) -> bool:
-            if holds.get(guideline.id) is False:
-                return False
-            match = known.get(guideline.id)
-            if match is None:
-                return True
-            return not (match.matched or match.active) and guideline.sensitive_to_tools is not False
-
-        return [guideline for guideline in batch.guidelines if is_open(guideline)]
-
     def _now(
-        self, state: Reader, conversation: Conversation, judged: Iterable[Guideline], holds: dict[str, bool]
+        self, state: Reader, conversation: Conversation, judged: Sequence[str], holds: Mapping[str, bool]
     ) -> dict[str, Any]:
-        ids = [guideline.id for guideline in judged]
         last = conversation.last_customer_line
-        now: dict[str, Any] = {"turn": last.id if last else None, "judge": ids}
-        if in_code := [id for id in ids if holds.get(id) and callable(self.agent.guideline(id).condition)]:
-            now["holds"] = in_code
-        applied = state.records("applied_guidelines", AppliedGuideline) or []
+        unfinished = [id for id in judged if id in self._unfinished(state, conversation)]
         evidence = [
             {"guideline": record.guideline, "reply": conversation.id_of(record.message) or "an earlier reply"}
-            for record in applied
-            if record.guideline in ids
+            for record in state.records("applied_guidelines", AppliedGuideline) or []
+            if record.guideline in judged and record.guideline not in unfinished
         ]
-        if evidence:
-            now["applied"] = evidence
-        if unfinished := [id for id in ids if id in self._unfinished(state, conversation)]:
-            now["unfinished"] = unfinished
-        return now
+        now = {
+            "turn": last.id if last else None,
+            "judge": judged,
+            "holds": [id for id in judged if holds.get(id) and callable(self.agent.guideline(id).condition)],
+            "applied": evidence,
+            "unfinished": unfinished,
+        }
+        return {name: value for name, value in now.items() if value != []}
 
     def _unfinished(self, state: Reader, conversation: Conversation) -> set[str]:
         """Guidelines of which a tool waits for what the last reply asked the customer for."""
@@ -255,29 +230,32 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         return {id for tool in waiting for id in self.agent.grants.get(tool, ())}
 
     def _contradictions(
-        self, judged: Sequence[Guideline], holds: dict[str, bool], answer: ARQ
+        self, judged: Iterable[str], holds: Mapping[str, bool], answer: ARQ
     ) -> list[Complaint]:
         return [
             complaint
-            for guideline in judged
+            for id in judged
             for complaint in contradictions(
-                guideline, getattr(answer, guideline.id), holds=holds.get(guideline.id, False)
+                self.agent.guideline(id), getattr(answer, id), holds=holds.get(id, False)
             )
         ]
 
     def _match(
-        self, guideline: Guideline, answer: Answer[Any] | ReasoningError, turn: str, holds: dict[str, bool]
+        self, guideline: Guideline, answer: Answer[Any] | ReasoningError, turn: str, held: bool
     ) -> GuidelineMatch:
         if isinstance(answer, ReasoningError):
             return self._failed(guideline, answer, turn)
-        judgement: ConditionJudgement = getattr(answer.value, guideline.id)
-        leading = leads_to_application(judgement, guideline.continuous)
+        judgement: Judgement | None = getattr(answer.value, guideline.id)
+        if judgement is None:
+            missing = f"matcher: no judgement of guideline {guideline.id} came"
+            return self._failed(guideline, BlueprintError(missing, answer.attempts), turn)
+        leading = True if guideline.action is None else leads_to_application(judgement)
         applies = judgement.should_apply if leading is None else leading
-        held = holds.get(guideline.id, False)
         matched = applies and (held or judgement.score >= ACTIVE_FROM)
+        application = application_of(judgement)
         continuous = guideline.continuous
         if continuous is None:
-            continuous = getattr(judgement, "guideline_is_continuous", None)
+            continuous = getattr(application, "guideline_is_continuous", None)
         return GuidelineMatch(
             guideline=guideline.id,
             turn=turn,
@@ -286,8 +264,10 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
             score=judgement.score,
             rationale=_rationale(judgement, answer),
             continuous=continuous,
-            previously_applied=getattr(judgement, "guideline_previously_applied", None),
-            remarks=tuple(_remarks(guideline, judgement, answer, held)),
+            previously_applied=application and application.guideline_previously_applied,
+            undecided=undecided(judgement),
+            settled=not matched and getattr(judgement, "only_words_can_change_that", False),
+            remarks=tuple(_remarks(guideline, judgement, answer)),
         )
 
     def _failed(self, guideline: Guideline, error: ReasoningError, turn: str) -> GuidelineMatch:
@@ -304,23 +284,6 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
             matched=active,
             rationale=f"{what}, because judging it failed: {type(error).__name__}",
             origin="failure",
-        )
-
-    def _decided(self, guideline: Guideline, turn: str, holds: dict[str, bool]) -> GuidelineMatch:
-        held = holds[guideline.id]
-        if guideline.condition is None:
-            why = "it has no condition and is continuous: always active"
-        else:
-            why = f"the condition's function returned {held}"
-        return GuidelineMatch(
-            guideline=guideline.id,
-            turn=turn,
-            active=held,
-            matched=held,
-            score=10 if held else 1,
-            rationale=why,
-            origin="code",
-            continuous=guideline.continuous,
         )
 
     def _related(self, matches: list[GuidelineMatch]) -> list[GuidelineMatch]:
@@ -345,30 +308,64 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
 
 
 def _decided_by_code(guideline: Guideline) -> bool:
-    """Whether no model is needed: the condition is always true or a function, and the action continuous."""
-    return guideline.continuous is True and not isinstance(guideline.condition, str)
-
-
-def _rationale(judgement: ConditionJudgement, answer: Answer[Any]) -> str:
-    own: str | None = getattr(judgement, "condition_application_rationale", None)
-    if own is not None:
-        return own
-    # Free reasoning comes first, under whatever name no guideline has.
-    return (
-        str(getattr(answer.value, next(iter(queries_of(type(answer.value)))))) if answer.mode == "cot" else ""
+    """Whether no model is needed: code knows of the condition, and what there is to do goes on, or is nothing."""
+    return not isinstance(guideline.condition, str) and (
+        guideline.continuous is True or guideline.action is None
     )
 
 
-def _remarks(
-    guideline: Guideline, judgement: ConditionJudgement, answer: Answer[Any], held: bool
-) -> Iterator[str]:
+def _still_open(batch: Batch, matches: Mapping[str, GuidelineMatch], holds: Mapping[str, bool]) -> list[str]:
+    """The guidelines of a batch that are judged now: all at first, then what a tool's result could change."""
+
+    def is_open(guideline: Guideline) -> bool:
+        if holds.get(guideline.id) is False:
+            return False
+        match = matches.get(guideline.id)
+        if match is None or match.matched or match.active:
+            return match is None
+        return guideline.sensitive_to_tools or (guideline.sensitive_to_tools is None and not match.settled)
+
+    return [guideline.id for guideline in batch.guidelines if is_open(guideline)]
+
+
+def _settled_in_code(guideline: Guideline, before: GuidelineMatch | None, holds: Mapping[str, bool]) -> bool:
+    """Whether code decides on it in this look."""
+    if _decided_by_code(guideline):
+        return before is None or not before.matched
+    return before is None and holds.get(guideline.id) is False
+
+
+def _decided(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:
+    if guideline.condition is None:
+        why = "it has no condition, and nothing in it is ever done with: always active"
+    else:
+        why = f"the condition's function returned {held}"
+    return GuidelineMatch(
+        guideline=guideline.id,
+        turn=turn,
+        active=held,
+        matched=held,
+        score=10 if held else 1,
+        rationale=why,
+        origin="code",
+        continuous=guideline.continuous,
+    )
+
+
+def _rationale(judgement: Judgement, answer: Answer[Any]) -> str:
+    own: str | None = getattr(judgement, "condition_application_rationale", None)
+    if own is None and answer.mode == "cot":
+        # Free reasoning comes first, under whatever name no guideline has.
+        own = str(getattr(answer.value, next(iter(queries_of(type(answer.value))))))
+    return own or ""
+
+
+def _remarks(guideline: Guideline, judgement: Judgement, answer: Answer[Any]) -> Iterator[str]:
     for complaint in answer.complaints:
         if complaint.query.split(".")[0] == guideline.id:
             yield f"after a second look still: {complaint}"
     if wrong := misquoted(guideline, judgement, condition_text(guideline)):
         yield f"the model reinstated another {' and '.join(wrong)} than the guideline's"
     said = getattr(judgement, "condition_applies", None)
-    if said is not None and not held and said != (judgement.score >= ACTIVE_FROM):
+    if said is not None and (said == "yes") != (judgement.score >= ACTIVE_FROM):
         yield f"condition_applies is {said}, the score {judgement.score} decides"
-    if said is False and held:
-        yield "the model doubted the condition; code knows that it holds"

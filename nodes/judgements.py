@@ -1,12 +1,15 @@
 """The matcher's blueprint: what is asked about one guideline (ARQ paper, 5.1.1 and Appendix A).
 
 The query keys are the paper's, but for `new_or_subtly_different_context`, whose original is longer than the 64
-characters that some providers allow for a property, and the two response keys.
+characters that some providers allow for a property, and the two response keys. Ours are the third answer to a
+condition, "not known yet", and whether only words can change the answer. The questions are short, as the schema goes
+out with each call and the prompt says the same at length.
 """
 
 from __future__ import annotations
 
 import re
+from abc import ABC
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
@@ -23,126 +26,167 @@ ACTIVE_FROM = 6
 """Lowest score that activates a guideline (ARQ paper, 5.1.1)."""
 
 
-class AppliedSegment(ARQ):
-    """One part of an action, and whether it was already done."""
+class Continuity(ARQ, ABC):
+    """Whether an action is continuous; asked before anything else about it."""
 
-    action_segment: str = reinstate("A part of the action, word for word.")
-    explanation: str = respond(
-        "Was this part already done? Use the part's own words, in CAPITALS, so that nothing similar is mistaken for it."
+    action: str = reinstate("Verbatim.")
+    guideline_is_continuous: bool = query("Is any part of it?")
+
+
+class OneTimeApplication(ARQ):
+    """Its action."""
+
+    action: str = reinstate("Verbatim.")
+    guideline_previously_applied_rationale: list[str] = query(
+        "Each part IN CAPITALS: was it done? Empty if continuous.", max_length=12
     )
-
-
-class ConditionJudgement(ARQ):
-    """Does the guideline call for its action now?"""
-
-    condition: str = reinstate("The condition, word for word.")
-    condition_application_rationale: str = query("Why does the condition hold now, or not?")
-    condition_applies: bool = query("Does it hold now?")
-    action: str = reinstate("The action, word for word.")
-    score: int = respond(
-        "How strongly the action is called for now, 1 to 10; 6 and more means it is.", ge=1, le=10
-    )
-    should_apply: bool = respond(
-        "Should the action be taken now, continuity and earlier application considered?"
-    )
-
-
-class Continuity(ConditionJudgement):
-    """Does the guideline call for its action now, and is the action continuous?"""
-
-    guideline_is_continuous: bool = query("Is the action, or any part of it, continuous?")
-
-
-class OneTimeJudgement(ConditionJudgement):
-    """Does the guideline call for its action now, was it done before, and is it due again?"""
-
-    guideline_previously_applied_rationale: list[AppliedSegment] = query(
-        "Each part of the action: was it already done?", max_length=12
-    )
-    new_or_subtly_different_context: str | None = query(
-        "If it was done before: does it now concern a new or subtly different context or information?"
-    )
-    guideline_previously_applied: Literal["no", "partially", "fully"] = query(
-        "To what degree was it done before?"
-    )
+    new_or_subtly_different_context: str | None = query("If done: what is new since then?")
+    guideline_previously_applied: Literal["no", "partially", "fully"] = query("Was it done?")
     is_missing_part_cosmetic_or_functional: Literal["cosmetic", "functional"] | None = query(
-        "If partially: is the missing part cosmetic or functional?",
+        "If partially.",
         when=lambda answer: answer.guideline_previously_applied == "partially",
     )
-    guideline_should_reapply: bool | None = query(
-        "If it was done before: should it be done again?",
+    guideline_should_reapply: bool | None = respond(
+        "If done: is it due again?",
         when=lambda answer: answer.guideline_previously_applied != "no",
     )
 
 
-class GuidelineJudgement(OneTimeJudgement, Continuity):
-    """Does the guideline call for its action now, is it continuous, was it done before, is it due again?"""
+class Application(OneTimeApplication, Continuity):
+    """Its action."""
 
 
-def judgement_of(guideline: Guideline) -> type[ConditionJudgement]:
-    """The blueprint that asks no more about a guideline than is not already known."""
-    if guideline.continuous is None:
-        return GuidelineJudgement
-    return ConditionJudgement if guideline.continuous else OneTimeJudgement
+class Judgement(ARQ):
+    """A guideline."""
+
+    score: int = respond("1 to 10.", ge=1, le=10)
+    should_apply: bool = respond("Is the action due?")
+
+
+class ConditionJudgement(Judgement):
+    """A guideline."""
+
+    condition: str = reinstate("Verbatim.")
+    condition_application_rationale: str = query("Why it holds, or not, or what would decide it.")
+    condition_applies: Literal["no", "yes", "not_known_yet"] = query("Does it hold?")
+    only_words_can_change_that: bool = query("Only the customer's words, whatever a tool finds?")
+
+
+class OneTimeJudgement(ConditionJudgement):
+    """A guideline."""
+
+    application: OneTimeApplication | None = query("If it holds.")
+
+
+class GuidelineJudgement(ConditionJudgement):
+    """A guideline."""
+
+    application: Application | None = query("If it holds.")
+
+
+class OneTimeActionJudgement(Judgement):
+    """A guideline whose condition holds."""
+
+    application: OneTimeApplication = query("The action.")
+
+
+class ActionJudgement(Judgement):
+    """A guideline whose condition holds."""
+
+    application: Application = query("The action.")
+
+
+def judgement_of(guideline: Guideline) -> type[Judgement]:
+    """The blueprint that asks no more about a guideline than is not already known.
+
+    Code knows of a condition that is a function, or that is always true; the designer may say whether the action is
+    continuous. Of an observation, which has no action, only the condition is judged.
+    """
+    if not isinstance(guideline.condition, str):
+        return ActionJudgement if guideline.continuous is None else OneTimeActionJudgement
+    if guideline.action is None or guideline.continuous:
+        return ConditionJudgement
+    return GuidelineJudgement if guideline.continuous is None else OneTimeJudgement
 
 
 def batch_blueprint(guidelines: Sequence[Guideline]) -> type[ARQ]:
-    """One blueprint for several guidelines: a property each, named by its id."""
+    """One blueprint for several guidelines: a property each, named by its id, null where it is not judged."""
     fields: dict[str, Any] = {
-        guideline.id: (judgement_of(guideline), respond(str(judgement_of(guideline).__doc__)))
-        for guideline in guidelines
+        guideline.id: (judgement_of(guideline) | None, respond("If judged.")) for guideline in guidelines
     }
     return create_model("GuidelineBatch", __base__=ARQ, __doc__="Judge each guideline.", **fields)
 
 
-def leads_to_application(judgement: ConditionJudgement, continuous: bool | None) -> bool | None:
-    """What the leading answers say about taking the action now; None where they were not asked.
+def application_of(judgement: Judgement) -> OneTimeApplication | None:
+    """The answers about the action; None where they were not asked, or not given."""
+    return getattr(judgement, "application", None)
+
+
+def undecided(judgement: Judgement) -> str:
+    """What would decide a condition that is not known yet; empty where it is known."""
+    if getattr(judgement, "condition_applies", None) != "not_known_yet" or judgement.score >= ACTIVE_FROM:
+        return ""
+    rationale: str = getattr(judgement, "condition_application_rationale", "")
+    return rationale.strip() or "not known yet"
+
+
+def leads_to_application(judgement: Judgement) -> bool | None:
+    """What the leading answers say about taking the action now; None where they were not asked, or not given.
 
     A continuous action is taken; so is one that was not done before. One that was done is taken again where the
     answers say so; a missing functional part has to be, a missing cosmetic part counts as done (Appendix A).
     """
-    if not hasattr(judgement, "condition_applies"):
-        return None
-    if continuous is None:
-        continuous = getattr(judgement, "guideline_is_continuous", None)
-    if continuous or not isinstance(judgement, OneTimeJudgement):
-        return True
-    if judgement.guideline_previously_applied == "no":
-        return True
-    if judgement.is_missing_part_cosmetic_or_functional == "functional":
-        return True
-    return bool(judgement.guideline_should_reapply)
+    application = application_of(judgement)
+    if application is None:
+        # Of an observation, and of an action that is known to be continuous, only the condition is asked.
+        return True if type(judgement) is ConditionJudgement else None
+    is_new = application.guideline_previously_applied == "no"
+    is_continuous: bool = getattr(application, "guideline_is_continuous", False)
+    return is_continuous or is_new or _is_owed(application) or bool(application.guideline_should_reapply)
 
 
-def contradictions(guideline: Guideline, judgement: ConditionJudgement, *, holds: bool) -> list[Complaint]:
-    """Where a judgement contradicts itself, if the condition holds: by its score, or known by code."""
-    leading = leads_to_application(judgement, guideline.continuous)
-    if leading is None or not (holds or judgement.score >= ACTIVE_FROM):
+def contradictions(guideline: Guideline, judgement: Judgement | None, *, holds: bool) -> list[Complaint]:
+    """Where a judgement is missing, or contradicts itself while the condition holds: by its score, or known by code."""
+    if judgement is None:
+        return [Complaint("GuidelineBatch", guideline.id, "it stands in `judge`: judge it")]
+    if not (holds or judgement.score >= ACTIVE_FROM):
         return []
     found: list[tuple[str, str]] = []
-    if judgement.should_apply != leading:
-        said = "should be taken now" if leading else "was done already and is not due again"
+    application, leading = application_of(judgement), leads_to_application(judgement)
+    if application is None:
+        if leading is None and getattr(judgement, "condition_applies", None) == "yes":
+            found.append(("application", "the condition holds: say whether the action was taken before"))
+    elif judgement.should_apply != leading:
+        said = "is due" if leading else "was done already and is not due again"
         found.append(("should_apply", f"your own answers say that the action {said}; this says the opposite"))
-    if isinstance(judgement, OneTimeJudgement) and judgement.guideline_should_reapply is False:
-        partially = judgement.guideline_previously_applied == "partially"
-        if partially and judgement.is_missing_part_cosmetic_or_functional == "functional":
-            found.append(
-                ("guideline_should_reapply", "what is missing is functional: the action is due again")
-            )
+    if application is not None and application.guideline_should_reapply is False and _is_owed(application):
+        found.append(
+            ("application.guideline_should_reapply", "a functional part is missing: the action is due again")
+        )
     name = type(judgement).__name__
     return [Complaint(name, f"{guideline.id}.{field}", message) for field, message in found]
 
 
-def misquoted(guideline: Guideline, judgement: ConditionJudgement, condition: str | None) -> list[str]:
+def _is_owed(application: OneTimeApplication) -> bool:
+    """Whether it was done in part, and the customer would miss what is missing."""
+    return (
+        application.guideline_previously_applied == "partially"
+        and application.is_missing_part_cosmetic_or_functional == "functional"
+    )
+
+
+def misquoted(guideline: Guideline, judgement: Judgement, condition: str | None) -> list[str]:
     """What a judgement reinstates in other words than the guideline's own."""
-    if not hasattr(judgement, "condition_applies"):
-        return []
-    wrong = []
-    if condition is not None and _words(judgement.condition) != _words(condition):
-        wrong.append("condition")
-    if _words(judgement.action) != _words(guideline.action):
-        wrong.append("action")
-    return wrong
+    application = application_of(judgement)
+    reinstated = {
+        "condition": (getattr(judgement, "condition", None), condition),
+        "action": (application and application.action, guideline.action),
+    }
+    return [
+        what
+        for what, (said, own) in reinstated.items()
+        if said is not None and own and _words(said) != _words(own)
+    ]
 
 
 @lru_cache(maxsize=4096)

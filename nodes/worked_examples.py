@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from arq_graph.nodes.judgements import AppliedSegment, GuidelineJudgement
+import yaml
+
+from arq_graph.nodes.blueprint_node import PROMPTS
+from arq_graph.nodes.judgements import GuidelineJudgement
 from arq_graph.nodes.proposals import tool_blueprint
 from arq_graph.nodes.replies import (
     BrokenInstruction,
@@ -62,48 +65,18 @@ def in_mode(value: Any, mode: Mode) -> Any:
 @cache
 def matcher_examples() -> tuple[Example, ...]:
     """An action of two parts, of which one was done, for something else."""
-    return (
+    return tuple(
         Example(
-            situation={
-                "guidelines": [
-                    {
-                        "id": "a",
-                        "condition": "the customer wants a drink",
-                        "action": "ask hot or cold, and mention the tea",
-                    },
-                ],
-                "conversation": [
-                    "customer: a lemonade, please",
-                    "agent: Hot or cold?",
-                    "customer: Cold. And a coffee!",
-                ],
-            },
-            answer={
-                "a": GuidelineJudgement(
-                    condition="the customer wants a drink",
-                    condition_application_rationale="A coffee is asked for just now.",
-                    condition_applies=True,
-                    action="ask hot or cold, and mention the tea",
-                    guideline_is_continuous=False,
-                    guideline_previously_applied_rationale=[
-                        AppliedSegment(
-                            action_segment="ask hot or cold",
-                            explanation="The agent did ASK HOT OR COLD, for the lemonade.",
-                        ),
-                        AppliedSegment(
-                            action_segment="mention the tea", explanation="The agent did not MENTION THE TEA."
-                        ),
-                    ],
-                    new_or_subtly_different_context="The coffee is another drink.",
-                    guideline_previously_applied="partially",
-                    is_missing_part_cosmetic_or_functional="functional",
-                    guideline_should_reapply=True,
-                    score=9,
-                    should_apply=True,
-                ),
-            },
-        ),
+            each["situation"], {id: GuidelineJudgement(**judged) for id, judged in each["answer"].items()}
+        )
+        for each in _read("guideline_matcher.yaml")
     )
+
+
+def _read(name: str) -> list[dict[str, Any]]:
+    """The worked examples of a data file beside the prompts."""
+    examples: list[dict[str, Any]] = yaml.safe_load((PROMPTS / name).read_text(encoding="utf-8"))
+    return examples
 
 
 @cache

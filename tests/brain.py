@@ -135,14 +135,21 @@ class _Brain:
 
     def _judged(self, asked: Asked, answer: dict[str, Any]) -> Any:
         for guideline in asked.section("guidelines"):
-            said = _said(self.judge.get(guideline["id"], 2), asked)
+            id = guideline["id"]
+            answer[id] = None
+            if id not in asked.now["judge"]:
+                continue
+            said = _said(self.judge.get(id, 2), asked)
             if isinstance(said, BaseException):
                 return said
             if isinstance(said, int):
-                said = {"score": said, "condition_applies": said >= 6, "should_apply": said >= 6}
-            quoted = {"condition": guideline["condition"] or "", "action": guideline["action"]}
-            judgement = answer[guideline["id"]]
-            judgement.update({k: v for k, v in {**quoted, **said}.items() if k in judgement})
+                said = {
+                    "score": said,
+                    "condition_applies": "yes" if said >= 6 else "no",
+                    "should_apply": said >= 6,
+                }
+            said = {"condition": guideline["condition"] or "", "action": guideline["action"] or "", **said}
+            answer[id] = _judgement(_present(_properties(asked.schema)[id], asked.schema), said, asked.schema)
         return answer
 
     def _called(self, asked: Asked, answer: dict[str, Any]) -> Any:
@@ -184,6 +191,26 @@ class _Brain:
 def _said(value: Any, asked: Asked) -> Any:
     said: Callable[[Asked], Any] | Any = value
     return said(asked) if callable(said) else said
+
+
+def _judgement(schema: dict[str, Any], said: Mapping[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    """What is said of a guideline, with the part about its action where the condition holds."""
+    judgement: dict[str, Any] = filled(schema, root)
+    judgement.update({name: value for name, value in said.items() if name in judgement})
+    if "application" in judgement and "application" not in said:
+        properties = _properties({**schema, "$defs": root.get("$defs", {})})
+        application = filled(_present(properties["application"], root), root)
+        own = {name: value for name, value in said.items() if name in application}
+        if judgement["application"] is not None or judgement["score"] >= 6:
+            judgement["application"] = {**application, **own}
+    return judgement
+
+
+def _present(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    """A schema without its null."""
+    schema = _resolved(schema, root)
+    options = [_resolved(option, root) for option in schema.get("anyOf", [schema])]
+    return next(option for option in options if option != {"type": "null"})
 
 
 def _proposal(

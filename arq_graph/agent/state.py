@@ -51,6 +51,8 @@ class GuidelineMatch(Record):
             continuous), a relation that entailed it, or a batch that failed and is activated or skipped.
         continuous: Whether the action is to be kept up rather than done once; None if nobody asked.
         previously_applied: To what degree the action was taken before; None if nobody asked.
+        undecided: What would decide whether the condition holds, where that is not known yet; else empty.
+        settled: Whether only the customer's words could change this judgement, and no result of a tool.
         remarks: What code settled: contradictions, disagreements, relations that added or removed it.
     """
 
@@ -62,6 +64,8 @@ class GuidelineMatch(Record):
     origin: Literal["model", "code", "relation", "failure"] = "model"
     continuous: bool | None = None
     previously_applied: Literal["no", "partially", "fully"] | None = None
+    undecided: str = ""
+    settled: bool = False
     remarks: tuple[str, ...] = ()
 
 

@@ -143,14 +143,14 @@ def test_one_guidelines_contradiction_does_not_remark_on_another(runs):
 
 
 def test_the_score_decides_over_condition_applies_and_the_disagreement_is_recorded(runs):
-    judge = {"G1": {"score": 8, "condition_applies": False, "should_apply": True}}
+    judge = {"G1": {"score": 8, "condition_applies": "no", "should_apply": True}}
     found, _ = matches(runs, GREET, judge)
     assert found["G1"].active
-    assert found["G1"].remarks == ("condition_applies is False, the score 8 decides",)
+    assert found["G1"].remarks == ("condition_applies is no, the score 8 decides",)
 
 
 def test_a_guideline_that_is_reinstated_in_other_words_is_remarked(runs):
-    judge = {"G1": {"score": 9, "should_apply": True, "condition_applies": True, "action": "wave"}}
+    judge = {"G1": {"score": 9, "should_apply": True, "condition_applies": "yes", "action": "wave"}}
     found, _ = matches(runs, GREET, judge)
     assert found["G1"].remarks == ("the model reinstated another action than the guideline's",)
 

@@ -66,7 +66,9 @@ class Judgement:
     @cached_property
     def continuous(self) -> bool:
         """Whether the action shapes every reply: as asked, or as the queries show that it is known to be."""
-        if "guideline_is_continuous" in self.asked or "condition_applies" not in self.asked:
+        if {"guideline_is_continuous", "application"} & set(
+            self.asked
+        ) or "condition_applies" not in self.asked:
             return is_continuous(self.action)
         return "guideline_previously_applied" not in self.asked
 
@@ -148,23 +150,34 @@ class Judgement:
 
     def answers(self) -> dict[str, Any]:
         """The answers, by query."""
-        anew = self.is_due_again and self.previously != "no" and not self.waits_for_answer
+        holds = self.verdict.holds
+        about_action = self._about_action()
         return {
             "condition": self.written.get("condition"),
             "condition_application_rationale": self.verdict.why,
-            "condition_applies": self.verdict.holds,
+            "condition_applies": ("yes" if holds else "no") if "application" in self.asked else holds,
+            "application": about_action if holds or "condition_applies" not in self.asked else None,
+            "score": self.score,
+            "should_apply": self.should_apply,
+            **about_action,
+            **self._static(),
+        }
+
+    def _about_action(self) -> dict[str, Any]:
+        anew = self.is_due_again and self.previously != "no" and not self.waits_for_answer
+        return {
             "action": str(self.written.get("action") or ""),
             "guideline_is_continuous": self.continuous,
             "guideline_previously_applied_rationale": [
-                _explained(part, line) for part, line in self.done[:12]
+                _explained(part, line)["explanation"]
+                if "application" in self.asked
+                else _explained(part, line)
+                for part, line in self.done[:12]
             ],
             "new_or_subtly_different_context": f"{self.verdict.source} raises it anew." if anew else None,
             "guideline_previously_applied": self.previously,
             "is_missing_part_cosmetic_or_functional": self.missing_part,
             "guideline_should_reapply": None if self.previously == "no" else self.is_due_again,
-            "score": self.score,
-            "should_apply": self.should_apply,
-            **self._static(),
         }
 
     def _static(self) -> dict[str, Any]:
