@@ -1,21 +1,275 @@
-"""Calls that wait for the customer: for a word that agrees to them, or for an argument that was asked for.
+"""Calls that need the customer's yes: code's own question, what was put, and what came of it.
 
-The one exception to the rule that records of other turns are ignored: an answer comes in the turn after the
-question. Whatever the turn before that one left open is over.
+A strategy leaves each such call as an insight of kind `confirm`. The node that sends the reply puts them (`put`): code
+writes the question behind the reply, and one update holds the message and its record in `agreements`. When the
+customer has answered, every strategy begins with `settle`: after a yes code makes the calls, in order, without a model;
+after anything else the strategy is asked which of them are still wanted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+import json
+import unicodedata
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from uuid import uuid4
 
-from arq_graph.agent.state import ToolInsight
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import Agreement, ToolInsight, WaitingCall
 from arq_graph.nodes.agreement import questions_in, says_no
-from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.events import ConfirmationAsked
+from arq_graph.nodes.gate import NOT_AGREED, Gate, Verdict
+from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.yes import asks, says_yes
 from arq_graph.reasoning.conversation import Conversation, Line
 
-NOT_AGREED = "the customer has not agreed to these arguments yet"
-"""The `problem` of a call that runs only once the customer says yes to it."""
+Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
+"""Says whether a customer's message agrees to a question: a function of both, sync or async. None leaves it to the
+list of yeses."""
+
+GO_AHEAD = "Reply yes to go ahead."
+
+Task: TypeAlias = Callable[[], Any]
+"""A function of the user's, sync or async, that a node's steps hand to the node to be run."""
+
+
+def to_put(state: Reader, turn: str) -> list[ToolInsight]:
+    """The calls of this turn that wait to be put to the customer with the reply.
+
+    Args:
+        state: The state.
+        turn: Id of the customer message that began the turn.
+    """
+    insights = state.records("tool_insights", ToolInsight) or []
+    return [each for each in insights if each.kind == "confirm" and each.turn == turn]
+
+
+def asks_beside(content: str, calls: Sequence[ToolInsight]) -> str | None:
+    """What is wrong with a reply that asks something itself where code's question follows it; None if nothing is.
+
+    Have it revised once; after that `put` sends the question alone.
+
+    Args:
+        content: The reply, without the question.
+        calls: What `to_put` says.
+    """
+    if not calls or not asks(content):
+        return None
+    return (
+        "it asks something: code's own question stands below it, and a yes must not be one to anything else"
+    )
+
+
+def put(
+    agent: Agent, state: Reader, reply: AIMessage, calls: Sequence[ToolInsight]
+) -> tuple[AIMessage, dict[str, Any]]:
+    """Put calls to the customer: the reply with code's question behind it, and the update that belongs to it.
+
+    The message and the update must be written in one step: `{messages_key: [reply], **update}`. Where the reply asks
+    something itself, the question goes alone. Also writes a `ConfirmationAsked` event.
+
+    Args:
+        agent: The specification.
+        state: The state.
+        reply: The reply as it is otherwise; its text may be empty.
+        calls: What is put: what `to_put` says, or the calls of the node's own that are of kind `confirm`.
+
+    Returns:
+        The message to send, and the update of `agreements`; the reply as it is and no update where nothing waits.
+    """
+    if not calls:
+        return reply, {}
+    question = question_of(agent, calls)
+    above = "" if asks(reply.text) else reply.text.strip()
+    said = reply.model_copy(
+        update={"content": f"{above}\n\n{question}" if above else question, "id": reply.id or str(uuid4())}
+    )
+    record = Agreement(
+        turn=calls[0].turn,
+        id=str(uuid4()),
+        message=str(said.id),
+        question=question,
+        calls=tuple(
+            WaitingCall(tool=each.tool, arguments=each.arguments, granted_by=each.granted_by)
+            for each in calls
+        ),
+    )
+    emit(ConfirmationAsked(turn=record.turn, id=record.id, question=question, calls=record.calls))
+    return said, {"agreements": state.written("agreements", [record])}
+
+
+def question_of(agent: Agent, calls: Sequence[ToolInsight | WaitingCall]) -> str:
+    """Code's question about calls: each with its tool and every argument, then how to agree.
+
+    Args:
+        agent: The specification; its `confirm` may hold a question of the designer's for a tool.
+        calls: The calls.
+    """
+    asked = [_asked(agent, each) for each in calls]
+    if len(asked) > 1:
+        asked = [f"{number}. {each}" for number, each in enumerate(asked, start=1)]
+    return "\n".join([*asked, GO_AHEAD])
+
+
+def _asked(agent: Agent, call: ToolInsight | WaitingCall) -> str:
+    tool = ToolArguments(agent.toolbox[call.tool])
+    values = {
+        argument.name: _shown(call.arguments.get(argument.name, tool.defaults.get(argument.name)))
+        for argument in tool.arguments
+    }
+    if ask := getattr(agent.confirm.get(call.tool), "ask", None):
+        return str(ask).format_map(values)
+    labelled = ", ".join(f"{tool.labels[name]}: {value}" for name, value in values.items())
+    return f"{tool.title} ({labelled})" if labelled else tool.title
+
+
+def _shown(value: Any) -> str:
+    """A value as the customer reads it, uncut: texts in quotation marks, signs that cannot be seen spelled out."""
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return "".join(f"\\u{ord(each):04x}" if unicodedata.category(each) in _UNSEEN else each for each in text)
+
+
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What has come of the question that the customer was asked.
+
+    Args:
+        call: The agreed call to make now, as a verdict of kind `run`; no model is asked before it.
+        record: The record in which its yes is spent once it is written.
+        insights: Agreed calls that cannot run any more, and those that are put again after a failure.
+        waiting: The calls whose question got no yes, by the id that a prompt shows them by.
+    """
+
+    call: Verdict | None = None
+    record: Agreement | None = None
+    insights: tuple[ToolInsight, ...] = ()
+    waiting: Mapping[str, WaitingCall] = field(default_factory=dict)
+
+    def spent(self, call_id: str) -> Agreement:
+        """The record with the yes to the call spent on a tool call of this id."""
+        assert self.record is not None and self.call is not None
+        made = (self.call.tool.name, self.call.arguments)
+        calls = list(self.record.calls)
+        place = next(
+            n for n, each in enumerate(calls) if each.call is None and (each.tool, each.arguments) == made
+        )
+        calls[place] = calls[place].model_copy(update={"call": call_id})
+        return self.record.model_copy(update={"calls": tuple(calls)})
+
+    def still_wanted(
+        self, gate: Gate, tools: Mapping[str, ToolArguments], wanted: Sequence[str]
+    ) -> list[ToolInsight]:
+        """The waiting calls that are put again, as the strategy says that the customer still wants them."""
+        verdicts = [
+            gate.check_agreed(tools[call.tool], call) for id, call in self.waiting.items() if id in wanted
+        ]
+        return [insight for verdict in verdicts for insight in _again(verdict, gate)]
+
+    def shown(self) -> list[dict[str, Any]]:
+        """The waiting calls as a prompt shows them."""
+        return [
+            {"id": id, "tool": each.tool, "arguments": each.arguments} for id, each in self.waiting.items()
+        ]
+
+
+def settle(
+    gate: Gate,
+    tools: Mapping[str, ToolArguments],
+    agrees: Agrees | None = None,
+    objection: Callable[[str], str] = lambda _: "",
+) -> Generator[Task, Any, Settled]:
+    """See what has come of the question that waits; yields the call of `agrees` where that is to be run.
+
+    Args:
+        gate: The gate at this point of the turn.
+        tools: Every tool of the agent by name.
+        agrees: What else is a yes.
+        objection: Why the strategy's policies do not allow a tool now; empty if they do.
+    """
+    open_now = open_agreement(gate.state)
+    if open_now is None:
+        return Settled()
+    record, answers = open_now
+    turn = gate.conversation.turn
+    left = [call for call in record.calls if call.call is None and call.tool in tools]
+    if record.agreed_in != turn:
+        agreed = yield from _is_yes(record, left, answers, agrees)
+        if not agreed:
+            return Settled(waiting={f"C{number}": call for number, call in enumerate(left, start=1)})
+        record = record.model_copy(update={"agreed_in": turn})
+    if not left:
+        return Settled()
+    verdict = gate.check_agreed(tools[left[0].tool], left[0], objection=objection(left[0].tool))
+    failed = {line.message.tool_call_id for line in gate.failed}  # type: ignore[attr-defined]
+    if any(call.call in failed for call in record.calls):
+        return Settled(insights=_put_again(gate, tools, left))
+    if verdict.kind != "run":
+        return Settled(insights=(*verdict.insights(turn), *_put_again(gate, tools, left[1:])))
+    return Settled(call=verdict, record=record)
+
+
+def open_agreement(state: Reader) -> tuple[Agreement, list[BaseMessage]] | None:
+    """The question that waits, with every message of the customer's since; None where none waits.
+
+    It waits while the message that it ends is the agent's last one, and reads as it was sent.
+    """
+    records = state.records("agreements", Agreement) or []
+    record = next((each for each in reversed(records) if each.by == "customer"), None)
+    messages = state.messages()
+    at = next((i for i, each in enumerate(messages) if record and each.id == record.message), None)
+    if record is None or at is None or not messages[at].text.endswith(record.question):
+        return None
+    since = messages[at + 1 :]
+    if any(isinstance(each, AIMessage) and each.text.strip() for each in since):
+        return None
+    answers: list[BaseMessage] = [each for each in since if isinstance(each, HumanMessage)]
+    return (record, answers) if answers else None
+
+
+def _is_yes(
+    record: Agreement, calls: Sequence[WaitingCall], answers: Sequence[BaseMessage], agrees: Agrees | None
+) -> Generator[Task, Any, bool]:
+    if not calls:
+        return False
+    said = "\n".join(each.text for each in answers)
+    if said.strip() == record.id:
+        return True
+    if agrees is not None:
+        says = agrees
+        try:
+            agreed = yield lambda: says(said, record.question)
+        except Exception:
+            return False
+        if agreed is not None:
+            return agreed is True
+    return says_yes(answers, [call.tool for call in calls])
+
+
+def _put_again(
+    gate: Gate, tools: Mapping[str, ToolArguments], calls: Sequence[WaitingCall]
+) -> tuple[ToolInsight, ...]:
+    verdicts = [gate.check_agreed(tools[call.tool], call) for call in calls]
+    return tuple(insight for verdict in verdicts for insight in _again(verdict, gate))
+
+
+def _again(verdict: Verdict, gate: Gate) -> list[ToolInsight]:
+    """What becomes of a waiting call that could run: it is put once more."""
+    insights = verdict.insights(gate.conversation.turn)
+    if verdict.kind != "run":
+        return insights
+    return [each.model_copy(update={"kind": "confirm", "problem": NOT_AGREED}) for each in insights]
+
+
+# --- what the speaker still uses ---
 
 _WAITING = frozenset({"missing", "invalid", "confirm"})
 

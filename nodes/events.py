@@ -8,7 +8,7 @@ from typing import Any, Literal
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from pydantic import BaseModel, ConfigDict
 
-from arq_graph.agent.state import GuidelineMatch, Plan, PlanChange, Progress, ToolInsight
+from arq_graph.agent.state import GuidelineMatch, Plan, PlanChange, Progress, ToolInsight, WaitingCall
 from arq_graph.reasoning.answer import Answer
 
 
@@ -126,6 +126,21 @@ class Spoke(Event):
     faults: tuple[str, ...] = ()
     calls: int = 0
     usage: UsageMetadata | None = None
+
+
+class ConfirmationAsked(Event):
+    """The reply ends with code's question about calls that wait for the customer's yes.
+
+    Args:
+        id: The question's id; a button may send it as the customer's message, which is a yes.
+        question: The question.
+        calls: What it asks about.
+    """
+
+    type: Literal["confirmation_asked"] = "confirmation_asked"
+    id: str
+    question: str
+    calls: tuple[WaitingCall, ...]
 
 
 class ToolCalled(Event):

@@ -114,6 +114,12 @@ class ToolArguments:
         }
 
     @cached_property
+    def title(self) -> str:
+        """The tool as a customer reads it: its title, or its name in words."""
+        title = (self.tool.metadata or {}).get("title")
+        return str(title) if title else _plain(self.name).capitalize()
+
+    @cached_property
     def labels(self) -> Mapping[str, str]:
         """The arguments' names as a customer reads them."""
         return {argument.name: argument.name.replace("_", " ") for argument in self.arguments}

@@ -89,13 +89,14 @@ class ToolInsight(Record):
     Args:
         tool: The tool's name.
         kind: `run` (called), `missing` or `invalid` (an argument), `confirm` (waits for the customer's
-            word), `declined` (not called; the rationale says why).
+            yes), `declined` (not called; `problem` says why).
         argument: The argument that is missing or invalid.
         description: What the argument means, for a question to the customer.
         problem: Why the argument is invalid, in the tool's own words.
         arguments: The arguments of the proposed call as far as they are known.
         score: Applicability, 1 to 10.
         rationale: Why.
+        granted_by: Ids of the active guidelines that grant the call.
     """
 
     tool: str
@@ -106,6 +107,43 @@ class ToolInsight(Record):
     arguments: dict[str, Any] = Field(default_factory=dict)
     score: int | None = None
     rationale: str = ""
+    granted_by: tuple[str, ...] = ()
+
+
+class WaitingCall(RecordPart):
+    """A call that waits for a yes, or that one was spent on.
+
+    Args:
+        tool: The tool's name.
+        arguments: What it is called with, to the letter.
+        granted_by: Ids of the guidelines that granted it when it was put.
+        call: Id of the tool call that it became; None while it waits.
+    """
+
+    tool: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    granted_by: tuple[str, ...] = ()
+    call: str | None = None
+
+
+class Agreement(Record):
+    """One question about calls that need a yes, and what came of it.
+
+    Args:
+        id: The question's id; a button may send it as the customer's message.
+        by: Who was asked.
+        message: Id of the message that ends with the question; empty where there is none.
+        question: The question as it was sent.
+        calls: What was asked about, in order.
+        agreed_in: Id of the customer message that agreed; None while none did.
+    """
+
+    id: str
+    by: Literal["customer", "operator", "interrupt"] = "customer"
+    message: str = ""
+    question: str = ""
+    calls: tuple[WaitingCall, ...]
+    agreed_in: str | None = None
 
 
 class Revision(Record):
@@ -309,6 +347,7 @@ class AgentState(MessagesState, total=False):
     guideline_matches: list[Annotated[dict[str, Any], _JsonOf(GuidelineMatch)]]
     applied_guidelines: list[Annotated[dict[str, Any], _JsonOf(AppliedGuideline)]]
     tool_insights: list[Annotated[dict[str, Any], _JsonOf(ToolInsight)]]
+    agreements: list[Annotated[dict[str, Any], _JsonOf(Agreement)]]
     plan: Annotated[dict[str, Any], _JsonOf(Plan)]
     moves: list[Annotated[dict[str, Any], _JsonOf(Move)]]
     progress: Annotated[dict[str, Any], _JsonOf(Progress)]

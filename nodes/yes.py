@@ -1,0 +1,85 @@
+"""Whether a customer's answer is a yes: a short closed list, kept in `yes.yaml`, and no other reading."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import yaml
+from langchain_core.messages import BaseMessage
+
+_MOST_WORDS = 20
+_SKIN_AND_STYLE = re.compile("[\U0001f3fb-\U0001f3ff\ufe0e\ufe0f]")
+_FIRST_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
+
+Phrases = Mapping[tuple[str, ...], str]
+
+
+def says_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
+    """Whether a customer's messages together are a yes.
+
+    They are text alone, ask nothing, and fall wholly into the phrases of the list, one of them a yes. "Ok" is one
+    only with something beside it; beside a yes, so is a tool's first word with "it": "ok, yes, cancel it please".
+
+    Args:
+        answers: Every message of the customer's since the question.
+        tools: Names of the tools that they were asked about.
+    """
+    words: list[str] = []
+    for message in answers:
+        if not _is_text(message) or asks(message.text):
+            return False
+        words += _words(message.text)
+    own = {(*_words(found[0]), "it"): "deed" for name in tools if (found := _FIRST_WORD.search(name))}
+    return len(words) <= _MOST_WORDS and any(map(_is_yes, _readings(words, {**own, **_phrases()})))
+
+
+def asks(text: str) -> bool:
+    """Whether a text holds a question mark, of any script."""
+    return any(not character.isalnum() and _is_question_mark(character) for character in text)
+
+
+def _is_question_mark(character: str) -> bool:
+    name = unicodedata.name(character, "")
+    return "QUESTION" in name or "INTERROBANG" in name
+
+
+def _is_text(message: BaseMessage) -> bool:
+    content = message.content
+    return isinstance(content, str) or all(
+        isinstance(block, str) or block.get("type") == "text" for block in content
+    )
+
+
+def _words(text: str) -> list[str]:
+    """The words and signs of a text, however they are written, without punctuation."""
+    plain = unicodedata.normalize("NFKC", _SKIN_AND_STYLE.sub("", text)).casefold()
+    kinds = [(character, unicodedata.category(character)) for character in plain]
+    # A sign is a word of its own, so that it counts: "$5" is two words, and neither is on the list.
+    spaced = (" " if kind[0] in "PZC" else f" {each} " if kind[0] == "S" else each for each, kind in kinds)
+    return "".join(spaced).split()
+
+
+@cache
+def _phrases() -> Phrases:
+    listed = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    by_kind = {**listed, "yes": [phrase for language in listed["yes"].values() for phrase in language]}
+    return {tuple(_words(phrase)): kind for kind, phrases in by_kind.items() for phrase in phrases}
+
+
+def _readings(words: Sequence[str], phrases: Phrases) -> set[frozenset[str]]:
+    """The kinds of phrases of every way in which the words fall wholly into phrases."""
+    found: list[set[frozenset[str]]] = [set() for _ in range(len(words) + 1)]
+    found[0].add(frozenset())
+    for start, so_far in enumerate(found):
+        for end in range(start + 1, len(words) + 1):
+            if kind := phrases.get(tuple(words[start:end])):
+                found[end] |= {kinds | {kind} for kinds in so_far}
+    return found[-1]
+
+
+def _is_yes(kinds: frozenset[str]) -> bool:
+    return "yes" in kinds or ("ok" in kinds and not kinds.isdisjoint({"please", "deed"}))
