@@ -22,7 +22,8 @@ from arq_graph.agent.state import Agreement, ToolInsight, WaitingCall
 from arq_graph.nodes.agreement import questions_in, says_no
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ConfirmationAsked
-from arq_graph.nodes.gate import NOT_AGREED, Gate, Verdict
+from arq_graph.nodes.gate import NOT_AGREED as NOT_AGREED
+from arq_graph.nodes.gate import Gate, Verdict
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.yes import asks, says_yes
 from arq_graph.reasoning.conversation import Conversation, Line
