@@ -25,7 +25,7 @@ from arq_graph.milestones import MilestoneGraph
 from arq_graph.milestones.evaluation.running import evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.users.spec import read_user
+from arq_graph.milestones.users.spec import UserSpec
 
 CONVERSATIONS = 200
 AT_ONCE = 50
@@ -152,7 +152,7 @@ def _bytes_per_waiting(app: Callable[[int], Any], count: int = 4 * AT_ONCE) -> i
 
 def _evaluate(app: Any, conversations: int, at_once: int = AT_ONCE, turns: int = 3) -> int:
     requests = ("Where is my order?", "When does it arrive?", "Who brings it?")
-    user = read_user({"intents": requests, "closing": ""})
+    user = UserSpec.model_validate({"intents": requests, "closing": ""})
     graph = MilestoneGraph.from_actions([{"name": "look_up", "kwargs": {}}])
     suite = Suite([Scenario("order", user, graph, limits=Limits(turns=turns))])
     report = evaluate(suite, {"app": app}, runs=conversations, concurrency=at_once)

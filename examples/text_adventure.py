@@ -18,8 +18,9 @@ from arq_graph.apps.episode import episode_transcript, play_episode
 from arq_graph.apps.respact import create_respact_agent
 from arq_graph.apps.textworld_environment import TextWorldEnvironment, make_text_game
 from arq_graph.milestones import Message, MilestoneGraph, Transcript, score
+from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import Intent, UserSpec
-from arq_graph.milestones.users.user import User, make_user
+from arq_graph.milestones.users.user import User
 
 
 def quest(world: TextWorldEnvironment) -> MilestoneGraph:

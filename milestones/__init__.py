@@ -62,10 +62,9 @@ if TYPE_CHECKING:
     from arq_graph.milestones.turn_level.steps import TurnStep, steps_of
     from arq_graph.milestones.users.agenda import AgendaUser
     from arq_graph.milestones.users.personas import Persona
-    from arq_graph.milestones.users.shipped_personas import PERSONAS
-    from arq_graph.milestones.users.simulated import SimulatedUser
-    from arq_graph.milestones.users.spec import Intent, UserSpec, read_user
-    from arq_graph.milestones.users.user import EXIT, User, UserTurn, make_user
+    from arq_graph.milestones.users.simulated import SimulatedUser, make_user
+    from arq_graph.milestones.users.spec import Intent, UserSpec
+    from arq_graph.milestones.users.user import EXIT, User, UserTurn
     from arq_graph.milestones.verdicts import Verdict
     from arq_graph.milestones.yaml_file import parse_yaml, read_yaml
 
@@ -159,15 +158,13 @@ _MODULES = {
     "gold_graph": "arq_graph.milestones.reports.running_graphs",
     "Intent": "arq_graph.milestones.users.spec",
     "UserSpec": "arq_graph.milestones.users.spec",
-    "read_user": "arq_graph.milestones.users.spec",
     "User": "arq_graph.milestones.users.user",
     "UserTurn": "arq_graph.milestones.users.user",
-    "make_user": "arq_graph.milestones.users.user",
+    "make_user": "arq_graph.milestones.users.simulated",
     "EXIT": "arq_graph.milestones.users.user",
     "AgendaUser": "arq_graph.milestones.users.agenda",
     "SimulatedUser": "arq_graph.milestones.users.simulated",
     "Persona": "arq_graph.milestones.users.personas",
-    "PERSONAS": "arq_graph.milestones.users.shipped_personas",
     "Scenario": "arq_graph.milestones.evaluation.scenario",
     "Limits": "arq_graph.milestones.evaluation.scenario",
     "Suite": "arq_graph.milestones.evaluation.suite",
@@ -181,7 +178,6 @@ _MODULES = {
 
 __all__ = [
     "EXIT",
-    "PERSONAS",
     "Absent",
     "Action",
     "AgendaUser",
@@ -274,7 +270,6 @@ __all__ = [
     "read_thread",
     "read_transcript",
     "read_transcripts",
-    "read_user",
     "read_yaml",
     "render_html",
     "report",

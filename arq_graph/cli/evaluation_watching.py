@@ -31,8 +31,8 @@ from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.scoring import Score, score
 from arq_graph.milestones.tracking import ProgressTracker
 from arq_graph.milestones.transcript import Call, Event, Message
+from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import Kind
-from arq_graph.milestones.users.user import make_user
 
 _ENDS = {
     "user": "the user left",

@@ -29,7 +29,7 @@ from arq_graph.milestones.evaluation.sealing import ProgramEnded, sealed
 from arq_graph.milestones.evaluation.spending import CallCounter, CallLimitReached
 from arq_graph.milestones.evaluation.threads import in_thread
 from arq_graph.milestones.transcript import Message
-from arq_graph.milestones.users.hearing import heard
+from arq_graph.milestones.users.hearing import asks_something
 from arq_graph.milestones.users.user import User, UserTurn, last_words
 from arq_graph.reasoning.sections import clean
 
@@ -299,9 +299,7 @@ def _task_has_ended(held: Conversation) -> bool:
     """Whether an agent whose turn is over has no question left for its guide."""
     if held.asked_aside:
         return True  # what it asks, it asks within its turn
-    words = heard(last_words(held.said))
-    asks_what_to_do = words.asks_how_to_help and not words.reports_done
-    return not (words.asks or asks_what_to_do or words.only_waits)
+    return not asks_something(last_words(held.said))
 
 
 def _interrupts(

@@ -27,7 +27,7 @@ from arq_graph.milestones.reports.records import (
 from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.users.user import make_user
+from arq_graph.milestones.users.simulated import make_user
 
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent

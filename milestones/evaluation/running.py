@@ -21,7 +21,7 @@ from arq_graph.milestones.evaluation.threads import DaemonThreads
 from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.users.user import make_user
+from arq_graph.milestones.users.simulated import make_user
 
 CONCURRENCY = 8
 MOST_FAILED = 3

@@ -30,6 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
+from pydantic import ValidationError
+
 from arq_graph.agent import entries
 from arq_graph.agent.entries import Misfit, Reader, described, suggestion
 from arq_graph.agent.modules import load
@@ -40,7 +42,7 @@ from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import BrokenScenario, Suite
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.users.spec import Kind, read_user
+from arq_graph.milestones.users.spec import Kind, UserSpec
 from arq_graph.milestones.yaml_file import read_yaml as read_milestones
 
 _SCENARIO: dict[str, Reader] = {
@@ -162,11 +164,13 @@ class _Reading:
         world = self._world(fields, own, place)
         line = self._line(*place, "name")
         for kind in kinds or (None,):
-            spec = read_user(
-                {**user, "kind": kind} if kind else user,
-                file=self.origin.file,
-                line=self._line(*place, "user"),
-            )
+            try:
+                spec = UserSpec.model_validate({**user, "kind": kind} if kind else user)
+            except ValidationError as error:
+                wrong = "; ".join(
+                    f"`{'.'.join(map(str, each['loc']))}`: {each['msg']}" for each in error.errors()
+                )
+                raise Misfit(f"the user: {wrong}", *place, "user") from error
             name, task = own["name"], fields.get("task")
             yield Scenario(
                 name if kind is None else f"{name} ({kind})",

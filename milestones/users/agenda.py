@@ -1,32 +1,42 @@
-"""A user that needs no model: it follows an agenda of intents and understands the agent by words and shapes."""
+"""A user that needs no model: it follows an agenda of intents and slots, and says so when it does not understand."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from random import Random
 
+from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.transcript import Message
-from arq_graph.milestones.users.answering import Answering
-from arq_graph.milestones.users.asked import Fact
-from arq_graph.milestones.users.hearing import heard
-from arq_graph.milestones.users.inventing import wrong_value
-from arq_graph.milestones.users.mishearing import misheard
-from arq_graph.milestones.users.replying import Reply
+from arq_graph.milestones.users.hearing import Fact, Heard, asked_for, names, others_said
+from arq_graph.milestones.users.kinds import is_kept_back, let_out, misheard, wrong_value
+from arq_graph.milestones.users.personas import Moment, persona_of
 from arq_graph.milestones.users.spec import Deviation, UserSpec
 from arq_graph.milestones.users.user import EXIT, UserTurn, last_words
-from arq_graph.milestones.users.voice import Voice
 
-_ORDER: tuple[Deviation, ...] = ("off_topic", "incorrect", "partial", "asr")
+MOST_NOT_UNDERSTOOD = 2
+"""So often in a row a user says that it does not understand; then it leaves."""
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """What is replied: words of the spec, and facts to be told; in the persona's words unless it is bare."""
+
+    moment: Moment
+    said: str = ""
+    facts: tuple[Fact, ...] = ()
+    fruitless: bool = False
+    bare: bool = False
+    leaves: bool = False
 
 
 class AgendaUser:
     """A simulated user that is deterministic and asks no model: the default (Pre-Act, 4.3; ReSpAct, B.1).
 
-    What it says depends on the spec, the seed and what the agent said, and on nothing else. It knows nothing of
-    the agent or its domain beyond the spec. It understands plain English by stems, everyday synonyms and the
-    shapes of values. It answers what is asked, corrects what the agent got wrong, takes or declines offers, falls
-    back where a request cannot be had, repeats itself in other words, and gives up when its patience is out. It
-    says `Exit.` after at most `max_turns` turns whatever the agent says.
+    What it says depends on the spec, the seed and what the agent said, and on nothing else. It is a stand-in for a
+    customer: it tells the slots that the agent asks for by name, says yes or no to what its spec accepts or refuses,
+    corrects a value that the agent repeats wrongly, falls back where a wish fails, and gives up when its patience is
+    out. What it does not understand it says, twice in a row; then it leaves. Lifelike talk is `SimulatedUser`'s.
 
     An object is one conversation: make another for the next.
 
@@ -37,17 +47,31 @@ class AgendaUser:
 
     def __init__(self, spec: UserSpec, *, seed: int) -> None:
         self.spec = spec
-        self._voice = Voice(spec, seed)
-        self._answering = Answering(spec, self._voice)
+        self._seed = seed
+        self._persona = persona_of(spec.persona)
+        self._challenges = list(self._persona.challenges)
+        self._is_ignorant = spec.kind == "unhelpful"
         self._turn = 0
-        self._over = False
-        self._took_leave = False
+        self._is_leaving = False
         self._held: UserTurn | None = None
-        self._answered: set[object] = set()
-        self._departed: set[object] = set()
+        self._departed: set[tuple[Deviation, tuple[Fact, ...]]] = set()
+        self._not_understood = 0
+        self._begin(0)
+
+    def _begin(self, at: int) -> None:
+        """Turn to an intent."""
+        self._at, self._intent = at, self.spec.intents[at]
+        self._wish = self._intent.request
+        known = dict(self._intent.slots)
+        for name, value in self.spec.facts:
+            known.setdefault(name, value)
+        self._facts = [Fact(name, value, self.spec.asked_as.get(name, ())) for name, value in known.items()]
+        self._told: set[str] = set()
+        self._misled: set[str] = set()
+        self._settled: set[tuple[str, str]] = set()
+        self._given: set[_Reply] = set()
+        self._volunteered = False
         self._strain = 0
-        self._about: int | None = None
-        self._last_heard = ""
 
     async def aspeak(self, said: Sequence[Message]) -> UserTurn:
         """What the user says next; all is as in `speak`."""
@@ -60,103 +84,227 @@ class AgendaUser:
             said: The messages of user and agent so far, oldest first; none of them asks for the opening.
         """
         self._turn += 1
-        if self._over or self._took_leave or self._turn > self.spec.max_turns:
-            return self._exit()
+        if self._is_leaving or self._turn > self.spec.max_turns:
+            return UserTurn(EXIT, ends=True)
         if self._turn == 1:
-            return self._said(self._answering.opening())
-        words = heard(last_words(said))
-        if words.hands_over or (words.says_goodbye and not self._held):
-            return self._exit()
+            return self._said(_Reply("opening", self._wish, bare=self.spec.role == "guide"))
         if self._held is not None:
             held, self._held = self._held, None
             return held
-        reply = self._answering.reply(words)
-        repeated_itself = bool(words.text) and words.text == self._last_heard
-        self._last_heard = words.text
-        return self._weighed(reply, repeated_itself)
-
-    def _weighed(self, reply: Reply, repeated_itself: bool) -> UserTurn:
-        """The reply, or the end where it is one more fruitless turn than the user bears."""
-        if reply.leaves:
-            return self._leave(reply)
-        if reply.intent != self._about:
-            self._about, self._strain, self._answered = reply.intent, 0, set()
-        again = reply.key in self._answered
-        if again or reply.fruitless or repeated_itself:
-            self._strain += 1
-        if self._strain > self.spec.patience:
-            return self._leave(Reply("give_up", key="give up", leaves=True))
-        if again and reply.moment == "answer":
-            reply = replace(reply, moment="again")
+        reply = self._bounded(self._at, self._reply(Heard(last_words(said))))
+        self._is_leaving = reply.leaves
         return self._said(reply)
 
-    def _said(self, reply: Reply) -> UserTurn:
-        deviation, wrong, facts, instead = self._departure(reply)
-        if deviation in ("partial", "incorrect"):
-            self._departed.add((deviation, reply.key))
-        else:
-            self._answered.add(reply.key)
-        self._about = reply.intent
-        self._answering.remember(reply.facts if instead is None else (), facts, wrong)
-        told = instead or ""
-        if facts:
-            told = self._voice.facts(facts, self._turn, wrong, correcting=reply.moment == "correction")
-        said = " ".join(filter(None, (reply.said, told)))
-        text = self._voice.line(reply.moment, said, self._turn)
-        if deviation == "asr":
-            text = misheard(text, self._voice.chance("asr", self._turn))
-            self._answering.garbled(facts)
-        turn = UserTurn(self._voice.allowed(text), intent=reply.intent, deviation=deviation)
-        self._answering.said(turn.text)
-        if deviation == "off_topic":
+    def _bounded(self, before: int, reply: _Reply) -> _Reply:
+        """The reply, or leaving, where it is one more fruitless turn than the user bears."""
+        self._not_understood = self._not_understood + 1 if reply.moment == "unknown" else 0
+        if reply.leaves or before != self._at:
+            return reply
+        again = reply in self._given
+        self._given.add(reply)
+        self._strain += again or reply.fruitless
+        if self._strain > self.spec.patience or self._not_understood > MOST_NOT_UNDERSTOOD:
+            return _Reply("give_up", leaves=True)
+        return replace(reply, moment="again") if again and reply.moment == "answer" else reply
+
+    def _reply(self, heard: Heard) -> _Reply:
+        if wrong := self._wrong_in(heard):
+            return _Reply("correction", facts=wrong)
+        if heard.confirms:
+            return _Reply("answer", "Yes" if self._agrees(heard.text) else "No", bare=True)
+        if self._is_served(heard):
+            return self._next()
+        parts = [self._answer(each) for each in heard.questions] or [self._remark(heard.text)]
+        if answers := [part for part in parts if part is not None]:
+            facts = dict.fromkeys(fact for each in answers for fact in each.facts)
+            said = " ".join(dict.fromkeys(filter(None, (each.said for each in answers))))
+            return replace(answers[0], said=said, facts=tuple(facts))
+        if heard.offers_help or not heard.text:
+            return _Reply("answer", self._wish, fruitless=not heard.text)
+        if heard.fails:
+            return self._after_failure()
+        if heard.questions:
+            return _Reply("unknown", fruitless=True)
+        if told := self._volunteer():
+            return told
+        return self._next() if self._intent.done_when is None else _Reply("again", self._wish, fruitless=True)
+
+    def _wrong_in(self, heard: Heard) -> tuple[Fact, ...]:
+        """Slots that the agent was told and has with another value; the same one is objected to once, or asked anew."""
+        known = {str(value).casefold() for _, value in self.spec.facts if not isinstance(value, bool)}
+        wrong: list[Fact] = []
+        for fact in () if self._is_ignorant else self._facts:
+            if fact.name not in self._intent.slots or not (heard.confirms or fact.name in self._told):
+                continue
+            others = {(fact.name, each.casefold()) for each in others_said(heard.text, fact)}
+            others = {each for each in others if each[1] not in known}
+            if others and (heard.confirms or not others <= self._settled):
+                wrong.append(fact)
+            self._settled |= others
+        return tuple(wrong)
+
+    def _agrees(self, question: str) -> bool:
+        """Whether what code asks to agree to has to do with what the user wants."""
+        if self._is_ignorant:
+            return self._chance("agrees").random() < 0.5
+        if any(names(offer, question) for offer in self._intent.refuses):
+            return False
+        wanted = _long_words(" ".join((self._intent.request, self._wish, *self._intent.accepts)))
+        return any(fact.is_in(question) for fact in self._facts) or any(
+            names(each, question) for each in wanted
+        )
+
+    def _is_served(self, heard: Heard) -> bool:
+        try:
+            return self._intent.done_when is not None and Pattern(self._intent.done_when).is_in(heard.text)
+        except TimeoutError:
+            return False
+
+    def _answer(self, question: str) -> _Reply | None:
+        """What is said to a question; None where it is nothing that the user understands."""
+        if (said := self._of_spec(question)) is not None:
+            return said
+        asked = tuple(asked_for(question, self._facts))
+        wants = self._is_about(self._intent.request, question) or self._is_about(self._wish, question)
+        if self._is_ignorant:
+            return _Reply("answer", "" if asked else self._vague(), asked, fruitless=not asked)
+        repeated = tuple(fact for fact in self._facts if fact.is_in(question))
+        if repeated and not any(fact.name not in self._told for fact in asked):
+            says_all = wants or any(any(map(str.isdigit, str(fact.value))) for fact in repeated)
+            return _Reply("yes") if says_all else _Reply("answer", facts=repeated)
+        if asked:
+            return _Reply("answer", facts=asked)
+        if self._intent.fallback and self._is_about(self._intent.fallback, question):
+            self._wish = self._intent.fallback
+            return _Reply("yes")
+        return _Reply("yes") if wants else None
+
+    def _remark(self, text: str) -> _Reply | None:
+        """What is said to a message without a question: to an offer once, and what it names and was not told yet."""
+        said = self._of_spec(text, once=True)
+        asked = tuple(asked_for(text, self._untold))
+        return said or (_Reply("answer", facts=asked) if asked else None)
+
+    def _of_spec(self, text: str, *, once: bool = False) -> _Reply | None:
+        """What the spec has for a topic or an offer."""
+        replies = [
+            *((topic, 0.6, _Reply("answer", said)) for each in (self._intent, *self.spec.intents)
+              for topic, said in each.answers.items()),
+            *((offer, 1.0, _Reply("yes", f"I accept the {offer}.")) for offer in self._intent.accepts),
+            *((offer, 1.0, _Reply("no")) for offer in self._intent.refuses),
+        ]  # fmt: skip
+        for topic, share, reply in replies:
+            key = (topic, reply.moment)
+            if names(topic, text, share=share) and not (once and key in self._settled):
+                self._settled.add(key)
+                return _Reply("answer", self._vague(), fruitless=True) if self._is_ignorant else reply
+        return None
+
+    def _is_about(self, wish: str, question: str) -> bool:
+        return names(" ".join(_long_words(wish)), question, share=0.5)
+
+    @property
+    def _untold(self) -> tuple[Fact, ...]:
+        return tuple(
+            each for each in self._facts if each.name in self._intent.slots and each.name not in self._told
+        )
+
+    def _volunteer(self) -> _Reply | None:
+        """All that belongs to the intent and was not told yet, once."""
+        if not self._untold or self._volunteered or self.spec.role == "guide":
+            return None
+        self._volunteered = True
+        return _Reply("answer", facts=self._untold)
+
+    def _after_failure(self) -> _Reply:
+        """The agent reports that something cannot be had, and asks nothing that the user can answer."""
+        mended = tuple(fact for fact in self._facts if fact.name in self._misled)
+        self._misled.clear()
+        if mended and not self._is_ignorant:
+            return _Reply("correction", facts=mended)
+        if told := self._volunteer():
+            return told
+        if self._intent.fallback and self._wish != self._intent.fallback:
+            self._wish = self._intent.fallback
+            return _Reply("fallback", self._wish)
+        return self._next()
+
+    def _next(self) -> _Reply:
+        """The next wish, what the persona is after beyond them, or the end."""
+        if self._at + 1 < len(self.spec.intents):
+            self._begin(self._at + 1)
+            return _Reply("next", self._wish, bare=self.spec.role == "guide")
+        if self._challenges:
+            return _Reply("answer", self._challenges.pop(0))
+        return _Reply("next", self.spec.closing, bare=True, leaves=True)
+
+    def _said(self, reply: _Reply) -> UserTurn:
+        kind, wrong, facts = self._departure(reply)
+        told = (self._stated(fact, wrong, corrects=reply.moment == "correction") for fact in facts)
+        said = let_out(
+            " ".join(filter(None, (reply.said, *told))), self.spec.kind, self.spec.facts, self._seed
+        )
+        text = said if reply.bare else self._line(reply.moment, said)
+        self._told |= {fact.name for fact in self._facts if fact in facts or fact.is_in(text)}
+        self._misled = (self._misled - {fact.name for fact in reply.facts}) | wrong.keys()
+        if kind == "asr":
+            text = misheard(text, self._chance("asr"))
+            self._misled |= {fact.name for fact in facts}
+        if not text.strip():
+            return UserTurn(EXIT, ends=True)
+        turn = UserTurn(text, deviation=kind)
+        if kind == "off_topic":
             self._held = replace(turn, deviation=None)
-            side_question = self._voice.line("side_question", "", self._turn)
-            return replace(turn, text=self._voice.allowed(side_question))
+            return replace(turn, text=self._line("side_question", ""))
         return turn
 
-    def _departure(
-        self, reply: Reply
-    ) -> tuple[Deviation | None, dict[str, object], tuple[Fact, ...], str | None]:
-        """How this turn departs from the happy path, if it does: which facts are told then, and how."""
-        for kind in _ORDER:
-            if not (rate := self.spec.deviations.get(kind, 0.0)):
-                continue
-            chance = self._voice.chance("deviation", kind, self._turn)
-            if chance.random() >= rate:
-                continue
-            if kind == "off_topic" and reply.moment not in ("opening", "waiting"):
-                return kind, {}, reply.facts, None
-            if kind == "asr":
-                return kind, {}, reply.facts, None
-            if self.spec.kind == "unhelpful" or (kind, reply.key) in self._departed:
-                continue  # what was told wrongly or in part is told well when it is asked for again
-            if kind == "incorrect" and (wrong := self._mistaken(reply)):
-                return kind, wrong, reply.facts, None
-            if kind == "partial" and len(reply.facts) > 1:
-                kept = chance.randrange(1, len(reply.facts))
-                return kind, {}, tuple(chance.sample(reply.facts, kept)), None
-            if kind == "partial" and len(reply.facts) == 1 and (part := self._voice.part_of(reply.facts[0])):
-                return kind, {}, (), part
-        return None, {}, reply.facts, None
+    def _departure(self, reply: _Reply) -> tuple[Deviation | None, dict[str, object], tuple[Fact, ...]]:
+        """How this turn departs from the happy path, if it does: what is told wrongly then, and what is told at all."""
+        drawn = [
+            kind
+            for kind in ("off_topic", "incorrect", "partial", "asr")
+            if self._chance("deviation", kind).random() < self.spec.deviations.get(kind, 0.0)
+        ]
+        facts, is_plain = reply.facts, reply.moment in ("opening", "correction") or reply.leaves
+        if "off_topic" in drawn and not is_plain:
+            return "off_topic", {}, facts
+        # What was told wrongly or in part is told well when it is asked for again.
+        if "incorrect" in drawn and not is_plain and ("incorrect", facts) not in self._departed:
+            lies = {each.name: wrong_value(each.value, self._seed, self.spec.facts) for each in facts}
+            if wrong := {name: lie for name, lie in list(lies.items())[:1] if lie is not None}:
+                self._departed.add(("incorrect", facts))
+                return "incorrect", dict(wrong), facts
+        if "partial" in drawn and len(facts) > 1 and ("partial", facts) not in self._departed:
+            self._departed.add(("partial", facts))
+            return "partial", {}, facts[: self._chance("part").randrange(1, len(facts))]
+        return "asr" if "asr" in drawn else None, {}, facts
 
-    def _mistaken(self, reply: Reply) -> dict[str, object]:
-        """One of the facts with a wrong value; not in a correction, which would never come to an end."""
-        if reply.moment in ("correction", "mistake"):
-            return {}
-        for fact in reply.facts:
-            chance = self._voice.chance("mistake", fact.name, self._turn)
-            wrong = wrong_value(fact.name, fact.value, chance, self.spec.values)
-            if wrong is not None:
-                return {fact.name: wrong}
-        return {}
+    def _stated(self, fact: Fact, wrong: dict[str, object], *, corrects: bool) -> str:
+        """A fact as a sentence, as far as the kind of user says it."""
+        value = wrong.get(fact.name, fact.value)
+        if self._is_ignorant:
+            value = wrong_value(fact.value, f"{self._seed}/{self._turn // 4}", self.spec.facts)
+        elif self.spec.kind == "perturbed" and is_kept_back(fact.name, fact.value):
+            return f"I mean another {fact.label}." if corrects else f"I do not have the {fact.label} at hand."
+        if value is None:
+            return self._vague()
+        if isinstance(value, bool):
+            return f"{fact.label.capitalize()}: {'yes' if value else 'no'}."
+        return f"The {fact.label} is {value}."
 
-    def _leave(self, reply: Reply) -> UserTurn:
-        text = self.spec.closing if reply.moment != "give_up" else self._voice.line("give_up", "", self._turn)
-        self._took_leave = True
-        if not text.strip():
-            return self._exit()
-        return UserTurn(self._voice.allowed(self._voice.own(text)), intent=reply.intent)
+    def _line(self, moment: Moment, said: str) -> str:
+        line = self._chance("line", moment).choice(self._persona.lines_for(moment))
+        return line.replace("{said}", said) if "{said}" in line else f"{line} {said}".strip()
 
-    def _exit(self) -> UserTurn:
-        self._over = True
-        return UserTurn(EXIT, ends=True)
+    def _vague(self) -> str:
+        lines = ("I am not sure. Maybe it is in your system.", "Hard to tell. Whatever you think is best.")
+        return self._chance("vague").choice(lines)
+
+    def _chance(self, *about: object) -> Random:
+        """Chance for one purpose in this turn, which no other draw changes."""
+        return Random("/".join(map(str, (self._seed, *about, self._turn))))
+
+
+def _long_words(text: str) -> list[str]:
+    """The words that tell what a text is about: its longer ones."""
+    return [word for word in text.split() if len(word) > 3]

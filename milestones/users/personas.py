@@ -2,62 +2,59 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from rapidfuzz import fuzz, process
 
 from arq_graph.errors import SpecError
 
 Moment = Literal[
-    "opening", "next", "answer", "again", "unknown", "correction", "yes", "no", "fallback", "choice", "waiting",
-    "side_question", "give_up", "bare", "mistake",
-]  # fmt: skip
-
-PLAIN: Mapping[Moment, tuple[str, ...]] = {
-    "opening": ("{said}", "Hello! {said}", "Hi. {said}"),
-    "next": ("Thank you. {said}", "Thanks. One more thing: {said}", "Great. {said}"),
-    "answer": ("{said}", "Sure. {said}"),
-    "again": ("As I said: {said}", "Once more: {said}", "Let me put it another way: {said}"),
-    "unknown": ("I am sorry, I do not know that.", "I am afraid I cannot tell you that."),
-    "correction": ("No, {said}", "Sorry, that is not right: {said}"),
-    "mistake": ("Sorry, I got that wrong: {said}", "My mistake: {said}"),
-    "yes": ("Yes, please.", "Yes, go ahead."),
-    "no": ("No, thank you.", "No thanks."),
-    "fallback": ("I see. {said}", "Then I would rather do this: {said}"),
-    "choice": ("{said}, please.", "I take {said}."),
-    "waiting": ("Okay.", "All right."),
-    "side_question": (
-        "By the way, are you a real person?",
-        "Quick question in between: how is the weather where you are?",
-        "Before I forget: do you happen to like football?",
-    ),
-    "bare": ("{said}",),
-    "give_up": ("I will leave it at that then. Goodbye.",),
-}
-"""What everybody says who has no words of their own for a moment; `{said}` is what there is to say."""
+    "opening",
+    "next",
+    "answer",
+    "again",
+    "unknown",
+    "correction",
+    "yes",
+    "no",
+    "fallback",
+    "side_question",
+    "give_up",
+]
+_FILE = Path(__file__).with_name("personas.yaml")
 
 
-@dataclass(frozen=True)
-class Persona:
+class Persona(BaseModel):
     """How a user talks.
 
     Args:
-        name: What a spec calls it.
         description: Who it is, as a model reads it.
-        lines: Its words for moments of a conversation, with `{said}` for what there is to say; any moment that
-            is not here has the plain words.
-        challenges: What it puts to the agent beyond its goal, one a turn, when all intents are dealt with.
+        lines: Its words for moments of a conversation, with `{said}` for what there is to say; for any moment that
+            is not here, the plain persona's.
+        challenges: What it puts to the agent beyond its wishes, one a turn, once all of them are dealt with.
     """
 
-    name: str
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
     description: str
-    lines: Mapping[Moment, tuple[str, ...]] = field(default_factory=dict)
+    lines: Mapping[Moment, tuple[str, ...]] = {}
     challenges: tuple[str, ...] = ()
 
     def lines_for(self, moment: Moment) -> tuple[str, ...]:
         """The words that it may choose from at a moment."""
-        return self.lines.get(moment) or PLAIN[moment]
+        return self.lines.get(moment) or shipped_personas()["plain"].lines[moment]
+
+
+@cache
+def shipped_personas() -> Mapping[str, Persona]:
+    """The personas that come with the library, by name."""
+    written = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+    return TypeAdapter(dict[str, Persona]).validate_python(written)
 
 
 def persona_of(text: str) -> Persona:
@@ -69,16 +66,15 @@ def persona_of(text: str) -> Persona:
     Raises:
         SpecError: It is one word or two, and no shipped persona is called that.
     """
-    from arq_graph.milestones.users.shipped_personas import PERSONAS
-
+    shipped = shipped_personas()
     name = text.strip().lower().replace("_", "-").replace(" ", "-")
-    if found := PERSONAS.get(name):
+    if found := shipped.get(name):
         return found
-    if len(text.split()) < 3:
-        near = difflib.get_close_matches(name, PERSONAS, n=1)
-        meant = f"; did you mean {near[0]!r}?" if near else "."
-        raise SpecError(
-            f"there is no persona {text!r}{meant} Shipped are {', '.join(PERSONAS)}; a description of your own has "
-            "three words or more"
-        )
-    return Persona("described", text)
+    if len(text.split()) >= 3:
+        return Persona(description=text)
+    near = process.extractOne(name, list(shipped), scorer=fuzz.ratio, score_cutoff=60)
+    meant = f" Did you mean {near[0]!r}?" if near else ""
+    raise SpecError(
+        f"There is no persona {text!r}.{meant} The library ships {', '.join(shipped)}; a description of your own has "
+        "three words or more."
+    )

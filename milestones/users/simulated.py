@@ -10,18 +10,15 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import RunnableConfig
 
 from arq_graph.milestones.transcript import Message
-from arq_graph.milestones.users.blueprint import IgnorantUserSpeaking, UserSpeaking
-from arq_graph.milestones.users.inventing import without_truth
-from arq_graph.milestones.users.mishearing import misheard
+from arq_graph.milestones.users.agenda import AgendaUser
+from arq_graph.milestones.users.kinds import is_kept_back, leaks, let_out, misheard
 from arq_graph.milestones.users.personas import persona_of
 from arq_graph.milestones.users.spec import Deviation, Intent, UserSpec
-from arq_graph.milestones.users.user import EXIT, UserTurn
-from arq_graph.milestones.users.withholding import is_kept_back, leaked, without_identifiers
+from arq_graph.milestones.users.user import EXIT, User, UserTurn
 from arq_graph.reasoning.answer import Answer, Complaint
-from arq_graph.reasoning.blueprint import ARQ
+from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.templates import PromptTemplate
 
@@ -29,15 +26,11 @@ PROMPT = Path(__file__).parent.parent / "prompts" / "simulated_user.md"
 TEMPERATURE = 0.7
 LONGEST_MESSAGE = 4_000
 SHOWN_CHARACTERS = 40_000
-NOT_AT_HAND = "not at hand"
 _EXIT = re.compile(r"""["'`*\s]*exit[."'`*!\s]*""", re.IGNORECASE)
-_SPEAKER = re.compile(r"^\s*[\[(]?(?:user|customer|me|you)[\])]?\s*:\s*", re.IGNORECASE)
-_AGENT = re.compile(
-    r"^[\s\[(*_#>\"'“]*(?:the )?(?:(?:ai|support|service|customer service) )?"
-    r"(?:agent|assistant|bot|chatbot|ai|system|representative)[\s\])*_]*[:：][ \t]*",
-    re.IGNORECASE | re.MULTILINE,
+_NAME_OF_USER = re.compile(r"^\s*[\[(]?(?:user|customer|me|you)[\])]?\s*:\s*", re.IGNORECASE)
+_LINE_OF_AGENT = re.compile(
+    r"^[\W_]*(?:the )?(?:ai )?(?:agent|assistant|bot)[\W_]*[:：]", re.IGNORECASE | re.MULTILINE
 )
-_ORDER: tuple[Deviation, ...] = ("off_topic", "incorrect", "partial", "asr")
 _HOW: dict[Deviation, str] = {
     "off_topic": "say something off the topic first, or only that; come back to it in your next message",
     "incorrect": "give one of the values asked for wrongly, by mistake; if none is asked for, ignore this",
@@ -45,14 +38,62 @@ _HOW: dict[Deviation, str] = {
 }
 
 
+class _Speaking(ARQ):
+    """Say what the user says next."""
+
+    what_the_agent_asked: list[str] = reinstate(
+        "Each thing that the agent's last message asks, offers or reports, in a few words.", max_length=8
+    )
+    what_the_agent_got_wrong: str | None = query(
+        "What in it is not what you want or said before? null if nothing."
+    )
+    what_is_open: list[str] = query(
+        "Which of your wishes have not been dealt with, those included that you have not spoken of yet?",
+        max_length=20,
+    )
+    message: str = respond("The one message that you send now; `Exit.` if `finished`.")
+    finished: bool = respond(
+        "Have all wishes been dealt with or given up and leave been taken, so that you say nothing more?"
+    )
+    one_message_of_the_user: bool = verify(
+        "Is it a single message of the user, in the first person, without names of speakers, and not one that the "
+        "agent would write?",
+        must_be=True,
+    )
+
+
+class UserSpeaking(_Speaking):
+    """Say what the user says next, of what it knows."""
+
+    what_i_know_of_it: list[str] = query(
+        "For each thing that was asked: what of `known` or `wishes` answers it, word for word? Or `unknown`.",
+        max_length=8,
+    )
+    what_i_may_say: list[str] = query(
+        "What of that is said now, as the rules, the kind of user and `now` have it?", max_length=8
+    )
+    tells_what_is_not_known: bool = verify(
+        "Does the message claim a fact about you or your wishes that stands nowhere in `wishes` or `known`, and that "
+        "`now` does not ask you to make up?",
+        must_be=False,
+    )
+
+
+class IgnorantUserSpeaking(_Speaking):
+    """Say what the user says next, who knows nothing of it."""
+
+    what_seems_plausible: list[str] = query(
+        "For each thing that was asked: what would somebody say who guesses?", max_length=8
+    )
+
+
 class SimulatedUser:
     """A simulated user that a model plays (Pre-Act, 4.3; ReSpAct, 3.4, B.1 and E.4).
 
-    The prompt's head is the same for all turns. Of an unhelpful user the model is not told what it would know, and
-    code takes out what it says of it all the same; of a perturbed one it is told no number and no identifier: where
-    the agent's words lead it to say one, it is asked again, and code takes out what is still there. Which turns
-    deviate is drawn by code from the seed; errors of speech recognition are made by code. One turn costs one ask
-    of at most `max_attempts` + 2 answers, and there are at most `max_turns` turns.
+    The prompt's head is the same for all turns. A perturbed user's model is told no number and no identifier, and an
+    unhelpful one's nothing of what the user would know. A message that says such a thing all the same is asked for
+    again, and code takes out what is still there. Which turns deviate is drawn by code from the seed; errors of
+    speech recognition are made by code.
 
     An object is one conversation: make another for the next.
 
@@ -61,7 +102,6 @@ class SimulatedUser:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         seed: What chance depends on; the model's own is not its matter.
         template: A replacement for the shipped prompt.
-        config: LangChain's configuration of the model's runs.
 
     Raises:
         InputError: The model is none.
@@ -75,7 +115,6 @@ class SimulatedUser:
         *,
         seed: int,
         template: str | Path | None = None,
-        config: RunnableConfig | None = None,
     ) -> None:
         self.spec = spec
         self.reasoner = (
@@ -83,16 +122,10 @@ class SimulatedUser:
         )
         self._template = PromptTemplate(template or PROMPT, PROMPT.parent, needs=("head", "tail"))
         self._seed = seed
-        self._config = config
-        self._facts = [
-            (name, value)
-            for group in (spec.knowledge, *(intent.slots for intent in spec.intents))
-            for name, value in group.items()
-        ]
         self._blueprint: type[ARQ] = IgnorantUserSpeaking if spec.kind == "unhelpful" else UserSpeaking
-        self._head = self._template.render("head", self._values())
+        self._head = self._template.render("head", self._shown_to_model())
         self._turn = 0
-        self._over = False
+        self._is_over = False
 
     def speak(self, said: Sequence[Message]) -> UserTurn:
         """What the user says next.
@@ -103,69 +136,66 @@ class SimulatedUser:
         Raises:
             ReasoningError: The model gave no answer.
         """
-        if (over := self._begin()) is not None:
-            return over
+        if self._is_done():
+            return self._exit()
         deviation = self._drawn()
-        answer = self.reasoner.ask(
-            self._blueprint, self._prompt(said, deviation), check=self._complaints, config=self._config
-        )
+        prompt = self._prompt(said, deviation)
+        answer = self.reasoner.ask(self._blueprint, prompt, check=self._complaints)
         return self._turn_of(answer, deviation)
 
     async def aspeak(self, said: Sequence[Message]) -> UserTurn:
         """What the user says next; all is as in `speak`."""
-        if (over := self._begin()) is not None:
-            return over
+        if self._is_done():
+            return self._exit()
         deviation = self._drawn()
-        answer = await self.reasoner.aask(
-            self._blueprint, self._prompt(said, deviation), check=self._complaints, config=self._config
-        )
+        prompt = self._prompt(said, deviation)
+        answer = await self.reasoner.aask(self._blueprint, prompt, check=self._complaints)
         return self._turn_of(answer, deviation)
 
-    def _begin(self) -> UserTurn | None:
+    def _is_done(self) -> bool:
         self._turn += 1
-        return self._exit() if self._over or self._turn > self.spec.max_turns else None
+        return self._is_over or self._turn > self.spec.max_turns
 
     def _exit(self) -> UserTurn:
-        self._over = True
+        self._is_over = True
         return UserTurn(EXIT, ends=True)
 
     def _drawn(self) -> Deviation | None:
-        """How this turn is to depart from the happy path; the opening only through the recogniser."""
-        for kind in _ORDER if self._turn > 1 else ("asr",):
+        """How this turn departs from the happy path; the opening only through the recogniser."""
+        kinds: tuple[Deviation, ...] = ("off_topic", "incorrect", "partial", "asr")
+        for kind in kinds if self._turn > 1 else kinds[-1:]:
             chance = Random(f"{self._seed}/deviation/{kind}/{self._turn}")
             if chance.random() < self.spec.deviations.get(kind, 0.0):
                 return kind
         return None
 
-    def _values(self) -> dict[str, Any]:
-        persona = persona_of(self.spec.persona)
+    def _shown_to_model(self) -> dict[str, Any]:
+        spec, persona = self.spec, persona_of(self.spec.persona)
         return {
-            "role": self.spec.role,
-            "kind": self.spec.kind,
-            "patience": self.spec.patience,
+            "role": spec.role,
+            "kind": spec.kind,
+            "patience": spec.patience,
             "persona": {"description": persona.description, "is_after": list(persona.challenges)},
             "challenging": bool(persona.challenges),
-            "style": self.spec.style,
-            "wishes": [self._wish(intent) for intent in self.spec.intents],
-            "known": self._known(self.spec.knowledge),
-            "closing": self._allowed(self.spec.closing),
+            "style": spec.style,
+            "wishes": [self._wish(intent) for intent in spec.intents],
+            "known": self._known(spec.knowledge),
+            "closing": self._allowed(spec.closing),
         }
 
     def _wish(self, intent: Intent) -> dict[str, Any]:
         """An intent as the model is shown it: as much of the oracle as the kind of user has."""
+        shown = intent.model_dump(exclude={"done_when"}, exclude_defaults=True)
         if self.spec.kind == "unhelpful":
-            wish = {"request": intent.request, "fallback": intent.fallback}
-            return {key: self._allowed(text) for key, text in wish.items() if text}
-        shown = {"request": intent.request, **intent.model_dump(exclude={"done_when"}, exclude_defaults=True)}
-        if self.spec.kind == "perturbed":
-            shown = {key: self._allowed_in(value) for key, value in shown.items()}
-            shown["slots"] = self._known(intent.slots)
-        return shown
+            shown = {key: shown[key] for key in ("request", "fallback") if key in shown}
+        slots = {"slots": self._known(intent.slots)} if "slots" in shown else {}
+        return {key: self._allowed_in(value) for key, value in shown.items()} | slots
 
     def _known(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """What the user knows; a perturbed one has no number and no identifier at hand."""
         perturbed = self.spec.kind == "perturbed"
         return {
-            name: NOT_AT_HAND if perturbed and is_kept_back(name, value) else value
+            name: "not at hand" if perturbed and is_kept_back(name, value) else value
             for name, value in facts.items()
         }
 
@@ -175,9 +205,7 @@ class SimulatedUser:
         return self._allowed(value) if isinstance(value, str) else [self._allowed(text) for text in value]
 
     def _allowed(self, text: str) -> str:
-        if self.spec.kind == "perturbed":
-            return without_identifiers(text, self._facts)
-        return without_truth(text, self.spec.values) if self.spec.kind == "unhelpful" else text
+        return let_out(text, self.spec.kind, self.spec.facts, self._seed)
 
     def _prompt(self, said: Sequence[Message], deviation: Deviation | None) -> list[BaseMessage]:
         now: dict[str, Any] = {"message_number": self._turn, "of_at_most": self.spec.max_turns}
@@ -188,43 +216,45 @@ class SimulatedUser:
         return [SystemMessage(self._head), HumanMessage(tail)]
 
     def _complaints(self, answer: ARQ) -> list[Complaint]:
-        message, finished = _said(answer), bool(getattr(answer, "finished", False))
-        if _AGENT.search(message):
+        message, wrong = _said(answer), None
+        if _LINE_OF_AGENT.search(message):
             wrong = "there is a line of the agent in it: say what you, the user, say, without the name of a speaker"
-            return [Complaint("UserSpeaking", "message", wrong)]
-        if not message and not finished:
-            return [Complaint("UserSpeaking", "message", "it is empty: say something, or set `finished`")]
-        if self.spec.kind == "perturbed" and leaked(message, self._facts):
-            wrong = "it says a number or an identifier, which you do not have at hand: say it without"
-            return [Complaint("UserSpeaking", "message", wrong)]
-        if self.spec.kind == "unhelpful" and leaked(message, self._facts):
-            wrong = "it says a true number or identifier, which you do not know: say another, or none"
-            return [Complaint("UserSpeaking", "message", wrong)]
-        return []
+        elif not message and not getattr(answer, "finished", False):
+            wrong = "it is empty: say something, or set `finished`"
+        elif leaks(message, self.spec.kind, self.spec.facts):
+            wrong = (
+                "it says a number or an identifier, which you do not have at hand: say it without"
+                if self.spec.kind == "perturbed"
+                else "it says a true value, which you do not know: say another, or none"
+            )
+        return [Complaint("UserSpeaking", "message", wrong)] if wrong else []
 
     def _turn_of(self, answer: Answer[ARQ], deviation: Deviation | None) -> UserTurn:
         message = _said(answer.value)
-        if bool(getattr(answer.value, "finished", False)) or not message or _EXIT.fullmatch(message):
+        if getattr(answer.value, "finished", False) or not message or _EXIT.fullmatch(message):
             return self._exit()
-        message = _of_the_user(message)
-        if self.spec.kind == "unhelpful":
+        message = _without_the_agent(message)
+        if leaks(message, self.spec.kind, self.spec.facts):
             message = self._allowed(message)
-        if self.spec.kind != "helpful" and leaked(message, self._facts):
-            message = without_identifiers(message, self._facts)
         if deviation == "asr":
             message = misheard(message, Random(f"{self._seed}/asr/{self._turn}"))
         return UserTurn(message, deviation=deviation) if message.strip() else self._exit()
 
 
+def make_user(spec: UserSpec, *, seed: int, model: BaseChatModel | str | Reasoner | None = None) -> User:
+    """A user for one conversation: an `AgendaUser`, or a `SimulatedUser` where there is a model to play it."""
+    return AgendaUser(spec, seed=seed) if model is None else SimulatedUser(spec, model, seed=seed)
+
+
 def _said(answer: ARQ) -> str:
     """The message without the name of a speaker before it."""
-    return _SPEAKER.sub("", str(getattr(answer, "message", ""))).strip()[:LONGEST_MESSAGE]
+    return _NAME_OF_USER.sub("", str(getattr(answer, "message", ""))).strip()[:LONGEST_MESSAGE]
 
 
-def _of_the_user(message: str) -> str:
+def _without_the_agent(message: str) -> str:
     """The message as far as no line of the agent begins in it; where it begins with one, without its name."""
-    begins = [match.start() for match in _AGENT.finditer(message) if message[: match.start()].strip()]
-    return _AGENT.sub("", message[: min(begins, default=len(message))]).strip()
+    begins = [match.start() for match in _LINE_OF_AGENT.finditer(message) if message[: match.start()].strip()]
+    return _LINE_OF_AGENT.sub("", message[: min(begins, default=len(message))]).strip()
 
 
 def _shown(said: Sequence[Message]) -> list[dict[str, str]]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from arq_graph.errors import SpecError
 from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.users.personas import persona_of
 
@@ -26,6 +25,10 @@ def _listed(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
+def _asked(value: object) -> object:
+    return {"request": value} if isinstance(value, str) else value
+
+
 Text = Annotated[str, Field(min_length=1, max_length=4_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Value = Annotated[Text | int | float | bool, BeforeValidator(_as_written)]
@@ -33,11 +36,7 @@ Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class _Spec(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
-
-
-class Intent(_Spec):
+class Intent(BaseModel):
     """One thing that the user wants.
 
     Args:
@@ -50,6 +49,8 @@ class Intent(_Spec):
         done_when: A regular expression in the agent's words by which the user sees that the intent is served.
             None: an answer that asks nothing, reports no failure, and comes after all slots have been said.
     """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
     request: Text
     slots: Mapping[Name, Value] = {}
@@ -67,17 +68,17 @@ class Intent(_Spec):
         return value
 
 
-class UserSpec(_Spec):
+class UserSpec(BaseModel):
     """A simulated user (Pre-Act, 4.3; ReSpAct, 3.4, B.1 and E.4).
 
     Args:
-        intents: What the user wants, 1 or more, in the order in which it is revealed.
+        intents: What the user wants, 1 or more, in the order in which it is revealed; one may be its request alone.
         role: A `customer` opens, reveals one intent after the other and corrects the agent. A `guide` gives the
             task and from then on speaks only of what it is asked.
         kind: `helpful`: knows everything below and says it when asked. `perturbed`: the same without numbers,
             dates, addresses and identifiers. `unhelpful`: knows nothing of it and suggests what is wrong.
         knowledge: Further facts, by name; said only when asked.
-        synonyms: Other words by which an agent may ask for a slot: `{order_id: [confirmation code]}`.
+        asked_as: Other words by which an agent may ask for a slot: `{order_id: [confirmation code]}`.
         persona: The name of a shipped persona, or a description in words, which a model plays.
         deviations: How often the user departs from the happy path, by kind, as a share of its turns from 0 to 1.
         patience: How many fruitless turns in one intent the user bears before giving up, 0 or more.
@@ -86,11 +87,13 @@ class UserSpec(_Spec):
         closing: What is said when all is done; empty: nothing.
     """
 
-    intents: tuple[Intent, ...] = Field(min_length=1)
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+
+    intents: tuple[Annotated[Intent, BeforeValidator(_asked)], ...] = Field(min_length=1)
     role: Role = "customer"
     kind: Kind = "helpful"
     knowledge: Mapping[Name, Value] = {}
-    synonyms: Mapping[Name, Texts] = {}
+    asked_as: Mapping[Name, Texts] = {}
     persona: Text = "plain"
     deviations: Mapping[Deviation, Share] = {}
     patience: int = Field(default=3, ge=0, le=100)
@@ -105,58 +108,7 @@ class UserSpec(_Spec):
         return value
 
     @property
-    def facts(self) -> dict[str, str | int | float | bool]:
-        """All that the user knows, by name: the knowledge and the slots; the earliest intent's value first."""
-        known = dict(self.knowledge)
-        for intent in reversed(self.intents):
-            known |= intent.slots
-        return known
-
-    @property
-    def values(self) -> tuple[str | int | float | bool, ...]:
-        """Every value that the user knows, those of slots with the same name included."""
+    def facts(self) -> tuple[tuple[str, str | int | float | bool], ...]:
+        """Names and values of all that the user knows, those of slots with the same name included."""
         groups = (self.knowledge, *(intent.slots for intent in self.intents))
-        return tuple(dict.fromkeys(value for group in groups for value in group.values()))
-
-
-def read_user(values: Any, *, file: str | None = None, line: int | None = None) -> UserSpec:
-    """A user of a mapping, as a file holds it.
-
-    Args:
-        values: The fields of `UserSpec`; an intent may be its request alone.
-        file: The file that it stands in, for the error.
-        line: The line there.
-
-    Raises:
-        SpecError: A field is unknown, missing or wrong; which one and how is said.
-    """
-    if isinstance(values, UserSpec):
-        return values
-    if not isinstance(values, Mapping):
-        raise SpecError(
-            f"the user is a {type(values).__name__}: it must be a mapping with `intents`",
-            file=file,
-            line=line,
-        )
-    if isinstance(values.get("intents"), list | tuple):
-        intents = [{"request": each} if isinstance(each, str) else each for each in values["intents"]]
-        values = {**values, "intents": intents}
-    try:
-        return UserSpec.model_validate(values)
-    except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
-        # Pydantic leaves out a list's wrong items, and then finds the list too short.
-        beside = any(each["loc"][0] == "intents" and len(each["loc"]) > 1 for each in found)
-        rest = [each for each in found if not (beside and each["loc"] == ("intents",))]
-        wrong = "; ".join(_told(each) for each in rest[:5])
-        raise SpecError(f"the user: {wrong}", file=file, line=line) from error
-
-
-def _told(error: Any) -> str:
-    place = ".".join(str(part) for part in error["loc"] if part not in ("str", "int", "float", "bool"))
-    if error["type"] == "extra_forbidden":
-        keys = UserSpec.model_fields if len(error["loc"]) == 1 else Intent.model_fields
-        owner = "a user" if len(error["loc"]) == 1 else "an intent"
-        return f"`{place}` is no key of {owner}, which has {', '.join(keys)}"
-    message = str(error["msg"]).removeprefix("Value error, ")
-    return f"`{place}`: {message}" if place else message
+        return tuple(dict.fromkeys(fact for group in groups for fact in group.items()))

@@ -15,7 +15,7 @@ from arq_graph.milestones import MilestoneGraph
 from arq_graph.milestones.evaluation.running import evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.users.spec import read_user
+from arq_graph.milestones.users.spec import UserSpec
 
 ORDERS = {"ORD-1002": "at the warehouse"}
 
@@ -34,7 +34,7 @@ def agent(*guidelines: Guideline) -> Agent:
 
 
 def suite(of: Agent | None) -> Suite:
-    user = read_user({"intents": [{"request": "Where is my order ORD-1002?"}]})
+    user = UserSpec.model_validate({"intents": [{"request": "Where is my order ORD-1002?"}]})
     graph = MilestoneGraph.from_actions([{"name": "get_order", "kwargs": {"order_id": "ORD-1002"}}])
     return Suite([Scenario("order", user, graph, of, limits=Limits(turns=3))])
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
-from arq_graph.milestones.users.shipped_personas import PERSONAS
+from arq_graph.milestones.users.personas import shipped_personas
 from tests.apps.desk import says
 from tests.apps.test_respact_properties import ASKS_SOMETHING_ELSE, HEDGED, NO, ORDERS, OTHER, chat, orders
 from tests.speaking import Made
@@ -75,6 +75,9 @@ def test_a_yes_that_names_another_is_no_yes_to_this_one(picked, answer):
 def test_a_plain_yes_to_a_plain_question_is_one(question_of, question, answer):
     said, ran = after(question.format(question_of), question_of, answer, insists=1)
     assert (said, ran) == (question.format(question_of), [question_of])
+
+
+PERSONAS = shipped_personas()
 
 
 @pytest.mark.parametrize("persona", PERSONAS)

@@ -12,7 +12,7 @@ from arq_graph import Agent, ScriptedChatModel
 from arq_graph.milestones import Message, MilestoneGraph
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.users.spec import UserSpec, read_user
+from arq_graph.milestones.users.spec import UserSpec
 from arq_graph.milestones.users.user import UserTurn
 
 FIND_AND_BUY = MilestoneGraph.from_actions([{"name": "find", "kwargs": {}}, {"name": "buy", "kwargs": {}}])
@@ -82,7 +82,7 @@ def no_way_there() -> None:
 
 
 def shopper(**fields: Any) -> UserSpec:
-    return read_user({"intents": ["I want a lamp.", "And buy it."], "closing": "", **fields})
+    return UserSpec.model_validate({"intents": ["I want a lamp.", "And buy it."], "closing": "", **fields})
 
 
 def lamp(name: str = "lamp", **fields: Any) -> Scenario:

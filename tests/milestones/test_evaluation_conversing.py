@@ -16,19 +16,13 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 
 from arq_graph import ScriptedChatModel
-from arq_graph.apps.respact import create_respact_agent
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.conversation import Conversation
 from arq_graph.milestones.evaluation.conversing import aconverse, converse
 from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.evaluation.spending import CallCounter
 from arq_graph.milestones.transcript import Call, Message, Result
-from arq_graph.milestones.users.agenda import AgendaUser
-from arq_graph.milestones.users.spec import read_user
-from tests.apps.desk import get_order
 from tests.milestones.evaluated import Answers, Says, buyer, deed, talker
-from tests.speaking import act as move
-from tests.speaking import ask, say, speaker
 
 
 class State(TypedDict):
@@ -219,45 +213,6 @@ def test_a_user_who_leaves_a_question_unanswered_heard_it_once():
 
 
 GUIDE = {"role": "guide", "intents": [{"request": "Cancel an order.", "slots": {"order_id": "A-1"}}]}
-
-
-def test_a_guide_is_heard_once_and_falls_silent_when_the_task_has_ended():
-    script = [
-        ask("What is the order id?"),
-        move("get_order", {"order_id": "A-1"}),
-        say("Done.", ends_task=True),
-    ]
-    app = create_respact_agent(speaker(script), [get_order], setting="task", checkpointer=InMemorySaver())
-    held = converse(app, AgendaUser(read_user(GUIDE), seed=1))
-    assert [(one.type, one.text) for one in held.messages] == [
-        ("human", "Cancel an order."),
-        ("ai", "What is the order id?"),
-        ("human", "Sure. The order ID is A-1."),
-        ("ai", ""),
-        ("tool", "A-1 is late"),
-        ("ai", "Done."),
-    ]
-    assert held.ended == "user"
-
-
-@pytest.mark.parametrize(
-    ("answers", "turns"),
-    [
-        (["Your order is cancelled."], 1),
-        (["What is the order id?", "It is done. Anything else?"], 2),
-        (["One moment, please.", "It is done."], 2),
-        (["What would you like me to do about it?", "Your order is cancelled."], 2),
-        (["How can I help you with that?", "Your order is cancelled."], 2),
-        (["What shall I do about the order?", "Your order is cancelled."], 2),
-        (["Your order is cancelled. How can I help you?"], 1),
-    ],
-)
-def test_a_guide_speaks_only_when_something_is_left_to_say(answers, turns):
-    def app() -> Answers:
-        return Answers(lambda messages: [AIMessage(answers[sum(one.type == "ai" for one in messages)])])
-
-    held = converse(app(), AgendaUser(read_user(GUIDE), seed=1))
-    assert (held.ended, held.turns) == ("user", turns)
 
 
 def test_a_user_who_leaves_when_asked_ends_the_conversation():

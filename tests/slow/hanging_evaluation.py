@@ -17,7 +17,7 @@ from arq_graph.milestones.evaluation.running import evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.files import write_report
-from arq_graph.milestones.users.spec import read_user
+from arq_graph.milestones.users.spec import UserSpec
 
 NEVER = threading.Event()
 
@@ -46,7 +46,7 @@ def calling() -> Any:
 
 def main(what: str, file: Path) -> None:
     graph = MilestoneGraph.from_actions([{"name": "buy", "kwargs": {}}])
-    user = read_user({"intents": ["A lamp, please."], "closing": ""})
+    user = UserSpec.model_validate({"intents": ["A lamp, please."], "closing": ""})
     scenarios = [Scenario(f"lamp {number}", user, graph, limits=Limits(seconds=0.2)) for number in range(40)]
     arms = {"hangs": Hangs() if what == "app" else calling()}
     write_report(file, evaluate(Suite(scenarios), arms, concurrency=20))

@@ -17,7 +17,7 @@ from arq_graph.milestones.evaluation.running import evaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.files import write_report
-from arq_graph.milestones.users.spec import read_user
+from arq_graph.milestones.users.spec import UserSpec
 
 
 class App:
@@ -38,7 +38,7 @@ class App:
 
 def main(results: Path, runs: int) -> None:
     graph = MilestoneGraph.from_actions([{"name": "buy", "kwargs": {}}])
-    user = read_user({"intents": ["A lamp, please."], "closing": ""})
+    user = UserSpec.model_validate({"intents": ["A lamp, please."], "closing": ""})
     suite = Suite([Scenario(f"lamp {number}", user, graph) for number in range(5)])
     report = evaluate(suite, {"a": App(), "b": App()}, runs=runs, concurrency=8, results=results, resume=True)
     write_report(results.with_suffix(".report.json"), report)

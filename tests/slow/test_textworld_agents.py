@@ -20,8 +20,8 @@ from arq_graph.errors import ArqGraphError, StateError
 from arq_graph.milestones import Message, Result, Transcript, score
 from arq_graph.milestones.evaluation.conversing import converse
 from arq_graph.milestones.evaluation.scenario import Limits
+from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import Intent, UserSpec
-from arq_graph.milestones.users.user import make_user
 from arq_graph.models.scripted import ScriptedCall, ScriptedChatModel
 from tests.slow.playing import NEEDS_TEXTWORLD, walkthrough_graph
 

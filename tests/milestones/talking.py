@@ -1,0 +1,41 @@
+"""Simulated users in conversation with an agent that says what it is told to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.messages import AIMessage
+
+from arq_graph.milestones import AgendaUser, UserSpec, converse
+
+ORDER: dict[str, Any] = {
+    "intents": [
+        {
+            "request": "Where is my parcel?",
+            "slots": {"order_id": "ORD-1002"},
+            "fallback": "Then a refund, please.",
+        }
+    ],
+    "knowledge": {"email": "ann.lee@example.org"},
+}
+
+
+class Lines:
+    """An app that says these lines, one a turn, and then the last one for ever."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = list(lines)
+
+    def invoke(self, given: Any, config: Any = None) -> dict[str, Any]:
+        return {"messages": [AIMessage(self.lines.pop(0) if len(self.lines) > 1 else self.lines[0])]}
+
+
+def talk(user: Any, *lines: str) -> list[str]:
+    """What a user says to an agent that says these lines, until the user leaves."""
+    held = converse(Lines(*lines), user)
+    return [message.text for message in held.messages if message.type == "human"]
+
+
+def said(domain: dict[str, Any], *lines: str, seed: int = 0, **changes: Any) -> list[str]:
+    """What the user of a domain says to such an agent, without a model."""
+    return talk(AgendaUser(UserSpec.model_validate(domain | changes), seed=seed), *lines)
