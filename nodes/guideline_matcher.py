@@ -48,7 +48,7 @@ from arq_graph.nodes.spec_sections import (
 from arq_graph.nodes.turns import abandoned_calls, matches_of_turn
 from arq_graph.nodes.worked_examples import Example, matcher_examples, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.blueprint import ARQ, queries_of
+from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
@@ -354,10 +354,7 @@ def _decided(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:
 
 def _rationale(judgement: Judgement, answer: Answer[Any]) -> str:
     own: str | None = getattr(judgement, "condition_application_rationale", None)
-    if own is None and answer.mode == "cot":
-        # Free reasoning comes first, under whatever name no guideline has.
-        own = str(getattr(answer.value, next(iter(queries_of(type(answer.value))))))
-    return own or ""
+    return answer.reasoning if own is None else own
 
 
 def _remarks(guideline: Guideline, judgement: Judgement, answer: Answer[Any]) -> Iterator[str]:

@@ -139,7 +139,8 @@ def leads_to_application(judgement: Judgement) -> bool | None:
     application = application_of(judgement)
     if application is None:
         # Of an observation, and of an action that is known to be continuous, only the condition is asked.
-        return True if type(judgement) is ConditionJudgement else None
+        is_asked = hasattr(judgement, "condition_applies") and type(judgement) is ConditionJudgement
+        return True if is_asked else None
     is_new = application.guideline_previously_applied == "no"
     is_continuous: bool = getattr(application, "guideline_is_continuous", False)
     return is_continuous or is_new or _is_owed(application) or bool(application.guideline_should_reapply)

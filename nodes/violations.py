@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from arq_graph.nodes.replies import MessageBlueprint
 from arq_graph.nodes.reply_bounds import ReplyBounds
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
@@ -74,7 +73,7 @@ def violations(answer: Any, facts: PromptFacts) -> list[Complaint]:
     bounds = facts.bounds
     asked = [*bounds.unaskable(revision.content), *bounds.unput(revision.content).values()]
     found += [Complaint(name, f"{place}.content", message) for message in asked]
-    if isinstance(answer, MessageBlueprint):
+    if "insights" in answer.model_fields_set:
         found += [
             Complaint(name, f"{place}.{query}", message) for query, message in _unverified(revision, facts)
         ]

@@ -28,6 +28,7 @@ from arq_graph.nodes.replies import (
 )
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, Mode
+from arq_graph.reasoning.modes import response_fields
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,7 @@ def in_mode(value: Any, mode: Mode) -> Any:
     if isinstance(value, ARQ):
         if mode == "arq":
             return value.model_dump(mode="json")
-        response = type(value).in_mode("direct").model_fields
-        return {name: in_mode(getattr(value, name), mode) for name in response}
+        return {name: in_mode(getattr(value, name), mode) for name in response_fields(type(value))}
     if isinstance(value, Mapping):
         return {name: in_mode(item, mode) for name, item in value.items()}
     if isinstance(value, list | tuple):

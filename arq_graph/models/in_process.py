@@ -41,20 +41,15 @@ def object_message(text: str, prompt: str, kwargs: Mapping[str, Any]) -> AIMessa
         kwargs: The keyword arguments of the call.
     """
     tool = forced_tool(kwargs)
+    message = text_message(text, prompt)
     if tool is None:
-        return text_message(text, prompt)
+        return message
     call = tool_call(name=tool, args=json.loads(text), id=f"call_{tool}")
-    return AIMessage(content="", tool_calls=[call], usage_metadata=_estimated_usage(prompt, text))
+    return message.model_copy(update={"content": "", "tool_calls": [call]})
 
 
 def text_message(text: str, prompt: str) -> AIMessage:
-    """The message for an answer in words."""
-    return AIMessage(content=text, usage_metadata=_estimated_usage(prompt, text))
-
-
-def _estimated_usage(prompt: str, answer: str) -> UsageMetadata:
-    # Four characters a token: near enough for English, and no tokenizer is needed.
-    tokens_in, tokens_out = len(prompt) // 4, len(answer) // 4
-    return UsageMetadata(
-        input_tokens=tokens_in, output_tokens=tokens_out, total_tokens=tokens_in + tokens_out
-    )
+    """The message for an answer in words; four characters count as a token."""
+    read, written = len(prompt) // 4, len(text) // 4
+    usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
+    return AIMessage(content=text, usage_metadata=usage)

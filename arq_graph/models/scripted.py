@@ -28,7 +28,7 @@ class ScriptedCall:
 
     Args:
         messages: The messages it was given.
-        kwargs: The keyword arguments of the call, those that were bound to the model included.
+        kwargs: The keyword arguments of the call, with those that were bound to the model and its settings.
         schema: The JSON schema that the answer must have, from `response_format` or the forced tool.
         blueprint: The name of that schema, or else what the call's metadata names; None if neither does.
         metadata: The run's metadata, such as `arq_module` and `arq_batch`.
@@ -60,7 +60,7 @@ class ScriptedChatModel(InProcessChatModel):
     Args:
         answers: A list of answers, or a function of the `ScriptedCall`.
         model_name: The name it reports; two tests that need different memories of one model differ in it.
-        temperature: As on any chat model; a caller may pass another with the call.
+        temperature: As on any chat model; a reasoner asks a copy that may have another.
         max_tokens: As on any chat model.
 
     Raises:
@@ -104,12 +104,17 @@ class ScriptedChatModel(InProcessChatModel):
 
         return answer
 
+    def _settings(self) -> dict[str, Any]:
+        """What the model's own settings add to each call, as a provider's class would send it."""
+        settings = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        return {name: value for name, value in settings.items() if value is not None}
+
     def _record(self, messages: list[BaseMessage], metadata: Any, kwargs: dict[str, Any]) -> ScriptedCall:
         name, schema = requested_schema(kwargs)
         metadata = dict(metadata or {})
         call = ScriptedCall(
             messages=list(messages),
-            kwargs=kwargs,
+            kwargs={**self._settings(), **kwargs},
             schema=schema,
             blueprint=name or metadata.get("arq_blueprint"),
             metadata=metadata,

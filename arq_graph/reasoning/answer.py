@@ -39,7 +39,7 @@ class Attempt:
 
     Args:
         text: The model's raw text.
-        method: How it was asked: "json_schema", "function_calling" or "json_mode".
+        method: How it was asked: "json_schema", "function_calling", "json_mode" or "prompt".
         error: Why the text is no valid answer; None if it is one.
         complaints: What a valid answer did not meet.
         usage: Tokens of this call, if the model reports them.
@@ -57,13 +57,13 @@ class Answer(Generic[B]):
     """A validated answer.
 
     Args:
-        value: The blueprint's instance; in modes "cot" and "direct" it has only the fields of that mode.
+        value: The blueprint's instance; in the modes "cot" and "direct" it holds response fields only.
         text: The raw text that it was read from.
         usage: Tokens of all attempts together, if the model reports them.
         attempts: Every attempt, the one that became the answer included.
         mode: The mode it was asked in.
-        satisfied: Whether nothing is complained about.
         complaints: What `value` does not meet.
+        reasoning: The free reasoning of mode "cot"; "" in the others.
     """
 
     value: B
@@ -71,8 +71,13 @@ class Answer(Generic[B]):
     usage: UsageMetadata | None
     attempts: tuple[Attempt, ...]
     mode: Mode
-    satisfied: bool
     complaints: tuple[Complaint, ...]
+    reasoning: str = ""
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether nothing is complained about."""
+        return not self.complaints
 
 
 @dataclass(frozen=True)

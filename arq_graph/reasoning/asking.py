@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, Generic, Literal, NoReturn, cast
+from functools import partial
+from typing import Generic, Literal, NoReturn
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from arq_graph.errors import ArqGraphError, BlueprintError, RefusalError, UnsatisfiedError
 from arq_graph.reasoning.answer import Answer, Attempt, B, Complaint, Question
-from arq_graph.reasoning.blueprint import ARQ, Mode
-from arq_graph.reasoning.failures import Failure, read_failure, rejected
-from arq_graph.reasoning.methods import Method, Prepared
-from arq_graph.reasoning.negotiation import Negotiation
+from arq_graph.reasoning.blueprint import Mode, read_answer, schema_in_mode
+from arq_graph.reasoning.failures import Failure, rejected
+from arq_graph.reasoning.methods import METHODS, Bound, Endpoint, Method, schema_name
+from arq_graph.reasoning.model_settings import token_limit, with_temperature, with_token_limit
 from arq_graph.reasoning.parsing import parse_answer
-from arq_graph.reasoning.replies import is_cut_off, message_from, refusal_of, usage_of
+from arq_graph.reasoning.replies import is_cut_off, message_from, refusal_of, sum_of, usage_of
 from arq_graph.reasoning.sections import clean, escaped
-from arq_graph.reasoning.transport import Call, Step, Steps
+from arq_graph.reasoning.transport import Steps, Transport
 
 _MAX_REPEATED = 6_000
 _MAX_QUOTED = 500
@@ -33,26 +33,31 @@ class Terms:
         module: The part of the program that asks, for messages and traces.
         max_attempts: Invalid answers, of which the last ends the ask; 1 or more.
         on_unsatisfied: What happens with the last candidate when none was satisfying.
-        temperature: What to send with each call; None sends none.
-        max_tokens: The limit that the caller set on the model, if any.
-        openai_class: Whether the model is of LangChain's OpenAI family.
-        prepare: Makes a blueprint ready for a mode and a method.
+        temperature: What to ask with where the model has none of its own; None: whatever the provider takes.
+        transport: Makes the calls.
+        endpoint: What is known of the endpoint.
     """
 
     module: str
     max_attempts: int
     on_unsatisfied: Literal["return", "raise"]
     temperature: float | None
-    max_tokens: int | None
-    openai_class: bool
-    prepare: Callable[[type[ARQ], Mode, Method], Prepared]
+    transport: Transport
+    endpoint: Endpoint
+
+    @property
+    def model(self) -> BaseChatModel:
+        """The model to ask, with the temperature as long as the endpoint takes one."""
+        temperature = self.temperature if self.endpoint.takes_temperature else None
+        return with_temperature(self.transport.model, temperature)
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(Generic[B]):
     """A valid answer, and what it does not meet."""
 
-    value: ARQ
+    value: B
+    reasoning: str
     text: str
     complaints: tuple[Complaint, ...]
 
@@ -65,26 +70,25 @@ class Asking(Generic[B]):
         question: What to ask.
         mode: The mode to ask it in.
         max_candidates: Valid answers to ask for at most, 1 or more.
-        negotiation: What is known of the endpoint.
     """
 
-    def __init__(
-        self, terms: Terms, question: Question[B], mode: Mode, max_candidates: int, negotiation: Negotiation
-    ) -> None:
+    def __init__(self, terms: Terms, question: Question[B], mode: Mode, max_candidates: int) -> None:
         self._terms = terms
         self._question = question
         self._mode: Mode = mode
         self._max_candidates = max_candidates
-        self._shape = question.blueprint.in_mode(mode)
+        self._schema = schema_in_mode(question.blueprint, mode)
         self._name = question.blueprint.__name__
         self._asked = f"{terms.module} asking {question.name or self._name}"
-        self._negotiation = negotiation
-        self._route = negotiation.join()
+        self._model = terms.model
         self._raised_limit: int | None = None
+        self._method = terms.endpoint.next_method() or METHODS[0]
+        self._tried: list[Method] = []
         self._troubles: list[Failure | None] = []  # None: an answer without a JSON object
+        self._settled = False
         self._attempts: list[Attempt] = []
         self._invalid = 0
-        self._candidates: list[Candidate] = []
+        self._candidates: list[Candidate[B]] = []
 
     def steps(self) -> Steps[Answer[B]]:
         """The steps to perform; returns the answer.
@@ -92,60 +96,56 @@ class Asking(Generic[B]):
         Raises:
             ReasoningError: As `Reasoner.ask` says.
         """
-        try:
-            answer = yield from self._until_answered()
-        except BaseException as error:
-            self._route.leave(error)
-            raise
-        self._route.leave()
-        return answer
-
-    def _until_answered(self) -> Steps[Answer[B]]:
         retry: list[BaseMessage] = []
         while True:
             message = yield from self._reply(retry)
             if (words := refusal_of(message)) is not None:
                 raise RefusalError(f"{self._asked}: the model refused: {words[:_MAX_QUOTED]}", words)
-            text = self._route.method.read(message)
-            parsed = parse_answer(self._shape, text, name=self._name)
+            text = self._method.read(message)
+            parsed = parse_answer(
+                partial(read_answer, self._question.blueprint, self._mode), text, self._name
+            )
             if parsed.value is not None:
-                self._route.gave_answer()
-                candidate = Candidate(parsed.value, text, self._complaints(parsed.value))
+                self._terms.endpoint.worked(self._method)
+                candidate = Candidate(*parsed.value, text, self._complaints(parsed.value[0]))
                 self._candidates.append(candidate)
                 self._record(message, text, complaints=candidate.complaints)
                 if not candidate.complaints or len(self._candidates) >= self._max_candidates:
                     return self._finished()
                 retry = _asked_again(text, "does not meet what was asked", candidate.complaints)
                 continue
-            if parsed.has_object:
-                self._route.gave_object()
+            self._settled = self._settled or parsed.has_object
             self._record(message, text, errors=parsed.errors)
             self._invalid += 1
             if is_cut_off(message):
-                if not self._may_raise_limit():
+                if not self._limit_raised():
                     return self._gave_up(
                         "the answer was cut off at the token limit; raise max_tokens on the model"
                     )
-                self._raised_limit = 2 * cast(int, self._terms.max_tokens)
                 continue
             if self._invalid >= self._terms.max_attempts:
                 return self._gave_up("; ".join(parsed.errors)[:_MAX_QUOTED])
-            if not parsed.has_object and not self._route.works:
-                self._troubles.append(None)
-                if (yield from self._route.move_on()):
-                    continue
-                self._decide_by_first_trouble()
+            if not parsed.has_object and not self._works and self._moved_on(None):
+                continue
             retry = _asked_again(text, "could not be used", parsed.errors)
 
-    def _reply(self, retry: Sequence[BaseMessage]) -> Generator[Step, Any, BaseMessage]:
+    @property
+    def _works(self) -> bool:
+        """Whether the method is known to work: its failures are then the provider's, not the method's."""
+        return self._settled or self._terms.endpoint.is_proven(self._method)
+
+    def _reply(self, retry: Sequence[BaseMessage]) -> Steps[BaseMessage]:
         """The next answer; what a provider refuses of the method or the settings is left out, if it can be."""
         while True:
-            kwargs = self._call_kwargs()
+            model, method = self._model, self._method
+
+            def bind(model: BaseChatModel, method: Method = method) -> Bound:
+                return method.bind(model, schema_name(self._name), self._schema)
+
+            messages = [*method.messages(self._question.messages, self._schema), *retry]
             try:
-                prepared = self._terms.prepare(self._question.blueprint, self._mode, self._route.method)
-                messages = [*prepared.messages(self._question.messages), *retry]
-                reply: BaseMessage = yield Call(
-                    self._asked, prepared.bound, messages, kwargs, works=self._route.works
+                reply = yield from self._terms.transport.call(
+                    self._asked, messages, bind, model=model, is_final=self._may_be_the_method
                 )
             except ArqGraphError:
                 raise
@@ -153,59 +153,64 @@ class Asking(Generic[B]):
                 hidden = message_from(error)
                 if hidden is not None:
                     return hidden
-                yield from self._recover(error, kwargs)
+                self._recover(self._terms.transport.failure(error))
             else:
                 return reply
 
-    def _recover(self, error: Exception, kwargs: dict[str, Any]) -> Generator[Step, Any, None]:
-        """Make another call possible after a failed one, or raise."""
-        failure = read_failure(error, openai_class=self._terms.openai_class)
-        if failure.rejects_temperature and "temperature" in kwargs:
-            self._negotiation.takes_temperature = False
-            return
-        if self._route.works or not failure.maybe_unsupported:
-            self._raise(failure)
-        self._troubles.append(failure)
-        if not (yield from self._route.move_on()):
-            self._decide_by_first_trouble()
+    def _may_be_the_method(self, failure: Failure) -> bool:
+        return failure.maybe_unsupported and not self._works
 
-    def _decide_by_first_trouble(self) -> None:
-        """No method is left: a server's own error is worth waiting for, a rejected request is not."""
+    def _recover(self, failure: Failure) -> None:
+        """Make another call possible after a failed one, or raise."""
+        if failure.rejects_temperature and self._model is not self._terms.transport.model:
+            self._terms.endpoint.takes_temperature = False
+            self._model = self._terms.model
+        elif self._may_be_the_method(failure):
+            self._moved_on(failure)
+        else:
+            self._raise(failure)
+
+    def _moved_on(self, trouble: Failure | None) -> bool:
+        """Take another method after this one failed.
+
+        If none is left, the first trouble decides: a server's own error is worth waiting for, a rejected request
+        is not.
+        """
+        self._tried.append(self._method)
+        self._troubles.append(trouble)
+        following = self._terms.endpoint.next_method(self._tried)
+        if following is not None:
+            self._method = following
+            return True
         first = self._troubles[0]
         if first is not None and (first.status is None or not first.transient):
             raise rejected(first, asked=self._asked) from first.error
+        self._method, self._settled = self._tried[0], True
+        return False
 
     def _raise(self, failure: Failure) -> NoReturn:
         if self._raised_limit is not None and failure.status == 400:
             raise BlueprintError(
-                f"{self._asked}: the answer was cut off at max_tokens={self._terms.max_tokens}, and the"
-                f" provider rejects {self._raised_limit}: ask for less, or take a model that writes more.",
+                f"{self._asked}: the answer was cut off at the token limit, and the provider rejects a limit of"
+                f" {self._raised_limit}: ask for less, or take a model that writes more.",
                 self._attempts,
             ) from failure.error
         if failure.from_provider:
             raise rejected(failure, asked=self._asked) from failure.error
         raise failure.error
 
-    def _call_kwargs(self) -> dict[str, Any]:
-        # Under LangGraph's stream_mode="messages" the client would stream, tag or not.
-        kwargs: dict[str, Any] = {"stream": False}
-        if self._terms.temperature is not None and self._negotiation.takes_temperature:
-            kwargs["temperature"] = self._terms.temperature
-        if self._raised_limit is not None:
-            kwargs["max_tokens"] = self._raised_limit
-        return kwargs
+    def _limit_raised(self) -> bool:
+        """Double the token limit, once and if the caller set one."""
+        limit = token_limit(self._model)
+        if limit is None or self._raised_limit is not None or self._invalid >= self._terms.max_attempts:
+            return False
+        self._raised_limit = 2 * limit
+        self._model = with_token_limit(self._model, self._raised_limit)
+        return True
 
-    def _may_raise_limit(self) -> bool:
-        limited = self._terms.max_tokens is not None and self._raised_limit is None
-        return limited and self._invalid < self._terms.max_attempts
-
-    def _complaints(self, value: ARQ) -> tuple[Complaint, ...]:
-        unmet = [
-            Complaint(item.blueprint, item.query, str(item).removeprefix(f"{item.blueprint}.{item.query}: "))
-            for item in value.unmet()
-        ]
-        check = self._question.check
-        return (*unmet, *(check(cast(B, value)) if check else ()))
+    def _complaints(self, value: B) -> tuple[Complaint, ...]:
+        unmet = [Complaint(item.blueprint, item.query, item.problem) for item in value.unmet()]
+        return (*unmet, *(self._question.check(value) if self._question.check else ()))
 
     def _record(
         self,
@@ -216,9 +221,7 @@ class Asking(Generic[B]):
         complaints: tuple[Complaint, ...] = (),
     ) -> None:
         error = "\n".join(errors) or None
-        self._attempts.append(
-            Attempt(text, self._route.method.name, error, complaints, usage=usage_of(message))
-        )
+        self._attempts.append(Attempt(text, self._method.name, error, complaints, usage_of(message)))
 
     def _finished(self) -> Answer[B]:
         last = self._candidates[-1]
@@ -229,22 +232,21 @@ class Asking(Generic[B]):
                 " at the texts in .attempts.",
                 self._attempts,
             )
-        usages = [attempt.usage for attempt in self._attempts if attempt.usage]
         return Answer(
-            value=cast(B, last.value),
+            value=last.value,
             text=last.text,
-            usage=reduce(cast(Callable[..., UsageMetadata], add_usage), usages) if usages else None,
+            usage=sum_of(attempt.usage for attempt in self._attempts),
             attempts=tuple(self._attempts),
             mode=self._mode,
-            satisfied=not last.complaints,
             complaints=last.complaints,
+            reasoning=last.reasoning,
         )
 
     def _gave_up(self, reason: str) -> Answer[B]:
         """End without a further try: with the last valid candidate if there was one, else with an error."""
         if self._candidates:
             return self._finished()
-        self._route.gave_up()
+        self._terms.endpoint.was_in_vain(self._method)
         raise BlueprintError(
             f"{self._asked}: no valid answer (attempts: {len(self._attempts)}): {reason}. The raw texts are in"
             " .attempts.",

@@ -12,37 +12,37 @@ class Recommendation(ARQ):
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, dataclass_transform, get_args
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
     PrivateAttr,
     ValidationError,
-    model_serializer,
+    ValidationInfo,
     model_validator,
 )
 from pydantic.errors import PydanticSchemaGenerationError
-from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
-from arq_graph.errors import BlueprintDefinitionError
-from arq_graph.reasoning.definition import (
-    check_fields,
-    checked_schema,
-    fields_without_schema,
-    queries_by_stage,
-    require_complete,
+from arq_graph.errors import InputError
+from arq_graph.reasoning.definition import check_fields, checked_schema, require_complete, without_schema
+from arq_graph.reasoning.modes import (
+    RESPONSE_ALONE,
+    Mode,
+    NotAsked,
+    Variants,
+    mode_schema,
+    reasoning_key,
+    response_model,
 )
-from arq_graph.reasoning.queries import Query, query, reinstate, respond, verify
+from arq_graph.reasoning.queries import Query, by_stage, queries_of, query, reinstate, respond, verify
 
-__all__ = ["ARQ", "Mode", "Unmet", "query", "reinstate", "respond", "verify"]
-
-Mode = Literal["arq", "cot", "direct"]
-V = TypeVar("V")
+__all__ = ["ARQ", "Mode", "Unmet", "queries_of", "query", "reinstate", "respond", "verify"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,13 @@ class Unmet:
     expected: Any
 
     def __str__(self) -> str:
+        return f"{self.blueprint}.{self.query}: {self.problem}"
+
+    @property
+    def problem(self) -> str:
+        """What was asked and answered, and what the answer must be."""
         wanted = "is not acceptable" if callable(self.expected) else f"must be {self.expected!r}"
-        return f'{self.blueprint}.{self.query}: "{self.question}" was answered {self.value!r}, which {wanted}'
+        return f'"{self.question}" was answered {self.value!r}, which {wanted}'
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(reinstate, query, respond, verify, PrivateAttr))
@@ -73,9 +78,9 @@ class ARQ(BaseModel):
     """An attentive reasoning query: a blueprint that a model fills in, stage by stage.
 
     Every field is made with one of `reinstate`, `query`, `respond` and `verify`, as `x: T = query("…")` or as
-    `x: Annotated[T, query("…")]`. The stages order the JSON schema and what `model_dump` gives: leading
-    queries (`reinstate` and `query`) first, then the response, then verification, whatever the order of
-    definition or subclassing; within its stage an inherited field keeps its place.
+    `x: Annotated[T, query("…")]`. The stages order the fields: leading queries (`reinstate` and `query`) first,
+    then the response, then verification, whatever the order of definition or subclassing; within its stage an
+    inherited field keeps its place.
 
     Raises:
         BlueprintDefinitionError: The class cannot be asked, raised when the class is made (or, with forward
@@ -84,36 +89,17 @@ class ARQ(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    __arq_queries__: ClassVar[Mapping[str, Query]] = {}
-    __arq_schema__: ClassVar[dict[str, Any]] = {}
-
-    @classmethod
-    def in_mode(cls, mode: Mode) -> type[ARQ]:
-        """The same blueprint with more or less reasoning (ARQ paper, section 6.1).
-
-        Args:
-            mode: `"arq"`: all queries, this class itself. `"cot"`: one free `reasoning`, then the response.
-                `"direct"`: the response alone. Blueprints inside the response are reduced to their response.
-
-        Returns:
-            A blueprint of the same name, docstring and validation of the response; the same class each time.
-            `modes.py` says what carries over.
-
-        Raises:
-            InputError: There is no such mode.
-            BlueprintDefinitionError: As in `response_schema`; or a blueprint inside the response stands where
-                it cannot be reduced, in a dataclass for one.
-        """
-        from arq_graph.reasoning.modes import variant_of  # which builds on this module
-
-        return variant_of(cls, mode)
+    __arq_queries__: ClassVar[Mapping[str, Query]]
+    __arq_schemas__: ClassVar[dict[Mode, dict[str, Any]]]
+    __arq_variants__: ClassVar[Variants]
 
     @classmethod
     def response_schema(cls, mode: Mode = "arq") -> dict[str, Any]:
-        """The JSON schema to ask a model with, in OpenAI's strict subset.
+        """The JSON schema to ask a model with, in OpenAI's strict subset (ARQ paper, section 6.1).
 
         Args:
-            mode: As in `in_mode`.
+            mode: `"arq"`: all queries. `"cot"`: one free `reasoning`, then the response. `"direct"`: the
+                response alone. Blueprints inside the response are reduced to their response, too.
 
         Returns:
             A fresh copy of the schema; its keys and their order are the same each time.
@@ -121,30 +107,30 @@ class ARQ(BaseModel):
         Raises:
             BlueprintDefinitionError: The class is generic and its parameters are not set, or a forward
                 reference of it is not resolved.
+            InputError: There is no such mode.
         """
-        blueprint = cls.in_mode(mode)
-        if "__arq_schema__" not in blueprint.__dict__:
-            require_complete(blueprint)
-            blueprint.__arq_schema__ = checked_schema(blueprint, queries_of(blueprint))
-        schema: dict[str, Any] = _copied(blueprint.__arq_schema__)
-        return schema
+        return deepcopy(schema_in_mode(cls, mode))
 
     def unmet(self) -> list[Unmet]:
         """The verifications of this instance, not of those inside it, whose answer is not what it must be.
 
-        A verification whose `when` is false is not looked at.
+        One that was not asked, or whose `when` is false, is not looked at.
         """
         return [
             Unmet(type(self).__name__, name, asked.question, value, asked.must_be)
             for name, asked in queries_of(type(self)).items()
-            if self._is_asked(asked) and not asked.is_met(value := getattr(self, name))
+            if name in self.__dict__
+            and self._applies(asked)
+            and not asked.is_met(value := self.__dict__[name])
         ]
 
-    def _is_asked(self, asked: Query) -> bool:
-        return asked.when is None or bool(asked.when(self))
+    def _applies(self, asked: Query) -> bool:
+        try:
+            return asked.when is None or bool(asked.when(self))
+        except NotAsked:
+            return False
 
-    @model_validator(mode="after")
-    def _answers_what_applies(self) -> Self:
+    def _require_answers(self) -> None:
         unanswered = [
             InitErrorDetails(
                 type=PydanticCustomError(
@@ -156,35 +142,41 @@ class ARQ(BaseModel):
                 input=None,
             )
             for name, asked in queries_of(type(self)).items()
-            if asked.when is not None and getattr(self, name) is None and self._is_asked(asked)
+            if asked.when and self.__dict__.get(name, ...) is None and self._applies(asked)
         ]
         if unanswered:
             raise ValidationError.from_exception_data(type(self).__name__, unanswered)
-        return self
 
-    # A return annotation would replace this class in JSON schemas of what is serialized.
-    @model_serializer(mode="wrap")
-    def _in_stage_order(self, handler):  # type: ignore[no-untyped-def]
-        return _ordered(handler(self), queries_of(type(self)))
+    @classmethod
+    def _of_response(cls, response: BaseModel) -> Self:
+        """An instance that holds the response alone; reading anything else says that it was not asked."""
+        answer = cast(Self, cls.model_construct())
+        answer.__dict__.update(response.__dict__)
+        answer.__pydantic_fields_set__.update(response.__dict__)
+        answer._require_answers()
+        return answer
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_mode(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        if info.context is RESPONSE_ALONE and not isinstance(value, cls):
+            model = response_model(cls, "direct")
+            return cls._of_response(model.model_validate(value, context=RESPONSE_ALONE))
+        answer = handler(value)
+        answer._require_answers()
+        return answer
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if not cls.__pydantic_fields_complete__:
+            # Another class got here before this one's forward references were resolved.
+            cls.model_rebuild(raise_errors=False)
+        cls.__pydantic_fields__ = by_stage(cls.__pydantic_fields__)
+        cls.__arq_variants__ = {}
         try:
             return handler(source)
         except PydanticSchemaGenerationError as error:
-            raise BlueprintDefinitionError(fields_without_schema(cls, handler)) from error
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        schema = handler(core_schema)
-        body = handler.resolve_ref_schema(schema)
-        if "properties" in body:
-            body["properties"] = _ordered(body["properties"], queries_of(cls))
-        if "required" in body:
-            body["required"] = list(_ordered(dict.fromkeys(body["required"]), queries_of(cls)))
-        return schema
+            raise without_schema(cls, handler) from error
 
     @classmethod
     def __pydantic_on_complete__(cls) -> None:
@@ -192,26 +184,46 @@ class ARQ(BaseModel):
         if cls.__bases__ == (BaseModel,):
             return
         check_fields(cls)
-        cls.__arq_queries__ = queries_by_stage(cls)
+        cls.__arq_queries__ = queries_of(cls)
         if not cls.__pydantic_generic_metadata__["parameters"]:
-            checked_schema(cls, cls.__arq_queries__)
+            cls.__arq_schemas__ = {"arq": checked_schema(cls)}
+
+    if not TYPE_CHECKING:  # or else every attribute would seem to exist
+
+        def __getattr__(self, name: str) -> Any:
+            if name in type(self).model_fields:
+                raise NotAsked(
+                    f"{type(self).__name__}.{name} was not asked: in the modes 'cot' and 'direct' an answer holds "
+                    "response fields only. Read those, or ask in mode 'arq'.",
+                    name=name,
+                    obj=self,
+                )
+            return super().__getattr__(name)
 
 
-def queries_of(blueprint: type[ARQ]) -> Mapping[str, Query]:
-    """The queries of a blueprint by field name, in the order of their stages."""
-    if "__arq_queries__" not in blueprint.__dict__:
-        # Reached through another class before its own forward references were resolved.
-        blueprint.model_rebuild(raise_errors=False)
-    if "__arq_queries__" not in blueprint.__dict__:
-        return queries_by_stage(blueprint)
-    return blueprint.__arq_queries__
+B = TypeVar("B", bound=ARQ)
 
 
-def _ordered(values: dict[str, V], queries: Mapping[str, Query]) -> dict[str, V]:
-    return {name: values[name] for name in queries if name in values} | values
+def schema_in_mode(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
+    """What `ARQ.response_schema` gives, made once and not to be changed."""
+    if mode not in get_args(Mode):
+        raise InputError(f"mode is {mode!r}: it must be one of {', '.join(map(repr, get_args(Mode)))}")
+    if "__arq_schemas__" not in blueprint.__dict__:
+        require_complete(blueprint)
+    schemas = blueprint.__arq_schemas__
+    if mode not in schemas:
+        schemas[mode] = mode_schema(blueprint, mode)
+    return schemas[mode]
 
 
-def _copied(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        return {key: _copied(value) for key, value in schema.items()}
-    return [_copied(value) for value in schema] if isinstance(schema, list) else schema
+def read_answer(blueprint: type[B], mode: Mode, text: str) -> tuple[B, str]:
+    """A blueprint's answer and the free reasoning before it, from the JSON that a model wrote.
+
+    Raises:
+        ValidationError: The text is no answer in this mode.
+    """
+    if mode == "arq":
+        return blueprint.model_validate_json(text), ""
+    response = response_model(blueprint, mode).model_validate_json(text, context=RESPONSE_ALONE)
+    reasoning = response.__dict__.pop(reasoning_key(blueprint), "") if mode == "cot" else ""
+    return blueprint._of_response(response), reasoning

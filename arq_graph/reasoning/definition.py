@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, GetCoreSchemaHandler
@@ -11,10 +10,10 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnno
 from pydantic.fields import FieldInfo
 
 from arq_graph.errors import BlueprintDefinitionError
-from arq_graph.reasoning.queries import Query, queries_in
+from arq_graph.reasoning.queries import queries_in, queries_of
 from arq_graph.reasoning.schema import AnswerJsonSchema, NotStrict, admits_null, strict_schema
 
-_METHODS = frozenset({"in_mode", "response_schema", "unmet"})
+_METHODS = frozenset({"response_schema", "unmet"})
 
 
 def check_fields(blueprint: type[BaseModel]) -> None:
@@ -28,18 +27,12 @@ def check_fields(blueprint: type[BaseModel]) -> None:
             raise BlueprintDefinitionError(f"{blueprint.__name__}.{name} {problem}")
     if ABC in blueprint.__bases__:
         return
-    if not any(asked.kind == "respond" for asked in queries_by_stage(blueprint).values()):
+    if not any(asked.kind == "respond" for asked in queries_of(blueprint).values()):
         raise BlueprintDefinitionError(
             f"{blueprint.__name__} has no response: give it a field with respond(…). A class that only holds "
             "queries for others to inherit has ABC among its bases; one that groups the answers to a query is a "
             "plain BaseModel."
         )
-
-
-def queries_by_stage(blueprint: type[BaseModel]) -> dict[str, Query]:
-    """The queries by field name: the leading ones, the response, verification, each in order of definition."""
-    declared = {name: asked for name, field in blueprint.model_fields.items() for asked in queries_in(field)}
-    return dict(sorted(declared.items(), key=lambda item: item[1].stage))
 
 
 def require_complete(blueprint: type[BaseModel]) -> None:
@@ -62,8 +55,8 @@ def require_complete(blueprint: type[BaseModel]) -> None:
         ) from error
 
 
-def checked_schema(blueprint: type[BaseModel], queries: Mapping[str, Query]) -> dict[str, Any]:
-    """The strict JSON schema of a blueprint whose fields are in order.
+def checked_schema(blueprint: type[BaseModel]) -> dict[str, Any]:
+    """The strict JSON schema of a blueprint with all its queries.
 
     Raises:
         BlueprintDefinitionError: A type is outside the strict subset, or a conditional query's type does not
@@ -73,7 +66,7 @@ def checked_schema(blueprint: type[BaseModel], queries: Mapping[str, Query]) -> 
         schema = strict_schema(blueprint.model_json_schema(schema_generator=AnswerJsonSchema))
     except NotStrict as error:
         raise BlueprintDefinitionError(f"{blueprint.__name__}.{error.path}: {error.reason}.") from error
-    for name, asked in queries.items():
+    for name, asked in queries_of(blueprint).items():
         if asked.when and not admits_null(schema["properties"][name], schema.get("$defs", {})):
             raise BlueprintDefinitionError(
                 f"{blueprint.__name__}.{name} has when=…, so it may stay unanswered, but its type does not admit "
@@ -82,15 +75,15 @@ def checked_schema(blueprint: type[BaseModel], queries: Mapping[str, Query]) -> 
     return schema
 
 
-def fields_without_schema(blueprint: type[BaseModel], handler: GetCoreSchemaHandler) -> str:
-    """Which fields of a blueprint have a type that Pydantic cannot validate, and what to do about it."""
+def without_schema(blueprint: type[BaseModel], handler: GetCoreSchemaHandler) -> BlueprintDefinitionError:
+    """The error for a blueprint with a field whose type Pydantic cannot validate."""
     unknown = []
     for name, field in blueprint.model_fields.items():
         try:
             handler.generate_schema(field.annotation)
         except PydanticSchemaGenerationError:
             unknown.append(f"{name}: {field.annotation!r}")
-    return (
+    return BlueprintDefinitionError(
         f"{blueprint.__name__}.{', '.join(unknown)} is not a type that Pydantic can validate; use one that JSON "
         "can hold: str, int, bool, a list, a model."
     )

@@ -6,18 +6,20 @@ status and the names in the class hierarchy are stable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any
 
 from langchain_core.exceptions import ContextOverflowError
+from langchain_core.language_models import BaseChatModel
+from pydantic import ValidationError
 
 from arq_graph.errors import ModelRequestError, ModelUnavailableError
 
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 _NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
+_NOT_SUPPORTED_TYPES = (NotImplementedError, TypeError, AssertionError, ValidationError)
 # Bases that HTTP clients and SDKs share: httpx, requests, openai, google, botocore.
 _TRANSIENT_NAMES = frozenset(
     {
@@ -62,10 +64,8 @@ class Failure:
     @property
     def rejects_temperature(self) -> bool:
         """Whether the provider refuses the sampling temperature."""
-        named = (
-            "temperature" in str(self.error).lower() or getattr(self.error, "param", None) == "temperature"
-        )
-        return self.status == 400 and named
+        named = f"{self.error} {getattr(self.error, 'param', None)}".lower()
+        return self.status == 400 and "temperature" in named
 
 
 def read_failure(error: Exception, *, openai_class: bool = False) -> Failure:
@@ -76,24 +76,22 @@ def read_failure(error: Exception, *, openai_class: bool = False) -> Failure:
         openai_class: Whether the model is of LangChain's OpenAI family, whose client raises plain Python
             errors when a 200 response is no chat completion.
     """
-    if _is_request(error):
-        return Failure(error, http_status(error), transient=False, maybe_unsupported=False)
     status = http_status(error)
-    malformed = _is_malformed(error, openai_class)
-    if status is not None and not malformed:
-        return Failure(
-            error,
-            status,
-            transient=status in _TRANSIENT_STATUS or status >= 500,
-            maybe_unsupported=status in _NOT_SUPPORTED_STATUS,
-        )
-    return Failure(
-        error,
-        status,
-        transient=malformed or _is_connection_trouble(error),
-        maybe_unsupported=malformed or isinstance(error, NotImplementedError | TypeError),
-        malformed=malformed,
-    )
+    if _is_request(error):
+        return Failure(error, status, transient=False, maybe_unsupported=False)
+    if _is_malformed(error, openai_class):
+        return Failure(error, status, transient=True, maybe_unsupported=True, malformed=True)
+    if status is not None:
+        transient = status in _TRANSIENT_STATUS or status >= 500
+        return Failure(error, status, transient, maybe_unsupported=status in _NOT_SUPPORTED_STATUS)
+    connection = isinstance(error, ConnectionError | TimeoutError) or _names(error) & _TRANSIENT_NAMES
+    transient = bool(connection) or getattr(error, "is_retryable", False) is True
+    return Failure(error, None, transient, maybe_unsupported=isinstance(error, _NOT_SUPPORTED_TYPES))
+
+
+def is_openai_class(model: BaseChatModel) -> bool:
+    """Whether a model is of LangChain's OpenAI family, told without importing that package."""
+    return any(cls.__name__ == "BaseChatOpenAI" for cls in type(model).__mro__)
 
 
 def http_status(error: BaseException) -> int | None:
@@ -114,18 +112,18 @@ def http_status(error: BaseException) -> int | None:
 
 def retry_after(error: BaseException) -> float | None:
     """Seconds that the provider asks to wait (`Retry-After`, `retry-after-ms`), or None."""
-    headers = getattr(getattr(error, "response", None), "headers", None)
-    if headers is None:
-        return None
-    milliseconds, seconds = headers.get("retry-after-ms"), headers.get("retry-after")
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    milliseconds, wanted = headers.get("retry-after-ms"), headers.get("retry-after")
     try:
         if milliseconds is not None:
             return max(0.0, float(milliseconds) / 1000)
-        if seconds is not None:
-            return max(0.0, float(seconds))
+        return None if wanted is None else max(0.0, float(wanted))
     except ValueError:
-        return _seconds_until(seconds)
-    return None
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(str(wanted)).timestamp() - time())
+    except (TypeError, ValueError):
+        return None
 
 
 def unavailable(failure: Failure, *, asked: str, tries: int, seconds: float) -> ModelUnavailableError:
@@ -155,8 +153,15 @@ def rejected(failure: Failure, *, asked: str) -> ModelRequestError:
 
 
 def _is_request(error: BaseException) -> bool:
-    """Whether the request itself is at fault whatever the method of asking."""
-    return _is_too_long(error) or any(_names(cause) & _BAD_ADDRESS_NAMES for cause in _chain(error))
+    """Whether the request itself is at fault, whatever the method of asking."""
+    cause: BaseException | None = error
+    for _ in range(10):
+        if cause is None:
+            break
+        if _names(cause) & _BAD_ADDRESS_NAMES:
+            return True
+        cause = cause.__cause__
+    return _is_too_long(error)
 
 
 def _is_too_long(error: BaseException) -> bool:
@@ -164,12 +169,6 @@ def _is_too_long(error: BaseException) -> bool:
     if isinstance(error, ContextOverflowError) or getattr(error, "code", None) == "context_length_exceeded":
         return True
     return http_status(error) == 400 and "maximum context length" in str(error)
-
-
-def _is_connection_trouble(error: BaseException) -> bool:
-    if isinstance(error, ConnectionError | TimeoutError) or getattr(error, "is_retryable", False) is True:
-        return True
-    return bool(_names(error) & _TRANSIENT_NAMES)
 
 
 def _is_malformed(error: BaseException, openai_class: bool) -> bool:
@@ -184,21 +183,6 @@ def _names(error: BaseException) -> set[str]:
     return {cls.__name__ for cls in type(error).__mro__}
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    for _ in range(10):
-        if error is None:
-            return
-        yield error
-        error = error.__cause__
-
-
-def _seconds_until(date: Any) -> float | None:
-    try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - time())
-    except (TypeError, ValueError):
-        return None
-
-
 def _words(failure: Failure) -> str:
     words = f"{type(failure.error).__name__}: {failure.error}"
     if failure.malformed and (body := _body(failure.error)):
@@ -207,9 +191,9 @@ def _words(failure: Failure) -> str:
     return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
 
 
-def _body(error: BaseException) -> str:
+def _body(error: BaseException) -> Any:
     try:
-        return str(getattr(getattr(error, "response", None), "text", ""))
+        return getattr(getattr(error, "response", None), "text", "")
     except RuntimeError:  # httpx: a body that was never read
         return ""
 
@@ -228,5 +212,5 @@ def _advice(failure: Failure) -> str:
     if failure.malformed:
         return "The endpoint answered, but not with a chat completion: look at base_url."
     if failure.status is None:
-        return "This chat model class takes neither response_format nor tools: take another model."
+        return "This chat model class takes no call that the library knows to make: take another model."
     return "Look at what the provider says: a setting of the model or of the request must change first."

@@ -1,10 +1,11 @@
-"""The ways to make a model answer in a JSON schema, in the order in which they are tried."""
+"""The ways to make a model answer in a JSON schema, and which of them each endpoint is known to take."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +13,13 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
-from arq_graph.reasoning.blueprint import ARQ, Mode
-
 Schema = dict[str, Any]
 Bound = Runnable[LanguageModelInput, BaseMessage]
 """A chat model with its answer's schema bound to it."""
+
+_MAX_REMEMBERED = 512
+_NAME_FIELDS = ("model_name", "model", "model_id", "deployment_name")
+_ADDRESS_FIELDS = ("openai_api_base", "base_url", "azure_endpoint", "endpoint_url", "anthropic_api_url")
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Method:
     """One way to ask for JSON.
 
     Args:
-        name: "json_schema", "function_calling" or "json_mode".
+        name: "json_schema", "function_calling", "json_mode" or "prompt".
         bind: Binds a schema of a given name to a chat model.
         read: Reads the answer's text off the model's message.
         schema_in_prompt: Whether the schema must stand in the prompt, because nothing else carries it.
@@ -35,49 +38,23 @@ class Method:
     read: Callable[[BaseMessage], str]
     schema_in_prompt: bool = False
 
-
-@dataclass(frozen=True)
-class Prepared:
-    """A blueprint made ready to be asked with one method.
-
-    Args:
-        bound: The chat model with the schema bound to it.
-        schema_text: What the system message must say about the schema; None if it need not.
-    """
-
-    bound: Bound
-    schema_text: str | None
-
-    def messages(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """The prompt as this method needs it: the schema stands at the end of the first system message."""
-        if self.schema_text is None:
+    def messages(self, messages: Sequence[BaseMessage], schema: Schema) -> list[BaseMessage]:
+        """The prompt as this method needs it: the schema may stand at the end of the first system message."""
+        if not self.schema_in_prompt:
             return list(messages)
+        text = (
+            "Answer with one JSON object and nothing else. It must fit this JSON schema, with its keys in the"
+            " schema's order:\n" + json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+        )
         for index, message in enumerate(messages):
             if isinstance(message, SystemMessage):
-                extended = _appended(message, self.schema_text)
-                return [*messages[:index], extended, *messages[index + 1 :]]
-        return [SystemMessage(self.schema_text), *messages]
+                return [*messages[:index], _appended(message, text), *messages[index + 1 :]]
+        return [SystemMessage(text), *messages]
 
 
-def prepare(model: BaseChatModel, blueprint: type[ARQ], mode: Mode, method: Method) -> Prepared:
-    """Bind a blueprint's schema to a chat model with one method.
-
-    Raises:
-        NotImplementedError: If the model's class does not know the method.
-    """
-    schema = blueprint.response_schema(mode)
-    text = None
-    if method.schema_in_prompt:
-        text = (
-            "Answer with one JSON object and nothing else. It must fit this JSON schema, with its keys in"
-            " the schema's order:\n" + json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
-        )
-    return Prepared(method.bind(model, schema_name(blueprint), schema), text)
-
-
-def schema_name(blueprint: type[ARQ]) -> str:
-    """The blueprint's name in the characters that providers allow: letters, digits, `_` and `-`, up to 64."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", blueprint.__name__)[:64]
+def schema_name(name: str) -> str:
+    """A blueprint's name in the characters that providers allow: letters, digits, `_` and `-`, up to 64."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64]
 
 
 def _bind_json_schema(model: BaseChatModel, name: str, schema: Schema) -> Bound:
@@ -94,6 +71,10 @@ def _bind_function(model: BaseChatModel, name: str, schema: Schema) -> Bound:
 
 def _bind_json_object(model: BaseChatModel, name: str, schema: Schema) -> Bound:  # noqa: ARG001
     return model.bind(response_format={"type": "json_object"})
+
+
+def _bind_nothing(model: BaseChatModel, name: str, schema: Schema) -> Bound:  # noqa: ARG001
+    return model
 
 
 def _read_text(message: BaseMessage) -> str:
@@ -122,5 +103,67 @@ METHODS = (
     Method("json_schema", _bind_json_schema, _read_text),
     Method("function_calling", _bind_function, _read_arguments),
     Method("json_mode", _bind_json_object, _read_text, schema_in_prompt=True),
+    Method("prompt", _bind_nothing, _read_text, schema_in_prompt=True),
 )
 """Every method, the most exact first."""
+
+
+class Endpoint:
+    """What this process knows of one endpoint; shared by all asks, from any thread.
+
+    `takes_temperature` is False once the endpoint has refused a temperature.
+    """
+
+    def __init__(self) -> None:
+        self.takes_temperature = True
+        self._lock = threading.Lock()
+        self._first = 0
+        self._proven = False
+
+    def next_method(self, tried: Collection[Method] = ()) -> Method | None:
+        """The method to try after these: the one that worked, else the next in order; None: all were tried."""
+        with self._lock:
+            order = METHODS[self._first :] + METHODS[: self._first]
+        return next((method for method in order if method not in tried), None)
+
+    def is_proven(self, method: Method) -> bool:
+        """Whether this is the method that has led to a valid answer."""
+        with self._lock:
+            return self._proven and METHODS[self._first] is method
+
+    def worked(self, method: Method) -> None:
+        """Remember a method that led to a valid answer; the first one stays."""
+        with self._lock:
+            if not self._proven:
+                self._first, self._proven = METHODS.index(method), True
+
+    def was_in_vain(self, method: Method) -> None:
+        """Let the next ask begin with another method, unless one is proven: this one never led to an answer."""
+        with self._lock:
+            if not self._proven:
+                self._first = (METHODS.index(method) + 1) % len(METHODS)
+
+
+_remembered: dict[tuple[Any, ...], Endpoint] = {}
+_remembered_lock = threading.Lock()
+
+
+def endpoint_of(model: BaseChatModel) -> Endpoint:
+    """What this process knows of a model's endpoint: its class, model name and base URL tell endpoints apart.
+
+    A model that has neither a name nor a URL is not remembered beyond the reasoner that asks it.
+    """
+    identity = tuple(_first_text(model, fields) for fields in (_NAME_FIELDS, _ADDRESS_FIELDS))
+    if not any(identity):
+        return Endpoint()
+    key = (type(model), *identity)
+    with _remembered_lock:
+        endpoint = _remembered.pop(key, None) or Endpoint()
+        _remembered[key] = endpoint  # at the end, among those that were used last
+        if len(_remembered) > _MAX_REMEMBERED:
+            del _remembered[next(iter(_remembered))]
+        return endpoint
+
+
+def _first_text(model: BaseChatModel, fields: tuple[str, ...]) -> str:
+    return next((str(value) for field in fields if (value := getattr(model, field, None))), "")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+Read = Callable[[str], T]
+"""Reads a value from JSON, or raises Pydantic's ValidationError."""
 
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
 _DECODER = json.JSONDecoder(strict=False)
@@ -23,52 +25,51 @@ _MAX_ERROR_LENGTH = 300
 
 
 @dataclass(frozen=True)
-class Parsed(Generic[M]):
+class Parsed(Generic[T]):
     """What a text holds.
 
     Args:
-        value: The last JSON object of the text that validates; None if none does.
+        value: What was read from the last JSON object that validates; None if none does.
         errors: Why there is no value, one line per error, each with the path of its query.
         has_object: Whether the text holds a JSON object at all.
     """
 
-    value: M | None
+    value: T | None
     errors: tuple[str, ...]
     has_object: bool
 
 
-def parse_answer(model: type[M], text: str, *, name: str | None = None) -> Parsed[M]:
-    """Read an instance of `model` from a text: the whole of it, or else the last object that validates.
+def parse_answer(read: Read[T], text: str, name: str) -> Parsed[T]:
+    """Read an answer from a text: from the whole of it, or else from the last object that validates.
 
     A code fence, chatter or thinking around the object is ignored. Never raises for any text.
 
     Args:
-        model: The Pydantic model to validate with.
+        read: Reads and validates the JSON.
         text: What the language model wrote.
-        name: Name of the model at the start of every error; its class name by default.
+        name: Name of the blueprint, at the start of every error.
     """
-    name = name or model.__name__
-    value, errors = _validated(model, text.strip(), name)
+    value, errors = _validated(read, text.strip(), name)
     if value is not None:
         return Parsed(value, (), has_object=True)
     objects = _objects(text)
     if not objects:
         return Parsed(None, (f"{name}: the answer holds no complete JSON object", *errors), has_object=False)
-    value, errors = _validated(model, objects[-1], name)
-    for earlier in objects[-2 : -_MAX_VALIDATED - 1 : -1]:
+    _, errors = _validated(read, objects[-1], name)
+    for found in objects[: -_MAX_VALIDATED - 1 : -1]:
+        value, _ = _validated(read, found, name)
         if value is not None:
-            break
-        value, _ = _validated(model, earlier, name)
-    return Parsed(value, () if value is not None else errors, has_object=True)
+            return Parsed(value, (), has_object=True)
+    return Parsed(None, errors, has_object=True)
 
 
-def _validated(model: type[M], text: str, name: str) -> tuple[M | None, tuple[str, ...]]:
+def _validated(read: Read[T], text: str, name: str) -> tuple[T | None, tuple[str, ...]]:
     try:
-        return model.model_validate_json(text), ()
+        return read(text), ()
     except ValidationError as error:
         escaped = _with_controls_escaped(text) if error.errors()[0]["type"] == "json_invalid" else None
         if escaped is not None:
-            return _validated(model, escaped, name)
+            return _validated(read, escaped, name)
         return None, tuple(_lines(error, name))
 
 

@@ -7,27 +7,17 @@ answer: Annotated[str, respond("The recommendation, in one sentence.")]
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypedDict, Unpack
 
-from pydantic import Discriminator, Field
+from pydantic import BaseModel, Discriminator, Field
 from pydantic.fields import FieldInfo
 
 from arq_graph.errors import BlueprintDefinitionError
 
 Kind = Literal["reinstate", "query", "respond", "verify"]
 _STAGES: Final[dict[Kind, int]] = {"reinstate": 0, "query": 0, "respond": 1, "verify": 2}
-
-
-class _Unset:
-    """No value given, where None is a value."""
-
-    def __repr__(self) -> str:
-        return "<unset>"
-
-
-UNSET: Final = _Unset()
 
 
 class Constraints(TypedDict, total=False):
@@ -61,13 +51,13 @@ class Query:
         kind: Which of the four functions below made it.
         question: The question, as the model reads it.
         when: Whether the query has to be answered, given the whole instance; None: always.
-        must_be: The value, or a predicate of the value, that a verification must have.
+        must_be: The value, or a predicate of the value, that a verification must have; `...`: any.
     """
 
     kind: Kind
     question: str
     when: Callable[[Any], bool] | None = None
-    must_be: Any = UNSET
+    must_be: Any = ...
 
     @property
     def stage(self) -> int:
@@ -76,7 +66,7 @@ class Query:
 
     def is_met(self, value: object) -> bool:
         """Whether a verification's answer is the one that `must_be` names; true where it names none."""
-        if self.must_be is UNSET:
+        if self.must_be is ...:
             return True
         return bool(self.must_be(value)) if callable(self.must_be) else bool(value == self.must_be)
 
@@ -102,9 +92,8 @@ def query(
 
     Args:
         question: The step, as a question about what has been reinstated and answered before it.
-        when: Whether the query has to be answered, given the whole instance. The field's type must admit
-            None; None where `when` is true is an invalid answer, and where it is false any value will do.
-        **constraints: Pydantic's, such as `ge`, `max_length` or `pattern`; checked in the answer.
+        when: As in `reinstate`.
+        **constraints: As in `reinstate`.
     """
     return _field(Query("query", question, when), constraints)
 
@@ -116,10 +105,8 @@ def respond(
 
     Args:
         question: What to answer.
-        when: Whether the field has to be answered, given the whole instance. The field's type must admit
-            None; None where `when` is true is an invalid answer, and where it is false any value will do.
-            In the modes without queries a `when` that reads one is taken as false.
-        **constraints: Pydantic's, such as `ge`, `max_length` or `pattern`; checked in the answer.
+        when: As in `reinstate`; in the modes without queries, a `when` that reads one counts as false.
+        **constraints: As in `reinstate`.
     """
     return _field(Query("respond", question, when), constraints)
 
@@ -127,7 +114,7 @@ def respond(
 def verify(
     question: str,
     *,
-    must_be: Any = UNSET,
+    must_be: Any = ...,
     when: Callable[[Any], bool] | None = None,
     **constraints: Unpack[Constraints],
 ) -> Any:
@@ -137,9 +124,8 @@ def verify(
         question: The check, as a question about the response.
         must_be: The answer with which the response is satisfactory: a value, or a predicate of the value.
             Another one makes the reasoner ask for a new candidate. Without it the answer is only recorded.
-        when: Whether the check applies, given the whole instance. The field's type must admit None; None
-            where `when` is true is an invalid answer, and where it is false any value will do.
-        **constraints: Pydantic's, such as `ge`, `max_length` or `pattern`; checked in the answer.
+        when: As in `reinstate`.
+        **constraints: As in `reinstate`.
     """
     return _field(Query("verify", question, when, must_be), constraints)
 
@@ -147,6 +133,20 @@ def verify(
 def queries_in(field: FieldInfo) -> list[Query]:
     """The queries that a field was declared with: one, unless the declaration is wrong."""
     return [item for item in field.metadata if isinstance(item, Query)]
+
+
+def queries_of(blueprint: type[BaseModel]) -> Mapping[str, Query]:
+    """The queries of a blueprint by field name, in the order of its fields; none for any other model."""
+    known: Mapping[str, Query] | None = blueprint.__dict__.get("__arq_queries__")
+    if known is not None:
+        return known
+    return {name: asked for name, field in blueprint.model_fields.items() for asked in queries_in(field)}
+
+
+def by_stage(fields: dict[str, FieldInfo]) -> dict[str, FieldInfo]:
+    """Fields in the order of their stages, and within a stage in the order given."""
+    stages = {name: [asked.stage for asked in queries_in(field)] for name, field in fields.items()}
+    return dict(sorted(fields.items(), key=lambda item: stages[item[0]]))
 
 
 def _field(asked: Query, constraints: Constraints) -> Any:

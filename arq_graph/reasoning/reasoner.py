@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any, Literal, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any, Literal, TypeVar, get_args
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
@@ -19,9 +18,8 @@ from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.answer import Answer, B, Complaint, Question
 from arq_graph.reasoning.asking import Asking, Terms
 from arq_graph.reasoning.blueprint import ARQ, Mode
-from arq_graph.reasoning.methods import Method, Prepared, prepare
-from arq_graph.reasoning.negotiation import negotiation_with
-from arq_graph.reasoning.transport import Transport, is_openai_class
+from arq_graph.reasoning.methods import endpoint_of
+from arq_graph.reasoning.transport import Steps, Transport
 
 # langgraph.constants.TAG_NOSTREAM; this layer does not import langgraph.
 _NOSTREAM = "nostream"
@@ -32,20 +30,22 @@ T = TypeVar("T")
 class Reasoner:
     """Asks blueprints of a chat model.
 
-    How, depends on what the endpoint takes: a JSON schema in `response_format`, a forced tool call, or JSON
-    mode with the schema in the prompt. It is found out with the first calls and remembered for the model's
-    class, name and base URL. One ask gets at most `max_attempts` + `max_candidates` - 1 answers; calls that
-    the endpoint refused while this was found out, and retries of calls that were lost, come on top.
+    How, depends on what the endpoint takes: a JSON schema in `response_format`, a forced tool call, JSON mode with
+    the schema in the prompt, or the schema in the prompt alone. It is found out with the first calls and
+    remembered for the model's class, name and base URL. One ask gets at most `max_attempts` + `max_candidates` - 1
+    answers; calls that the endpoint refused while this was found out, and retries of calls that were lost, come
+    on top. `watch_waits` of `arq_graph.reasoning.transport` tells of those retries.
 
     Args:
-        model: A LangChain chat model, or a string such as "openai:gpt-4o", "offline" or "anthropic:…".
+        model: A LangChain chat model, or a string such as "openai:gpt-4o", "offline" or "anthropic:…". It is not
+            changed: settings that differ from its own are made on a copy.
         module: The part of the program that asks: named in errors, traces and usage.
         mode: "arq", "cot" or "direct", unless an ask says otherwise.
-        temperature: 0 to 2, sent with each call unless the model has one of its own or takes none.
+        temperature: 0 to 2, unless the model has one of its own or takes none.
         max_attempts: Invalid answers, of which the last ends the ask; 1 or more.
         max_candidates: Valid answers to ask for until one meets the blueprint's verification; 1 or more.
-        timeout: Seconds that one model call may take, its retries included. A chat model that retries by
-            itself does so inside each try: give it `max_retries=0`.
+        timeout: Seconds that one model call may take, its retries included, whatever retries the client makes by
+            itself. In a sync call, a class without a time limit of its own cannot be held to it.
         backoff: Seconds before the first retry of a lost call, doubled for each further one; 0 or more.
         on_unsatisfied: "return" the last candidate, with `satisfied=False`, or "raise" UnsatisfiedError.
         base_url: An OpenAI-compatible endpoint, where `model` is a string.
@@ -79,17 +79,13 @@ class Reasoner:
         self.module = module
         self.mode = _checked_mode(mode)
         self.max_candidates = _checked_candidates(max_candidates)
-        self._negotiation = negotiation_with(self.model)
-        self._transport = Transport(self.model, timeout=timeout, backoff=backoff)
-        self._prepared: WeakKeyDictionary[type[ARQ], dict[tuple[Mode, str], Prepared]] = WeakKeyDictionary()
         self._terms = Terms(
             module=module,
             max_attempts=max_attempts,
             on_unsatisfied=on_unsatisfied,
-            temperature=_temperature_to_send(self.model, temperature),
-            max_tokens=_token_limit(self.model),
-            openai_class=is_openai_class(self.model),
-            prepare=self._prepare,
+            temperature=temperature,
+            transport=Transport(self.model, timeout=timeout, backoff=backoff),
+            endpoint=endpoint_of(self.model),
         )
 
     def ask(
@@ -182,18 +178,16 @@ class Reasoner:
         return await _all_or_none([ask(question) for question in questions])
 
     def _ask(self, question: Question[B], mode: Mode | None, config: RunnableConfig | None) -> Answer[B]:
-        asking, config = self._asking(question, mode, config)
-        return self._transport.run(asking.steps(), config)
+        return self._terms.transport.run(*self._asking(question, mode, config))
 
     async def _aask(
         self, question: Question[B], mode: Mode | None, config: RunnableConfig | None
     ) -> Answer[B]:
-        asking, config = self._asking(question, mode, config)
-        return await self._transport.arun(asking.steps(), config)
+        return await self._terms.transport.arun(*self._asking(question, mode, config))
 
     def _asking(
         self, question: Question[B], mode: Mode | None, config: RunnableConfig | None
-    ) -> tuple[Asking[B], RunnableConfig]:
+    ) -> tuple[Steps[Answer[B]], RunnableConfig]:
         mode = self.mode if mode is None else _checked_mode(mode)
         blueprint: object = question.blueprint
         _require(
@@ -203,8 +197,8 @@ class Reasoner:
         candidates = self.max_candidates
         if question.max_candidates is not None:
             candidates = _checked_candidates(question.max_candidates)
-        asking = Asking(self._terms, question, mode, candidates, self._negotiation)
-        return asking, self._config_of(question, mode, config)
+        asking = Asking(self._terms, question, mode, candidates)
+        return asking.steps(), self._config_of(question, mode, config)
 
     def _config_of(
         self, question: Question[Any], mode: Mode, config: RunnableConfig | None
@@ -224,16 +218,6 @@ class Reasoner:
         merged.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
         return merged
 
-    def _prepare(self, blueprint: type[ARQ], mode: Mode, method: Method) -> Prepared:
-        """The blueprint bound to the model; kept as long as its class lives."""
-        of_blueprint = self._prepared.get(blueprint)
-        if of_blueprint is None:
-            of_blueprint = self._prepared.setdefault(blueprint, {})
-        prepared = of_blueprint.get((mode, method.name))
-        if prepared is None:
-            prepared = of_blueprint[mode, method.name] = prepare(self.model, blueprint, mode, method)
-        return prepared
-
 
 def _resolved(model: BaseChatModel | str, base_url: str | None) -> BaseChatModel:
     if isinstance(model, str):
@@ -245,20 +229,6 @@ def _resolved(model: BaseChatModel | str, base_url: str | None) -> BaseChatModel
     )
     _require(base_url is None, "base_url belongs to a model given as a string: set it on the chat model.")
     return model
-
-
-def _temperature_to_send(model: BaseChatModel, temperature: float | None) -> float | None:
-    """The reasoner's temperature, unless the model has its own or is known to take none."""
-    own = getattr(model, "temperature", None) if "temperature" in model.model_fields_set else None
-    takes_one = (
-        "temperature" in type(model).model_fields and (model.profile or {}).get("temperature") is not False
-    )
-    return temperature if takes_one and own is None else None
-
-
-def _token_limit(model: BaseChatModel) -> int | None:
-    limit = getattr(model, "max_tokens", None)
-    return limit if isinstance(limit, int) and limit > 0 else None
 
 
 def _kept(
@@ -295,7 +265,7 @@ async def _all_or_none(asks: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def _checked_mode(mode: Mode) -> Mode:
-    _require(mode in ("arq", "cot", "direct"), f'mode is {mode!r}: it must be "arq", "cot" or "direct".')
+    _require(mode in get_args(Mode), f'mode is {mode!r}: it must be "arq", "cot" or "direct".')
     return mode
 
 

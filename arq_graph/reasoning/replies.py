@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.ai import UsageMetadata, add_usage
 
 _CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _FILTERED = frozenset({"content_filter", "safety", "prohibited_content", "guardrail_intervened"})
@@ -40,6 +41,14 @@ def refusal_of(message: BaseMessage) -> str | None:
 def usage_of(message: BaseMessage) -> UsageMetadata | None:
     """The tokens that the model reports for this message."""
     return message.usage_metadata if isinstance(message, AIMessage) else None
+
+
+def sum_of(usages: Iterable[UsageMetadata | None]) -> UsageMetadata | None:
+    """The tokens of several calls together; None if none reports any."""
+    total: UsageMetadata | None = None
+    for usage in usages:
+        total = add_usage(total, usage) if total and usage else total or usage
+    return total
 
 
 def message_from(error: Exception) -> AIMessage | None:

@@ -4,7 +4,8 @@ The subset is that of OpenAI's structured outputs, the narrowest of those in use
 are all named and all required, lists, strings, numbers, booleans, null, enumerations, `anyOf`, and
 references into `$defs`. What only narrows a value (ranges, lengths, patterns, formats, uniqueness) is left
 out and stays with validation. What would lose part of an answer without anybody noticing (an open
-dictionary, a tuple, a value of any type) is refused with its path.
+dictionary, a tuple, a value of any type) is refused with its path. LangChain's own converter loses such
+arguments silently.
 """
 
 from __future__ import annotations
@@ -16,40 +17,37 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from arq_graph.reasoning.queries import queries_of
+
 _PROPERTY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")  # the limit of Anthropic's tool schemas
 _SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 _SHAPES = frozenset({"properties", "items", "anyOf", "oneOf", "allOf", "enum", "const", "$ref"})
+_PYTHON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 _OPEN = (
     "an open dictionary cannot be asked; use a list of models with a field for the key and one for the value"
 )
 _ANY = "a value of any type cannot be asked; name its type"
-_TUPLE = "a tuple of fixed length cannot be asked; use a model with one field per place, or a list"
-_CONDITIONAL = "a conditional schema cannot be asked; use a union of models"
 _NAME = "a property name has 1 to 64 characters of A-Z, a-z, 0-9, _, . and -; rename it"
 _MIXED = "a schema that is several things at once cannot be asked; use a union of models"
 
 # Keywords that change what an answer looks like: without them the schema would ask for something else.
 _STRUCTURAL: Mapping[str, str] = {
-    "prefixItems": _TUPLE,
+    "prefixItems": "a tuple of fixed length cannot be asked; use a model with one field per place, or a list",
     "patternProperties": _OPEN,
     "not": "what a value must not be cannot be asked; name what it is",
-    "if": _CONDITIONAL,
-    "then": _CONDITIONAL,
-    "else": _CONDITIONAL,
-    "dependentSchemas": _CONDITIONAL,
-    "$dynamicRef": "a dynamic reference cannot be asked; use $defs and $ref",
-    "$recursiveRef": "a dynamic reference cannot be asked; use $defs and $ref",
+    **dict.fromkeys(
+        ("if", "then", "else", "dependentSchemas"),
+        "a conditional schema cannot be asked; use a union of models",
+    ),
+    **dict.fromkeys(
+        ("$dynamicRef", "$recursiveRef"), "a dynamic reference cannot be asked; use $defs and $ref"
+    ),
 }
 _FORMS: Mapping[str, type] = {
-    "properties": dict,
-    "anyOf": list,
-    "oneOf": list,
-    "allOf": list,
-    "enum": list,
+    **dict.fromkeys(("properties", "$defs", "definitions"), dict),
+    **dict.fromkeys(("anyOf", "oneOf", "allOf", "enum"), list),
     "$ref": str,
-    "$defs": dict,
-    "definitions": dict,
 }
 _REFUSED = "x-arq-refused"
 
@@ -107,13 +105,11 @@ class AnswerJsonSchema(GenerateJsonSchema):
         """Leave a default out: every property is required."""
         return self.generate_inner(schema["schema"])
 
-    def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
+    def set_schema(self, schema: core_schema.SetSchema | core_schema.FrozenSetSchema) -> JsonSchemaValue:
         """Refuse a set: the order of an answer would be lost in it."""
         return {_REFUSED: "a set cannot be asked; use a list"}
 
-    def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonSchemaValue:
-        """Refuse a frozen set as a set is."""
-        return {_REFUSED: "a set cannot be asked; use a list"}
+    frozenset_schema = set_schema
 
     def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
         """Refuse bytes: JSON has none, and the encoding would be a guess."""
@@ -124,6 +120,18 @@ class AnswerJsonSchema(GenerateJsonSchema):
     ) -> JsonSchemaValue:
         """Refuse what has no JSON form at all: a class, a callable, an arbitrary instance."""
         return {_REFUSED: "this type has no JSON form; use one that has: str, int, bool, a list, a model"}
+
+
+class ResponseJsonSchema(AnswerJsonSchema):
+    """The schema of an answer in which every blueprint is reduced to its response."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """Leave out the fields of a blueprint that belong to another stage."""
+        whole = super().model_schema(schema)
+        for name, asked in queries_of(schema["cls"]).items():
+            if asked.kind != "respond":
+                del whole["properties"][name]
+        return whole
 
 
 class _Conversion:
@@ -167,49 +175,47 @@ class _Conversion:
             if keyword in schema:
                 raise NotStrict(reason, path)
         shape = self.shape(schema, path)
-        if description := _description(schema):
-            if "$ref" not in shape:
-                return {**description, **shape, **description}
-            # A reference stands alone; if the description says more than that of what it refers to, a choice of
-            # one carries it.
-            reference = schema.get("$ref")
-            if reference is None or description != _description(self.source(reference, path)[1]):
-                return {**description, "anyOf": [shape]}
-        return shape
+        description = _description(schema)
+        if not description or "$ref" not in shape:
+            return {**description, **shape, **description}
+        # A reference stands alone; if the description says more than that of what it refers to, a choice of one
+        # carries it.
+        reference = schema.get("$ref")
+        if reference is not None and description == _description(self.source(reference, path)[1]):
+            return shape
+        return {**description, "anyOf": [shape]}
 
     def shape(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
         shapes = _SHAPES & schema.keys()
         if len(shapes - {"enum", "const"}) > 1 or (len(shapes) > 1 and shapes & {"anyOf", "oneOf", "$ref"}):
             raise NotStrict(_MIXED, path)
-        if "$ref" in schema:
-            return self.reference(schema["$ref"], path)
-        if "anyOf" in schema or "oneOf" in schema:
-            return self.choice(schema.get("anyOf") or schema.get("oneOf") or (), path)
-        if "allOf" in schema:
-            if len(schema["allOf"]) != 1:
+        match schema:
+            case {"$ref": reference}:
+                return self.reference(reference, path)
+            case {"anyOf": choices} | {"oneOf": choices}:
+                return self.choice(choices, path)
+            case {"allOf": [only]}:
+                return self.node(only, path)
+            case {"allOf": _}:
                 raise NotStrict(_MIXED, path)
-            return self.node(schema["allOf"][0], path)
-        if "const" in schema:
-            return _enumeration([schema["const"]], path)
-        if "enum" in schema:
-            return _enumeration(schema["enum"], path)
-        match schema.get("type"):
-            case "object":
+            case {"const": value}:
+                return _enumeration([value], path)
+            case {"enum": values}:
+                return _enumeration(values, path)
+            case {"type": "object"} | {"properties": _}:
                 return self.object(schema, path)
-            case "array":
+            case {"type": "array"}:
                 return {"type": "array", "items": self.node(schema.get("items"), f"{path}[]")}
-            case str(scalar) if scalar in _SCALARS:
+            case {"type": str(scalar)} if scalar in _SCALARS:
                 return {"type": scalar}
-            case [*types]:
-                return self.choice([{**_without_description(schema), "type": name} for name in types], path)
-            case None if "properties" in schema:
-                return self.object(schema, path)
-            case None if "items" in schema:
-                return self.shape({**schema, "type": "array"}, path)
-            case None:
-                raise NotStrict(_ANY, path)
-            case unknown:
+            case {"type": [*types]}:
+                bare = {key: value for key, value in schema.items() if key != "description"}
+                return self.choice([{**bare, "type": name} for name in types], path)
+            case {"type": unknown}:
                 raise NotStrict(f"{unknown!r} is not a type of JSON schema", path)
+            case {"items": _}:
+                return self.shape({**schema, "type": "array"}, path)
+        raise NotStrict(_ANY, path)
 
     def reference(self, reference: str, path: str) -> dict[str, Any]:
         name, definition = self.source(reference, path)
@@ -260,32 +266,14 @@ def _description(schema: Mapping[str, Any]) -> dict[str, str]:
     return {"description": description} if description and isinstance(description, str) else {}
 
 
-def _without_description(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in schema.items() if key != "description"}
-
-
 def _enumeration(values: Iterable[Any], path: str) -> dict[str, Any]:
     """One enumeration per JSON type, since a strict enumeration names its type."""
     by_type: dict[str, list[Any]] = {}
     for value in values:
-        by_type.setdefault(_type_name(value, path), []).append(value)
+        if type(value) not in _PYTHON_TYPES:
+            raise NotStrict(f"{value!r} cannot be a value of an enumeration; use strings or numbers", path)
+        by_type.setdefault(_PYTHON_TYPES[type(value)], []).append(value)
     if not by_type:
         raise NotStrict("an enumeration without values cannot be answered; name its values", path)
     choices = [{"type": name} if name == "null" else {"type": name, "enum": v} for name, v in by_type.items()]
     return choices[0] if len(choices) == 1 else {"anyOf": choices}
-
-
-def _type_name(value: Any, path: str) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case _:
-            raise NotStrict(f"{value!r} cannot be a value of an enumeration; use strings or numbers", path)

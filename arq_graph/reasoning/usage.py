@@ -1,4 +1,4 @@
-"""What model calls cost, by the module that made them."""
+"""What model calls cost, by the module that made them and by the model that answered them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import BaseMessage
-from langchain_core.messages.ai import UsageMetadata, add_usage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.tracers.context import register_configure_hook
 
-from arq_graph.reasoning.replies import message_from, usage_of
+from arq_graph.reasoning.replies import message_from, sum_of, usage_of
 
 OTHER = "other"
 """The module under which calls are counted that no reasoner made."""
 
 
+class CallLimitReached(Exception):
+    """As many model calls as `track_usage` allows were made; raised in place of another one."""
+
+
 @dataclass(frozen=True)
 class ModuleUsage:
-    """What one module's calls cost.
+    """What the calls of one module, or of one model, cost.
 
     Args:
         calls: Requests made, failed and repeated ones included.
@@ -34,17 +37,27 @@ class ModuleUsage:
     calls: int = 0
     usage: UsageMetadata | None = None
 
+    def __add__(self, other: ModuleUsage) -> ModuleUsage:
+        return ModuleUsage(self.calls + other.calls, sum_of([self.usage, other.usage]))
+
 
 class UsageTracker(BaseCallbackHandler):
-    """Counts chat model calls and their tokens; `track_usage` makes one and listens with it."""
+    """Counts model calls and their tokens; `track_usage` makes one and listens with it.
+
+    `failures` holds what calls raised, so that a model's lost connection can be told from another's.
+    """
 
     run_inline = True  # in async runs, too: it only counts, and a thread for each event would cost more
+    raise_error = True  # the call beyond the limit must not be made
 
-    def __init__(self, outer: UsageTracker | None = None) -> None:
+    def __init__(self, max_calls: int | None = None, outer: UsageTracker | None = None) -> None:
+        self.failures: list[BaseException] = []
+        self._max_calls = max_calls
         self._outer = outer
         self._lock = threading.Lock()
         self._modules: dict[str, ModuleUsage] = {}
-        self._running: dict[UUID, str] = {}
+        self._models: dict[str, ModuleUsage] = {}
+        self._running: dict[UUID, tuple[str, str]] = {}
 
     @property
     def calls(self) -> int:
@@ -54,10 +67,8 @@ class UsageTracker(BaseCallbackHandler):
     @property
     def total(self) -> UsageMetadata:
         """Tokens of all calls that report them."""
-        total = UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
-        for module in self.by_module.values():
-            total = add_usage(total, module.usage)
-        return total
+        spent = sum_of(module.usage for module in self.by_module.values())
+        return spent or UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
 
     @property
     def by_module(self) -> dict[str, ModuleUsage]:
@@ -65,50 +76,68 @@ class UsageTracker(BaseCallbackHandler):
         with self._lock:
             return dict(self._modules)
 
+    @property
+    def by_model(self) -> dict[str, ModuleUsage]:
+        """Calls that have ended, and their tokens, by the model's name as its answer tells it ("": unknown)."""
+        with self._lock:
+            return dict(self._models)
+
     def on_chat_model_start(
         self,
         serialized: dict[str, Any],
-        messages: list[list[BaseMessage]],
+        messages: Any,
         *,
         run_id: UUID,
         metadata: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Count a call."""
-        module = str((metadata or {}).get("arq_module") or OTHER)
+        """Count a call.
+
+        Raises:
+            CallLimitReached: It would be one too many.
+        """
+        labels = metadata or {}
+        module = str(labels.get("arq_module") or OTHER)
         with self._lock:
-            self._running[run_id] = module
-        self._add(module, calls=1)
+            made = sum(each.calls for each in self._modules.values())
+            if self._max_calls is not None and made >= self._max_calls:
+                raise CallLimitReached
+            self._running[run_id] = module, str(labels.get("ls_model_name") or "")
+            self._modules[module] = self._modules.get(module, ModuleUsage()) + ModuleUsage(calls=1)
         if self._outer:
-            self._outer.on_chat_model_start(serialized, messages, run_id=run_id, metadata=metadata, **kwargs)
+            self._outer.on_chat_model_start(serialized, messages, run_id=run_id, metadata=metadata)
+
+    def on_llm_start(
+        self, serialized: dict[str, Any], prompts: list[str], *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """Count a call of a model that is no chat model."""
+        self.on_chat_model_start(serialized, prompts, run_id=run_id, metadata=kwargs.get("metadata"))
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call."""
-        generations = [batch[0] for batch in response.generations if batch]
-        self._end(
-            run_id, *(usage_of(each.message) for each in generations if isinstance(each, ChatGeneration))
-        )
         if self._outer:
-            self._outer.on_llm_end(response, run_id=run_id, **kwargs)
+            self._outer.on_llm_end(response, run_id=run_id)
+        generations = [batch[0] for batch in response.generations if batch]
+        messages = [each.message for each in generations if isinstance(each, ChatGeneration)]
+        named = [response.llm_output or {}, *(message.response_metadata for message in messages)]
+        name = next((str(each["model_name"]) for each in named if each.get("model_name")), "")
+        self._end(run_id, name, sum_of(map(usage_of, messages)))
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call whose answer was cut off or filtered."""
-        hidden = message_from(error) if isinstance(error, Exception) else None
-        self._end(run_id, usage_of(hidden) if hidden else None)
         if self._outer:
-            self._outer.on_llm_error(error, run_id=run_id, **kwargs)
-
-    def _end(self, run_id: UUID, *usages: UsageMetadata | None) -> None:
+            self._outer.on_llm_error(error, run_id=run_id)
         with self._lock:
-            module = self._running.pop(run_id, OTHER)
-        for usage in usages:
-            self._add(module, usage=usage)
+            self.failures.append(error)
+        hidden = message_from(error) if isinstance(error, Exception) else None
+        self._end(run_id, "", usage_of(hidden) if hidden else None)
 
-    def _add(self, module: str, *, calls: int = 0, usage: UsageMetadata | None = None) -> None:
+    def _end(self, run_id: UUID, name: str, usage: UsageMetadata | None) -> None:
         with self._lock:
-            known = self._modules.get(module, ModuleUsage())
-            spent = add_usage(known.usage, usage) if known.usage or usage else None
-            self._modules[module] = ModuleUsage(known.calls + calls, spent)
+            module, begun = self._running.pop(run_id, (OTHER, ""))
+            self._modules[module] = self._modules.get(module, ModuleUsage()) + ModuleUsage(usage=usage)
+            name = name or begun
+            self._models[name] = self._models.get(name, ModuleUsage()) + ModuleUsage(1, usage)
 
 
 _tracker: ContextVar[UsageTracker | None] = ContextVar("arq_graph_usage", default=None)
@@ -116,10 +145,13 @@ register_configure_hook(_tracker, inheritable=True)
 
 
 @contextmanager
-def track_usage() -> Iterator[UsageTracker]:
-    """Count all chat model calls made inside the `with` block, in its threads and tasks too.
+def track_usage(*, max_calls: int | None = None) -> Iterator[UsageTracker]:
+    """Count all model calls made inside the `with` block, in its threads and tasks too.
 
     Blocks may be nested; the outer one counts what the inner one counts.
+
+    Args:
+        max_calls: How many calls may be made in the block; another one raises `CallLimitReached`. None: any number.
 
     Example:
         ```python
@@ -128,7 +160,7 @@ def track_usage() -> Iterator[UsageTracker]:
         print(used.calls, used.total["total_tokens"], used.by_module["matcher"].calls)
         ```
     """
-    tracker = UsageTracker(outer=_tracker.get())
+    tracker = UsageTracker(max_calls, outer=_tracker.get())
     token = _tracker.set(tracker)
     try:
         yield tracker

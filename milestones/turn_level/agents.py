@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from langchain_core.language_models import BaseChatModel
@@ -17,7 +18,7 @@ from arq_graph.milestones.turn_level.history import to_messages, tool_definition
 from arq_graph.milestones.turn_level.steps import TurnStep
 from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.replies import refusal_of
-from arq_graph.reasoning.transport import Call, Transport
+from arq_graph.reasoning.transport import Steps, Transport
 
 BACKOFF = 0.5
 
@@ -66,6 +67,15 @@ def predictor(agent: Any, *, tools: Any = None, timeout: float = 60.0) -> Predic
     )
 
 
+@dataclass(frozen=True)
+class Call:
+    """The model call of a step: what is asked, for messages; the prompt; the tools as the model is told of them."""
+
+    asked: str
+    messages: History
+    tools: list[dict[str, Any]]
+
+
 class ModelAgent:
     """Predicts with a chat model: the record's instructions as system message, the history, the tools bound.
 
@@ -78,41 +88,50 @@ class ModelAgent:
     """
 
     def __init__(self, model: BaseChatModel, tools: Any, timeout: float) -> None:
-        self._model = model
         self._tools = tools
         self._transport = Transport(model, timeout=timeout, backoff=BACKOFF)
-        self._bound: tuple[Transcript, Any] | None = None
+        self._definitions: tuple[Transcript, list[dict[str, Any]]] | None = None
 
     def prepare(self, step: TurnStep) -> Call:
         """The model call of a step.
 
         Raises:
-            ToolError: The model takes no tools, or a tool cannot be described.
+            ToolError: A tool cannot be described.
             InputError: The record's tools cannot be read.
         """
         messages = to_messages(step.history, step.transcript.instructions)
         asked = f"conversation {step.conversation!r}, step {step.number}"
-        return Call(asked, self._with_tools(step.transcript), messages, {}, works=True)
+        if self._definitions is None or self._definitions[0] is not step.transcript:
+            self._definitions = (step.transcript, tool_definitions(step.transcript, self._tools))
+        return Call(asked, messages, self._definitions[1])
 
     def predict(self, asked: Call) -> Any:
-        """The model's next action."""
-        return self._transport.run(_one(asked), {})
+        """The model's next action.
+
+        Raises:
+            ToolError: The model takes no tools.
+        """
+        return self._transport.run(self._steps(asked), {})
 
     async def apredict(self, asked: Call) -> Any:
         """The model's next action, without blocking."""
-        return await self._transport.arun(_one(asked), {})
+        return await self._transport.arun(self._steps(asked), {})
 
-    def _with_tools(self, transcript: Transcript) -> Any:
-        if self._bound is None or self._bound[0] is not transcript:
-            definitions = tool_definitions(transcript, self._tools)
-            try:
-                bound: Any = self._model.bind_tools(definitions) if definitions else self._model
-            except NotImplementedError:
-                raise ToolError(
-                    f"{type(self._model).__name__} takes no tools: take a model that does, or give a function"
-                ) from None
-            self._bound = (transcript, bound)
-        return self._bound[1]
+    def _steps(self, call: Call) -> Steps[Any]:
+        """Ask once; a refusal is an answer in the words of the refusal."""
+
+        def bind(model: BaseChatModel) -> Any:
+            return model.bind_tools(call.tools) if call.tools else model
+
+        try:
+            message = yield from self._transport.call(call.asked, call.messages, bind)
+        except NotImplementedError:
+            raise ToolError(
+                f"{type(self._transport.model).__name__} takes no tools: take a model that does, or give a function"
+            ) from None
+        if isinstance(message, AIMessage) and not message.text and (refusal := refusal_of(message)):
+            return refusal if not message.tool_calls else message
+        return message
 
 
 class FunctionAgent:
@@ -152,11 +171,3 @@ class FunctionAgent:
         # LangChain's way, for a StopIteration in a thread would leave asyncio waiting for ever.
         given = await run_in_executor(None, self._function, asked)
         return await given if inspect.isawaitable(given) else given
-
-
-def _one(call: Call) -> Generator[Call, Any, Any]:
-    """Ask once; a refusal is an answer in the words of the refusal."""
-    message = yield call
-    if isinstance(message, AIMessage) and not message.text and (refusal := refusal_of(message)):
-        return refusal if not message.tool_calls else message
-    return message

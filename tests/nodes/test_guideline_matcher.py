@@ -246,7 +246,7 @@ def test_matches_of_another_turn_are_ignored(runs):
 
 
 def test_the_paper_s_temperature_is_sent_unless_the_model_has_its_own(runs):
-    for own, sent in ((None, 0.15), (0.7, None)):
+    for own, sent in ((None, 0.15), (0.7, 0.7)):
         model = brain(temperature=own)
         runs.invoke(GuidelineMatcher(model, GREET), HELLO)
         assert model.calls[0].kwargs.get("temperature") == sent

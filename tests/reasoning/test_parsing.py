@@ -9,7 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
-from arq_graph.reasoning.parsing import parse_answer
+from arq_graph.reasoning.parsing import parse_answer as parse
+
+
+def parse_answer(model, text, *, name="Tree"):
+    return parse(model.model_validate_json, text, name)
 
 
 class Tree(BaseModel):
