@@ -226,4 +226,4 @@ def _covers(gold: Any, value: Any) -> bool:
 
 
 def _value(rule: Any) -> Any:
-    return rule.value if isinstance(rule, Equals) else rule
+    return rule.equals if isinstance(rule, Equals) else rule

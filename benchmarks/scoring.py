@@ -24,7 +24,6 @@ from arq_graph.milestones import (
     Message,
     Milestone,
     MilestoneGraph,
-    Pattern,
     Result,
     Said,
     Transcript,
@@ -249,22 +248,22 @@ def _milestones(size: int, seed: int = 0) -> list[Milestone]:
     """Tools, states, joins of 1 to 3 earlier ones, and here and there a cycle."""
     chance = random.Random(seed)
     names = ["Start"]
-    milestones = [Milestone("Start", "NFC")]
+    milestones = [Milestone(name="Start", type="NFC")]
     for number in range(size - 2):
         name = f"m{number}"
         before = {chance.choice(names[-50:]): None for _ in range(chance.choice((1, 1, 2, 3)))}
         kind = chance.random()
         if kind < 0.1:
-            milestones.append(Milestone(name, "Aggregator", dependencies=tuple(before)))
+            milestones.append(Milestone(name=name, type="Aggregator", dependencies=tuple(before)))
         elif kind < 0.101:
-            check = Said(Pattern(rf"\bword {number}\b"), "agent")
-            milestones.append(Milestone(name, "NFC", dependencies=tuple(before), check=check))
+            check = Said(pattern=rf"\bword {number}\b", said_by="agent")
+            milestones.append(Milestone(name=name, type="NFC", dependencies=tuple(before), check=check))
         else:
             back = (f"m{number + 1}",) if chance.random() < 0.01 and number < size - 3 else ()
             tool = f"tool{number % 2_000}"
-            milestones.append(Milestone(name, "FC", dependencies=(*before, *back), tool=tool))
+            milestones.append(Milestone(name=name, type="FC", dependencies=(*before, *back), tool=tool))
         names.append(name)
-    return [*milestones, Milestone("End", "NFC", dependencies=tuple(names[-3:]))]
+    return [*milestones, Milestone(name="End", type="NFC", dependencies=tuple(names[-3:]))]
 
 
 def _long_conversation(calls: int = 300) -> Transcript:

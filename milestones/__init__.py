@@ -9,7 +9,6 @@ from arq_graph.lazy import lazily
 if TYPE_CHECKING:
     from arq_graph.milestones.authoring.author import aauthor_milestones, author_milestones
     from arq_graph.milestones.authoring.mermaid import mermaid
-    from arq_graph.milestones.authoring.reviewing import GraphReview
     from arq_graph.milestones.constraints import Absent, Equals, Matches, OneOf, Within
     from arq_graph.milestones.evaluation.conversation import Conversation
     from arq_graph.milestones.evaluation.conversing import aconverse, converse
@@ -20,11 +19,13 @@ if TYPE_CHECKING:
     from arq_graph.milestones.findings import Finding, Findings
     from arq_graph.milestones.formats import BrokenRecord, read_transcript, read_transcripts
     from arq_graph.milestones.graph import MilestoneGraph
+    from arq_graph.milestones.graph_file import parse_yaml, read_yaml
     from arq_graph.milestones.grounding import invented_arguments
     from arq_graph.milestones.judging.judge import AsyncJudge, Judge
     from arq_graph.milestones.judging.judgement import Judgement, Remark
     from arq_graph.milestones.judging.llm_judge import LLMJudge
     from arq_graph.milestones.langchain_messages import read_messages, read_thread
+    from arq_graph.milestones.matching import observe
     from arq_graph.milestones.measure import (
         coverage,
         frontier,
@@ -34,9 +35,8 @@ if TYPE_CHECKING:
         reach,
         satisfied_by,
     )
-    from arq_graph.milestones.milestone import Called, Forbidden, Function, Milestone, Said
+    from arq_graph.milestones.milestone import Forbidden, Milestone, Said
     from arq_graph.milestones.observations import ForbiddenEvent, Observations
-    from arq_graph.milestones.observing import observe
     from arq_graph.milestones.patterns import Pattern
     from arq_graph.milestones.reports.comparison import Comparison, compare
     from arq_graph.milestones.reports.files import read_report, write_report
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from arq_graph.milestones.reports.running_graphs import gold_graph
     from arq_graph.milestones.reports.statistics import mcnemar, pass_hat_k, wilson
     from arq_graph.milestones.reports.summary import report, summarize
-    from arq_graph.milestones.review import Review, ReviewEntry
     from arq_graph.milestones.scoring import Score, ascore, score
     from arq_graph.milestones.tool_schemas import argument_schemas
     from arq_graph.milestones.tracking import ProgressTracker
@@ -66,14 +65,11 @@ if TYPE_CHECKING:
     from arq_graph.milestones.users.spec import Intent, UserSpec
     from arq_graph.milestones.users.user import EXIT, User, UserTurn
     from arq_graph.milestones.verdicts import Verdict
-    from arq_graph.milestones.yaml_file import parse_yaml, read_yaml
 
 _MODULES = {
     "MilestoneGraph": "arq_graph.milestones.graph",
     "Milestone": "arq_graph.milestones.milestone",
     "Said": "arq_graph.milestones.milestone",
-    "Function": "arq_graph.milestones.milestone",
-    "Called": "arq_graph.milestones.milestone",
     "Forbidden": "arq_graph.milestones.milestone",
     "Equals": "arq_graph.milestones.constraints",
     "Matches": "arq_graph.milestones.constraints",
@@ -83,8 +79,8 @@ _MODULES = {
     "Pattern": "arq_graph.milestones.patterns",
     "Finding": "arq_graph.milestones.findings",
     "Findings": "arq_graph.milestones.findings",
-    "read_yaml": "arq_graph.milestones.yaml_file",
-    "parse_yaml": "arq_graph.milestones.yaml_file",
+    "read_yaml": "arq_graph.milestones.graph_file",
+    "parse_yaml": "arq_graph.milestones.graph_file",
     "Transcript": "arq_graph.milestones.transcript",
     "Message": "arq_graph.milestones.transcript",
     "Call": "arq_graph.milestones.transcript",
@@ -96,7 +92,7 @@ _MODULES = {
     "read_thread": "arq_graph.milestones.langchain_messages",
     "Observations": "arq_graph.milestones.observations",
     "ForbiddenEvent": "arq_graph.milestones.observations",
-    "observe": "arq_graph.milestones.observing",
+    "observe": "arq_graph.milestones.matching",
     "argument_schemas": "arq_graph.milestones.tool_schemas",
     "Verdict": "arq_graph.milestones.verdicts",
     "invented_arguments": "arq_graph.milestones.grounding",
@@ -110,9 +106,6 @@ _MODULES = {
     "Score": "arq_graph.milestones.scoring",
     "score": "arq_graph.milestones.scoring",
     "ProgressTracker": "arq_graph.milestones.tracking",
-    "Review": "arq_graph.milestones.review",
-    "ReviewEntry": "arq_graph.milestones.review",
-    "GraphReview": "arq_graph.milestones.authoring.reviewing",
     "author_milestones": "arq_graph.milestones.authoring.author",
     "aauthor_milestones": "arq_graph.milestones.authoring.author",
     "mermaid": "arq_graph.milestones.authoring.mermaid",
@@ -184,7 +177,6 @@ __all__ = [
     "AsyncJudge",
     "BrokenRecord",
     "Call",
-    "Called",
     "Comparison",
     "Conversation",
     "ConversationRecord",
@@ -195,8 +187,6 @@ __all__ = [
     "Findings",
     "Forbidden",
     "ForbiddenEvent",
-    "Function",
-    "GraphReview",
     "Intent",
     "Judge",
     "Judgement",
@@ -214,8 +204,6 @@ __all__ = [
     "Remark",
     "Report",
     "Result",
-    "Review",
-    "ReviewEntry",
     "Said",
     "Scenario",
     "Score",

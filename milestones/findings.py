@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
 
+from arq_graph.agent.spelling import suggestion
 from arq_graph.errors import SpecError
-from arq_graph.milestones.constraints import Equals, meant_as_constraint
-from arq_graph.milestones.milestone import END, START, Called, Milestone
-from arq_graph.milestones.reaching import needs_nothing
-from arq_graph.milestones.roads import depths
-from arq_graph.milestones.structure import NEVER, compiled
+from arq_graph.milestones.constraints import Equals, meant_as_rule
+from arq_graph.milestones.fixpoints import depths, end_is_given
+from arq_graph.milestones.milestone import END, START, Milestone
+from arq_graph.milestones.structure import NEVER, Structure
+from arq_graph.milestones.tool_schemas import tool_name
 
 if TYPE_CHECKING:
     from arq_graph.milestones.graph import MilestoneGraph
@@ -33,12 +33,14 @@ class Finding:
         message: What it is, and what to do.
         milestone: The milestone it is about, if it is about one.
         line: Its line in the file, from 1, if the graph came from a file.
+        is_about_review: Whether it says that nobody has looked the graph over.
     """
 
     severity: Literal["error", "warning"]
     message: str
     milestone: str | None = None
     line: int | None = None
+    is_about_review: bool = False
 
     def __str__(self) -> str:
         place = f"line {self.line}: " if self.line else ""
@@ -72,9 +74,9 @@ def check(graph: MilestoneGraph, tools: Any = None) -> Findings:
         graph: The graph.
         tools: The agent's tools: names, LangChain tools or OpenAI tool definitions; None: not compared.
     """
-    found = [*_broken(graph), *_doubtful(graph), *about_review(graph)]
+    found = [*_broken(graph), *_doubtful(graph), *_about_review(graph)]
     if tools is not None:
-        found += _unknown_tools(graph, _names(tools))
+        found += _unknown_tools(graph, [tool_name(tool) for tool in tools])
     found.sort(key=lambda finding: finding.line or 0)
     return Findings(
         tuple(finding for finding in found if finding.severity == "error"),
@@ -106,17 +108,13 @@ def _broken(graph: MilestoneGraph) -> Iterator[Finding]:
                 yield _error(
                     milestone,
                     f"{milestone.name!r} depends on {dependency!r}, which is no milestone"
-                    + _suggestion(dependency, graph),
+                    + _near(dependency, graph),
                 )
         if milestone.name in (START, END):
             yield from _broken_end(milestone)
     if START not in graph or END not in graph:
         return
-    try:
-        structure = compiled(graph)
-    except SpecError as error:
-        yield Finding("error", str(error))
-        return
+    structure = Structure.of(graph)
     if depths(structure)[structure.end] == NEVER:
         yield _error(
             graph.milestone(END),
@@ -141,10 +139,10 @@ def _doubtful(graph: MilestoneGraph) -> Iterator[Finding]:
         if len(set(milestone.dependencies)) < len(milestone.dependencies):
             yield _warning(milestone, f"{milestone.name!r} lists a dependency twice; it counts once")
         for argument, rule in milestone.arguments.items():
-            if isinstance(rule, Equals) and (meant := meant_as_constraint(rule.value)):
+            if isinstance(rule, Equals) and (meant := meant_as_rule(rule.equals)):
                 yield _warning(
                     milestone,
-                    f"`{argument}` of {milestone.name!r} must be exactly {rule.value}: for a rule, write `{meant}`",
+                    f"`{argument}` of {milestone.name!r} must be exactly {rule.equals}: for a rule, write `{meant}`",
                 )
         if milestone.type == "Aggregator" and not milestone.dependencies:
             yield _warning(milestone, f"the join {milestone.name!r} joins nothing: it is reached at Start")
@@ -161,37 +159,27 @@ def _doubtful(graph: MilestoneGraph) -> Iterator[Finding]:
             )
     if START not in graph or END not in graph:
         return
-    try:
-        structure = compiled(graph)
-    except SpecError:
-        return
+    structure = Structure.of(graph)
     leads_to_end = nx.ancestors(graph, END) | {END}
     for milestone, depth in zip(graph.milestones, depths(structure), strict=True):
         if depth == NEVER and milestone.name != END:
             yield _warning(milestone, f"{milestone.name!r} can never be reached")
         elif milestone.name not in leads_to_end:
             yield _warning(milestone, f"End cannot be reached from {milestone.name!r}: a dead end")
-    if needs_nothing(structure):
+    if end_is_given(structure):
         yield _warning(
             graph.milestone(END), "End needs nothing to happen: neither goal nor progress is measured"
         )
 
 
-def about_review(graph: MilestoneGraph) -> Iterator[Finding]:
-    """What a generated graph's review leaves in doubt: all of it, or what was added later."""
-    review = graph.review
-    if review is None:
-        return
-    if not review.reviewed:
+def _about_review(graph: MilestoneGraph) -> Iterator[Finding]:
+    if graph.is_unreviewed:
         yield Finding(
             "warning",
-            f"{review}: what is measured on it is doubtful; `arq-graph milestones review` goes through it",
+            f"generated by {graph.generated_by}, and nobody has reviewed it, so what is measured on it is doubtful: "
+            "look it over, then write `reviewed: {by: …, date: …}` into the file",
+            is_about_review=True,
         )
-    elif review.entries:
-        seen = {entry.milestone for entry in review.entries if entry.what != "dropped"}
-        for milestone in graph.milestones:
-            if milestone.name not in seen:
-                yield _warning(milestone, f"{milestone.name!r} was not there when the graph was reviewed")
 
 
 def _unknown_tools(graph: MilestoneGraph, names: list[str]) -> Iterator[Finding]:
@@ -204,29 +192,20 @@ def _unknown_tools(graph: MilestoneGraph, names: list[str]) -> Iterator[Finding]
         ):
             yield _error(
                 milestone,
-                f"{milestone.called_tool!r} is no tool of the agent{_suggestion(milestone.called_tool, names)}; "
-                "where the milestone is not called what the tool is called, write `tool:`",
+                f"{milestone.called_tool!r} is no tool of the agent"
+                + (_near(milestone.called_tool, names) or "; if the tool has another name, write `tool:`"),
             )
     for rule in graph.forbidden:
-        if isinstance(rule.event, Called) and rule.event.tool not in known:
+        if rule.tool is not None and rule.tool not in known:
             yield Finding(
                 "warning",
-                f"the forbidden {rule.event.tool!r} is no tool of the agent{_suggestion(rule.event.tool, names)}",
+                f"the forbidden {rule.tool!r} is no tool of the agent{_near(rule.tool, names)}",
                 line=rule.line,
             )
 
 
-def _names(tools: Any) -> list[str]:
-    from arq_graph.milestones.tool_schemas import tool_name
-
-    if isinstance(tools, Mapping):
-        return [str(name) for name in tools]
-    return [tool_name(tool) for tool in tools]
-
-
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(islice(known, MOST_NAMES_COMPARED)), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+def _near(name: str, known: Iterable[str]) -> str:
+    return suggestion(name, islice(known, MOST_NAMES_COMPARED))
 
 
 def _error(milestone: Milestone, message: str) -> Finding:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
+from pydantic import ValidationError
 
 from arq_graph.errors import SpecError
 from arq_graph.milestones.constraints import Equals
-from arq_graph.milestones.milestone import END, START, Forbidden, Milestone
+from arq_graph.milestones.milestone import END, START, Forbidden, Milestone, Reviewed
 from arq_graph.milestones.patterns import Pattern
-from arq_graph.milestones.review import Review
+from arq_graph.milestones.values import same_value
 
 if TYPE_CHECKING:
     from arq_graph.milestones.findings import Findings
@@ -37,10 +37,12 @@ class MilestoneGraph(_DiGraph):
         grounded: `strict`: a call with an argument that nobody gave before is no genuine call.
         forbidden: What must not happen.
         file: The file it was read from, for messages and for functions that stand beside it.
-        review: Who made it and who looked it over; None: nothing is said about that.
+        generated_by: The model that drafted it; None: a person wrote it.
+        reviewed: Who looked it over, and when; None: nobody has said so.
 
     Raises:
         SpecError: Two milestones have one name.
+        ValueError: `failed_if` is no regular expression.
     """
 
     milestones: tuple[Milestone, ...] = ()
@@ -48,25 +50,28 @@ class MilestoneGraph(_DiGraph):
     grounded: Literal["strict"] | None = None
     forbidden: tuple[Forbidden, ...] = ()
     file: str | None = None
-    review: Review | None = None
+    generated_by: str | None = None
+    reviewed: Reviewed | None = None
 
     def __init__(
         self,
         milestones: Iterable[Milestone] = (),
         *,
-        failed_if: Pattern | None = None,
+        failed_if: Pattern | str | None = None,
         grounded: Literal["strict"] | None = None,
         forbidden: Iterable[Forbidden] = (),
         file: str | None = None,
-        review: Review | None = None,
+        generated_by: str | None = None,
+        reviewed: Reviewed | None = None,
     ) -> None:
         super().__init__()
         self.milestones = tuple(milestones)
-        self.failed_if = failed_if
+        self.failed_if = Pattern(failed_if) if isinstance(failed_if, str) else failed_if
         self.grounded = grounded
         self.forbidden = tuple(forbidden)
         self.file = file
-        self.review = review
+        self.generated_by = generated_by
+        self.reviewed = reviewed
         for milestone in self.milestones:
             if milestone.name in self:
                 first = self.milestone(milestone.name).line
@@ -79,7 +84,7 @@ class MilestoneGraph(_DiGraph):
             self.add_node(
                 milestone.name,
                 type=milestone.type,
-                requires="all" if milestone.type == "Aggregator" else milestone.requires,
+                requires=milestone.requires,
                 weight=milestone.weight,
                 holds=milestone.holds,
                 milestone=milestone,
@@ -98,26 +103,37 @@ class MilestoneGraph(_DiGraph):
         return {key: value for key, value in self.__dict__.items() if key not in ("_structure", "_rules")}
 
     @classmethod
-    def from_yaml(cls, path: str | Path) -> MilestoneGraph:
+    def from_yaml(cls, path: str | Path, *, check: bool = True) -> MilestoneGraph:
         """Read a milestone file: the paper's YAML (Appendix F), with the optional keys.
-
-        What is doubtful is given as a warning of Python's; `read_yaml` and `check()` give it as data.
 
         Args:
             path: The file.
+            check: Refuse a graph that cannot be measured on, and give what is doubtful as warnings of Python's.
+                False: read it as it stands; `check()` gives both as data.
 
         Raises:
             SpecError: The file cannot be read, or the graph cannot be measured on; file and line are named.
         """
-        from arq_graph.milestones.yaml_file import load_graph
+        from arq_graph.milestones.graph_file import load_graph, read_yaml
 
-        return load_graph(Path(path))
+        return load_graph(Path(path)) if check else read_yaml(Path(path))
+
+    @classmethod
+    def parse_yaml(cls, text: str) -> MilestoneGraph:
+        """Read the text of a milestone file as it stands; `check()` says what is wrong with the graph.
+
+        Raises:
+            SpecError: It is no YAML, or no list of milestones; the line is named.
+        """
+        from arq_graph.milestones.graph_file import parse_yaml
+
+        return parse_yaml(text)
 
     def to_yaml(self) -> str:
         """The graph as the text of a milestone file; reading it gives an equal graph."""
-        from arq_graph.milestones.yaml_writing import write_yaml
+        from arq_graph.milestones.graph_file import written
 
-        return write_yaml(self)
+        return written(self)
 
     @classmethod
     def from_actions(
@@ -125,7 +141,7 @@ class MilestoneGraph(_DiGraph):
         actions: Iterable[Mapping[str, Any]],
         *,
         ordered: bool = True,
-        failed_if: str | None = None,
+        failed_if: Pattern | str | None = None,
         grounded: Literal["strict"] | None = None,
         forbidden: Iterable[Forbidden] = (),
     ) -> MilestoneGraph:
@@ -147,8 +163,8 @@ class MilestoneGraph(_DiGraph):
         gold: list[Milestone] = []
         taken = {START, END}
         uses: Counter[str] = Counter()
-        # The last milestone that asks for this very call: one call must not serve two entries of the list.
-        same: dict[str, str] = {}
+        # One call must not serve two entries of the list: the second of two equal ones follows the first.
+        listed: dict[str, list[tuple[Mapping[str, Any], str]]] = {}
         for position, action in enumerate(actions, start=1):
             tool, arguments = _action(action, position)
             name = tool
@@ -156,31 +172,32 @@ class MilestoneGraph(_DiGraph):
                 uses[tool] += 1
                 name = tool if uses[tool] == 1 else f"{tool} ({uses[tool]})"
             taken.add(name)
-            key = json.dumps([tool, _plain(arguments)], sort_keys=True, default=str)
-            before = gold[-1].name if ordered and gold else same.get(key)
-            gold.append(
-                Milestone(
-                    name,
-                    "FC",
+            of_tool = listed.setdefault(tool, [])
+            equal = next((other for one, other in reversed(of_tool) if same_value(one, arguments)), None)
+            before = gold[-1].name if ordered and gold else equal
+            try:
+                milestone = Milestone(
+                    name=name,
+                    type="FC",
                     dependencies=(before or START,),
                     tool=None if name == tool else tool,
-                    arguments={argument: Equals(value) for argument, value in arguments.items()},
+                    arguments={key: Equals(equals=value) for key, value in arguments.items()},
                 )
-            )
-            same[key] = name
+            except ValidationError as error:  # half of a character, in somebody's recorded actions
+                raise SpecError(f"action {position} cannot be read: {error.errors()[0]['msg']}") from None
+            gold.append(milestone)
+            of_tool.append((arguments, name))
         last = tuple(milestone.name for milestone in (gold[-1:] if ordered else gold))
-        end = Milestone(END, "NFC", dependencies=last or (START,), requires="any" if ordered else "all")
-        return cls(
-            [Milestone(START, "NFC"), *gold, end],
-            failed_if=Pattern(failed_if) if failed_if else None,
-            grounded=grounded,
-            forbidden=forbidden,
+        end = Milestone(
+            name=END, type="NFC", dependencies=last or (START,), requires="any" if ordered else "all"
         )
+        start = Milestone(name=START, type="NFC")
+        return cls([start, *gold, end], failed_if=failed_if, grounded=grounded, forbidden=forbidden)
 
     @property
     def is_unreviewed(self) -> bool:
-        """Whether it is known that no person has been through all of it; what it measures is then doubtful."""
-        return self.review is not None and not self.review.reviewed
+        """Whether a model drafted it and nobody has looked it over; what it measures is then doubtful."""
+        return self.generated_by is not None and self.reviewed is None
 
     def milestone(self, name: str) -> Milestone:
         """The milestone of that name.
@@ -202,29 +219,17 @@ class MilestoneGraph(_DiGraph):
         return check(self, tools)
 
 
-def _plain(value: Any) -> Any:
-    """The value, with one text for all that `Equals` takes for the same: 1.0 is written as 1."""
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def _action(action: Any, position: int) -> tuple[str, Mapping[str, Any]]:
     if not isinstance(action, Mapping):
         raise SpecError(
             f"action {position} is a {type(action).__name__}, not an object with `name` and `arguments`"
         )
     tool = action.get("name") or action.get("tool")
-    if not isinstance(tool, str):
+    if not isinstance(tool, str) or not tool.strip():
         raise SpecError(f"action {position} names no tool; give it a `name`")
-    for key in ("kwargs", "arguments", "args"):
-        arguments = action.get(key)
-        if arguments is not None:
-            if not isinstance(arguments, Mapping):
-                raise SpecError(
-                    f"the arguments of action {position} ({tool}) are no mapping of names to values"
-                )
-            return tool, arguments
-    return tool, {}
+    arguments: Any = next(
+        (action[key] for key in ("kwargs", "arguments", "args") if action.get(key) is not None), {}
+    )
+    if not isinstance(arguments, Mapping):
+        raise SpecError(f"the arguments of action {position} ({tool}) are no mapping of names to values")
+    return tool.strip(), arguments

@@ -1,49 +1,34 @@
 """The measure: what was reached, whether the goal was, and how much of the way to it.
 
-Source: Pre-Act, 4.3 and Appendices F to H, made exact. Each function takes any networkx `DiGraph` from
-dependencies to dependents whose nodes may have the attributes `type` (`FC`, `NFC`, `Aggregator`; default
-`FC`), `requires` (`any`, `all`; default `any`), `weight` (default 1) and `holds` (default false), with the
-nodes `Start` and `End`; a `MilestoneGraph` is one, and what depends on it alone is computed once.
+Source: Pre-Act, 4.3 and Appendices F to H, made exact. All that depends on the graph alone is computed once.
+
+Every function raises `InputError` where a milestone is named that the graph does not have, and `SpecError` where
+nothing can be measured on the graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from arq_graph.milestones.findings import require_sound
+from arq_graph.milestones.fixpoints import Reaching, end_is_given, needs, progress
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.observations import Observations
-from arq_graph.milestones.reaching import Reaching, needs_nothing
-from arq_graph.milestones.roads import needs, progress
-from arq_graph.milestones.structure import Structure, compiled
-
-if TYPE_CHECKING:
-    import networkx as nx
+from arq_graph.milestones.structure import Structure
 
 
-def structure_of(graph: nx.DiGraph[Any]) -> Structure:
-    """The graph as arrays; computed once for a `MilestoneGraph`, each time for any other. Cost O(V + E).
-
-    Raises:
-        SpecError: The graph cannot be measured on; what and where is named.
-    """
-    if not isinstance(graph, MilestoneGraph):
-        return compiled(graph)
+def structure_of(graph: MilestoneGraph) -> Structure:
+    """The graph as arrays, if it can be measured on. Cost O(E log V), once."""
     known: Structure | None = graph.__dict__.get("_structure")
     if known is None or not known.is_sound:
         require_sound(graph)
-        known = compiled(graph)
+        known = Structure.of(graph)
         known.is_sound = True
     return known
 
 
-def reach(
-    graph: nx.DiGraph[Any],
-    observations: Observations | Mapping[str, Iterable[int]],
-    *,
-    optimistic: bool = False,
-) -> dict[str, int]:
+def reach(graph: MilestoneGraph, observations: Observations, *, optimistic: bool = False) -> dict[str, int]:
     """Which milestones were reached, and at which event, in the order in which they were.
 
     Start is reached at event 0. A milestone is reached at the first event at which it was observed and which
@@ -54,17 +39,11 @@ def reach(
 
     Args:
         graph: The milestones.
-        observations: What `observe` gave, or the events, numbered from 1, by milestone.
+        observations: What `observe` gave.
         optimistic: Take every milestone that nothing decided as observed at every event: what was reached
             at most, instead of what was reached for certain.
-
-    Raises:
-        InputError: An observed milestone is none of the graph, or an event number is below 1.
-        SpecError: The graph cannot be measured on.
     """
     structure = structure_of(graph)
-    if not isinstance(observations, Observations):
-        observations = Observations.of(observations)
     undecided = structure.numbers(observations.undecided) if optimistic else set()
     structure.numbers(observations.events)
     observed = {structure.number[name]: events for name, events in observations.events.items()}
@@ -72,22 +51,12 @@ def reach(
 
 
 def goal_completed(
-    graph: nx.DiGraph[Any], reached: Collection[str], forbidden: Collection[Any] = ()
+    graph: MilestoneGraph, reached: Collection[str], forbidden: Collection[Any] = ()
 ) -> bool | None:
     """Goal completion (GC): End is reached and no forbidden event happened. Cost O(1).
 
-    Args:
-        graph: The milestones.
-        reached: The reached milestones, as `reach` gives them.
-        forbidden: The forbidden events that happened.
-
-    Returns:
-        None where there is nothing to complete: End follows from Start alone (an empty gold list), and the
-        graph forbids nothing either.
-
-    Raises:
-        InputError: A reached milestone is none of the graph.
-        SpecError: The graph cannot be measured on.
+    None where there is nothing to complete: End follows from Start alone (an empty gold list), and the graph
+    forbids nothing either.
     """
     structure = structure_of(graph)
     if _measures_nothing(graph, structure):
@@ -95,7 +64,7 @@ def goal_completed(
     return structure.end in structure.numbers(reached) and not forbidden
 
 
-def progress_rate(graph: nx.DiGraph[Any], reached: Collection[str]) -> float | None:
+def progress_rate(graph: MilestoneGraph, reached: Collection[str]) -> float | None:
     """Progress rate (PR): on the best road to End that was taken, the share of the distance covered.
 
     1 if End is reached. Otherwise the maximum, over the milestones x, of
@@ -103,8 +72,8 @@ def progress_rate(graph: nx.DiGraph[Any], reached: Collection[str]) -> float | N
         (depth(x) - need(x | R)) / (depth(x) + left(x | R))
 
     where need(x | R) is what has still to be done to reach x once the milestones in R are reached
-    (`roads.needs`), depth(x) is the same from Start alone, and left(x | R) is the way on from x to End
-    (`roads.left`); 0 if no x has finite terms. It depends on R alone, never falls as R grows, and is 1 only
+    (`fixpoints.needs`), depth(x) is the same from Start alone, and left(x | R) is the way on from x to End
+    (`fixpoints.left`); 0 if no x has finite terms. It depends on R alone, never falls as R grows, and is 1 only
     where End is reached. Pre-Act 4.3: "the ratio of the distance covered to the total distance from start to
     end". Cost O(E log V).
 
@@ -114,10 +83,6 @@ def progress_rate(graph: nx.DiGraph[Any], reached: Collection[str]) -> float | N
 
     Returns:
         0 to 1, or None where there is no way to go (see `goal_completed`).
-
-    Raises:
-        InputError: A reached milestone is none of the graph.
-        SpecError: The graph cannot be measured on.
     """
     structure = structure_of(graph)
     if _measures_nothing(graph, structure):
@@ -125,14 +90,10 @@ def progress_rate(graph: nx.DiGraph[Any], reached: Collection[str]) -> float | N
     return progress(structure, structure.numbers(reached))[0]
 
 
-def frontier(graph: nx.DiGraph[Any], reached: Collection[str]) -> tuple[str, ...]:
+def frontier(graph: MilestoneGraph, reached: Collection[str]) -> tuple[str, ...]:
     """The milestones that could come next: not reached, their dependencies are; in the graph's order.
 
     One of the dependencies for alternatives, each of them where all are required. Cost O(V + E).
-
-    Raises:
-        InputError: A reached milestone is none of the graph.
-        SpecError: The graph cannot be measured on.
     """
     structure = structure_of(graph)
     done = structure.numbers(reached)
@@ -146,17 +107,11 @@ def frontier(graph: nx.DiGraph[Any], reached: Collection[str]) -> tuple[str, ...
     )
 
 
-def coverage(graph: nx.DiGraph[Any], reached: Collection[str]) -> float | None:
+def coverage(graph: MilestoneGraph, reached: Collection[str]) -> float | None:
     """The share of all milestones that were reached; Start and joins, which are no steps, do not count.
 
-    It is no progress: it punishes the branches that were rightly not taken. Cost O(V).
-
-    Returns:
-        0 to 1, or None where there is no way to go (see `goal_completed`).
-
-    Raises:
-        InputError: A reached milestone is none of the graph.
-        SpecError: The graph cannot be measured on.
+    It is no progress: it punishes the branches that were rightly not taken. None where there is no way to go
+    (see `goal_completed`). Cost O(V).
     """
     structure = structure_of(graph)
     if _measures_nothing(graph, structure):
@@ -165,20 +120,12 @@ def coverage(graph: nx.DiGraph[Any], reached: Collection[str]) -> float | None:
     return sum(1 for number in done if structure.step[number]) / sum(map(bool, structure.step))
 
 
-def path_taken(graph: nx.DiGraph[Any], reached: Mapping[str, int]) -> tuple[str, ...]:
+def path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[str, ...]:
     """The reached milestones on the road that the progress rate is about, in the order in which they were.
 
     From End, or from the milestone at which the progress rate has its maximum, back along the dependencies
     that satisfied each (see `satisfied_by`); from one that is not reached yet, along those that it needs.
     Cost O(E log V).
-
-    Args:
-        graph: The milestones.
-        reached: The reached milestones and their events, as `reach` gives them.
-
-    Raises:
-        InputError: A reached milestone is none of the graph.
-        SpecError: The graph cannot be measured on.
     """
     structure = structure_of(graph)
     done = structure.numbers(reached)
@@ -195,23 +142,17 @@ def path_taken(graph: nx.DiGraph[Any], reached: Mapping[str, int]) -> tuple[str,
             before = list(structure.dependencies[number])
         else:
             before = [min(structure.dependencies[number], key=need.__getitem__)]
-        for dependency in before:
-            if dependency not in seen:
-                seen.add(dependency)
-                stack.append(dependency)
+        stack += [dependency for dependency in before if dependency not in seen]
+        seen.update(before)
     on_road = {structure.names[number] for number in seen & done}
     return tuple(name for name in reached if name in on_road)
 
 
-def satisfied_by(graph: nx.DiGraph[Any], reached: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+def satisfied_by(graph: MilestoneGraph, reached: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
     """For each reached milestone, the dependencies that let it be reached: the edges that were travelled.
 
     The earliest reached of alternatives (of several at one event, the first listed); all where all are
     required. Cost O(V + E).
-
-    Raises:
-        InputError: A reached milestone is none of the graph.
-        SpecError: The graph cannot be measured on.
     """
     structure = structure_of(graph)
     structure.numbers(reached)
@@ -225,7 +166,5 @@ def satisfied_by(graph: nx.DiGraph[Any], reached: Mapping[str, int]) -> dict[str
     return behind
 
 
-def _measures_nothing(graph: nx.DiGraph[Any], structure: Structure) -> bool:
-    if isinstance(graph, MilestoneGraph) and graph.forbidden:
-        return False
-    return needs_nothing(structure)
+def _measures_nothing(graph: MilestoneGraph, structure: Structure) -> bool:
+    return not graph.forbidden and end_is_given(structure)

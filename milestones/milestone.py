@@ -1,23 +1,107 @@
-"""One milestone, and the rules that say where it was observed."""
+"""One milestone, and the rules that say where it was observed: models of what stands in a milestone file."""
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    StringConstraints,
+    Tag,
+    model_serializer,
+    model_validator,
+)
 
 from arq_graph.milestones.constraints import Constraint
-from arq_graph.milestones.patterns import Pattern
+from arq_graph.milestones.patterns import PatternText
+
+_REFERENCE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 START = "Start"
 END = "End"
+
+# "Aggrigator" stands in a published file.
+_TYPES = {"fc": "FC", "nfc": "NFC", "aggregator": "Aggregator", "aggrigator": "Aggregator"}
+_ONLY_FOR = {"tool": "FC", "arguments": "FC", "check": "NFC", "holds": "NFC"}
+
+
+Weight = Annotated[
+    float,
+    Field(gt=0, allow_inf_nan=False, strict=True),
+    AfterValidator(lambda weight: int(weight) if weight.is_integer() else weight),
+]
+
+
+def _type_meant(written: Any) -> Any:
+    return _TYPES.get(str(written).strip().lower(), written)
+
 
 MilestoneType = Literal["FC", "NFC", "Aggregator"]
 Voice = Literal["user", "agent", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+def _name(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty; write a name")
+    return text.strip()
+
+
+def _function(text: str) -> str:
+    if not _REFERENCE.fullmatch(text.strip()):
+        raise ValueError(f"must be `module:function` or {{said_by: agent, pattern: …}}, but is {text!r}")
+    return text.strip()
+
+
+Name = Annotated[str, AfterValidator(_name)]
+FunctionName = Annotated[str, AfterValidator(_function)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True), BeforeValidator(lambda text: text or "")]
+Names = Annotated[
+    tuple[Name, ...], BeforeValidator(lambda names: (names,) if isinstance(names, str) else names or ())
+]
+Arguments = Annotated[Mapping[str, Constraint], BeforeValidator(lambda rules: {} if rules is None else rules)]
+
+
+class Entry(BaseModel):
+    """An entry of a milestone file, which knows its line if it came from one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    _line: int | None = PrivateAttr(None)
+
+    @property
+    def line(self) -> int | None:
+        """Its line in the file, from 1."""
+        return self._line
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_line(cls, written: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
+        entry = read(written)
+        if isinstance(line := getattr(written, "line", None), int):
+            entry._line = line
+        return entry
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it says the same, wherever it stands."""
+        return type(other) is type(self) and other.__dict__ == self.__dict__
+
+    def __hash__(self) -> int:
+        return hash((type(self), str(self)))
+
+
+class Said(Entry):
     """Someone said something: a message, or a tool's result, in which a pattern occurs.
 
     Args:
@@ -25,86 +109,107 @@ class Said:
         said_by: Who says it; None: anyone.
     """
 
-    pattern: Pattern
+    pattern: PatternText
     said_by: Voice | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function of the user's own, `(event, earlier) -> bool`, asked at every event.
-
-    It gets the event and the sequence of all events before it, and must depend on nothing else. Scoring with
-    a milestone file runs the functions that it names; reading, checking and drawing it does not.
+class Forbidden(Entry):
+    """What must not happen, at any time, also after the goal: a call, whatever came of it, or something said.
 
     Args:
-        name: `module:function`; the module beside the milestone file is preferred.
+        tool: The tool that must not be called.
+        arguments: Only where this holds of its arguments, by name.
+        pattern: What must not be said; either this or a tool.
+        said_by: By whom it must not be said; None: by anyone.
     """
 
-    name: str
+    model_config = ConfigDict(title="forbidden event")
 
+    tool: Name | None = None
+    arguments: Arguments = Field(default_factory=dict)
+    pattern: PatternText | None = None
+    said_by: Voice | None = None
 
-@dataclass(frozen=True, slots=True)
-class Called:
-    """A tool was called, whether or not it succeeded.
-
-    Args:
-        tool: The tool's name.
-        arguments: What must hold of its arguments, by name.
-    """
-
-    tool: str
-    arguments: Mapping[str, Constraint] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Forbidden:
-    """What must not happen, at any time, also after the goal.
-
-    Args:
-        event: A call, whatever came of it, or something said.
-        line: Its line in the file, from 1.
-    """
-
-    event: Called | Said
-    line: int | None = field(default=None, compare=False)
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.tool is None) == (self.pattern is None):
+            raise ValueError(
+                "must have either a `tool` that is not to be called or a `pattern` not to be said"
+            )
+        if self.tool is None and self.arguments:
+            raise ValueError("has `arguments` without a `tool`; name the tool that must not be called")
+        if self.tool is not None and self.said_by is not None:
+            raise ValueError("has `said_by` beside a `tool`; only words (`pattern`) are said by somebody")
+        return self
 
     def __str__(self) -> str:
-        if isinstance(self.event, Said):
-            return f"{self.event.said_by or 'anyone'} says /{self.event.pattern.text}/"
-        wanted = ", ".join(f"{name}: {rule.as_written()}" for name, rule in self.event.arguments.items())
-        return f"{self.event.tool}({wanted})"
+        if self.pattern is not None:
+            return f"{self.said_by or 'anyone'} says /{self.pattern.text}/"
+        wanted = ", ".join(f"{name}: {rule.as_written()}" for name, rule in self.arguments.items())
+        return f"{self.tool}({wanted})"
 
 
-@dataclass(frozen=True, slots=True)
-class Milestone:
+def _kind_of_check(written: Any) -> str:
+    return "function" if isinstance(written, str) else "said"
+
+
+Check = Annotated[
+    Annotated[Said, Tag("said")] | Annotated[FunctionName, Tag("function")], Discriminator(_kind_of_check)
+]
+"""Where an NFC is observed: where something is said, or where a function `(event, earlier) -> bool` says so.
+
+The function is named `module:function`; a module beside the milestone file is preferred. It gets the event and the
+sequence of all events before it, and must depend on nothing else. Scoring with a milestone file runs the functions
+that it names; reading, checking and drawing it does not.
+"""
+
+
+class Milestone(Entry):
     """A mission-critical step toward the goal (Pre-Act, 4.3 and Appendix F).
 
     Args:
         name: Its name, unique in the graph. `Start` and `End` are the two ends.
-        type: `FC`, functional: a tool is called; `NFC`, non-functional: a state or a condition;
-            `Aggregator`, a join: reached once all its dependencies are, never observed by itself.
+        type: `FC`, functional: a tool is called; `NFC`, non-functional: a state or a condition; `Aggregator`,
+            a join: reached once its dependencies are, never observed by itself.
         description: What it means.
         dependencies: Names of the milestones that come before; none means Start.
-        requires: `any` of the dependencies or `all`; a join requires all.
+        requires: `any` of the dependencies or `all`; if it is not given, a join requires all, any other any.
         weight: How much of the way it is, above 0. Joins and Start are no step and have none.
         tool: For an FC, the tool's name where it differs from the milestone's.
         arguments: For an FC, what must hold of the call's arguments, by name.
         check: For an NFC, where it is observed; None: only a judge can say.
         holds: For an NFC, a state: once observed, it stays observed.
-        line: Its line in the file, from 1.
     """
 
-    name: str
-    type: MilestoneType
-    description: str = ""
-    dependencies: tuple[str, ...] = ()
+    name: Name
+    type: Annotated[MilestoneType, BeforeValidator(_type_meant)]
+    description: Text = ""
+    tool: Name | None = None
+    arguments: Arguments = Field(default_factory=dict)
+    check: Check | None = None
+    holds: StrictBool = False
     requires: Literal["any", "all"] = "any"
-    weight: float = 1
-    tool: str | None = None
-    arguments: Mapping[str, Constraint] = field(default_factory=dict)
-    check: Said | Function | None = None
-    holds: bool = False
-    line: int | None = field(default=None, compare=False)
+    weight: Weight = 1
+    dependencies: Names = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if "requires" not in self.model_fields_set:
+            self.__dict__["requires"] = self._usually_requires
+        for key, type in _ONLY_FOR.items():
+            if self.type != type and getattr(self, key):
+                raise ValueError(f"`{key}` is a key of an {type}, and {self.name!r} is an {self.type}")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        written.pop("requires", None)
+        if self.requires != self._usually_requires:
+            written["requires"] = self.requires
+        if not self.arguments:
+            written.pop("arguments", None)
+        return written
 
     @property
     def called_tool(self) -> str:
@@ -120,3 +225,27 @@ class Milestone:
     def is_decided_by_judge(self) -> bool:
         """Nothing in code can observe it."""
         return self.type == "NFC" and self.check is None and not self.is_derived
+
+    @property
+    def step(self) -> float:
+        """How much of the way it is: its weight; 0 for Start and the joins, which nobody has to do."""
+        return 0 if self.type == "Aggregator" or self.name == START else self.weight
+
+    @property
+    def _usually_requires(self) -> Literal["any", "all"]:
+        return "all" if self.type == "Aggregator" else "any"
+
+
+class Reviewed(Entry):
+    """Who looked a milestone graph over, and when.
+
+    Args:
+        by: Who did.
+        date: The day.
+    """
+
+    by: Name
+    date: datetime.date
+
+    def __str__(self) -> str:
+        return f"reviewed by {self.by} on {self.date}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 # Python's own `re` cannot be interrupted: a pattern that backtracks for ever would hang the whole run.
 # `regex` takes the same syntax and a time-out.
 import regex  # type: ignore[import-untyped]
+from pydantic import BeforeValidator, InstanceOf, PlainSerializer, WithJsonSchema
 
 SECONDS_PER_SEARCH = 1.0
 LARGEST_PATTERN = 100_000
@@ -31,6 +32,8 @@ class Pattern:
     _compiled: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not self.text:
+            raise ValueError("is empty; a pattern says what is looked for")
         if _written_out(self.text) > LARGEST_PATTERN:
             raise ValueError(f"the repeats of the pattern {self.text!r} are too large; use smaller counts")
         try:
@@ -53,6 +56,19 @@ class Pattern:
             TimeoutError: It was still searching after one second.
         """
         return self._compiled.fullmatch(text, timeout=SECONDS_PER_SEARCH) is not None
+
+
+def _read(written: Any) -> Any:
+    return Pattern(written) if isinstance(written, str) else written
+
+
+PatternText = Annotated[
+    InstanceOf[Pattern],
+    BeforeValidator(_read),
+    PlainSerializer(lambda pattern: pattern.text),
+    WithJsonSchema({"type": "string", "format": "regex", "minLength": 1}),
+]
+"""A pattern that a file gives as text."""
 
 
 def _written_out(pattern: str) -> int:

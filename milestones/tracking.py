@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from arq_graph.milestones.fixpoints import Reaching
 from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.matching import Observer
 from arq_graph.milestones.measure import frontier, structure_of
 from arq_graph.milestones.observations import Observations
-from arq_graph.milestones.observing import Observer
-from arq_graph.milestones.reaching import Reaching
 from arq_graph.milestones.scoring import Score, measured
 from arq_graph.milestones.transcript import Event, Transcript
 
@@ -20,7 +20,7 @@ class ProgressTracker:
 
     Args:
         graph: The milestones.
-        tools: The agent's tools, for their schemas; see `observing.observe`.
+        tools: The agent's tools, for their schemas; see `matching.observe`.
 
     Raises:
         SpecError: The graph cannot be measured on.

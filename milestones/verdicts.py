@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.quotes import is_in, is_quoted
 from arq_graph.milestones.transcript import Result, Transcript
 
-__all__ = ["Verdict", "apply_verdicts", "called_at", "is_quoted", "objection"]
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=ConfigDict(strict=True))
 class Verdict:
     """A judge's word on one milestone (Pre-Act, Appendix H).
 
@@ -28,6 +28,9 @@ class Verdict:
         event: The event's number, from 1; for an FC the call's, or that of its result.
         quote: The evidence, in the event's own words; see `quotes.is_quoted`.
         reason: Why.
+
+    Raises:
+        ValidationError: A field is of another type: a judge may be anyone's function, and `"no"` is true to Python.
     """
 
     milestone: str
@@ -113,14 +116,13 @@ def apply_verdicts(
         objections: Gets each verdict that does not count, and why.
 
     Raises:
-        InputError: A verdict is about no milestone of the graph, or one of its fields is not what it must be.
+        InputError: A verdict is about no milestone of the graph.
     """
     decided: set[str] = set()
     calls: dict[str, set[int]] = {}
     heard: list[Verdict] = []
     found = [] if objections is None else objections
     for verdict in verdicts:
-        _require_fields(verdict)
         seen = observed.setdefault(verdict.milestone, set())
         # As code saw them: a veto before this verdict does not make a call one that code did not see.
         if why := objection(graph, transcript, verdict, calls.setdefault(verdict.milestone, {*seen})):
@@ -158,36 +160,6 @@ def _overruled(
         return "" if after else "other verdicts take all of its calls away"
     call = called_at(transcript, verdict.event)
     return f"another verdict takes the call at step {call} away" if call in before - after else ""
-
-
-def _require_fields(verdict: Verdict) -> None:
-    """Refuse what the annotations forbid: a judge may be anyone's function, and `"no"` is true to Python."""
-    if not isinstance(verdict.milestone, str):
-        raise InputError(f"a verdict's `milestone` must be a name, not {_given(verdict.milestone)}")
-    _require(
-        verdict,
-        "achieved",
-        any(verdict.achieved is word for word in (True, False, None)),
-        "True, False or None",
-    )
-    is_number = isinstance(verdict.event, int) and not isinstance(verdict.event, bool) and verdict.event >= 1
-    _require(
-        verdict, "event", verdict.event is None or is_number, "an event's number, an int from 1 on, or None"
-    )
-    _require(verdict, "quote", isinstance(verdict.quote, str), "a str, empty if there is none")
-    _require(verdict, "reason", isinstance(verdict.reason, str), "a str, empty if there is none")
-
-
-def _require(verdict: Verdict, field: str, holds: bool, must: str) -> None:
-    if not holds:
-        raise InputError(
-            f"the verdict on {verdict.milestone!r} has {_given(getattr(verdict, field))} as its `{field}`; "
-            f"it must be {must}"
-        )
-
-
-def _given(value: object) -> str:
-    return f"{type(value).__name__} {repr(value)[:120]}"
 
 
 def called_at(transcript: Transcript, event: int) -> int:

@@ -47,7 +47,13 @@ def read_model(
 
 
 def parse_model(
-    text: str, model: type[M], *, what: str = "file", source: str = "<text>", max_bytes: int = MAX_BYTES
+    text: str,
+    model: type[M],
+    *,
+    what: str = "file",
+    source: str = "<text>",
+    max_bytes: int = MAX_BYTES,
+    list_as: str | None = None,
 ) -> M:
     """Read a YAML text as a model.
 
@@ -60,11 +66,14 @@ def parse_model(
         source: The file that the text came from: named in messages, and its folder is where a validator looks
             for what it names.
         max_bytes: How large the file may be once aliases are followed, 1.5 times over.
+        list_as: The field that a file which is a list alone stands for.
 
     Raises:
         SpecError: As `read_model`.
     """
     document = Document(text, source, max_bytes=max_bytes)
+    if list_as and isinstance(document.values, list):
+        document.values = {list_as: document.values}
     if document.values is None:
         raise SpecError(f"is empty; {_needs(model, what)}", file=source, line=1)
     while True:

@@ -9,7 +9,6 @@ from typing import Any
 from arq_graph.cli.failures import note, warn
 from arq_graph.cli.milestone_check import summary
 from arq_graph.cli.milestone_file import check_new, write_whole
-from arq_graph.cli.milestone_picture import show_picture
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import command, output, words
 from arq_graph.cli.settings import OFFLINE, ModelChoice
@@ -48,14 +47,15 @@ def author_file(
     console = output()
     console.print(summary(graph))
     console.print()
-    show_picture(graph, console)
-    console.print()
     if choice.spec == OFFLINE:
         warn("the offline model only puts the tools in the order in which the workflow mentions them")
     console.print(
-        words(f"Written to {out}. Nobody has reviewed it: what it measures is doubtful until you do.")
+        words(
+            f"Written to {out}. Nobody has reviewed it, so what it measures is doubtful: look it over, and then "
+            "write `reviewed: {by: your name, date: today}` at its top. This draws it:"
+        )
     )
-    console.print(command("arq-graph", "milestones", "review", out), soft_wrap=True)
+    console.print(command("arq-graph", "milestones", "draw", out), soft_wrap=True)
 
 
 def _read(workflow: Path) -> str:

@@ -11,7 +11,6 @@ from arq_graph.cli.png import draw
 from arq_graph.milestones.authoring.mermaid import label_of, mermaid
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Milestone
-from arq_graph.milestones.yaml_file import read_yaml
 
 
 def draw_milestones(file: Path, png: Path | None) -> None:
@@ -25,7 +24,7 @@ def draw_milestones(file: Path, png: Path | None) -> None:
         SpecError: The file cannot be read.
         InputError: The picture cannot be drawn with what is installed, or not written there.
     """
-    graph = read_yaml(file)
+    graph = MilestoneGraph.from_yaml(file, check=False)
     for finding in graph.check().errors:
         warn(str(finding))
     draw(mermaid(graph), png, lambda picture: _with_graphviz(graph, picture))

@@ -1,4 +1,4 @@
-"""`arq-graph milestones …`: making, checking, drawing and reviewing milestone files."""
+"""`arq-graph milestones …`: making, checking and drawing milestone files."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def author(
 ) -> None:
     """Have a model make a milestone file of a workflow and the agent's tools.
 
-    The file is marked as not reviewed: `arq-graph milestones review` goes through it with you.
+    The file says who generated it; look it over, then write `reviewed: {by: …, date: …}` into it.
     """
     _at_most_one(agent, tools)
     if agent is None and tools is None:
@@ -90,29 +90,6 @@ def author(
             from arq_graph.cli.milestone_author import author_file
             from arq_graph.cli.tool_definitions import read_tools
         author_file(workflow, read_tools(agent, tools), choice, out, mode=mode, force=force)
-
-
-@milestones.command()
-def review(
-    file: _File,
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Who reviews. Else the name of the login.")
-    ] = None,
-    agent: _Agent = None,
-    tools: _Tools = None,
-    debug: Debug = False,
-) -> None:
-    """Go through a milestone file, milestone by milestone: accept, edit, drop, add.
-
-    Each decision is kept in the file at once, with who made it. Leave with q, Ctrl-C or Ctrl-D; the same command
-    goes on from there.
-    """
-    _at_most_one(agent, tools)
-    with reported(debug):
-        with loading():
-            from arq_graph.cli.milestone_review import review_milestones
-            from arq_graph.cli.tool_definitions import read_tools
-        review_milestones(file, by, read_tools(agent, tools))
 
 
 def _at_most_one(agent: Path | None, tools: Path | None) -> None:

@@ -262,5 +262,5 @@ def _warnings(report: Report) -> Iterator[str]:
         file = only if only and printable(only, _PATH) == only else "FILE"
         yield (
             f"{named}{more}: generated, and reviewed by nobody. What it asks for may not be what matters; "
-            f"`arq-graph milestones review {file}` goes through it."
+            f"look over {file}, then write `reviewed: {{by: …, date: …}}` into it."
         )

@@ -15,13 +15,10 @@ from arq_graph.cli.failures import warn
 from arq_graph.cli.threads import when
 from arq_graph.cli.tool_definitions import read_tools
 from arq_graph.errors import InputError, SpecError
-from arq_graph.milestones.findings import about_review
 from arq_graph.milestones.fingerprint import fingerprint
-from arq_graph.milestones.functions import load_check
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.milestone import Function
+from arq_graph.milestones.matching import load_check
 from arq_graph.milestones.reports.running_graphs import GraphSource, gold_graph
-from arq_graph.milestones.yaml_file import read_yaml
 from arq_graph.nodes.spec_sections import condition_text
 
 
@@ -67,7 +64,7 @@ def read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
     for text in given:
         name, file = _named(text)
         named = named or name is not None
-        graph = _checked(read_yaml(file), tools)
+        graph = _checked(MilestoneGraph.from_yaml(file, check=False), tools)
         use_case = name if name is not None else file.stem
         if use_case in graphs:
             raise InputError(f"two milestone files are for the use case {use_case!r}; name one NAME=FILE")
@@ -97,9 +94,8 @@ def _checked(graph: MilestoneGraph, tools: Any) -> MilestoneGraph:
             error.add_note(f"{graph.file}: {other}")
         raise error
     # That nobody has reviewed the graph stands in the report, beside the figures.
-    in_the_report = list(about_review(graph)) if graph.is_unreviewed else []
     for warning in findings.warnings:
-        if warning not in in_the_report:
+        if not warning.is_about_review:
             place = f"{graph.file}:{warning.line}" if warning.line else graph.file
             warn(f"{place}: {warning.message}")
     return graph
@@ -121,8 +117,8 @@ def fingerprint_of_graphs(graphs: GraphSource) -> str:
 def _modules(graph: MilestoneGraph) -> list[Path]:
     files: dict[str, None] = {}
     for milestone in graph.milestones:
-        if isinstance(milestone.check, Function):
+        if isinstance(milestone.check, str):
             with suppress(TypeError):
-                function = load_check(milestone.check.name, file=graph.file, line=milestone.line)
+                function = load_check(milestone.check, file=graph.file, line=milestone.line)
                 files[inspect.getsourcefile(inspect.unwrap(function)) or ""] = None
     return [Path(file) for file in sorted(files) if file]

@@ -15,7 +15,6 @@ from arq_graph.errors import InputError, UnsatisfiedError
 from arq_graph.milestones.authoring.blueprint import MilestoneAuthoring
 from arq_graph.milestones.authoring.drafted import Drafted, drafted
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.review import Review
 from arq_graph.milestones.tool_schemas import argument_schemas, tool_name
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import Mode
@@ -154,7 +153,7 @@ class _Authoring:
         assert best.graph is not None
         for doubt in best.doubts:
             warnings.warn(f"the generated graph: {doubt.message}", stacklevel=3)
-        return MilestoneGraph(best.graph.milestones, review=Review(self._generated_by))
+        return MilestoneGraph(best.graph.milestones, generated_by=self._generated_by)
 
 
 def _messages(workflow: str, tools: list[dict[str, Any]], template: str | Path) -> list[BaseMessage]:

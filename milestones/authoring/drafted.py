@@ -67,11 +67,11 @@ def _milestone(draft: MilestoneDraft) -> Milestone:
     tool = _one_line(draft.tool or "") or None
     dependencies = dict.fromkeys(map(_one_line, draft.dependencies))  # one listed twice counts once
     return Milestone(
-        name,
-        draft.type,
+        name=name,
+        type=draft.type,
         description=clean(draft.description).strip(),
         dependencies=tuple(dependencies),
-        requires=draft.requires or "any" if len(dependencies) > 1 else "any",
+        **({"requires": draft.requires} if draft.requires and len(dependencies) > 1 else {}),
         tool=tool if draft.type == "FC" and tool != name else None,
     )
 

@@ -14,8 +14,8 @@ from arq_graph.agent.entries import suggestion
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.matching import Observer
 from arq_graph.milestones.milestone import END
-from arq_graph.milestones.observing import Observer
 from arq_graph.milestones.users.spec import UserSpec
 
 if TYPE_CHECKING:

@@ -42,8 +42,8 @@ from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import BrokenScenario, Suite
 from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.graph_file import read_yaml as read_milestones
 from arq_graph.milestones.users.spec import Kind, UserSpec
-from arq_graph.milestones.yaml_file import read_yaml as read_milestones
 
 _SCENARIO: dict[str, Reader] = {
     "agent": entries.text,

@@ -55,7 +55,7 @@ def _shown(milestone: Milestone, ids: Mapping[str, str], limit: int | None) -> d
     if milestone.dependencies:
         record["dependencies"] = [ids.get(name, name) for name in milestone.dependencies]
     if len(milestone.dependencies) > 1:
-        record["requires"] = "all" if milestone.type == "Aggregator" else milestone.requires
+        record["requires"] = milestone.requires
     if milestone.holds:
         record["holds"] = True
     return record

@@ -94,8 +94,8 @@ def graph_of(record: GraphRecord) -> MilestoneGraph:
     return MilestoneGraph(
         (
             Milestone(
-                one.name,
-                one.type,
+                name=one.name,
+                type=one.type,
                 description=one.description,
                 dependencies=one.dependencies,
                 requires="all" if one.requires == "all" else "any",

@@ -266,14 +266,14 @@ def graph_record(graph: MilestoneGraph) -> GraphRecord:
     """What a report says of a graph."""
     return GraphRecord(
         file=graph.file,
-        reviewed=None if graph.review is None else graph.review.reviewed,
+        reviewed=False if graph.is_unreviewed else None if graph.reviewed is None else True,
         milestones=tuple(
             MilestoneRecord(
                 name=milestone.name,
                 type=milestone.type,
                 description=milestone.description,
                 dependencies=milestone.dependencies,
-                requires="all" if milestone.type == "Aggregator" else milestone.requires,
+                requires=milestone.requires,
                 weight=milestone.weight,
             )
             for milestone in graph.milestones

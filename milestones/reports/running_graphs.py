@@ -9,7 +9,7 @@ from pathlib import Path
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.observing import Observer
+from arq_graph.milestones.matching import Observer
 from arq_graph.milestones.reports.records import GraphRecord, graph_record
 from arq_graph.milestones.transcript import Transcript
 

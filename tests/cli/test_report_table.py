@@ -133,7 +133,7 @@ def test_a_graph_that_nobody_reviewed_is_named() -> None:
     }
     text = shown(report([measured("a")], graphs=graphs))
     assert "warning: graphs/refund.yaml: generated, and reviewed by nobody" in text
-    assert "`arq-graph milestones review graphs/refund.yaml`" in " ".join(text.split())
+    assert "look over graphs/refund.yaml" in " ".join(text.split())
     assert "exchange.yaml" not in text
 
 

@@ -24,7 +24,7 @@ class Definition:
         return listed or ([] if name == "Start" else ["Start"])
 
     def requires_all(self, name: str) -> bool:
-        return self.milestones[name].type == "Aggregator" or self.milestones[name].requires == "all"
+        return self.milestones[name].requires == "all"
 
     def step(self, name: str) -> Fraction:
         if name == "Start" or self.milestones[name].type == "Aggregator":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from arq_graph.milestones import Call, Event, Message, Result, Transcript
+from arq_graph.milestones import Call, Event, Message, MilestoneGraph, Result, Transcript
 
 
 def user(text: str) -> list[Event]:
@@ -32,3 +32,8 @@ def conversation(*parts: list[Any], **fields: Any) -> Transcript:
             else:
                 events.append(event)
     return Transcript(tuple(events), **fields)
+
+
+def graph_of(text: str) -> MilestoneGraph:
+    """The graph of a milestone file's text."""
+    return MilestoneGraph.parse_yaml(text)

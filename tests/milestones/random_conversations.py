@@ -11,7 +11,6 @@ from arq_graph.milestones import (
     Message,
     Milestone,
     MilestoneGraph,
-    Pattern,
     Result,
     Said,
     Transcript,
@@ -26,7 +25,7 @@ def milestone_lists(draw: st.DrawFn, *, judged: bool = False) -> list[Milestone]
     size = draw(st.integers(1, 6))
     names = [f"m{number}" for number in range(size)]
     weights = st.sampled_from([1, 1, 1, 2, 0.5, 0.1, 3])
-    milestones = [Milestone("Start", "NFC")]
+    milestones = [Milestone(name="Start", type="NFC")]
     for number, name in enumerate(names):
         # The first dependency comes before, so that most milestones can be reached; others may close a cycle.
         before = draw(st.sampled_from(["Start", *names[:number]]))
@@ -34,29 +33,35 @@ def milestone_lists(draw: st.DrawFn, *, judged: bool = False) -> list[Milestone]
         dependencies = tuple(dict.fromkeys([before, *others]))
         requires = draw(st.sampled_from(["any", "any", "all"]))
         kind = draw(st.sampled_from(["FC", "FC", "said", "join", "judged" if judged else "FC"]))
-        weight = draw(weights)
+        rest = {"dependencies": dependencies, "requires": requires, "weight": draw(weights)}
         if kind == "join":
-            milestones.append(Milestone(name, "Aggregator", dependencies=dependencies))
+            milestones.append(
+                Milestone(
+                    name=name,
+                    type="Aggregator",
+                    dependencies=dependencies,
+                    requires=draw(st.sampled_from(["any", "all"])),
+                )
+            )
         elif kind == "FC":
-            milestones.append(
-                Milestone(name, "FC", "", dependencies, requires, weight, tool=f"tool{number % 3}")
-            )
+            milestones.append(Milestone(name=name, type="FC", tool=f"tool{number % 3}", **rest))
         else:
-            check = Said(Pattern(WORDS[number % 3])) if kind == "said" else None
+            check = Said(pattern=WORDS[number % 3]) if kind == "said" else None
             holds = draw(st.booleans())
-            milestones.append(
-                Milestone(name, "NFC", "", dependencies, requires, weight, check=check, holds=holds)
-            )
+            milestones.append(Milestone(name=name, type="NFC", check=check, holds=holds, **rest))
     ends = tuple(draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True)))
-    milestones.append(Milestone("End", "NFC", "", ends, draw(st.sampled_from(["any", "all"])), draw(weights)))
+    requires = draw(st.sampled_from(["any", "all"]))
+    milestones.append(
+        Milestone(name="End", type="NFC", dependencies=ends, requires=requires, weight=draw(weights))
+    )
     return milestones
 
 
 @st.composite
 def graphs(draw: st.DrawFn, *, judged: bool = False) -> MilestoneGraph:
-    forbidden = draw(st.sampled_from([(), (Forbidden(Said(Pattern("plum"), "user")),)]))
+    forbidden = draw(st.sampled_from([(), (Forbidden(pattern="plum", said_by="user"),)]))
     made = milestone_lists(judged=judged).map(
-        lambda milestones: MilestoneGraph(milestones, failed_if=Pattern("^Error"), forbidden=forbidden)
+        lambda milestones: MilestoneGraph(milestones, failed_if="^Error", forbidden=forbidden)
     )
     return draw(made.filter(lambda graph: not graph.check().errors))
 

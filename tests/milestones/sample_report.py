@@ -10,7 +10,6 @@ from arq_graph.milestones import (
     Message,
     Milestone,
     MilestoneGraph,
-    Pattern,
     Result,
     Said,
     Transcript,
@@ -24,22 +23,25 @@ from tests.milestones.conversations import agent, called, conversation, user
 
 GRAPH = "refunds"
 HOSTILE = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed=1'>&amp;\u2028\u202e\ud800\x00"
+NAME = HOSTILE.replace("\ud800", "")  # half a character is no name
 
 
 def refund_graph() -> MilestoneGraph:
     """Start, then an order by its number or by its mail; a refund and a word of comfort, both of which End needs."""
     return MilestoneGraph(
         [
-            Milestone("Start", "NFC"),
-            Milestone("find_by_number", "FC", "The order is found by its number."),
-            Milestone("find_by_mail", "FC"),
-            Milestone("refund", "FC", dependencies=("find_by_number", "find_by_mail")),
-            Milestone("Comforted", "NFC", check=Said(Pattern("sorry"), "agent")),
-            Milestone("Pleased", "NFC", "The customer is content.", dependencies=("refund",)),
-            Milestone("Both", "Aggregator", dependencies=("refund", "Comforted")),
-            Milestone("End", "NFC", dependencies=("Both",)),
+            Milestone(name="Start", type="NFC"),
+            Milestone(name="find_by_number", type="FC", description="The order is found by its number."),
+            Milestone(name="find_by_mail", type="FC"),
+            Milestone(name="refund", type="FC", dependencies=("find_by_number", "find_by_mail")),
+            Milestone(name="Comforted", type="NFC", check=Said(pattern="sorry", said_by="agent")),
+            Milestone(
+                name="Pleased", type="NFC", description="The customer is content.", dependencies=("refund",)
+            ),
+            Milestone(name="Both", type="Aggregator", dependencies=("refund", "Comforted")),
+            Milestone(name="End", type="NFC", dependencies=("Both",)),
         ],
-        forbidden=[Forbidden(Said(Pattern("guarantee"), "agent"))],
+        forbidden=[Forbidden(pattern="guarantee", said_by="agent")],
     )
 
 
@@ -110,10 +112,10 @@ def hostile_report() -> tuple[Report, list[Transcript]]:
     )
     graph = MilestoneGraph(
         [
-            Milestone("Start", "NFC"),
-            Milestone(HOSTILE, "FC", HOSTILE),
-            Milestone("Judged", "NFC", HOSTILE, dependencies=(HOSTILE,)),
-            Milestone("End", "NFC", dependencies=("Judged",)),
+            Milestone(name="Start", type="NFC"),
+            Milestone(name=NAME, type="FC", tool=NAME, description=NAME),
+            Milestone(name="Judged", type="NFC", description=NAME, dependencies=(NAME,)),
+            Milestone(name="End", type="NFC", dependencies=("Judged",)),
         ],
         file=HOSTILE,
     )

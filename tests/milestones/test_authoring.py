@@ -28,14 +28,18 @@ def test_a_sound_draft_becomes_a_graph_that_nobody_has_reviewed():
     model = ScriptedChatModel([REFUNDS], model_name="clerk-1")
     graph = author_milestones(WORKFLOW, TOOLS, model)
     assert graph.milestone("refund") == Milestone(
-        "refund", "FC", "refund.", ("Receipt given", "Account given"), "all"
+        name="refund",
+        type="FC",
+        description="refund.",
+        dependencies=("Receipt given", "Account given"),
+        requires="all",
     )
     assert graph.milestone("End").requires == "any"
-    assert graph.review.generated_by == "clerk-1"
+    assert graph.generated_by == "clerk-1"
     assert graph.is_unreviewed
     assert not graph.check(TOOLS).errors
     again = parse_yaml(graph.to_yaml())
-    assert (again.milestones, again.review) == (graph.milestones, graph.review)
+    assert (again.milestones, again.generated_by) == (graph.milestones, graph.generated_by)
     assert len(model.calls) == 1
 
 
@@ -65,7 +69,7 @@ def wrong(**changes: dict[str, Any]) -> dict[str, Any]:
 
 
 MISTAKES = {
-    "'refnd' is no tool of the agent \\(did you mean 'refund'\\?\\)": authored(
+    "'refnd' is no tool of the agent; did you mean `refund`": authored(
         draft("Start"),
         draft("get_order", "FC", "Start"),
         draft("refnd", "FC", "get_order"),
@@ -262,7 +266,7 @@ def test_the_offline_model_puts_the_tools_in_the_order_of_the_workflow(mode):
         "mark_resolved": ("issue_refund",),
         "End": ("mark_resolved",),
     }
-    assert graph.review.generated_by == "offline"
+    assert graph.generated_by == "offline"
 
 
 def test_the_offline_model_finds_something_where_no_tool_is_named():

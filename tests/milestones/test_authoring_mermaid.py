@@ -61,9 +61,9 @@ ARROW = r"  m\d+ (-->|-\.->) m\d+"
 def test_nothing_in_a_name_is_taken_for_mermaid(names):
     graph = MilestoneGraph(
         [
-            Milestone("Start", "NFC"),
-            *(Milestone(name, "NFC") for name in names),
-            Milestone("End", "NFC", dependencies=tuple(names)),
+            Milestone(name="Start", type="NFC"),
+            *(Milestone(name=name, type="NFC") for name in names),
+            Milestone(name="End", type="NFC", dependencies=tuple(names)),
         ]
     )
     lines = mermaid(graph).removesuffix("\n").split("\n")

@@ -96,10 +96,10 @@ def test_what_nothing_decides_is_shown_as_possible(page):
 def test_where_the_goal_is_undecided_nobody_is_said_to_have_stopped():
     graph = MilestoneGraph(
         [
-            Milestone("Start", "NFC"),
-            Milestone("look", "FC"),
-            Milestone("Pleased", "NFC", dependencies=("look",)),
-            Milestone("End", "NFC", dependencies=("Pleased",)),
+            Milestone(name="Start", type="NFC"),
+            Milestone(name="look", type="FC"),
+            Milestone(name="Pleased", type="NFC", dependencies=("look",)),
+            Milestone(name="End", type="NFC", dependencies=("Pleased",)),
         ]
     )
     talks = [conversation(user("hello"), called("look"), user("fine"))]
@@ -213,7 +213,7 @@ def test_a_graph_or_a_milestone_that_the_report_does_not_hold_is_named():
     talks = refund_talks()
     with pytest.raises(InputError, match="'refunds', which the report does not hold"):
         render_html(made(talks, graphs={}), talks)
-    less = MilestoneGraph([Milestone("Start", "NFC"), Milestone("End", "NFC")])
+    less = MilestoneGraph([Milestone(name="Start", type="NFC"), Milestone(name="End", type="NFC")])
     graphs = made([], less).graphs
     with pytest.raises(InputError, match="is no milestone of this graph"):
         render_html(made(talks, graphs=graphs), talks)

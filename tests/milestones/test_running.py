@@ -41,18 +41,20 @@ from tests.milestones.conversations import agent, called, conversation, user
 
 def graph(*tools: str) -> MilestoneGraph:
     """Start, the tools one after the other, End."""
-    milestones = [Milestone("Start", "NFC")]
+    milestones = [Milestone(name="Start", type="NFC")]
     for tool in tools:
-        milestones.append(Milestone(tool, "FC", dependencies=(milestones[-1].name,)))
-    return MilestoneGraph([*milestones, Milestone("End", "NFC", dependencies=(milestones[-1].name,))])
+        milestones.append(Milestone(name=tool, type="FC", dependencies=(milestones[-1].name,)))
+    return MilestoneGraph(
+        [*milestones, Milestone(name="End", type="NFC", dependencies=(milestones[-1].name,))]
+    )
 
 
 def judged() -> MilestoneGraph:
     return MilestoneGraph(
         [
-            Milestone("Start", "NFC"),
-            Milestone("thanked", "NFC"),
-            Milestone("End", "NFC", dependencies=("thanked",)),
+            Milestone(name="Start", type="NFC"),
+            Milestone(name="thanked", type="NFC"),
+            Milestone(name="End", type="NFC", dependencies=("thanked",)),
         ]
     )
 
@@ -145,7 +147,9 @@ def test_a_graph_that_cannot_be_measured_on_is_said_before_anything_is_read():
         raise AssertionError("nothing is read")
         yield
 
-    unsound = MilestoneGraph([Milestone("Start", "NFC"), Milestone("End", "NFC", dependencies=("gone",))])
+    unsound = MilestoneGraph(
+        [Milestone(name="Start", type="NFC"), Milestone(name="End", type="NFC", dependencies=("gone",))]
+    )
     with pytest.raises(SpecError, match="'gone', which is no milestone"):
         score_transcripts(never(), unsound)
     with pytest.raises(SpecError, match="'gone', which is no milestone"):

@@ -234,9 +234,9 @@ def test_what_nothing_decides_is_told_where_the_measure_depends_on_it(browser, d
     assert "Nothing decides" not in desk.page.locator("#reader").inner_text()
     graph = MilestoneGraph(
         [
-            Milestone("Start", "NFC"),
-            Milestone("Pleased", "NFC"),
-            Milestone("End", "NFC", dependencies=("Pleased",)),
+            Milestone(name="Start", type="NFC"),
+            Milestone(name="Pleased", type="NFC"),
+            Milestone(name="End", type="NFC", dependencies=("Pleased",)),
         ]
     )
     talks = [conversation(user("hello"), id="greeting")]

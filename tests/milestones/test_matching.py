@@ -7,21 +7,18 @@ from arq_graph.errors import SpecError
 from arq_graph.milestones import (
     Call,
     Message,
-    Milestone,
     MilestoneGraph,
     Result,
     Transcript,
     Verdict,
     observe,
-    parse_yaml,
     score,
 )
-from arq_graph.milestones.constraints import read_constraint
 from tests.milestones.conversations import agent, called, conversation, user
 
 
 def graph_of(milestone: str, more: str = "") -> MilestoneGraph:
-    return parse_yaml(f"""
+    return MilestoneGraph.parse_yaml(f"""
 {more}
 milestones:
 - {{name: Start, type: NFC}}
@@ -56,14 +53,6 @@ def test_a_result_that_matches_failed_if_is_a_failed_call():
 def test_a_call_with_malformed_arguments_never_counts():
     talk = Transcript((Call("get_order", {}, malformed='{"id": '), Result(1, "get_order", "ok")))
     assert observed(graph_of(FC), talk) == ()
-
-
-def test_the_first_result_of_a_call_decides():
-    call = Call("get_order", {})
-    good = Result(1, "get_order", "ok")
-    bad = Result(1, "get_order", "no", failed=True)
-    assert observed(graph_of(FC), Transcript((call, good, bad))) == (1,)
-    assert observed(graph_of(FC), Transcript((call, bad, good))) == ()
 
 
 @pytest.mark.parametrize(
@@ -159,49 +148,17 @@ def test_every_required_argument_must_be_there_in_its_type(changed, is_genuine):
     assert observed(graph_of(FC), talk) == (1,)
 
 
-def test_a_missing_required_argument_is_no_genuine_call():
-    assert observed(graph_of(FC), conversation(called("get_order", id=3)), tools=[SCHEMA]) == ()
-
-
 @pytest.mark.parametrize(
-    "malformed",
-    [
-        {"required": True},
-        {"properties": ["x"], "required": ["id"]},
-        {"required": [{}, 3]},
-        {"properties": 5, "required": ["id"]},
-        *(
-            {"properties": {"id": part}, "required": ["id"]}
-            for part in (
-                {"enum": 5},
-                {"type": 5},
-                {"type": [{}]},
-                {"type": []},
-                {"anyOf": 5},
-                {"oneOf": True},
-                {"allOf": 5},
-                {"allOf": [5, "x"]},
-                {"items": 5},
-                {"$ref": 5},
-                {"$ref": {}},
-                {"required": True, "properties": ["x"]},
-                7,
-            )
-        ),
-    ],
+    "part", [{"enum": 5}, {"type": [{}]}, {"anyOf": 5}, {"allOf": [5, "x"]}, {"items": 5}, {"$ref": {}}, 7]
 )
-@pytest.mark.parametrize("value", [3, [1], {"x": 1}])
-def test_a_part_of_a_schema_that_is_none_asks_for_nothing(malformed, value):
-    recorded = conversation(called("get_order", id=value), tools={"get_order": malformed})
-    assert observed(graph_of(FC), recorded) == (1,)
-
-
-def test_a_malformed_part_does_not_hide_what_the_others_ask_for():
-    schema = {"required": [{}, "id"], "properties": {"id": {"type": "string", "enum": 5, "allOf": 5}}}
-    assert observed(graph_of(FC), conversation(called("get_order", id=3), tools={"get_order": schema})) == ()
-    assert observed(graph_of(FC), conversation(called("get_order", id="x"), tools={"get_order": schema})) == (
-        1,
-    )
+def test_a_part_of_a_schema_that_is_none_asks_for_nothing(part):
+    for schema in (
+        {"properties": {"id": part}, "required": ["id"]},
+        {"properties": part, "required": [{}, "id"]},
+    ):
+        for value in (3, [1], {"x": 1}):
+            recorded = conversation(called("get_order", id=value), tools={"get_order": schema})
+            assert observed(graph_of(FC), recorded) == (1,)
 
 
 def test_a_schema_that_branches_without_end_is_taken_as_fitting():
@@ -211,13 +168,6 @@ def test_a_schema_that_branches_without_end_is_taken_as_fitting():
     assert observed(graph_of(FC), talk) == (1,)
 
 
-def test_each_item_of_a_long_list_is_looked_at():
-    schema = {"required": ["ids"], "properties": {"ids": {"items": {"type": "integer"}}}}
-    for last, events in ((1, (1,)), ("x", ())):
-        talk = conversation(called("get_order", ids=[*range(5_000), last]), tools={"get_order": schema})
-        assert observed(graph_of(FC), talk) == events
-
-
 def deep(levels: int, leaf: object = 1) -> object:
     value = leaf
     for _ in range(levels):
@@ -225,21 +175,12 @@ def deep(levels: int, leaf: object = 1) -> object:
     return value
 
 
-@pytest.mark.parametrize("constraint", [{"equals": deep(5_000)}, {"one_of": [deep(5_000)]}])
-def test_values_nested_deeper_than_the_stack_are_compared(constraint):
-    goal = Milestone("goal", "FC", dependencies=("Start",), arguments={"it": read_constraint(constraint)})
-    graph = MilestoneGraph(
-        [Milestone("Start", "NFC"), goal, Milestone("End", "NFC", dependencies=("goal",))], grounded="strict"
-    )
+def test_values_nested_deeper_than_the_stack_are_compared():
+    graph = MilestoneGraph.from_actions([{"name": "goal", "args": {"it": deep(5_000)}}], grounded="strict")
     assert observed(graph, conversation(user("1"), called("goal", it=deep(5_000)))) == (2,)
     assert observed(graph, conversation(user("2"), called("goal", it=deep(5_000, 2)))) == ()
-
-
-def test_a_pattern_is_matched_with_values_that_json_cannot_say():
-    graph = graph_of("{name: goal, type: FC, arguments: {it: {regex: '.*Rome.*'}}}")
-    assert observed(graph, conversation(called("goal", it={(1, 2): "Rome"}))) == (1,)
-    assert observed(graph, conversation(called("goal", it={b"x": "Oslo"}))) == ()
-    assert observed(graph, conversation(called("goal", it=deep(5_000, "Rome")))) == ()
+    text = graph_of("{name: goal, type: FC, arguments: {it: {regex: '.*'}}}")
+    assert observed(text, conversation(called("goal", it=deep(5_000, "Rome")))) == ()
 
 
 def test_langchain_tools_bring_their_schema():
@@ -260,13 +201,6 @@ def test_an_invented_argument_is_no_genuine_call_where_grounding_is_strict():
     assert observed(strict, asked) == (2,)
     assert observed(strict, invented) == ()
     assert observed(graph_of(FC), invented) == (2,)
-
-
-def test_what_the_agent_said_itself_grounds_nothing():
-    strict = graph_of(FC, "grounded: strict")
-    assert observed(strict, conversation(agent("Is it order 17?"), called("get_order", id=17))) == ()
-    looked_up = conversation(called("find", "orders: 17"), called("get_order", id=17))
-    assert observed(strict, looked_up) == (3,)
 
 
 @pytest.mark.parametrize(

@@ -7,22 +7,13 @@ import pytest
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones import (
     Call,
-    Milestone,
     MilestoneGraph,
     Result,
     Transcript,
     Verdict,
-    coverage,
-    frontier,
-    goal_completed,
-    parse_yaml,
-    path_taken,
-    progress_rate,
-    reach,
-    satisfied_by,
     score,
 )
-from tests.milestones.conversations import agent, called, conversation, user
+from tests.milestones.conversations import agent, called, conversation, graph_of, user
 
 CHAIN = """
 milestones:
@@ -54,7 +45,7 @@ milestones:
 
 
 def test_nothing_reached_is_no_progress():
-    measured = score(parse_yaml(CHAIN), conversation(user("hello")))
+    measured = score(graph_of(CHAIN), conversation(user("hello")))
     # Way: a, b, End = 3. Covered: 0.
     assert measured.progress_rate == 0
     assert measured.goal_completed is False
@@ -65,7 +56,7 @@ def test_nothing_reached_is_no_progress():
 
 
 def test_each_step_of_a_chain_is_a_third_of_the_way():
-    graph = parse_yaml(CHAIN)
+    graph = graph_of(CHAIN)
     # a: depth 1, left 2 (b, End).
     assert score(graph, conversation(called("a"))).progress_rate == 1 / 3
     # b: depth 2, left 1. Then End is reached at the same event.
@@ -76,7 +67,7 @@ def test_each_step_of_a_chain_is_a_third_of_the_way():
 
 
 def test_a_branch_that_was_rightly_not_taken_costs_nothing():
-    graph = parse_yaml(BRANCHES)
+    graph = graph_of(BRANCHES)
     done = score(graph, conversation(called("get_order"), called("refund"), called("close")))
     assert done.progress_rate == 1
     # get_order, refund, close, End of get_order, refund, expedite, transfer, close, End.
@@ -88,50 +79,8 @@ def test_a_branch_that_was_rightly_not_taken_costs_nothing():
     assert half.frontier == ("expedite", "transfer", "close")
 
 
-def test_the_shorter_of_two_branches_is_measured_on_its_own_length():
-    graph = parse_yaml("""
-milestones:
-- {name: Start, type: NFC}
-- {name: short, type: FC, dependencies: [Start]}
-- {name: long1, type: FC, dependencies: [Start]}
-- {name: long2, type: FC, dependencies: [long1]}
-- {name: long3, type: FC, dependencies: [long2]}
-- {name: End, type: NFC, dependencies: [short, long3]}
-""")
-    # short: depth 1, left 1 (End).
-    assert progress_rate(graph, {"short"}) == 1 / 2
-    # long1: depth 1, left 3 (long2, long3, End).
-    assert progress_rate(graph, {"long1"}) == 1 / 4
-    # long3: depth 3, left 1; better than short's 1/2.
-    assert progress_rate(graph, {"short", "long1", "long2", "long3"}) == 3 / 4
-
-
-def test_a_join_half_done_counts_half_of_it():
-    graph = parse_yaml(JOIN)
-    # both: depth = the largest need (1) + 1 further = 2; End 1. Need of both now 1: (2 - 1) / (2 + 1).
-    half = score(graph, conversation(called("a")))
-    assert half.progress_rate == 1 / 3
-    assert "both" not in half.reached
-    whole = score(graph, conversation(called("b"), called("a")))
-    assert whole.progress_rate == 1
-    # b at event 1, a at event 3; the join and End take the event of the last.
-    assert whole.reached == {"Start": 0, "b": 1, "a": 3, "both": 3, "End": 3}
-    assert satisfied_by(graph, whole.reached)["both"] == ("a", "b")
-
-
-def test_requires_all_waits_like_a_join_but_is_a_step_of_its_own():
-    graph = parse_yaml(JOIN.replace("type: Aggregator", "type: FC, requires: all"))
-    # both: depth 1 (its own) + 1 (largest need) + 1 (one further) = 3, then End: way 4. With a: (3 - 2) / 4.
-    assert progress_rate(graph, {"a"}) == 1 / 4
-    # Called before b: it does not count.
-    early = score(graph, conversation(called("a"), called("both"), called("b")))
-    # a and b done, both's need is 1: (3 - 1) / (3 + 1).
-    assert early.progress_rate == 2 / 4
-    assert early.frontier == ("both",)
-
-
 def test_what_came_in_the_wrong_order_counts_from_when_it_is_done_again():
-    graph = parse_yaml(CHAIN)
+    graph = graph_of(CHAIN)
     wrong = score(graph, conversation(called("b"), called("a")))
     assert wrong.reached == {"Start": 0, "a": 3}
     assert wrong.progress_rate == 1 / 3
@@ -154,7 +103,7 @@ milestones:
 
 @pytest.mark.parametrize("order", ["xy", "yx"])
 def test_a_cycle_may_be_walked_in_either_order(order):
-    graph = parse_yaml(CYCLE)
+    graph = graph_of(CYCLE)
     measured = score(graph, conversation(called("ask"), *(called(tool) for tool in order)))
     assert measured.progress_rate == 1
     assert measured.reached[order[0]] == 3
@@ -162,20 +111,14 @@ def test_a_cycle_may_be_walked_in_either_order(order):
 
 
 def test_a_cycle_cannot_reach_itself():
-    graph = parse_yaml(CYCLE)
+    graph = graph_of(CYCLE)
     measured = score(graph, conversation(called("x"), called("y"), called("x"), called("y")))
     assert measured.reached == {"Start": 0}
     assert measured.progress_rate == 0
 
 
-def test_progress_inside_a_cycle():
-    # End needs x and y: each 2 (ask, itself): 2 + 1 further + End 1 = 4. After ask and x, y is left: 1, and
-    # End 1. x: depth 2, left = End's need with x reached = 1 + 1 = 2. End: (4 - 2) / 4. Both 1/2.
-    assert progress_rate(parse_yaml(CYCLE), {"ask", "x"}) == 2 / 4
-
-
 def test_end_without_its_terminal_tool_is_not_reached():
-    graph = parse_yaml(BRANCHES)
+    graph = graph_of(BRANCHES)
     measured = score(
         graph,
         conversation(
@@ -189,7 +132,7 @@ def test_end_without_its_terminal_tool_is_not_reached():
 
 
 def test_what_is_forbidden_counts_also_after_end():
-    graph = parse_yaml("""
+    graph = graph_of("""
 forbidden:
 - {tool: cancel_order, arguments: {order_id: {absent: true}}}
 - {said_by: agent, pattern: guarantee}
@@ -223,7 +166,7 @@ milestones:
 
 
 def test_two_undecided_on_one_road_make_a_range():
-    graph = parse_yaml(TWO_UNDECIDED)
+    graph = graph_of(TWO_UNDECIDED)
     measured = score(graph, conversation(called("get_order"), agent("Shall I?"), user("Yes.")))
     # None observed: get_order of get_order, agrees, told, End. All at every event: agrees at 2, told at 3.
     assert measured.progress_range == (1 / 4, 1.0)
@@ -235,7 +178,7 @@ def test_two_undecided_on_one_road_make_a_range():
 
 
 def test_a_range_is_no_range_where_the_events_do_not_suffice():
-    graph = parse_yaml(TWO_UNDECIDED)
+    graph = graph_of(TWO_UNDECIDED)
     # One event after get_order (its result): at most one of the two, which leaves 2 of 4.
     measured = score(graph, conversation(called("get_order")))
     assert measured.progress_range == (1 / 4, 2 / 4)
@@ -243,14 +186,14 @@ def test_a_range_is_no_range_where_the_events_do_not_suffice():
 
 
 def test_what_is_forbidden_decides_what_is_undecided():
-    graph = parse_yaml("forbidden: [{tool: pay}]\n" + TWO_UNDECIDED.lstrip())
+    graph = graph_of("forbidden: [{tool: pay}]\n" + TWO_UNDECIDED.lstrip())
     measured = score(graph, conversation(called("get_order"), agent("Shall I?"), called("pay")))
     assert measured.progress_range == (1 / 4, 1.0)
     assert measured.goal_completed is False
 
 
 def test_undecided_milestones_off_the_road_do_not_blur_it():
-    graph = parse_yaml(TWO_UNDECIDED.replace("dependencies: [Customer Is Told]", "dependencies: [get_order]"))
+    graph = graph_of(TWO_UNDECIDED.replace("dependencies: [Customer Is Told]", "dependencies: [get_order]"))
     measured = score(graph, conversation(called("get_order")))
     assert measured.goal_completed is True
     assert measured.progress_rate == 1
@@ -258,7 +201,7 @@ def test_undecided_milestones_off_the_road_do_not_blur_it():
 
 
 def test_a_judge_decides_what_is_undecided():
-    graph = parse_yaml(TWO_UNDECIDED)
+    graph = graph_of(TWO_UNDECIDED)
     talk = conversation(called("get_order"), agent("Shall I?"), user("Yes."), agent("I shall."))
     agrees = Verdict("Customer Agrees", True, event=4, quote="yes")
     told = Verdict("Customer Is Told", True, event=5, quote="I shall.")
@@ -272,7 +215,7 @@ def test_a_judge_decides_what_is_undecided():
 
 
 def test_an_nfc_may_be_checked_on_the_result_of_the_call_before_it():
-    graph = parse_yaml("""
+    graph = graph_of("""
 milestones:
 - {name: Start, type: NFC}
 - {name: get_order, type: FC}
@@ -287,7 +230,7 @@ milestones:
 
 
 def test_a_call_whose_result_reached_a_milestone_is_not_wasted():
-    graph = parse_yaml("""
+    graph = graph_of("""
 milestones:
 - {name: Start, type: NFC}
 - {name: Delivered, type: NFC, check: {said_by: tool, pattern: delivered}}
@@ -308,35 +251,6 @@ def test_five_unordered_actions_go_up_in_sixths():
     assert rates == [0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 1]
 
 
-def test_weights_are_shares_of_the_way():
-    graph = parse_yaml(CHAIN.replace("name: a, type: FC", "name: a, type: FC, weight: 0.5"))
-    # a 0.5, b 1, End 1.
-    assert progress_rate(graph, {"a"}) == 0.5 / 2.5
-    # Tenths have no exact float; the way has: 3 x 0.1 and End 0.1.
-    tenths = MilestoneGraph(
-        [Milestone("Start", "NFC")]
-        + [
-            Milestone(f"m{i}", "FC", dependencies=(f"m{i - 1}" if i else "Start",), weight=0.1)
-            for i in range(3)
-        ]
-        + [Milestone("End", "NFC", dependencies=("m2",), weight=0.1)]
-    )
-    assert progress_rate(tenths, {"m0", "m1", "m2"}) == 3 / 4
-
-
-def test_a_long_way_with_a_tiny_rest_is_not_rounded_up_to_one():
-    graph = MilestoneGraph(
-        [
-            Milestone("Start", "NFC"),
-            Milestone("a", "FC", weight=10**30),
-            Milestone("End", "NFC", dependencies=("a",)),
-        ]
-    )
-    rate = progress_rate(graph, {"a"})
-    assert rate < 1
-    assert progress_rate(graph, {"a", "End"}) == 1
-
-
 def test_a_state_that_holds_may_come_before_its_dependencies():
     text = """
 milestones:
@@ -351,13 +265,13 @@ milestones:
 """
     talk = conversation(user("I am a vip"), called("get_order"))
     # get_order at 2; the state still holds at 3, the first event after it.
-    assert score(parse_yaml(text), talk).reached == {"Start": 0, "get_order": 2, "Is Vip": 3, "End": 3}
+    assert score(graph_of(text), talk).reached == {"Start": 0, "get_order": 2, "Is Vip": 3, "End": 3}
     # What does not hold was over at 1.
-    assert score(parse_yaml(text.replace("  holds: true\n", "")), talk).goal_completed is False
+    assert score(graph_of(text.replace("  holds: true\n", "")), talk).goal_completed is False
 
 
 def test_a_state_that_holds_needs_an_event_later_than_its_dependencies():
-    graph = parse_yaml("""
+    graph = graph_of("""
 milestones:
 - {name: Start, type: NFC}
 - {name: Thanks, type: NFC, check: {said_by: user, pattern: thanks}}
@@ -371,7 +285,7 @@ milestones:
 
 
 def test_one_event_may_serve_several_independent_milestones():
-    graph = parse_yaml("""
+    graph = graph_of("""
 milestones:
 - {name: Start, type: NFC}
 - {name: any order, type: FC, tool: get_order}
@@ -386,7 +300,7 @@ milestones:
 
 
 def test_calls_of_one_message_count_in_the_order_listed():
-    graph = parse_yaml(CHAIN)
+    graph = graph_of(CHAIN)
     calls = (Call("a", {}, "1"), Call("b", {}, "2"))
     in_order = Transcript((*calls, Result(2, "b", "ok"), Result(1, "a", "ok")))
     assert score(graph, in_order).reached == {"Start": 0, "a": 1, "b": 2, "End": 2}
@@ -395,7 +309,7 @@ def test_calls_of_one_message_count_in_the_order_listed():
 
 
 def test_a_call_counts_once_its_result_is_there():
-    graph = parse_yaml(CHAIN)
+    graph = graph_of(CHAIN)
     waiting = score(graph, Transcript((Call("a", {}),)))
     assert waiting.reached == {"Start": 0}
     assert waiting.observations.unanswered == (1,)
@@ -416,7 +330,7 @@ def test_an_empty_gold_list_measures_nothing():
 
 
 def test_an_empty_gold_list_with_something_forbidden_measures_that():
-    rules = parse_yaml(
+    rules = graph_of(
         "forbidden: [{tool: pay}]\nmilestones: [{name: Start, type: NFC}, {name: End, type: NFC}]"
     ).forbidden
     graph = MilestoneGraph.from_actions([], forbidden=rules)
@@ -424,37 +338,123 @@ def test_an_empty_gold_list_with_something_forbidden_measures_that():
     assert score(graph, conversation(called("pay"))).goal_completed is False
 
 
-def test_an_unknown_milestone_is_an_error_and_no_zero():
-    graph = parse_yaml(CHAIN)
-    with pytest.raises(InputError, match="'c' is no milestone"):
-        progress_rate(graph, {"a", "c"})
-    with pytest.raises(InputError, match="'c' is no milestone"):
-        reach(graph, {"c": [1]})
-    with pytest.raises(InputError, match="numbered from 1"):
-        reach(graph, {"a": [0]})
-    with pytest.raises(InputError, match="'c', which is no milestone"):
-        score(graph, conversation(user("hi")), verdicts=[Verdict("c", True)])
-
-
-def test_the_measure_takes_any_networkx_graph():
-    import networkx as nx
-
-    graph = nx.DiGraph([("Start", "a"), ("Start", "b"), ("a", "join"), ("b", "join"), ("join", "End")])
-    graph.nodes["join"]["type"] = "Aggregator"
-    reached = reach(graph, {"a": [2], "b": [5]})
-    assert reached == {"Start": 0, "a": 2, "b": 5, "join": 5, "End": 5}
-    assert goal_completed(graph, reached) is True
-    assert progress_rate(graph, {"a"}) == 1 / 3
-    assert frontier(graph, {"a"}) == ("b",)
-    assert coverage(graph, {"a"}) == 1 / 3
-    assert path_taken(graph, {"Start": 0, "a": 2}) == ("Start", "a")
-
-
 def test_a_graph_without_an_end_is_refused_with_its_place(tmp_path):
     file = tmp_path / "orders.yaml"
     file.write_text("milestones:\n- {name: Start, type: NFC}\n- {name: end, type: NFC}\n")
     with pytest.raises(SpecError, match=r"orders\.yaml: .*'End'; 'end' is there"):
         MilestoneGraph.from_yaml(file)
-    graph = parse_yaml("- {name: Start, type: NFC}\n- {name: a, type: FC, dependencies: [b]}")
+    graph = graph_of("- {name: Start, type: NFC}\n- {name: a, type: FC, dependencies: [b]}")
     with pytest.raises(SpecError, match="'End'"):
         score(graph, conversation(user("hello")))
+
+
+def rate(graph: MilestoneGraph, *tools: str) -> float | None:
+    """The progress rate once these tools were called, one after the other."""
+    return score(graph, conversation(user("go"), *(called(tool) for tool in tools))).progress_rate
+
+
+def test_the_shorter_of_two_branches_is_measured_on_its_own_length():
+    graph = graph_of("""
+milestones:
+- {name: Start, type: NFC}
+- {name: short, type: FC, dependencies: [Start]}
+- {name: long1, type: FC, dependencies: [Start]}
+- {name: long2, type: FC, dependencies: [long1]}
+- {name: End, type: NFC, weight: 2, dependencies: [short, long2]}
+""")
+    # long1: depth 1, left 3 (long2, End 2).
+    assert rate(graph, "long1") == 1 / 4
+    assert rate(graph, "short") == 1
+
+
+def test_a_join_half_done_counts_half_of_it():
+    graph = graph_of(JOIN)
+    # both: depth = the largest need (1) + 1 further = 2; End 1. Need of both now 1: (2 - 1) / (2 + 1).
+    assert rate(graph, "a") == 1 / 3
+    # b at event 1, a at event 3; the join and End take the event of the last.
+    whole = score(graph, conversation(called("b"), called("a")))
+    assert whole.reached == {"Start": 0, "b": 1, "a": 3, "both": 3, "End": 3}
+
+
+def test_a_join_that_requires_any_is_reached_with_the_first_and_is_no_step():
+    graph = graph_of(JOIN.replace("type: Aggregator", "type: Aggrigator, requires: any"))
+    assert score(graph, conversation(called("b"))).reached == {"Start": 0, "b": 1, "both": 1, "End": 1}
+    # A step after the join: a or b, then c, then End.
+    longer = graph_of(
+        JOIN.replace("type: Aggregator", "type: Aggregator, requires: any").replace(
+            "- {name: End, type: NFC, dependencies: [both]}",
+            "- {name: c, type: FC, dependencies: [both]}\n- {name: End, type: NFC, dependencies: [c]}",
+        )
+    )
+    assert rate(longer, "a") == 1 / 3
+    assert score(longer, conversation(called("a"))).frontier == ("b", "c")
+
+
+def test_joins_of_either_kind_nest():
+    graph = graph_of("""
+milestones:
+- {name: Start, type: NFC}
+- {name: a, type: FC}
+- {name: b, type: FC}
+- {name: c, type: FC}
+- {name: d, type: FC}
+- {name: ab, type: Aggregator, dependencies: [a, b]}
+- {name: cd, type: Aggregator, dependencies: [c, d]}
+- {name: one pair, type: Aggregator, requires: any, dependencies: [ab, cd]}
+- {name: End, type: NFC, dependencies: [one pair]}
+""")
+    # One pair takes 2, End 1. Half of one pair: 1 of 3; half of each is no more than that.
+    assert rate(graph, "a") == 1 / 3
+    assert rate(graph, "a", "c") == 1 / 3
+    assert rate(graph, "c", "d") == 1
+    assert score(graph, conversation(called("c"), called("d"))).path_taken == (
+        "Start",
+        "c",
+        "d",
+        "cd",
+        "one pair",
+        "End",
+    )
+
+
+def test_requires_all_waits_like_a_join_but_is_a_step_of_its_own():
+    graph = graph_of(JOIN.replace("type: Aggregator", "type: FC, requires: all"))
+    # both: depth 1 (its own) + 1 (largest need) + 1 (one further) = 3, then End: way 4. With a: (3 - 2) / 4.
+    assert rate(graph, "a") == 1 / 4
+    # Called before b it does not count: a and b done, both's need is 1: (3 - 1) / (3 + 1).
+    early = score(graph, conversation(called("a"), called("both"), called("b")))
+    assert early.progress_rate == 2 / 4
+    assert early.frontier == ("both",)
+
+
+def test_progress_inside_a_cycle():
+    # End needs x and y: each 2 (ask, itself): 2 + 1 further + End 1 = 4. After ask and x, y is left: 1, and
+    # End 1. x: depth 2, left = End's need with x reached = 1 + 1 = 2. End: (4 - 2) / 4. Both 1/2.
+    assert rate(graph_of(CYCLE), "ask", "x") == 2 / 4
+
+
+def test_weights_are_shares_of_the_way():
+    graph = graph_of(CHAIN.replace("name: a, type: FC", "name: a, type: FC, weight: 0.5"))
+    assert rate(graph, "a") == 0.5 / 2.5  # a 0.5, b 1, End 1
+    # Tenths have no exact float; the way has.
+    tenths = graph_of("""
+milestones:
+- {name: Start, type: NFC}
+- {name: a, type: FC, weight: 0.1}
+- {name: b, type: FC, weight: 0.1, dependencies: [a]}
+- {name: c, type: FC, weight: 0.1, dependencies: [b]}
+- {name: End, type: NFC, weight: 0.1, dependencies: [c]}
+""")
+    assert rate(tenths, "a", "b") == 2 / 4
+
+
+def test_a_long_way_with_a_tiny_rest_is_not_rounded_up_to_one():
+    text = "- {name: Start, type: NFC}\n- {name: a, type: FC, weight: 1000000000000000000000000000000}\n"
+    text += "- {name: b, type: FC, dependencies: [a]}\n- {name: End, type: NFC, dependencies: [b]}"
+    assert rate(graph_of(text), "a") < 1
+    assert rate(graph_of(text), "a", "b") == 1
+
+
+def test_a_verdict_on_an_unknown_milestone_is_an_error():
+    with pytest.raises(InputError, match="'c', which is no milestone"):
+        score(graph_of(CHAIN), conversation(user("hi")), verdicts=[Verdict("c", True)])

@@ -1,21 +1,26 @@
-"""Where each milestone was observed: code reads the calls, the results and what was said."""
+"""Matching events with milestones: where each was observed, as code sees it in calls, results and words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
 
+from arq_graph.agent.entries import Misfit
+from arq_graph.agent.modules import load
 from arq_graph.errors import SpecError
-from arq_graph.milestones.constraints import Constraint, all_hold
-from arq_graph.milestones.functions import EventCheck, load_check
+from arq_graph.milestones.constraints import Rule, all_hold
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import Grounding
-from arq_graph.milestones.milestone import Called, Forbidden, Function, Milestone, Said
+from arq_graph.milestones.milestone import Forbidden, Milestone, Said, Voice
 from arq_graph.milestones.observations import ForbiddenEvent, Observations
 from arq_graph.milestones.patterns import SECONDS_PER_SEARCH, Pattern
 from arq_graph.milestones.tool_schemas import Schema, argument_schemas, has_required_arguments
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
 from arq_graph.milestones.verdicts import Verdict, apply_verdicts
+
+EventCheck = Callable[[Event, Sequence[Event]], bool]
+"""Asked at every event, with all events before it; must depend on nothing else."""
 
 
 def observe(
@@ -156,13 +161,13 @@ class Observer:
 
     def _asked(self, event: Event) -> list[tuple[str, int]]:
         held = []
-        for milestone, name, function in self.rules.functions:
+        for milestone, function in self.rules.functions:
             try:
                 holds = function(event, self._earlier)
             except Exception as error:
                 raise SpecError(
-                    f"the check of milestone {milestone.name!r}, {name}, fails at event {self.now}{self._where()}: "
-                    f"{type(error).__name__}: {error}",
+                    f"the check of milestone {milestone.name!r}, {milestone.check}, fails at event "
+                    f"{self.now}{self._where()}: {type(error).__name__}: {error}",
                     file=self.rules.file,
                     line=milestone.line,
                 ) from error
@@ -179,7 +184,7 @@ class Observer:
 
     def _holds(
         self,
-        constraints: Sequence[tuple[str, Constraint]],
+        constraints: Sequence[tuple[str, Rule]],
         arguments: Mapping[str, Any],
         rule: Milestone | Forbidden,
     ) -> bool:
@@ -189,13 +194,9 @@ class Observer:
             raise self._too_slow("the arguments' patterns", rule) from None
 
     def _too_slow(self, pattern: str, rule: Milestone | Forbidden | None) -> SpecError:
-        whose = (
-            f"milestone {rule.name!r}"
-            if isinstance(rule, Milestone)
-            else "`forbidden`"
-            if rule
-            else "`failed_if`"
-        )
+        whose = "`forbidden`" if rule else "`failed_if`"
+        if isinstance(rule, Milestone):
+            whose = f"milestone {rule.name!r}"
         return SpecError(
             f"{whose}: {pattern} was still searching after {SECONDS_PER_SEARCH:g} s in event {self.now}"
             f"{self._where()}; write a pattern that backtracks less (no repeat inside a repeat)",
@@ -213,11 +214,11 @@ class _Rules:
     def __init__(self, graph: MilestoneGraph) -> None:
         self.file = graph.file
         self.failed_if = graph.failed_if
-        self.calls: dict[str, list[tuple[Milestone, tuple[tuple[str, Constraint], ...]]]] = {}
+        self.calls: dict[str, list[tuple[Milestone, tuple[tuple[str, Rule], ...]]]] = {}
         self.words: dict[str | None, list[tuple[Milestone, Pattern]]] = {}
-        self.functions: list[tuple[Milestone, str, EventCheck]] = []
+        self.functions: list[tuple[Milestone, EventCheck]] = []
         self.for_judges: list[str] = []
-        self.forbidden_calls: dict[str, list[tuple[Forbidden, tuple[tuple[str, Constraint], ...]]]] = {}
+        self.forbidden_calls: dict[str, list[tuple[Forbidden, tuple[tuple[str, Rule], ...]]]] = {}
         self.forbidden_words: dict[str | None, list[tuple[Forbidden, Pattern]]] = {}
         for milestone in graph.milestones:
             if milestone.is_derived:
@@ -226,20 +227,20 @@ class _Rules:
                 watching = self.calls.setdefault(milestone.called_tool, [])
                 watching.append((milestone, tuple(milestone.arguments.items())))
             elif isinstance(milestone.check, Said):
-                for voice in _voices(milestone.check):
+                for voice in _voices(milestone.check.said_by):
                     self.words.setdefault(voice, []).append((milestone, milestone.check.pattern))
-            elif isinstance(milestone.check, Function):
-                function = load_check(milestone.check.name, file=graph.file, line=milestone.line)
-                self.functions.append((milestone, milestone.check.name, function))
+            elif milestone.check is not None:
+                function = load_check(milestone.check, file=graph.file, line=milestone.line)
+                self.functions.append((milestone, function))
             else:
                 self.for_judges.append(milestone.name)
         for rule in graph.forbidden:
-            if isinstance(rule.event, Called):
-                forbidden = self.forbidden_calls.setdefault(rule.event.tool, [])
-                forbidden.append((rule, tuple(rule.event.arguments.items())))
-            else:
-                for voice in _voices(rule.event):
-                    self.forbidden_words.setdefault(voice, []).append((rule, rule.event.pattern))
+            if rule.tool is not None:
+                forbidden = self.forbidden_calls.setdefault(rule.tool, [])
+                forbidden.append((rule, tuple(rule.arguments.items())))
+            elif rule.pattern is not None:
+                for voice in _voices(rule.said_by):
+                    self.forbidden_words.setdefault(voice, []).append((rule, rule.pattern))
 
     @classmethod
     def of(cls, graph: MilestoneGraph) -> _Rules:
@@ -249,8 +250,25 @@ class _Rules:
         return known
 
 
-def _voices(said: Said) -> Iterator[str]:
-    if said.said_by is None:
-        yield from ("user", "agent", "tool")
-    else:
-        yield said.said_by
+def _voices(said_by: Voice | None) -> tuple[Voice, ...]:
+    return ("user", "agent", "tool") if said_by is None else (said_by,)
+
+
+def load_check(name: str, *, file: str | None = None, line: int | None = None) -> EventCheck:
+    """The function that a check names; a module beside the file is preferred to an installed one.
+
+    Args:
+        name: `module:function`.
+        file: The milestone file.
+        line: The line that names the function, for the message.
+
+    Raises:
+        SpecError: There is no such module or function, or importing it fails.
+    """
+    try:
+        found = load(name, Path(file).resolve().parent if file else None)
+    except Misfit as misfit:
+        raise SpecError(f"`check` {misfit.message}", file=file, line=line) from misfit.__cause__
+    if not callable(found):
+        raise SpecError(f"`check` names {name!r}, which is no function", file=file, line=line)
+    return cast(EventCheck, found)
