@@ -30,8 +30,8 @@ from arq_graph.milestones import (
     read_transcript,
     score,
 )
-from arq_graph.milestones.records import read_records
 from arq_graph.milestones.reports.records import conversation_record
+from arq_graph.milestones.transcripts.records import read_records
 
 CONVERSATIONS = 1_000
 REPEATS = 3

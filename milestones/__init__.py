@@ -17,14 +17,12 @@ if TYPE_CHECKING:
     from arq_graph.milestones.evaluation.scenario import Limits, Scenario
     from arq_graph.milestones.evaluation.suite import Suite
     from arq_graph.milestones.findings import Finding, Findings
-    from arq_graph.milestones.formats import BrokenRecord, read_transcript, read_transcripts
     from arq_graph.milestones.graph import MilestoneGraph
     from arq_graph.milestones.graph_file import parse_yaml, read_yaml
     from arq_graph.milestones.grounding import invented_arguments
     from arq_graph.milestones.judging.judge import AsyncJudge, Judge
     from arq_graph.milestones.judging.judgement import Judgement, Remark
     from arq_graph.milestones.judging.llm_judge import LLMJudge
-    from arq_graph.milestones.langchain_messages import read_messages, read_thread
     from arq_graph.milestones.matching import observe
     from arq_graph.milestones.measure import (
         coverage,
@@ -52,6 +50,9 @@ if TYPE_CHECKING:
     from arq_graph.milestones.tool_schemas import argument_schemas
     from arq_graph.milestones.tracking import ProgressTracker
     from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
+    from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript, read_transcripts
+    from arq_graph.milestones.transcripts.messages import read_messages
+    from arq_graph.milestones.transcripts.threads import read_thread
     from arq_graph.milestones.turn_level.actions import Action
     from arq_graph.milestones.turn_level.comparison import StepOutcome
     from arq_graph.milestones.turn_level.evaluation import TurnEvaluation, aevaluate_turns, evaluate_turns
@@ -86,10 +87,10 @@ _MODULES = {
     "Call": "arq_graph.milestones.transcript",
     "Result": "arq_graph.milestones.transcript",
     "Event": "arq_graph.milestones.transcript",
-    "BrokenRecord": "arq_graph.milestones.formats",
-    "read_transcript": "arq_graph.milestones.formats",
-    "read_transcripts": "arq_graph.milestones.formats",
-    "read_thread": "arq_graph.milestones.langchain_messages",
+    "BrokenRecord": "arq_graph.milestones.transcripts.formats",
+    "read_transcript": "arq_graph.milestones.transcripts.formats",
+    "read_transcripts": "arq_graph.milestones.transcripts.formats",
+    "read_thread": "arq_graph.milestones.transcripts.threads",
     "Observations": "arq_graph.milestones.observations",
     "ForbiddenEvent": "arq_graph.milestones.observations",
     "observe": "arq_graph.milestones.matching",
@@ -136,7 +137,7 @@ _MODULES = {
     "evaluate_predictions": "arq_graph.milestones.turn_level.predictions",
     "lexical_similarity": "arq_graph.milestones.turn_level.similarity",
     "EmbeddingScorer": "arq_graph.milestones.turn_level.similarity",
-    "read_messages": "arq_graph.milestones.langchain_messages",
+    "read_messages": "arq_graph.milestones.transcripts.messages",
     "ascore": "arq_graph.milestones.scoring",
     "report": "arq_graph.milestones.reports.summary",
     "Judge": "arq_graph.milestones.judging.judge",

@@ -11,9 +11,9 @@ from arq_graph.agent.state import NextMilestone, Progress
 from arq_graph.errors import InputError, StateError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import AnyJudge
-from arq_graph.milestones.langchain_messages import read_messages
 from arq_graph.milestones.measure import structure_of
 from arq_graph.milestones.scoring import Score, ascore, score
+from arq_graph.milestones.transcripts.messages import read_messages
 from arq_graph.nodes.channels import Reader, emit, name_channels, our_channels
 from arq_graph.nodes.events import ProgressMade
 

@@ -37,7 +37,7 @@ ALSO = {
         "arq_graph.milestones.measure",
         "arq_graph.milestones.scoring",
         "arq_graph.milestones.judging.judge",
-        "arq_graph.milestones.langchain_messages",
+        "arq_graph.milestones.transcripts.messages",
         "arq_graph.milestones.grounding",
         "arq_graph.milestones.transcript",
     )

@@ -10,8 +10,8 @@ from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.environment import Environment, Observation
 from arq_graph.errors import InputError
-from arq_graph.milestones.langchain_messages import read_messages
 from arq_graph.milestones.transcript import Call, Event, Result, Transcript
+from arq_graph.milestones.transcripts.messages import read_messages
 from arq_graph.nodes.speaking.moves import ACT
 
 

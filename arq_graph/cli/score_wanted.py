@@ -6,12 +6,12 @@ import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal
 
 from arq_graph.cli.settings import ModelChoice
 from arq_graph.errors import InputError
-from arq_graph.milestones.formats import Format
 from arq_graph.milestones.reports.running_files import Located, read_files
+from arq_graph.milestones.transcripts.formats import FORMATS
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,7 @@ class Wanted:
 
     def read(self) -> Iterator[Located]:
         """The conversations, from the beginning."""
-        return read_files(
-            self.files, format=cast(Format | None, self.format), use_case=self.use_case, limit=self.limit
-        )
+        return read_files(self.files, format=self.format, use_case=self.use_case, limit=self.limit)
 
 
 def require_files(wanted: Wanted) -> None:
@@ -81,10 +79,8 @@ def require_files(wanted: Wanted) -> None:
     Raises:
         InputError: A file is missing or a folder, an output is an input, or the format is unknown.
     """
-    if wanted.format is not None and wanted.format not in get_args(Format):
-        raise InputError(
-            f"the format {wanted.format!r} is not known; known are {', '.join(get_args(Format))}"
-        )
+    if wanted.format is not None and wanted.format not in FORMATS:
+        raise InputError(f"the format {wanted.format!r} is not known; known are {', '.join(FORMATS)}")
     for file in wanted.files:
         if file.is_dir():
             raise InputError(f"{file} is a folder; name the files in it")

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any
 
 import typer
 
@@ -21,7 +21,7 @@ from arq_graph.cli.settings import ModelChoice
 from arq_graph.cli.tool_definitions import read_tools
 from arq_graph.cli.turn_figures import as_data, show
 from arq_graph.errors import InputError, SpecError, ToolError
-from arq_graph.milestones.formats import Format
+from arq_graph.milestones.transcripts.formats import FORMATS, Format
 from arq_graph.milestones.turn_level.comparison import StepOutcome
 from arq_graph.milestones.turn_level.dataset import DatasetSteps
 from arq_graph.milestones.turn_level.evaluation import TurnEvaluation, aevaluate_turns, evaluate_turns
@@ -67,11 +67,9 @@ class Evaluated:
         Raises:
             InputError: There is none of that name.
         """
-        if self.format is not None and self.format not in get_args(Format):
-            raise InputError(
-                f"the format {self.format!r} is not known; known are {', '.join(get_args(Format))}"
-            )
-        return cast("Format | None", self.format)
+        if self.format is not None and self.format not in FORMATS:
+            raise InputError(f"the format {self.format!r} is not known; known are {', '.join(FORMATS)}")
+        return self.format
 
 
 @dataclass(frozen=True)

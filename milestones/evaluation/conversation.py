@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from arq_graph.milestones.langchain_messages import record_messages
 from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
+from arq_graph.milestones.transcripts.messages import events_of
 from arq_graph.reasoning.sections import clean
 
 
@@ -61,7 +61,7 @@ class Conversation:
     @property
     def events(self) -> list[Event]:
         """The messages as events of a transcript."""
-        return record_messages(self.messages).events
+        return events_of(self.messages)[0]
 
     @property
     def said(self) -> tuple[Message, ...]:
@@ -112,7 +112,7 @@ class Conversation:
 
 
 def _said(messages: Sequence[BaseMessage]) -> list[Message]:
-    return [event for event in record_messages(messages).events if isinstance(event, Message)]
+    return [event for event in events_of(messages)[0] if isinstance(event, Message)]
 
 
 def _with_asides(messages: Sequence[BaseMessage], asides: Sequence[Aside]) -> list[BaseMessage]:

@@ -16,7 +16,6 @@ from arq_graph.milestones.evaluation.failing import is_out_of_reach, outlive, to
 from arq_graph.milestones.evaluation.results import Held, written
 from arq_graph.milestones.evaluation.spending import Budget, CallCounter
 from arq_graph.milestones.evaluation.suite import Planned
-from arq_graph.milestones.formats import read_transcript
 from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
@@ -27,6 +26,7 @@ from arq_graph.milestones.reports.records import (
 from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcripts.formats import read_transcript
 from arq_graph.milestones.users.simulated import make_user
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from pydantic import ValidationError
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.suite import Planned
-from arq_graph.milestones.formats import read_transcripts
 from arq_graph.milestones.reports.kept_lines import KeepsLines, KeptLines, changed
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcripts.formats import read_transcripts
 
 VERSION = 1
 _ARM = "the code of the arm"

@@ -17,7 +17,6 @@ from arq_graph.errors import (
     ReasoningError,
 )
 from arq_graph.milestones.at_once import at_once
-from arq_graph.milestones.formats import BrokenRecord
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import AnyJudge, Judge, ask_judge
 from arq_graph.milestones.reports.records import (
@@ -31,6 +30,7 @@ from arq_graph.milestones.reports.running_graphs import Graphs, GraphSource
 from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcripts.formats import BrokenRecord
 
 CONCURRENCY = 8
 MOST_UNREACHED = 3

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.formats import BrokenRecord, Format, read_transcripts
 from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcripts.formats import BrokenRecord, Format, read_transcripts
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from arq_graph.errors import InputError
-from arq_graph.milestones import langchain_messages, openai_chat
-from arq_graph.milestones.recording import Recording
 from arq_graph.milestones.transcript import Call, Event, Message
+from arq_graph.milestones.transcripts import messages, openai
 
 ActionKind = Literal["call", "answer", "nothing"]
 FINAL_ANSWER = "final answer"
@@ -67,10 +66,10 @@ def action_of(value: Any) -> Action:
         return Action(answer=value)
     if isinstance(value, Mapping) and ("calls" in value or "answer" in value):
         return _written(value)
-    if langchain_messages.is_message(value):
-        return _of_events(langchain_messages.record_messages([value]).events)
-    if openai_chat.is_message(value):
-        return _of_events(openai_chat.record_messages([value]).events)
+    if messages.is_message(value):
+        return _of_events(messages.events_of([value])[0])
+    if openai.is_message(value):
+        return _of_events(messages.events_of(openai.as_langchain([value]))[0])
     raise InputError(
         f"{type(value).__name__} is no action: give an Action, a text, an agent's message, or an object with "
         "`calls` or `answer`"
@@ -114,14 +113,18 @@ def _of_events(events: Iterable[Event]) -> Action:
 
 
 def _written(value: Mapping[str, Any]) -> Action:
-    recording = Recording()
     calls, answer = value.get("calls") or (), value.get("answer")
     if not isinstance(calls, list | tuple) or not all(isinstance(call, Mapping) for call in calls):
         raise InputError("`calls` is no list of objects with `tool` and `arguments`")
     if not isinstance(answer, str | None):
         raise InputError(f"`answer` is {type(answer).__name__}, not a text")
-    for call in calls:
-        recording.call(
-            call.get("tool", call.get("name")), call.get("arguments", call.get("args")), call.get("id"), None
-        )
-    return Action(_of_events(recording.events).calls, answer or "")
+    made = [
+        {
+            "name": call.get("tool", call.get("name")),
+            "args": call.get("arguments", call.get("args")),
+            "id": call.get("id"),
+        }
+        for call in calls
+    ]
+    events, _ = messages.events_of([{"type": "ai", "content": "", "tool_calls": made, "step": None}])
+    return Action(_of_events(events).calls, answer or "")

@@ -7,9 +7,9 @@ from itertools import count, islice
 from pathlib import Path
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.formats import BrokenRecord, Format, read_transcripts
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcripts.formats import BrokenRecord, Format, read_transcripts
 from arq_graph.milestones.turn_level.steps import TurnStep, steps_of
 from arq_graph.reasoning.sections import clean
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.at_once import at_once
-from arq_graph.milestones.formats import Format
 from arq_graph.milestones.reports.records import BrokenConversation
+from arq_graph.milestones.transcripts.formats import Format
 from arq_graph.milestones.turn_level.agents import predictor
 from arq_graph.milestones.turn_level.asking import aperform, perform
 from arq_graph.milestones.turn_level.comparison import StepOutcome

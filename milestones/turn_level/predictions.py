@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.formats import Format
-from arq_graph.milestones.records import read_records
+from arq_graph.milestones.transcripts.formats import Format
+from arq_graph.milestones.transcripts.records import read_records
 from arq_graph.milestones.turn_level.actions import Action, action_of
 from arq_graph.milestones.turn_level.comparison import (
     NOT_GIVEN as NOT_GIVEN,

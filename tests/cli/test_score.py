@@ -7,8 +7,8 @@ import json
 import pytest
 
 from arq_graph import OfflineChatModel
-from arq_graph.milestones.formats import Format, read_transcripts
 from arq_graph.milestones.reports.files import read_report
+from arq_graph.milestones.transcripts.formats import FORMATS, read_transcripts
 from tests.cli.score_files import JUDGED, chat, write_graph, write_json, write_lines
 from tests.cli.shop import options, serving
 from tests.reasoning.endpoint import Endpoint, status
@@ -343,7 +343,7 @@ def test_every_format_is_named_where_one_is_unknown(cli, chats, graph):
     done = cli("score", chats, "--milestones", graph, "--format", "word")
     assert done.code == 1
     assert "'word' is not known" in done.words
-    for known in Format.__args__:
+    for known in FORMATS:
         assert known in done.words
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from arq_graph.errors import InputError
 from arq_graph.milestones import BrokenRecord, Transcript, read_transcripts
-from arq_graph.milestones.records import read_records
+from arq_graph.milestones.transcripts.records import read_records
 
 TALK = [{"role": "user", "content": 'hello, {world} [1, "2"] \\'}, {"role": "assistant", "content": "hi"}]
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.recording import Recording
-from arq_graph.milestones.records import LARGEST_RECORD, Raw
+from arq_graph.milestones.transcripts.messages import Recorded
+from arq_graph.milestones.transcripts.records import LARGEST_RECORD, Raw
 
 _ROLES = "SYSTEM|USER|ASSISTANT|FUNCTION RESPONSE"
 _BEGINS = re.compile(rf"\s*(?:{_ROLES}):")
@@ -41,15 +41,15 @@ _QUOTED = re.compile(r"\s*,\s*\"arguments\"\s*:\s*'(?P<arguments>.*)'\s*\}", re.
 _DECODER = json.JSONDecoder(strict=False)
 
 
-def is_glaive(value: Any) -> bool:
-    """Whether this looks like a conversation of the dataset: a record with `chat` (v1: `sample`), or its text."""
-    if isinstance(value, Mapping):
-        value = value.get("chat", value.get("sample"))
-    return isinstance(value, str) and _BEGINS.match(value) is not None
+def fits(record: Any) -> bool:
+    """Whether this is a conversation of the dataset: a record with `chat` (v1: `sample`), or its text."""
+    if isinstance(record, Mapping):
+        record = record.get("chat", record.get("sample"))
+    return isinstance(record, str) and _BEGINS.match(record) is not None
 
 
-def record_chat(record: Any) -> tuple[Recording, list[Any]]:
-    """What happened in a conversation, and the functions that its SYSTEM text defines.
+def read(record: Any) -> Recorded:
+    """What was said and called in a conversation, and the functions that its SYSTEM text defines as `tools`.
 
     Args:
         record: `{"system": "SYSTEM: …", "chat": "USER: …"}`, or the whole as one text.
@@ -57,25 +57,24 @@ def record_chat(record: Any) -> tuple[Recording, list[Any]]:
     Raises:
         InputError: It is not of this format, a function is no JSON, or a call cannot be read.
     """
-    recording = Recording()
+    messages: list[dict[str, Any]] = []
     tools: list[Any] = []
     system, chat = _texts(record)
     if system:
-        _instruct(recording, tools, system, 0)
+        messages.append(_instructions(tools, system, 0))
     parts = _PART.split(chat)
     if len(parts) < 3 or parts[0].strip():
         raise InputError("the chat does not begin with `USER:`, `ASSISTANT:` or `SYSTEM:`")
     for index, (role, text) in enumerate(zip(parts[1::2], parts[2::2], strict=True)):
         said = text.replace(_END, "").strip()
         if role == "SYSTEM":
-            _instruct(recording, tools, said, index)
-        elif role == "USER":
-            recording.say("user", said, index)
+            messages.append(_instructions(tools, said, index))
         elif role == "ASSISTANT":
-            _assistant(recording, said, index)
+            messages.append(_assistant(said, index))
         else:
-            recording.answer(None, None, said, index)
-    return recording, tools
+            messages.append({"type": "human" if role == "USER" else "tool", "content": said, "step": index})
+    held = record if isinstance(record, Mapping) else {}
+    return Recorded(messages, {**held, "tools": tools}, ("system", "chat", "sample"))
 
 
 def is_text_file(path: Path) -> bool:
@@ -128,8 +127,8 @@ def _texts(record: Any) -> tuple[str, str]:
     return (system or "").strip().removeprefix("SYSTEM:").strip(), record
 
 
-def _instruct(recording: Recording, tools: list[Any], text: str, index: int) -> None:
-    """The words of a SYSTEM text as instructions, its functions as tools."""
+def _instructions(tools: list[Any], text: str, index: int) -> dict[str, Any]:
+    """The words of a SYSTEM text; its functions are added to the tools."""
     words = [text]
     found = _FUNCTIONS.search(text)
     if found:
@@ -144,13 +143,13 @@ def _instruct(recording: Recording, tools: list[Any], text: str, index: int) -> 
             blank = _BETWEEN.match(text, at)
             at = blank.end() if blank else at
         words.append(text[at:].strip())
-    recording.instruct("\n".join(word for word in words if word), index)
+    return {"type": "system", "content": "\n".join(word for word in words if word), "step": index}
 
 
-def _assistant(recording: Recording, text: str, index: int) -> None:
+def _assistant(text: str, index: int) -> dict[str, Any]:
     said, *written = text.split(_CALL)
     words = [said]
-    calls: list[tuple[Any, Any]] = []
+    calls: list[dict[str, Any]] = []
     for call in written:
         read = _call(call.lstrip())
         if (read is None or not read[0]) and (calls or any(words)):
@@ -161,13 +160,10 @@ def _assistant(recording: Recording, text: str, index: int) -> None:
             )
         else:
             name, arguments, rest = read
-            calls.append((name, {} if arguments is None else arguments))
+            calls.append({"name": name, "args": {} if arguments is None else arguments})
             words.append(rest)
     spoken = "\n".join(word.strip() for word in words if word.strip())
-    if spoken or not calls:
-        recording.say("agent", spoken, index)
-    for name, arguments in calls:
-        recording.call(name, arguments, None, index)
+    return {"type": "ai", "content": spoken, "tool_calls": calls, "step": index}
 
 
 def _call(text: str) -> tuple[Any, Any, str] | None:

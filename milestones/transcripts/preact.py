@@ -10,37 +10,41 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.recording import Recording
+from arq_graph.milestones.transcripts.messages import Recorded
 
 MOST_SPLITS = 50
 
 _KEY = re.compile(r"(?P<inner>Int_)?Step\s*\d+(?:\.\d+)*(?:_(?P<who>[HA]))?", re.IGNORECASE)
 _TOOL = re.compile(r"\s*Tool\s*:\s*(?P<tool>.*?)\s*,\s*Tool_Inputs?\s*:\s*(?P<rest>.*)", re.DOTALL)
 _OBSERVATION = re.compile(r",?\s*Observation\s*:\s?")
-_SPOKEN = {"H": ("user", re.compile(r"\s*Human\s*:\s*")), "A": ("agent", re.compile(r"\s*AI\s*:\s*"))}
+_SPOKEN = {"H": ("human", re.compile(r"\s*Human\s*:\s*")), "A": ("ai", re.compile(r"\s*AI\s*:\s*"))}
 
 
-def is_steps(value: Any) -> bool:
-    """Whether this looks like an object of steps."""
-    return (
-        isinstance(value, Mapping) and bool(value) and all(_KEY.fullmatch(str(key).strip()) for key in value)
-    )
+def fits(record: Any) -> bool:
+    """Whether a record is an object of steps, or has one under `Conversation`."""
+    if not isinstance(record, Mapping) or not record:
+        return False
+    return "Conversation" in record or all(_KEY.fullmatch(str(key).strip()) for key in record)
 
 
-def record_steps(steps: Any) -> Recording:
-    """What happened in an object of steps, in its order.
+def read(record: Any) -> Recorded:
+    """The steps of a record as messages, in their order.
 
     Raises:
-        InputError: A step has another name or another form; it is named.
+        InputError: There is no object of steps.
     """
+    steps = record.get("Conversation", record) if isinstance(record, Mapping) else record
     if not isinstance(steps, Mapping):
         raise InputError("`Conversation` is no object of steps")
-    recording = Recording()
+    return Recorded(_messages(steps), record if steps is not record else {}, ("Conversation",))
+
+
+def _messages(steps: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:
     for key, text in steps.items():
         name = str(key).strip()
         found = _KEY.fullmatch(name)
@@ -49,21 +53,21 @@ def record_steps(steps: Any) -> Recording:
         if not isinstance(text, str):
             raise InputError(f"{name} is no text")
         if found["inner"]:
-            _call(recording, name, text)
+            yield from _call(name, text)
         else:
-            speaker, prefix = _SPOKEN[found["who"].upper()]
-            recording.say(speaker, prefix.sub("", text, count=1), name)  # type: ignore[arg-type]
-    return recording
+            type, prefix = _SPOKEN[found["who"].upper()]
+            yield {"type": type, "content": prefix.sub("", text, count=1), "step": name}
 
 
-def _call(recording: Recording, name: str, text: str) -> None:
+def _call(name: str, text: str) -> Iterator[dict[str, Any]]:
     found = _TOOL.fullmatch(text)
     if found is None:
         raise InputError(f"{name} is not of the form `Tool: NAME, Tool_Inputs: {{…}}, Observation: …`")
     inputs, observation = _inputs(name, found["rest"])
-    call = recording.call(found["tool"], inputs, None, name)
+    call = {"name": found["tool"], "args": inputs, "id": name}
+    yield {"type": "ai", "content": "", "tool_calls": [call], "step": name}
     if observation is not None:
-        recording.answer_call(call, observation, name)
+        yield {"type": "tool", "tool_call_id": name, "content": observation, "step": name}
 
 
 def _inputs(name: str, rest: str) -> tuple[Mapping[str, Any], str | None]:

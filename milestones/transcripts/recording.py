@@ -41,8 +41,8 @@ class Recording:
         """Something is said."""
         self.events.append(Message(speaker, text, step))
 
-    def call(self, tool: Any, arguments: Any, id: Any, step: Step) -> int:
-        """A tool is called; return the number of the event.
+    def call(self, tool: Any, arguments: Any, id: Any, step: Step) -> None:
+        """A tool is called.
 
         Args:
             tool: Its name.
@@ -77,7 +77,6 @@ class Recording:
         if not together:
             self._first_of_message = len(self.events)
         self._open(len(self.events), call)
-        return len(self.events)
 
     def answer(self, id: Any, tool: Any, text: str, step: Step, *, failed: bool = False) -> None:
         """A tool gives something back.
@@ -99,12 +98,7 @@ class Recording:
         if number is None:
             self.events.append(Result(None, name, text, failed, step))
         else:
-            self.answer_call(number, text, step, failed=failed)
-
-    def answer_call(self, number: int, text: str, step: Step, *, failed: bool = False) -> None:
-        """A tool gives something back to the call of that event number."""
-        call = self._unanswered.pop(number)
-        self.events.append(Result(number, call.tool, text, failed, step))
+            self.events.append(Result(number, self._unanswered.pop(number).tool, text, failed, step))
 
     def _open(self, number: int, call: Call) -> None:
         self._unanswered[number] = call

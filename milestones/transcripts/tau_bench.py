@@ -1,0 +1,33 @@
+"""Result files of tau-bench: chat messages under `traj`, with the task, its gold actions and the reward."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arq_graph.errors import InputError
+from arq_graph.milestones.transcripts.messages import Recorded
+from arq_graph.milestones.transcripts.openai import as_langchain
+
+
+def fits(record: Any) -> bool:
+    """Whether a record is a result of tau-bench."""
+    return isinstance(record, Mapping) and "traj" in record
+
+
+def read(record: Any) -> Recorded:
+    """The messages of a result; its gold actions are kept as `actions`.
+
+    Raises:
+        InputError: It has no list `traj`.
+    """
+    if not isinstance(record, Mapping) or not isinstance(record.get("traj"), list):
+        raise InputError("no tau-bench result: it has no list `traj`")
+    info = record.get("info")
+    task = info.get("task") if isinstance(info, Mapping) else None
+    held = dict(record)
+    if "task_id" in record:
+        held["id"] = f"task {record['task_id']}, trial {record.get('trial', 0)}"
+    if isinstance(task, Mapping) and "actions" in task:
+        held["actions"] = task["actions"]
+    return Recorded(as_langchain(record["traj"]), held, ("traj",))
