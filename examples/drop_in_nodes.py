@@ -5,6 +5,8 @@ python examples/drop_in_nodes.py
 
 from __future__ import annotations
 
+from typing import Literal
+
 from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -12,23 +14,23 @@ from langgraph.graph.state import CompiledStateGraph
 from arq_graph import Agent, Guideline
 from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller, guarded_tools, route_calls
 
+Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
-def opening_hours(day: str) -> str:
+
+def opening_hours(day: Day) -> str:
     """Tell when the library is open.
 
     Args:
-        day: The day of the week, like Monday.
+        day: The day of the week.
     """
-    return "closed" if day.casefold() == "sunday" else "9 to 18"
+    return "closed" if day == "Sunday" else "9 to 18"
 
 
 LIBRARY = Agent(
     name="Library desk",
     profile="You are the desk of the city library.",
     guidelines=[
-        Guideline(
-            "the reader asks when the library is open", "tell the opening hours", tools=[opening_hours]
-        ),
+        Guideline("the customer asks when you are open", "tell the opening hours", tools=[opening_hours]),
         Guideline(None, "always be brief"),
     ],
 )

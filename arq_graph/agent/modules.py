@@ -19,8 +19,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-from arq_graph.agent.spelling import suggestion
-from arq_graph.errors import SpecError
+from arq_graph.agent.entries import Misfit, suggestion
 
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _IMPORTING = threading.RLock()
@@ -33,8 +32,7 @@ def check_reference(reference: str) -> None:
     """Check that a text has the form "module:function".
 
     Raises:
-        SpecError: It has not; the message says how it was probably meant, and continues a sentence that begins
-            with where the text stands.
+        Misfit: It has not; the message says how it was probably meant.
     """
     if _REFERENCE.fullmatch(reference) and ".py:" not in reference:
         return
@@ -43,7 +41,7 @@ def check_reference(reference: str) -> None:
     if ":" not in meant and "." in meant:
         meant = ":".join(meant.rsplit(".", 1))
     hint = f"; write {meant}" if _REFERENCE.fullmatch(meant) else ""
-    raise SpecError(f'must be "module:function", but is the text {reference!r}{hint}')
+    raise Misfit(f'must be "module:function", but is the text {reference!r}{hint}')
 
 
 def load(reference: str, folder: Path | None = None) -> object:
@@ -56,7 +54,7 @@ def load(reference: str, folder: Path | None = None) -> object:
         folder: Where the module is looked for before `sys.path`.
 
     Raises:
-        SpecError: There is no such module or attribute, or importing it fails.
+        Misfit: There is no such module or attribute, or importing it fails.
     """
     check_reference(reference)
     name, _, attribute = reference.partition(":")
@@ -66,12 +64,12 @@ def load(reference: str, folder: Path | None = None) -> object:
             found = getattr(found, step)
         except AttributeError:
             place = f"module {name}" if isinstance(found, ModuleType) else f"{name}:{attribute}"
-            raise SpecError(
+            raise Misfit(
                 f"names {reference!r}, but {place} has no {step!r}"
                 + suggestion(step, (known for known in dir(found) if not known.startswith("_")))
             ) from None
         except Exception as error:  # a module's or an object's own __getattr__
-            raise SpecError(f"names {reference!r}, and looking up {step!r} fails{_said(error)}") from error
+            raise Misfit(f"names {reference!r}, and looking up {step!r} fails{_said(error)}") from error
     return found
 
 
@@ -85,13 +83,13 @@ def _module(name: str, folder: Path | None) -> ModuleType:
         except ModuleNotFoundError as error:
             if error.name and (name == error.name or name.startswith(f"{error.name}.")):
                 places = f"in {folder} nor on" if folder else "on"
-                raise SpecError(
+                raise Misfit(
                     f"names the module {name!r}, which is {'neither ' if folder else 'not '}{places} Python's"
                     f" search path; is there a file {name.replace('.', '/')}.py?"
                 ) from None
             raise _failed(name, error) from error
         except SystemExit as error:
-            raise SpecError(
+            raise Misfit(
                 f"names the module {name!r}, which ends the program when it is imported (SystemExit"
                 f" {error.code!r}{_place(error)}); put what runs it as a program under"
                 ' `if __name__ == "__main__":`'
@@ -100,8 +98,8 @@ def _module(name: str, folder: Path | None) -> ModuleType:
             raise _failed(name, error) from error
 
 
-def _failed(name: str, error: Exception) -> SpecError:
-    return SpecError(f"names the module {name!r}, which fails to import{_said(error)}")
+def _failed(name: str, error: Exception) -> Misfit:
+    return Misfit(f"names the module {name!r}, which fails to import{_said(error)}")
 
 
 def _said(error: Exception) -> str:

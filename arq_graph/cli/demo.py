@@ -14,6 +14,11 @@ from arq_graph.cli.screen import command, output, sentence, words
 from arq_graph.cli.settings import OFFLINE
 from arq_graph.cli.turn_view import customer_said, heading, outcome_of
 
+_STAND_IN = (
+    "The offline model stands in for a real one, to show how the graph runs. It compares the stems of words, finds "
+    "values by their shape, and says what stands between quotes in the guidelines and what the tools told."
+)
+
 
 def demo_folder() -> Path:
     """Where the order desk's files are."""
@@ -51,6 +56,8 @@ def _hold(setup: Setup) -> None:
         console.print(sentence(words(dialogue.agent.name, "bold"), title))
         console.print(words(dialogue.agent.profile.strip(), "dim"))
         console.print(words(LEGEND, "dim"))
+        if setup.choice.spec == OFFLINE:
+            console.print(words(_STAND_IN, "dim"))
         dialogue.finish()
         for text in read_customer_turns(setup.file.with_name("conversation.txt")):
             console.print()

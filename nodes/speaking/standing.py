@@ -259,7 +259,8 @@ class StandingOf:
             policies=frozenset(self.policies),
             consequential={
                 name: self.tools[name].tool.description
-                for name in sorted(self.agent.confirmed_by("customer", "interrupt"))
+                for name, by in self.agent.confirm.items()
+                if by == "customer"
             },
             forbidden=forbidden,
             required=required - called - forbidden,

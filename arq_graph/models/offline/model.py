@@ -7,24 +7,32 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from arq_graph.models.in_process import InProcessChatModel, object_message, text_message
-from arq_graph.models.offline.answering import answer, reply_text
+from arq_graph.models.offline.activation import judge_guidelines, settle_guidelines
+from arq_graph.models.offline.customer import play_customer
+from arq_graph.models.offline.instance import UNSAID, Instances
+from arq_graph.models.offline.milestone_answers import draft_milestones, judge_milestones
+from arq_graph.models.offline.next_step import move, plan
+from arq_graph.models.offline.prompt import Prompt, read_prompt
+from arq_graph.models.offline.reply import NOT_UNDERSTOOD, Reply, revise
+from arq_graph.models.offline.tool_choice import candidate_answers
 from arq_graph.models.requested import requested_schema
 
 _SCHEMA_START = re.compile(r"^\{", re.MULTILINE)
 
 
 class OfflineChatModel(InProcessChatModel):
-    """A chat model that works without network, key or weights.
+    """A stand-in for a chat model that works without network, key or weights.
 
-    It answers any blueprint from the sections of its prompt: by word overlap (stems, everyday synonyms), by types
-    and by rules. It is no language model. It understands plain customer-service English, finds values by their
-    shape, writes replies from the texts that the prompt holds, and never makes a value up. The same prompt always
-    gets the same answer. Asked without a schema it answers in words.
+    It shows how a graph runs; it understands nothing. It reads the sections of the prompt and fills whatever schema
+    it is asked for with a valid instance: a guideline is active where the stems of its condition were just said, an
+    argument is what has the type, the format or the shape that is wanted, and a reply is what the guidelines' actions
+    say between quotes and what the tools told. The same prompt always gets the same answer. What matches nothing is
+    answered with `NOT_UNDERSTOOD`; so is a call without a schema.
     """
 
     model_name: str = "offline"
@@ -44,28 +52,60 @@ class OfflineChatModel(InProcessChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=_reply(messages, kwargs))])
-
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        return self._generate(messages, stop, None, **kwargs)
+        return ChatResult(generations=[ChatGeneration(message=_answer_message(messages, kwargs))])
 
 
-def _reply(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> AIMessage:
-    prompt = "\n\n".join(str(message.text) for message in messages)
+def is_stand_in(model: object) -> bool:
+    """Whether what a model says is evidence of nothing, because the offline model says it.
+
+    Args:
+        model: A chat model, a model string, a `Reasoner`, or a mapping of them by module, of which one is enough.
+    """
+    if isinstance(model, Mapping):
+        return any(map(is_stand_in, model.values()))
+    model = getattr(model, "model", model)
+    return isinstance(model, OfflineChatModel) or model == "offline"
+
+
+def _answer_message(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> AIMessage:
+    text = "\n\n".join(str(message.text) for message in messages)
     _, schema = requested_schema(kwargs)
     if schema is None and _wants_json(kwargs):
         schema = _schema_in(messages)
+    prompt = read_prompt(messages)
     if schema is None:
-        return text_message(reply_text(messages), prompt)
-    text = json.dumps(answer(messages, schema), ensure_ascii=False)
+        return text_message(Reply(prompt).text, text)
+    answer = json.dumps(_answer(prompt, schema), ensure_ascii=False)
     # Half a surrogate pair, cut out of a customer's message, cannot be sent as UTF-8.
-    return object_message(text.encode(errors="replace").decode(), prompt, kwargs)
+    return object_message(answer.encode(errors="replace").decode(), text, kwargs)
+
+
+def _answer(prompt: Prompt, schema: Mapping[str, Any]) -> Any:
+    confirmed = {place.rpartition(".")[2] for place in prompt.complaints}
+    kinds = Instances(schema, NOT_UNDERSTOOD if not prompt.sections else "-", confirmed)
+    return kinds.of(_suggested(prompt, kinds, kinds.resolved(schema).get("properties") or {}))
+
+
+def _suggested(prompt: Prompt, kinds: Instances, properties: Mapping[str, Any]) -> Any:
+    """What the step that is asked says, known by the sections of its prompt and the queries of its blueprint."""
+    sections = prompt.sections
+    if "move" in properties:
+        return move(prompt, properties["move"], kinds)
+    if "action" in properties and properties.keys() & {"next_steps", "thought"}:
+        return plan(prompt, properties["action"], kinds)
+    if "revisions" in properties:
+        return revise(prompt)
+    if "finished" in properties and "wishes" in sections:
+        return play_customer(prompt)
+    if "milestones" in properties and "workflow" in sections:
+        return draft_milestones(prompt)
+    if "steps" in sections and "milestones" in sections:
+        return judge_milestones(prompt)
+    if any("sensitive_to_tools" in kinds.asked(each) for each in properties.values()):
+        return settle_guidelines(prompt)
+    if "guidelines" in sections:
+        return judge_guidelines(prompt, properties, kinds)
+    return candidate_answers(prompt, properties, kinds) if "tools" in sections else UNSAID
 
 
 def _wants_json(kwargs: Mapping[str, Any]) -> bool:

@@ -1,0 +1,39 @@
+"""Files that are there whole or as they were, however the program ends."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+
+def replace_whole(path: Path, content: bytes) -> None:
+    """Write a file; whoever reads it meanwhile sees the old one or the new one whole.
+
+    What a link points to is written, and the link stays. A file that was there keeps its mode.
+
+    Args:
+        path: The file. A device or pipe is written to as it is.
+        content: What it is to hold.
+
+    Raises:
+        OSError: It cannot be written; what was there is as it was.
+    """
+    target = path.resolve()
+    draft = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}")
+    try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)
+            return
+        with draft.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if target.exists():
+            shutil.copymode(target, draft)
+        draft.replace(target)
+    finally:
+        with suppress(OSError):  # it was renamed, or could not be made
+            draft.unlink()

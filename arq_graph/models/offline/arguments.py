@@ -1,0 +1,183 @@
+"""Finding the value of a tool's argument in a conversation.
+
+A value is known by its type, its format, its choices, the shape of an example in its description ("like ORD-1001"),
+or by the words before it ("the title is …"). What is not found so is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from arq_graph.models.offline.instance import Instances
+from arq_graph.models.offline.prompt import Prompt
+from arq_graph.models.offline.stems import label, stems, words
+
+_EXAMPLE = re.compile(r"\b(?:like|such as|for example|e\.g\.,?|example:) [\"'“]?([\w@./:+-]*\d[\w@./:+-]*\w)")
+_FORMATS = {
+    "date": r"\d{4}-\d\d-\d\d",
+    "date-time": r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)?",
+    "time": r"\d\d:\d\d(?::\d\d)?",
+    "email": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    "uri": r"https?://[^\s\"'<>]*[\w/]",
+    "uuid": r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}",
+}
+_NUMBER = re.compile(r"(?<![\w.:/-])-?\d+(?:\.\d+)?(?![\w:/-]|\.\d)")
+_MARKS = '"“”'
+_QUOTED = r"[\"“][^\"“”]+[\"”]"
+_NAMED = r"[A-Z][\w'’-]*(?: (?:of |the |and |in )*[A-Z0-9][\w'’-]*)*"
+_LEADING = re.compile(
+    r"^(?:it is|it['’]s|this is|that is|that['’]s|i am|i['’]m|(?:my|the) [\w ]{1,30} is) ", re.IGNORECASE
+)
+_LONGEST_ANSWER = 12
+"""Words that a customer's whole message may have to be taken for the value that was asked for."""
+
+
+class Found(NamedTuple):
+    """A value, the id of the line or variable that tells it, and whether it was the customer who said it."""
+
+    value: Any
+    source: str
+    is_said: bool
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a tool, looked for in a prompt.
+
+    Args:
+        entry: The argument as the prompt shows it: its name, description, type in words.
+        schema: The schema of its value.
+        prompt: The prompt.
+        kinds: Fills the schema that it belongs to.
+    """
+
+    entry: Mapping[str, Any]
+    schema: Mapping[str, Any]
+    prompt: Prompt
+    kinds: Instances
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.entry.get("name", ""))
+
+    @property
+    def description(self) -> str:
+        """What the tool says about it."""
+        return str(self.entry.get("description") or "")
+
+    @cached_property
+    def label(self) -> str:
+        """Its name in words."""
+        return label(self.name)
+
+    @cached_property
+    def was_asked_for(self) -> bool:
+        """Whether the agent's last message asked for it."""
+        return "?" in self.prompt.answered and self.label in self.prompt.answered
+
+    @cached_property
+    def found(self) -> Found | None:
+        """The newest value; None where nobody told it."""
+        return next((each for each in self._told() if self.kinds.takes(self._own_schema, each.value)), None)
+
+    def _told(self) -> Iterator[Found]:
+        """What may be the value, the newest first; of what was dealt with since, values of a clear shape alone."""
+        is_settled = customer_spoke = False
+        for line in reversed(self.prompt.lines):
+            if line.speaker == "tool":
+                is_settled = is_settled or customer_spoke
+                told = {**(line.arguments if self._shape else {}), **line.told}
+                if not line.failed and self.name in told:
+                    yield Found(told[self.name], line.id, False)
+            elif line.speaker == "customer":
+                customer_spoke = True
+                if self._shape or not is_settled:
+                    is_answer = line is self.prompt.customer and self.was_asked_for
+                    yield from (Found(value, line.id, True) for value in self._said_in(line.text, is_answer))
+        for variable in self.prompt.entries("variables"):
+            if variable.get("name") == self.name:
+                yield Found(variable.get("value"), str(variable.get("id")), False)
+
+    @cached_property
+    def _own_schema(self) -> Mapping[str, Any]:
+        return self.kinds.given(self.schema)
+
+    def _said_in(self, text: str, is_answer: bool) -> Iterator[Any]:
+        """The values that a message of the customer's may give, the likeliest first."""
+        kind = self._own_schema.get("type")
+        items = self.kinds.resolved(self._own_schema.get("items", {}))
+        if choices := self._own_schema.get("enum") or items.get("enum"):
+            said = stems(text) | set(words(text))
+            chosen = [each for each in choices if (stems(str(each)) or set(words(str(each)))) <= said]
+            yield from [chosen] if kind == "array" and chosen else chosen
+        elif kind == "boolean":
+            yield from self._yes_or_no(words(text), is_answer)
+        elif kind in ("integer", "number"):
+            yield from self._numbers(text, is_answer)
+        elif kind == "array":
+            yield from (re.split(r",\s*|\s+and\s+", each) for each in self._texts(text, is_answer))
+        elif self.entry.get("type") not in ("object", "any"):  # these are asked as a text of JSON
+            yield from self._texts(text, is_answer)
+
+    def _yes_or_no(self, said: list[str], is_answer: bool) -> Iterator[bool]:
+        if is_answer and said and said[0] in ("yes", "no"):
+            yield said[0] == "yes"
+        elif stems(self.name) & stems(" ".join(said)):
+            yield not {"no", "not", "without"} & set(said)
+
+    def _numbers(self, text: str, is_answer: bool) -> Iterator[float]:
+        """Numbers beside a word of the argument's name or description; any number, where one was asked for."""
+        about = stems(f"{self.label} {self.description}")
+        for match in _NUMBER.finditer(text):
+            beside = [*text[: match.start()].split()[-2:], *text[match.end() :].split()[:1]]
+            if is_answer or about & stems(" ".join(beside)):
+                yield float(match[0]) if "." in match[0] else int(match[0])
+
+    def _texts(self, text: str, is_answer: bool) -> Iterator[str]:
+        if shape := self._shape:
+            found = (match[0] for match in shape.finditer(text))
+            yield from (each.upper() if self._example.isupper() else each for each in found)
+            return
+        named = re.finditer(rf"\b(?i:{self._words_before})\b(?: is| called|:)? ({_NAMED}|{_QUOTED})", text)
+        yield from (match[1].strip(_MARKS) for match in named)
+        yield from (quoted.strip(_MARKS) for quoted in re.findall(_QUOTED, text))
+        if is_answer and len(text.split()) <= _LONGEST_ANSWER and not {"yes", "no"} & set(words(text)):
+            yield _LEADING.sub("", text.strip()).strip(" .!?")
+
+    @property
+    def _words_before(self) -> str:
+        """The words behind which a value may stand: those of the name and of the description that say something."""
+        about = words(f"{self.name} {self.description}")
+        named = [self.label, *filter(stems, about), *(["called"] if "name" in about else [])]
+        return "|".join(map(re.escape, named))
+
+    @cached_property
+    def _example(self) -> str:
+        found = _EXAMPLE.search(self.description)
+        return found[1] if found else ""
+
+    @cached_property
+    def _shape(self) -> re.Pattern[str] | None:
+        """What a value looks like: by its format, or as the example in its description does."""
+        known = (self._own_schema.get("format"), self.entry.get("type"), self.label.rpartition(" ")[2])
+        wanted = next((_FORMATS[each] for each in known if each in _FORMATS), "")
+        wanted = wanted or "".join(map(_like, re.findall(r"[A-Za-z]+|\d+|.", self._example)))
+        return re.compile(rf"(?<![\w-]){wanted}(?![\w-])", re.IGNORECASE) if wanted else None
+
+
+def asked_for(name: str, description: str) -> str:
+    """What the customer is asked for: an argument's name in words, with what its description says."""
+    said = description.strip().rstrip(".")
+    told = f" ({said[:1].lower()}{said[1:]})" if said and said.casefold() != label(name) else ""
+    return f"the {label(name)}{told}"
+
+
+def _like(part: str) -> str:
+    if part.isdigit():
+        return r"\d+"
+    return rf"[A-Za-z]{{{len(part)}}}" if part.isalpha() else re.escape(part)

@@ -1,0 +1,151 @@
+"""A valid instance of a JSON schema, from what is suggested and the plainest values for the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from random import Random
+from typing import Any
+
+import rstr
+from jsonschema import Draft202012Validator
+
+UNSAID: Any = object()
+"""Nothing is suggested."""
+
+_FORMATS = {
+    "date": "2026-01-01",
+    "date-time": "2026-01-01T12:00:00Z",
+    "time": "12:00:00Z",
+    "duration": "PT1H",
+    "email": "nobody@example.com",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "uri": "https://example.com/",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+}
+_DEEPEST = 8  # of a schema that refers to itself
+
+
+class Instances:
+    """Fills one schema, in OpenAI's strict subset or near it: ranges, lengths, patterns and formats are kept, too.
+
+    Args:
+        schema: A JSON schema; references lead into its `$defs`.
+        text: What stands where any text may stand.
+        confirmed: Names of properties whose yes or no is to be yes.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], text: str = "-", confirmed: Collection[str] = ()) -> None:
+        self._root = schema
+        self._text = text
+        self._confirmed = confirmed
+
+    def of(self, suggested: Any = UNSAID) -> Any:
+        """An instance; a suggestion counts wherever the schema takes it."""
+        return self._fill(self._root, suggested, "", 0)
+
+    def takes(self, schema: Any, value: Any) -> bool:
+        """Whether a value is an instance of a schema within this one."""
+        definitions = {"$defs": self._root.get("$defs", {})}
+        return Draft202012Validator({**definitions, **self.resolved(schema)}).is_valid(value)
+
+    def resolved(self, schema: Any) -> Mapping[str, Any]:
+        """A schema in place of the reference to it, or of a choice that has no other option."""
+        while isinstance(schema, Mapping):
+            choice = schema.get("anyOf", ())
+            if "$ref" in schema:
+                schema = self._root["$defs"][schema["$ref"].rpartition("/")[2]]
+            elif len(choice) == 1:
+                schema = choice[0]
+            else:
+                return schema
+        return {}
+
+    def given(self, schema: Any) -> Mapping[str, Any]:
+        """A schema without the null that stands for what is not given."""
+        resolved = self.resolved(schema)
+        options = [
+            each for each in map(self.resolved, resolved.get("anyOf", ())) if each.get("type") != "null"
+        ]
+        return options[0] if len(options) == 1 else resolved
+
+    def asked(self, schema: Any) -> Mapping[str, Any]:
+        """What an object is asked, by property."""
+        properties = self.given(schema).get("properties")
+        return properties if isinstance(properties, Mapping) else {}
+
+    def _fill(self, schema: Any, suggested: Any, name: str, depth: int) -> Any:
+        schema = self.resolved(schema)
+        if choices := [schema["const"]] if "const" in schema else schema.get("enum"):
+            return suggested if suggested is not UNSAID and self.takes(schema, suggested) else choices[0]
+        if options := schema.get("anyOf") or _options_of(schema):
+            return self._fill(self._option(options, suggested, depth), suggested, name, depth)
+        kind = schema.get("type", "object" if "properties" in schema else "string")
+        if kind == "object":
+            return self._object(schema, suggested, depth)
+        if kind == "array":
+            return self._array(schema, suggested, depth)
+        if suggested is not UNSAID and self.takes(schema, suggested):
+            return suggested
+        if kind == "boolean":
+            return name in self._confirmed
+        if kind in ("integer", "number"):
+            return _number(schema, whole=kind == "integer")
+        return None if kind == "null" else self._string(schema)
+
+    def _option(self, options: list[Any], suggested: Any, depth: int) -> Any:
+        """The option that a suggestion fits best; without one null where that is an option, else the first."""
+        resolved = [self.resolved(option) for option in options]
+        if suggested is UNSAID:
+            plain = [option for option in resolved if self.takes(option, None)]
+            if depth > _DEEPEST:
+                plain += [option for option in resolved if "properties" not in option]
+            return (plain or resolved)[0]
+        given = suggested.keys() if isinstance(suggested, Mapping) else ()
+        fits = [
+            (self.takes(each, suggested), len(each.get("properties", {}).keys() & given)) for each in resolved
+        ]
+        is_list = [isinstance(suggested, list) and each.get("type") == "array" for each in resolved]
+        return resolved[max(range(len(fits)), key=lambda place: (*fits[place], is_list[place], -place))]
+
+    def _object(self, schema: Mapping[str, Any], suggested: Any, depth: int) -> dict[str, Any]:
+        given = suggested if isinstance(suggested, Mapping) else {}
+        return {
+            name: self._fill(property, given.get(name, UNSAID), name, depth + 1)
+            for name, property in schema.get("properties", {}).items()
+            if name in schema.get("required", ()) or name in given
+        }
+
+    def _array(self, schema: Mapping[str, Any], suggested: Any, depth: int) -> list[Any]:
+        given = suggested if isinstance(suggested, list) else []
+        given = [*given[: schema.get("maxItems")], *[UNSAID] * (schema.get("minItems", 0) - len(given))]
+        return [self._fill(schema.get("items", {}), each, "", depth + 1) for each in given]
+
+    def _string(self, schema: Mapping[str, Any]) -> str:
+        if pattern := schema.get("pattern"):
+            made = (rstr.Rstr(Random(seed)).xeger(pattern) for seed in range(50))
+            return next((text for text in made if self.takes(schema, text)), "")
+        text = _FORMATS.get(schema.get("format", ""), self._text)
+        return text.ljust(schema.get("minLength", 0), ".")[: schema.get("maxLength")]
+
+
+def _options_of(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    kinds = schema.get("type")
+    return [{**schema, "type": kind} for kind in kinds] if isinstance(kinds, list) else []
+
+
+def _number(schema: Mapping[str, Any], *, whole: bool) -> Any:
+    """1 where that is within the bounds, else the bound that is nearest to it."""
+    low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+    over, under = schema.get("exclusiveMinimum", -math.inf), schema.get("exclusiveMaximum", math.inf)
+    if whole:
+        low, high = max(low, over + 1), min(high, under - 1)
+        return math.ceil(low) if low > 1 else math.floor(high) if high < 1 else 1
+    low, high = max(low, over), min(high, under)
+    if over < 1 < under and low <= 1 <= high:
+        return 1
+    if max(abs(low), abs(high)) < math.inf:
+        return (low + high) / 2
+    return low + 1 if low > -math.inf else high - 1

@@ -1,0 +1,172 @@
+"""Reading a prompt: its named sections of JSON, and the conversation in it.
+
+Only a tag at the beginning of a line opens a section, and only in the first system and the first human message. What
+customers and tools wrote stands inside JSON with its angle brackets escaped, so it can open none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+_SECTION = re.compile(r"^<([a-z_]+)>(.*?)</\1>[ \t\r]*$", re.MULTILINE | re.DOTALL)
+_COMPLAINT = re.compile(r"^- ([\w$.\[\]-]+)(?=:)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One entry of the conversation: what somebody said, or a tool's result with the call that it answers.
+
+    Its `speaker` is `customer`, `agent`, `tool` or `system`.
+    """
+
+    id: str
+    speaker: str
+    text: str
+    tool: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    failed: bool = False
+
+    @cached_property
+    def result(self) -> Any:
+        """A tool's result as data; the text itself where it is no JSON."""
+        return _json(self.text, self.text)
+
+    @cached_property
+    def told(self) -> dict[str, Any]:
+        """The fields of a result that hold something."""
+        fields = self.result if isinstance(self.result, dict) else {}
+        return {name: value for name, value in fields.items() if value}
+
+    @cached_property
+    def words(self) -> str:
+        """What a result says, as one text with its call and the names of its fields."""
+        told = _flat(self.told) if isinstance(self.result, dict) else self.text
+        return f"{self.tool} {_flat(dict(self.arguments))} {told}"
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt, read.
+
+    Args:
+        sections: The sections by name, as data.
+        lines: The conversation.
+        complaints: The places that were complained about in earlier answers to this prompt, `Name.path` each.
+    """
+
+    sections: Mapping[str, Any]
+    lines: tuple[Line, ...]
+    complaints: tuple[str, ...] = ()
+
+    def entries(self, name: str) -> list[dict[str, Any]]:
+        """The objects that a section lists; none where it is absent or holds something else."""
+        value = self.sections.get(name)
+        return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+    @property
+    def now(self) -> Mapping[str, Any]:
+        """What the tail says about this very turn."""
+        value = self.sections.get("now")
+        return value if isinstance(value, dict) else {}
+
+    def listed(self, name: str) -> list[Any]:
+        """What the tail lists under a name."""
+        value = self.now.get(name)
+        return value if isinstance(value, list) else []
+
+    @cached_property
+    def customer(self) -> Line | None:
+        """The customer's last message."""
+        return next((line for line in reversed(self.lines) if line.speaker == "customer"), None)
+
+    @property
+    def request(self) -> str:
+        """The customer's last message as text."""
+        return self.customer.text if self.customer else ""
+
+    @cached_property
+    def answered(self) -> str:
+        """What the agent had said last when the customer spoke."""
+        before = self.lines[: self.lines.index(self.customer)] if self.customer else self.lines
+        return next((line.text for line in reversed(before) if line.speaker == "agent"), "")
+
+    @cached_property
+    def results(self) -> list[Line]:
+        """The tools' results of this turn."""
+        after = self.lines[self.lines.index(self.customer) :] if self.customer else self.lines
+        return [line for line in after if line.speaker == "tool"]
+
+    @cached_property
+    def said(self) -> list[str]:
+        """What the agent has said so far."""
+        return [line.text for line in self.lines if line.speaker == "agent"]
+
+
+def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
+    """Read a prompt from its messages.
+
+    Where no human message holds a `<conversation>`, the messages themselves are the conversation.
+    """
+    head = next((str(message.text) for message in messages if isinstance(message, SystemMessage)), "")
+    spoken = [message for message in messages if not isinstance(message, SystemMessage)]
+    body = next((str(message.text) for message in spoken if isinstance(message, HumanMessage)), "")
+    raw = {match[1]: match[2] for match in [*_SECTION.finditer(body), *_SECTION.finditer(head)]}
+    spoken, complaints = _without_complaints(spoken)
+    lines = _lines(raw.pop("conversation")) if "conversation" in raw else _lines_of(spoken)
+    return Prompt({name: _json(text) for name, text in raw.items()}, tuple(lines), complaints)
+
+
+def _without_complaints(spoken: Sequence[BaseMessage]) -> tuple[list[BaseMessage], tuple[str, ...]]:
+    """The messages without answers that were refused, and the places that were complained about in them."""
+    kept, places = list(spoken), []
+    while len(kept) > 2 and isinstance(kept[-2], AIMessage) and isinstance(kept[-1], HumanMessage):
+        if not (found := _COMPLAINT.findall(str(kept[-1].text))):
+            break
+        places += found
+        del kept[-2:]
+    return kept, tuple(places)
+
+
+def _json(text: str, otherwise: Any = None) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name} {_flat(each)}" for name, each in value.items() if each)
+    return " ".join(map(_flat, value)) if isinstance(value, list) else str(value)
+
+
+def _lines(text: str) -> Iterator[Line]:
+    for row in text.splitlines():
+        record = _json(row)
+        if not isinstance(record, dict) or "from" not in record:
+            continue
+        is_tool = record["from"] == "tool"
+        said, arguments = record.get("result" if is_tool else "text"), record.get("arguments")
+        yield Line(
+            str(record.get("id")),
+            str(record["from"]),
+            str(said or ""),
+            str(record.get("tool") or ""),
+            arguments if isinstance(arguments, dict) else {},
+            record.get("error") is True,
+        )
+
+
+def _lines_of(messages: Iterable[BaseMessage]) -> Iterator[Line]:
+    for number, message in enumerate(messages, start=1):
+        if isinstance(message, HumanMessage | AIMessage) and message.text:
+            yield Line(
+                f"M{number}", "agent" if isinstance(message, AIMessage) else "customer", str(message.text)
+            )

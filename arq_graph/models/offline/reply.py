@@ -1,0 +1,165 @@
+"""Writing a reply: what actions say between quotes, what results tell, and one question for what is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from arq_graph.models.offline.activation import is_opening
+from arq_graph.models.offline.arguments import asked_for
+from arq_graph.models.offline.prompt import Line, Prompt
+from arq_graph.models.offline.stems import label, stems, words
+
+NOT_UNDERSTOOD = "(offline model) I did not understand this. A real model would."
+
+_QUOTE = re.compile(r"[\"“]([^\"“”]+)[\"”]")
+_KIND_OF_ERROR = re.compile(r"^(?:Error: )?\w*(?:Error|Exception): ")
+_MOST_LISTED = 5
+_GREETING = 3  # words at most
+
+
+class Wanted(NamedTuple):
+    """An argument that the customer is asked for: the tool that waits, its name, what the tool says about it."""
+
+    tool: str
+    argument: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The reply of this turn, with what the customer is asked for."""
+
+    prompt: Prompt
+    wanted: tuple[Wanted, ...] = ()
+
+    @cached_property
+    def text(self) -> str:
+        """The whole reply, never quite the same as one before."""
+        text = "\n\n".join(part for part in self._parts() if part)
+        times = sum(text in said for said in self.prompt.said)
+        if text == NOT_UNDERSTOOD:
+            return f"{text} ({times + 1})" if times else text
+        if times > 1:
+            return f"We are going round in circles, I have said this {times} times. {text}"
+        return f"As I said: {text}" if times else text
+
+    @property
+    def facts(self) -> list[dict[str, str]]:
+        """What the reply tells of results, each with the result's id."""
+        return [{"fact": _told(line), "source": line.id} for line in self.prompt.results]
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks something."""
+        return "?" in self.text
+
+    @cached_property
+    def question(self) -> str:
+        """The question for everything that is missing; empty where nothing is."""
+        missing = list(dict.fromkeys(asked_for(each.argument, each.description) for each in self.wanted))
+        if not missing:
+            return ""
+        listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
+        return f"Could you please tell me {listed}?"
+
+    def _parts(self) -> Iterable[str]:
+        active = self.prompt.entries("active_guidelines")
+        opening = [
+            quote for entry in active if is_opening(entry.get("condition")) for quote in _quotes(entry)
+        ]
+        body = [_told(line) for line in self.prompt.results]
+        body += [
+            quote
+            for entry in active
+            if not is_opening(entry.get("condition")) and not self._waits(entry)
+            for quote in _quotes(entry)
+        ]
+        body += [] if self.prompt.results else [self._term()]
+        body = [part for part in [*body, self.question] if part]
+        is_greeted = bool(opening) and len(words(self.prompt.request)) <= _GREETING
+        return [*opening, *(body if body or is_greeted else [NOT_UNDERSTOOD])]
+
+    def _waits(self, entry: dict[str, Any]) -> bool:
+        """Whether what an action says belongs to a tool that waits for the customer."""
+        means = stems(_QUOTE.sub("", str(entry.get("action") or "")))
+        return any(stems(each.tool) & means for each in self.wanted)
+
+    def _term(self) -> str:
+        """What the glossary says about a term that the customer uses."""
+        said = f" {' '.join(words(self.prompt.request))} "
+        for entry in self.prompt.entries("glossary"):
+            names = [entry.get("name"), *(entry.get("synonyms") or ())]
+            if any(f" {' '.join(words(str(name)))} " in said for name in names):
+                name = str(entry.get("name"))
+                return f"{name[:1].upper()}{name[1:]}: {entry.get('description')}."
+        return ""
+
+
+def _quotes(entry: dict[str, Any]) -> list[str]:
+    return _QUOTE.findall(str(entry.get("action") or ""))
+
+
+def _told(line: Line) -> str:
+    """What a result tells: its fields as a short list, or its text."""
+    if line.failed:
+        return f"I am sorry, that did not work: {_KIND_OF_ERROR.sub('', line.text).strip().rstrip('.')}."
+    told = line.result
+    if isinstance(told, dict):
+        return "\n".join(f"- {label(str(name))}: {_value(value)}" for name, value in told.items())
+    if isinstance(told, list):
+        shown = "\n".join(f"- {_value(each)}" for each in told[:_MOST_LISTED])
+        return shown or "There is nothing of that kind."
+    return line.text.strip() or "That is done."
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{label(str(name))} {_value(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_value, value[:_MOST_LISTED])) or "none"
+    return "none" if value is None else str(value)
+
+
+def revise(prompt: Prompt) -> dict[str, Any]:
+    """The answers to the reviser's queries: one revision, the draft where there is one."""
+    wanted = [
+        Wanted(str(each.get("tool")), str(each["argument"]), str(each.get("description") or ""))
+        for each in prompt.entries("insights")
+        if each.get("kind") in ("missing", "invalid") and each.get("argument")
+    ]
+    reply = Reply(prompt, tuple(wanted))
+    draft = prompt.sections.get("draft")
+    content = (
+        draft
+        if isinstance(draft, str) and draft and draft not in prompt.said and not prompt.complaints
+        else reply.text
+    )
+    active = [str(entry.get("id")) for entry in prompt.entries("active_guidelines")]
+    return {
+        "last_message_of_customer": prompt.request,
+        "context_evaluation": {
+            "most_recent_customer_inquiries_or_needs": prompt.request,
+            "should_i_tell_the_customer_i_cannot_help_with_some_needs": NOT_UNDERSTOOD in content,
+        },
+        "insights": [],
+        "evaluation_for_each_instruction": [
+            {"instruction": id, "evaluation": "By what its action says between quotes."} for id in active
+        ],
+        "revisions": [
+            {
+                "revision_number": 1,
+                "content": content,
+                "followed": active,
+                "factual_information_provided": reply.facts,
+                "offered_services": [],
+                "instructions_broken": [],
+                "is_repeat_message": False,
+            }
+        ],
+    }

@@ -1,0 +1,53 @@
+"""Words as their stems: all that the stand-in knows of language."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+import snowballstemmer
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+# Words that stand in any sentence, and those with which conditions begin. The list stays closed.
+_STOP = """
+a an the this that it its is are was be been has have had do does did can could will would may shall should i me my we
+us our you your he she they their them there here and or but if as at by for from in into of on out to up with about
+what which who where so please just any some customer user agent wants want asks ask says say said tells tell needs need
+like get give
+"""
+_STOP_WORDS = frozenset(_STOP.split())
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case; `order_id` and `orderId` are two words."""
+    return [word.casefold() for word in _WORD.findall(_HUMP.sub(" ", text.replace("_", " ")))]
+
+
+def label(name: str) -> str:
+    """A name in code as words: `order_id` is "order id"."""
+    return " ".join(words(name))
+
+
+@lru_cache(maxsize=4096)
+def stems(text: str) -> frozenset[str]:
+    """The stems of the words of a text that say what it is about."""
+    # A stemmer keeps the word it works on: one for each call is safe with threads.
+    stemmer = snowballstemmer.stemmer("english")
+    return frozenset(stemmer.stemWord(word) for word in words(text) if word not in _STOP_WORDS)
+
+
+def weights(texts: Iterable[frozenset[str]]) -> Mapping[str, float]:
+    """How much each stem tells texts apart: one divided by the number of texts that it stands in."""
+    counts = Counter(stem for text in texts for stem in text)
+    return {stem: 1 / count for stem, count in counts.items()}
+
+
+def share(wanted: frozenset[str], said: frozenset[str], weight: Mapping[str, float] | None = None) -> float:
+    """Which part of the weight of the stems that are wanted was said, from 0 to 1."""
+    weight = weight or dict.fromkeys(wanted, 1.0)
+    total = sum(weight[stem] for stem in wanted)
+    return sum(weight[stem] for stem in wanted & said) / total if total else 0.0

@@ -1,0 +1,259 @@
+"""Agents of three domains in simple words, answered by the offline model: a library, a vet, a bike rental."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, Literal
+
+import pytest
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import MemorySaver
+
+from arq_graph import (
+    Agent,
+    Guideline,
+    Variable,
+    create_guided_agent,
+    create_planning_agent,
+    create_respact_agent,
+)
+
+NOT_UNDERSTOOD = "(offline model) I did not understand this. A real model would."
+
+
+def find_book(title: str) -> dict[str, Any]:
+    """Find a book in the catalogue.
+
+    Args:
+        title: The title of the book.
+    """
+    if title == "Nothing":
+        raise LookupError("there is no such book")
+    return {"title": title, "shelf": "B4", "state": "on loan"}
+
+
+def reserve_book(title: str, card: str) -> str:
+    """Reserve a book.
+
+    Args:
+        title: The title of the book.
+        card: The number of the library card, such as L-123.
+    """
+    return f"{title} is reserved for you."
+
+
+def renew_loan(card: str, weeks: int = 2) -> str:
+    """Renew the loans on a library card.
+
+    Args:
+        card: The number of the library card, such as L-123.
+        weeks: How many weeks longer.
+    """
+    return f"Your loans run {weeks} weeks longer."
+
+
+LIBRARY = Agent(
+    "Library",
+    "You are the desk of a library.",
+    [
+        Guideline("the conversation has just started", 'say "Welcome to the library!"'),
+        Guideline("the customer looks for a book", "find the book and tell where it is", tools=[find_book]),
+        Guideline("the book is on loan", 'ask "It is on loan. Shall I reserve it for you?"'),
+        Guideline("the customer says yes to reserve", "reserve the book", tools=[reserve_book]),
+        Guideline("the customer wants to renew a loan", "renew the loan", tools=[renew_loan]),
+        Guideline(None, "always be polite"),
+        Guideline(None, 'say once "The library is closed on Friday."'),
+    ],
+)
+
+
+def free_slots(day: date, animal: Literal["dog", "cat", "bird"]) -> list[str]:
+    """Look up free appointments.
+
+    Args:
+        day: The day, like 2026-05-04.
+        animal: What kind of animal it is.
+    """
+    return ["09:00", "11:30"]
+
+
+def book_visit(pet_name: str, time: str, email: str) -> str:
+    """Book a visit at the vet.
+
+    Args:
+        pet_name: The name of the pet.
+        time: The time of the visit, like 09:00.
+        email: Where the confirmation goes.
+    """
+    return f"{pet_name} is expected at {time}."
+
+
+VET = Agent(
+    "Vet",
+    "You are the desk of a vet.",
+    [
+        Guideline("the customer asks for a free appointment", "look up free slots", tools=[free_slots]),
+        Guideline("the customer wants to book a visit", "book the visit", tools=[book_visit]),
+        Guideline("the customer says it is bleeding", 'say "Please come at once, we are open."'),
+    ],
+)
+
+Size = Literal["small", "medium", "large"]
+
+
+def tell_price(days: int, size: Size) -> dict[str, Any]:
+    """Tell what a bike costs.
+
+    Args:
+        days: For how many days.
+        size: The size of the bike.
+    """
+    return {"price": f"{days * 12} euros"}
+
+
+def rent_bike(days: int, size: Size, city: str, helmet: bool = False) -> str:
+    """Rent a bike to the customer.
+
+    Args:
+        days: For how many days.
+        size: The size of the bike.
+        city: In which city.
+        helmet: Whether a helmet is rented, too.
+    """
+    return f"A {size} bike is yours for {days} days in {city}{' with a helmet' if helmet else ''}."
+
+
+BIKES = Agent(
+    "Bikes",
+    "You rent out bikes.",
+    [
+        Guideline("the customer asks for the price", "tell the price", tools=[tell_price]),
+        Guideline(
+            "the customer wants to rent a bike", 'rent the bike and say "Ride safely!"', tools=[rent_bike]
+        ),
+    ],
+    variables=[Variable("city", "where the shop is", "Ghent")],
+)
+
+STRATEGIES: dict[str, dict[str, Any]] = {
+    "tools": {},
+    "pre-act": {"planning": "pre-act"},
+    "react": {"planning": "react"},
+    "respact": {"speaking": True},
+}
+
+
+@pytest.fixture(params=STRATEGIES)
+def strategy(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return STRATEGIES[request.param]
+
+
+def hold(app: Any, *lines: str) -> list[tuple[list[tuple[str, dict[str, Any]]], str]]:
+    """The calls of each turn, and the reply to it."""
+    thread, seen, turns = {"configurable": {"thread_id": "t"}}, 0, []
+    for line in lines:
+        messages = app.invoke({"messages": [("user", line)]}, thread)["messages"]
+        new, seen = messages[seen:], len(messages)
+        calls = [(c["name"], c["args"]) for m in new if isinstance(m, AIMessage) for c in m.tool_calls]
+        turns.append((calls, new[-1].text))
+    return turns
+
+
+def guided(agent: Agent, **settings: Any) -> Any:
+    return create_guided_agent("offline", agent, checkpointer=MemorySaver(), **settings)
+
+
+def test_a_library_finds_reserves_and_renews(strategy: dict[str, Any]) -> None:
+    turns = hold(
+        guided(LIBRARY, **strategy),
+        "Hi, I am looking for the book The Hobbit",
+        "Yes, please",
+        "My card is L-55",
+        "I want to renew my loans for 3 weeks",
+        "Do you sell coffee?",
+    )
+    assert [calls for calls, _ in turns] == [
+        [("find_book", {"title": "The Hobbit"})],
+        [],
+        [("reserve_book", {"title": "The Hobbit", "card": "L-55"})],
+        [("renew_loan", {"card": "L-55", "weeks": 3})],
+        [],
+    ]
+    first, missing, reserved, renewed, last = (reply for _, reply in turns)
+    assert first.startswith("Welcome to the library!")
+    assert "- shelf: B4" in first
+    assert "Shall I reserve it for you?" in first  # the result has activated this in the same turn
+    assert missing == "Could you please tell me the card (the number of the library card, such as L-123)?"
+    assert reserved == "The Hobbit is reserved for you."
+    assert renewed == "Your loans run 3 weeks longer."
+    assert last == NOT_UNDERSTOOD
+
+
+def test_a_vet_asks_for_what_is_missing_and_finds_values_by_their_shape(strategy: dict[str, Any]) -> None:
+    turns = hold(
+        guided(VET, **strategy),
+        "I need a free appointment for my cat",
+        "2026-05-04",
+        "I would like to book a visit at 11:30, my dog is called Rex",
+        "ann@example.org",
+        "Oh, it is bleeding!",
+    )
+    assert turns[0] == ([], "Could you please tell me the day (the day, like 2026-05-04)?")
+    assert turns[1] == ([("free_slots", {"day": "2026-05-04", "animal": "cat"})], "- 09:00\n- 11:30")
+    assert turns[2][0] == []
+    assert "the email" in turns[2][1]
+    booked = {"pet_name": "Rex", "time": "11:30", "email": "ann@example.org"}
+    assert turns[3] == ([("book_visit", booked)], "Rex is expected at 11:30.")
+    assert turns[4] == ([], "Please come at once, we are open.")
+
+
+def test_a_bike_rental_takes_numbers_choices_flags_and_variables(strategy: dict[str, Any]) -> None:
+    turns = hold(
+        guided(BIKES, **strategy),
+        "What is the price for 3 days?",
+        "medium",
+        "I want to rent a large bike with a helmet",  # for how long was said of another request
+        "for 2 days",
+    )
+    assert turns[1] == ([("tell_price", {"days": 3, "size": "medium"})], "- price: 36 euros")
+    assert turns[2] == ([], "Could you please tell me the days (for how many days)?")
+    rented = {"days": 2, "size": "large", "city": "Ghent", "helmet": True}
+    assert turns[3][0] == [("rent_bike", rented)]
+    assert turns[3][1].endswith("with a helmet.\n\nRide safely!")
+
+
+def test_a_failure_is_told_and_the_call_is_not_made_again(strategy: dict[str, Any]) -> None:
+    ((calls, reply),) = hold(guided(LIBRARY, **strategy), 'I am looking for the book "Nothing"')
+    assert calls == [("find_book", {"title": "Nothing"})]
+    assert "that did not work: there is no such book." in reply
+
+
+def test_what_is_to_be_said_once_is_said_once_and_what_lasts_stays_active() -> None:
+    app = guided(LIBRARY)
+    replies = [reply for _, reply in hold(app, "Hi", "Hello", "I want to renew my loans")]
+    assert [("Welcome" in each, "closed on Friday" in each) for each in replies] == [
+        (True, True),
+        *[(False, False)] * 2,
+    ]
+    matches = app.get_state({"configurable": {"thread_id": "t"}}).values["guideline_matches"]
+    assert {match["guideline"] for match in matches if match["active"]} == {"G5", "G6"}
+
+
+@pytest.mark.parametrize("create", [create_planning_agent, create_respact_agent])
+def test_without_guidelines_the_customers_words_choose_the_tool(create: Any) -> None:
+    app = create("offline", [find_book, renew_loan], checkpointer=MemorySaver())
+    turns = hold(app, "Can you renew my loans?", "L-7", "Find the book Dune", "How old are you?")
+    assert [calls for calls, _ in turns] == [
+        [],
+        [("renew_loan", {"card": "L-7"})],
+        [("find_book", {"title": "Dune"})],
+        [],
+    ]
+    assert turns[3][1] == NOT_UNDERSTOOD
+
+
+@pytest.mark.parametrize("mode", ["cot", "direct"])
+def test_it_works_in_every_mode(mode: Any) -> None:
+    ((calls, reply),) = hold(guided(LIBRARY, mode=mode), "I am looking for the book The Hobbit")
+    assert calls == [("find_book", {"title": "The Hobbit"})]
+    assert "Shall I reserve it for you?" in reply
