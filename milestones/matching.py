@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from arq_graph.agent.entries import Misfit
 from arq_graph.agent.modules import load
 from arq_graph.errors import SpecError
 from arq_graph.milestones.constraints import Rule, all_hold
@@ -267,8 +266,8 @@ def load_check(name: str, *, file: str | None = None, line: int | None = None) -
     """
     try:
         found = load(name, Path(file).resolve().parent if file else None)
-    except Misfit as misfit:
-        raise SpecError(f"`check` {misfit.message}", file=file, line=line) from misfit.__cause__
+    except SpecError as error:
+        raise SpecError(f"`check` {error}", file=file, line=line) from error.__cause__
     if not callable(found):
         raise SpecError(f"`check` names {name!r}, which is no function", file=file, line=line)
     return cast(EventCheck, found)

@@ -86,7 +86,7 @@ class ApproveCalls(Runnable[Any, Update]):
         self.agent = agent
         self.messages_key = messages_key
         self._arguments = {
-            name: ToolArguments(agent.toolbox[name]) for name, by in agent.confirm.items() if by == "operator"
+            name: ToolArguments(agent.toolbox[name]) for name in agent.confirmed_by("operator")
         }
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:

@@ -108,12 +108,12 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         self._sources = {"P", *(entry["id"] for entry in designs["glossary"])}
         self._descriptions = {name: tool.description for name, tool in agent.toolbox.items()}
         self._internal = tuple(guideline.id for guideline in agent.guidelines)
-        self._prohibitions = {g.id: g.action for g in agent.guidelines if forbids(g.action)}
+        self._prohibitions = {g.id: g.action for g in agent.guidelines if g.action and forbids(g.action)}
         self._public = " ".join(
             [
                 agent.profile,
                 *(text for term in agent.glossary for text in (term.name, term.description, *term.synonyms)),
-                *(guideline.action for guideline in agent.guidelines),
+                *(guideline.action for guideline in agent.guidelines if guideline.action),
             ]
         )
 

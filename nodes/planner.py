@@ -63,7 +63,7 @@ class Planner(BlueprintNode[ARQ]):
         self.agent = checked_agent(agent)
         self.max_steps = counted("max_steps", max_steps)
         self.draft = draft
-        self._confirmed = frozenset(name for name, by in agent.confirm.items() if by == "customer")
+        self._confirmed = agent.confirmed_by("customer", "interrupt")
         tools = [ToolArguments(tool) for tool in agent.toolbox.values()]
         self.planned = self.ask(tools, self._confirmed)
         super().__init__(

@@ -41,7 +41,7 @@ def route_calls(
 
     def route(state: Any) -> str | list[Send]:
         calls = pending_calls(Reader(state, messages_key).messages())
-        if any(agent.confirm.get(call["name"]) == "operator" for call in calls):
+        if any(call["name"] in agent.confirmed_by("operator") for call in calls):
             return approve
         return sends(calls, tools) or otherwise
 

@@ -97,7 +97,7 @@ class ToolCaller(BlueprintNode[ARQ]):
         )
         examples = tool_examples() if examples is None else examples
         self.max_rounds = counted("max_rounds", max_rounds)
-        self._confirmed = frozenset(name for name, by in agent.confirm.items() if by == "customer")
+        self._confirmed = agent.confirmed_by("customer", "interrupt")
         tools = [ToolArguments(tool) for tool in agent.toolbox.values()]
         self.batches = tuple(
             self._batch(tools[start : start + tools_per_call], examples)

@@ -47,7 +47,7 @@ def complaints(
     groups: dict[object, list[_Finding]] = {}
     for number, finding in enumerate(found):
         groups.setdefault(number if finding.fork is None else finding.fork, []).append(finding)
-    return [told for group in groups.values() for told in _told(group)]
+    return list(dict.fromkeys(told for group in groups.values() for told in _told(group)))
 
 
 def _told(findings: list[_Finding]) -> list[tuple[Place, str]]:
@@ -128,6 +128,9 @@ class _Finding:
         value: Any = values
         types: list[Any] = [model]
         for depth, step in enumerate(error["loc"], start=1):
+            if isinstance(step, int) and not isinstance(value, list | tuple):
+                self.error = {**error, "type": "list_type"}  # Pydantic iterates whatever can be
+                break
             if not _holds(value, step):
                 if error["type"] == "missing" and depth == len(error["loc"]):
                     break
@@ -192,12 +195,10 @@ class _Finding:
         kind = self.error["type"]
         if kind in ("value_error", "assertion_error"):
             return str(self.error["ctx"]["error"])
-        if kind in ("string_too_short", "too_short") and not self.value:
-            return (
-                "is empty; write what it should say"
-                if kind.startswith("string")
-                else "is empty; add an entry"
-            )
+        if kind == "string_too_short" and not self.value.strip():
+            return "is empty; write what it should say"
+        if kind == "too_short" and not self.value:
+            return "is empty; add an entry"
         if not expected:
             said = str(self.error["msg"]).removeprefix("Value error, ")
             if said == self.error["msg"] and not said.startswith("Input should "):

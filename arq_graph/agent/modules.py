@@ -19,7 +19,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-from arq_graph.agent.entries import Misfit, suggestion
+from arq_graph.agent.spelling import suggestion
+from arq_graph.errors import SpecError
 
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _IMPORTING = threading.RLock()
@@ -32,7 +33,8 @@ def check_reference(reference: str) -> None:
     """Check that a text has the form "module:function".
 
     Raises:
-        Misfit: It has not; the message says how it was probably meant.
+        SpecError: It has not; the message says how it was probably meant, and continues a sentence that begins
+            with where the text stands.
     """
     if _REFERENCE.fullmatch(reference) and ".py:" not in reference:
         return
@@ -41,7 +43,7 @@ def check_reference(reference: str) -> None:
     if ":" not in meant and "." in meant:
         meant = ":".join(meant.rsplit(".", 1))
     hint = f"; write {meant}" if _REFERENCE.fullmatch(meant) else ""
-    raise Misfit(f'must be "module:function", but is the text {reference!r}{hint}')
+    raise SpecError(f'must be "module:function", but is the text {reference!r}{hint}')
 
 
 def load(reference: str, folder: Path | None = None) -> object:
@@ -54,7 +56,7 @@ def load(reference: str, folder: Path | None = None) -> object:
         folder: Where the module is looked for before `sys.path`.
 
     Raises:
-        Misfit: There is no such module or attribute, or importing it fails.
+        SpecError: There is no such module or attribute, or importing it fails.
     """
     check_reference(reference)
     name, _, attribute = reference.partition(":")
@@ -64,12 +66,12 @@ def load(reference: str, folder: Path | None = None) -> object:
             found = getattr(found, step)
         except AttributeError:
             place = f"module {name}" if isinstance(found, ModuleType) else f"{name}:{attribute}"
-            raise Misfit(
+            raise SpecError(
                 f"names {reference!r}, but {place} has no {step!r}"
                 + suggestion(step, (known for known in dir(found) if not known.startswith("_")))
             ) from None
         except Exception as error:  # a module's or an object's own __getattr__
-            raise Misfit(f"names {reference!r}, and looking up {step!r} fails{_said(error)}") from error
+            raise SpecError(f"names {reference!r}, and looking up {step!r} fails{_said(error)}") from error
     return found
 
 
@@ -83,13 +85,13 @@ def _module(name: str, folder: Path | None) -> ModuleType:
         except ModuleNotFoundError as error:
             if error.name and (name == error.name or name.startswith(f"{error.name}.")):
                 places = f"in {folder} nor on" if folder else "on"
-                raise Misfit(
+                raise SpecError(
                     f"names the module {name!r}, which is {'neither ' if folder else 'not '}{places} Python's"
                     f" search path; is there a file {name.replace('.', '/')}.py?"
                 ) from None
             raise _failed(name, error) from error
         except SystemExit as error:
-            raise Misfit(
+            raise SpecError(
                 f"names the module {name!r}, which ends the program when it is imported (SystemExit"
                 f" {error.code!r}{_place(error)}); put what runs it as a program under"
                 ' `if __name__ == "__main__":`'
@@ -98,8 +100,8 @@ def _module(name: str, folder: Path | None) -> ModuleType:
             raise _failed(name, error) from error
 
 
-def _failed(name: str, error: Exception) -> Misfit:
-    return Misfit(f"names the module {name!r}, which fails to import{_said(error)}")
+def _failed(name: str, error: Exception) -> SpecError:
+    return SpecError(f"names the module {name!r}, which fails to import{_said(error)}")
 
 
 def _said(error: Exception) -> str:

@@ -1,161 +1,340 @@
-"""What a specification is made of: guidelines, the terms of a glossary, and variables."""
+"""What a specification is made of: guidelines, the terms of a glossary, variables, and confirmations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+import inspect
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from string import Formatter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from arq_graph.agent import entries
-from arq_graph.agent.entries import Misfit
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+
+from arq_graph.agent.complaints import described
+from arq_graph.agent.modules import load
 from arq_graph.agent.tools import ToolLike, tool_like
+from arq_graph.agent.yaml_file import Document, spec_error
 from arq_graph.errors import SpecError
 
-Condition = str | Callable[[Any], bool] | None
+Condition = str | Callable[[Any], bool | Awaitable[bool]] | None
 OnFailure = Literal["raise", "activate", "skip"]
+By = Literal["customer", "operator", "interrupt"]
 
-GUIDELINE = {
-    "condition": entries.condition,
-    "action": entries.text,
-    "id": entries.own_identifier,
-    "tools": entries.listing(tool_like, "tools"),
-    "continuous": entries.flag,
-    "priority": entries.whole_number,
-    "entails": entries.identifiers,
-    "depends_on": entries.identifiers,
-    "overrides": entries.identifiers,
-    "on_failure": entries.optional(entries.one_of("raise", "activate", "skip")),
-    "sensitive_to_tools": entries.flag,
+_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_ID = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
+_RESERVED = {
+    "T": "tool results",
+    "K": "glossary terms",
+    "V": "variables",
+    "M": "messages",
+    "P": "the profile",
 }
-TERM = {
-    "name": entries.text,
-    "description": entries.text,
-    "synonyms": entries.listing(entries.text, "texts"),
+_CONDITION_SCHEMA = {
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        {
+            "type": "object",
+            "properties": {"function": {"type": "string", "description": "module:function"}},
+            "required": ["function"],
+            "additionalProperties": False,
+        },
+        {"type": "null"},
+    ]
 }
-VARIABLE = {"name": entries.text, "description": entries.text, "value": entries.anything_sayable}
+_TOOL_SCHEMA = {
+    "type": "string",
+    "description": "module:function, or the name of a tool that stands elsewhere in the file",
+}
 
 
-@dataclass(frozen=True, init=False)
-class Guideline:
+def is_taken(name: str) -> bool:
+    """Whether an answer, which has a property for each id and for each tool, cannot have one of that name."""
+    from arq_graph.reasoning.blueprint import ARQ
+
+    return name.startswith("_") or hasattr(ARQ, name)
+
+
+def _identifier(name: str) -> str:
+    if not name:
+        return name
+    if not _ID.fullmatch(name):
+        raise ValueError(
+            f"is {name!r}, but an id is 1 to 64 of the characters A-Z a-z 0-9 _ - and does not begin with _"
+        )
+    if name == "P" or (name[0] in _RESERVED and name[1:].isdecimal()):
+        raise ValueError(f"is {name!r}, but {name[0]} and a number is how prompts name {_RESERVED[name[0]]}")
+    if is_taken(name):
+        raise ValueError(f"is {name!r}, a word that answers use for something else; choose another id")
+    return name
+
+
+def _condition(value: object, info: ValidationInfo) -> Condition:
+    if isinstance(value, Mapping):
+        value = _named_function(value, info)
+    if isinstance(value, str):
+        return _words(value.strip())
+    if value is None:
+        return None
+    if not callable(value) or isinstance(value, type):
+        raise SpecError(
+            f"must be text, a function of the state, or nothing at all (always true), but is {described(value)}"
+        )
+    try:
+        inspect.signature(value).bind(None)
+    except TypeError:
+        raise ValueError(f"is {described(value)}, which must take one argument: the state") from None
+    except ValueError:
+        pass  # a function written in C may have no signature to look at
+    return value
+
+
+def _words(text: str) -> str:
+    if not text:
+        raise ValueError("is empty; write what it should say")
+    if text == "None":
+        raise ValueError("is the word 'None'; for a guideline that always applies, leave it out")
+    if _REFERENCE.fullmatch(text):
+        raise ValueError(
+            f"is {text!r}, which looks like a function and would be read as words; in a file write"
+            f' {{function: "{text}"}}, in Python give the function itself'
+        )
+    return text
+
+
+def _named_function(value: Mapping[str, object], info: ValidationInfo) -> Callable[[Any], bool]:
+    reference = value.get("function")
+    if list(value) != ["function"] or not isinstance(reference, str):
+        raise ValueError(
+            "must be text or {function: module:function}, but is a mapping of"
+            f" {', '.join(map(repr, value)) or 'nothing'}; text with `: ` in it goes in quotes"
+        )
+    found = load(reference, info.context.folder if isinstance(info.context, Document) else None)
+    if not callable(found):
+        raise SpecError(f"names {reference!r}, which is {described(found)}; name a function of the state")
+    return found
+
+
+def _sayable(value: object) -> object:
+    try:
+        json.dumps(value, default=str, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"must be a value that JSON can say, but is {described(value)} ({error})") from None
+    return value
+
+
+Text = Annotated[str, Field(min_length=1)]
+Id = Annotated[str, AfterValidator(_identifier)]
+
+if TYPE_CHECKING:
+    ConditionField = Condition
+    ToolField = ToolLike
+else:  # Pydantic need not look into callables and LangChain's tools
+    ConditionField = Annotated[Any, PlainValidator(_condition), WithJsonSchema(_CONDITION_SCHEMA)]
+    ToolField = Annotated[Any, PlainValidator(tool_like), WithJsonSchema(_TOOL_SCHEMA)]
+
+
+def _summary_alone(schema: dict[str, Any]) -> None:
+    """Leave what a class raises out of the description that an editor shows."""
+    schema["description"] = str(schema.get("description", "")).partition("\n\nRaises:")[0]
+
+
+class Part(BaseModel):
+    """A thing of a specification: it does not change, and what does not fit it is a `SpecError`."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        str_strip_whitespace=True,
+        arbitrary_types_allowed=True,
+        use_attribute_docstrings=True,
+        json_schema_extra=_summary_alone,
+    )
+
+    def __init__(self, *positions: Any, **values: Any) -> None:
+        if len(positions) > len(fields := type(self).model_fields):
+            raise TypeError(f"{type(self).__name__} takes at most {len(fields)} values by position")
+        given = dict(zip(fields, positions, strict=False))
+        try:
+            super().__init__(**given, **values)
+        except ValidationError as error:
+            wrong = spec_error(error, type(self), {**given, **values})
+            raise wrong from wrong.__cause__
+
+    # Inside another part Pydantic makes this one without `__init__`, and its errors keep their places.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the same with some fields changed, checked again.
+
+        Raises:
+            SpecError: As when it is made.
+        """
+        return type(self)(**{name: getattr(self, name) for name in type(self).model_fields} | changes)
+
+
+class Guideline(Part):
     """When a condition holds, the agent takes an action.
 
-    Args:
-        condition: When it applies, in words. None: always. A function of the state: decided in code.
-        action: What the agent then does, says or refrains from, in words.
-        id: 1 to 64 of `A-Z a-z 0-9 _ -`, not beginning with `_`. The agent gives `G1`, `G2`, … by place to
-            those without one; until then it is empty.
-        tools: Tools that may be called only while this guideline is active: LangChain tools, typed functions,
-            or "module:function". A bare name refers to a tool that the same agent names elsewhere.
-        continuous: Whether the action is to be kept up rather than done once. None: a model is asked.
-        priority: Among guidelines that conflict the higher priority wins; any whole number.
-        entails: Ids of guidelines that are active whenever this one is.
-        depends_on: Ids of guidelines without which this one is not active.
-        overrides: Ids of guidelines that are not active while this one is.
-        on_failure: What to do when no valid judgement can be had: "raise", "activate" or "skip". None: as the
-            matcher is set.
-        sensitive_to_tools: Whether a tool's result could make the condition true. None: a model is asked, or
-            it is taken to be so.
-
     Raises:
         SpecError: A value does not fit its field.
     """
 
-    condition: Condition
-    action: str
-    id: str
-    tools: tuple[ToolLike, ...]
-    continuous: bool | None
-    priority: int
-    entails: tuple[str, ...]
-    depends_on: tuple[str, ...]
-    overrides: tuple[str, ...]
-    on_failure: OnFailure | None
-    sensitive_to_tools: bool | None
+    condition: ConditionField = None
+    """When it applies, in words. None: always. A function of the state, sync or async: decided in code."""
+    action: Text | None = None
+    """What the agent then does, says or refrains from, in words. None: an observation; only its condition is
+    judged, and tools and relations may hang on it."""
+    id: Id = ""
+    """1 to 64 of `A-Z a-z 0-9 _ -`, not beginning with `_`. The agent gives `G1`, `G2`, … by place to those
+    without one; until then it is empty."""
+    tools: tuple[ToolField, ...] = ()
+    """Tools that may be called only while this guideline is active: LangChain tools, typed functions, or
+    "module:function". A bare name refers to a tool that the same agent names elsewhere."""
+    continuous: bool | None = None
+    """Whether the action is to be kept up rather than done once. None: a model is asked."""
+    priority: Annotated[int, Field(strict=True)] = 0
+    """Among guidelines that conflict the higher priority wins; any whole number."""
+    entails: tuple[Id, ...] = ()
+    """Ids of guidelines that are active whenever this one is."""
+    depends_on: tuple[Id, ...] = ()
+    """Ids of guidelines without which this one is not active."""
+    overrides: tuple[Id, ...] = ()
+    """Ids of guidelines that are not active while this one is."""
+    on_failure: OnFailure | None = None
+    """What to do when no valid judgement can be had. None: as the matcher is set."""
+    sensitive_to_tools: bool | None = None
+    """Whether a tool's result could make the condition true. None: a model is asked, or it is taken to be so."""
 
-    def __init__(
-        self,
-        condition: Condition,
-        action: str,
-        id: str | None = None,
-        tools: Sequence[ToolLike] = (),
-        continuous: bool | None = None,
-        priority: int = 0,
-        entails: Sequence[str] = (),
-        depends_on: Sequence[str] = (),
-        overrides: Sequence[str] = (),
-        on_failure: OnFailure | None = None,
-        sensitive_to_tools: bool | None = None,
-    ) -> None:
-        values = {
-            "condition": condition,
-            "action": action,
-            "id": id,
-            "tools": tools,
-            "continuous": continuous,
-            "priority": priority,
-            "entails": entails,
-            "depends_on": depends_on,
-            "overrides": overrides,
-            "on_failure": on_failure,
-            "sensitive_to_tools": sensitive_to_tools,
-        }
-        _fill(self, _owner("guideline", id or action), GUIDELINE, values)
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            condition: Condition | Mapping[str, str] = None,
+            action: str | None = None,
+            *,
+            id: str = "",
+            tools: Sequence[ToolLike] = (),
+            continuous: bool | None = None,
+            priority: int = 0,
+            entails: Sequence[str] = (),
+            depends_on: Sequence[str] = (),
+            overrides: Sequence[str] = (),
+            on_failure: OnFailure | None = None,
+            sensitive_to_tools: bool | None = None,
+        ) -> None: ...
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.condition is None and self.action is None:
+            raise ValueError("it has neither a condition nor an action; write at least one")
+        return self
 
 
-@dataclass(frozen=True, init=False)
-class Term:
+class Term(Part):
     """A word of the business, and what it means here.
 
-    Args:
-        name: The word.
-        description: What it means.
-        synonyms: Other words for the same.
-
     Raises:
         SpecError: A value does not fit its field.
     """
 
-    name: str
-    description: str
-    synonyms: tuple[str, ...]
+    model_config = ConfigDict(title="glossary term")
 
-    def __init__(self, name: str, description: str, synonyms: Sequence[str] = ()) -> None:
-        values = {"name": name, "description": description, "synonyms": synonyms}
-        _fill(self, _owner("glossary term", name), TERM, values)
+    name: Text
+    """The word."""
+    description: Text
+    """What it means."""
+    synonyms: tuple[Text, ...] = ()
+    """Other words for the same."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, name: str, description: str, synonyms: Sequence[str] = ()) -> None: ...
 
 
-@dataclass(frozen=True, init=False)
-class Variable:
+class Variable(Part):
     """Something that may be known about a customer or a conversation.
 
-    Args:
-        name: Its name; a thread's state holds values under it in `variables`.
-        description: What it means.
-        value: The value where the thread has none; anything that JSON can say.
+    Raises:
+        SpecError: A value does not fit its field.
+    """
+
+    name: Text
+    """Its name; a thread's state holds values under it in `variables`."""
+    description: Text
+    """What it means."""
+    value: Annotated[Any, AfterValidator(_sayable)] = None
+    """The value where the thread has none; anything that JSON can say."""
+    settable: bool = False
+    """Whether whoever calls the app may set it, as a part of the input."""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, name: str, description: str, value: Any = None, *, settable: bool = False
+        ) -> None: ...
+
+
+class Confirmation(Part):
+    """Who has to agree to a call of a tool before it runs. In a file, `customer` is short for `{by: customer}`.
 
     Raises:
         SpecError: A value does not fit its field.
     """
 
-    name: str
-    description: str
-    value: Any
+    by: By
+    """The customer (asked in the chat by a question that code writes), the operator (the run stops for a person
+    who approves, edits or rejects), or interrupt (the customer, by LangGraph's interrupt instead of a message)."""
+    ask: Text | None = None
+    """The question to the customer, in any language, with every argument of the tool in braces:
+    "Soll ich {order_id} stornieren?". None: code writes it from the tool's name and arguments."""
 
-    def __init__(self, name: str, description: str, value: Any = None) -> None:
-        values = {"name": name, "description": description, "value": value}
-        _fill(self, _owner("variable", name), VARIABLE, values)
+    if TYPE_CHECKING:
+
+        def __init__(self, by: By, ask: str | None = None) -> None: ...
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: object) -> object:
+        return {"by": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _asks_the_customer(self) -> Self:
+        if self.ask and self.by == "operator":
+            raise ValueError("`ask` is a question to the customer; an operator sees the call itself")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"enum": ["customer", "operator", "interrupt"]}, handler(schema)]}
+
+    def wrong_arguments(self, arguments: Sequence[str]) -> str | None:
+        """Say what is wrong with `ask` for a tool that takes these arguments; None if nothing is."""
+        try:
+            parts = [(name, spec or kind) for _, name, spec, kind in Formatter().parse(self.ask or "")]
+        except ValueError as error:
+            return f"is no template ({error}); an argument stands in braces, `{{{{` is a brace"
+        named = [name for name, _ in parts if name is not None]
+        if odd := [name for name, extra in parts if name is not None and (extra or name not in arguments)]:
+            takes = ", ".join(arguments) or "none"
+            return f"holds {{{odd[0]}}}, which is no argument of the tool (its arguments: {takes})"
+        if self.ask and (unsaid := [name for name in arguments if name not in named]):
+            return f"leaves out {{{unsaid[0]}}}; the customer agrees only to what the question says"
+        return None
 
 
-def _owner(kind: str, name: object) -> str:
-    return f"{kind} {entries.shortened(name)!r}" if isinstance(name, str) and name else kind
-
-
-def _fill(
-    entry: object, owner: str, readers: Mapping[str, entries.Reader], values: Mapping[str, object]
-) -> None:
-    try:
-        settled = entries.settle(owner, readers, values)
-    except Misfit as misfit:
-        raise SpecError(misfit.message) from misfit.__cause__
-    for field, value in settled.items():
-        object.__setattr__(entry, field, value)
+Confirmations = Annotated[
+    Mapping[Text, Confirmation], AfterValidator(lambda given: MappingProxyType(dict(given)))
+]

@@ -22,8 +22,8 @@ from arq_graph.agent.prepared_file import (
     PreparedAnswers,
     check_writable,
     filled,
-    fingerprint,
     prepared_path,
+    wording,
     write_prepared,
 )
 from arq_graph.agent.spec import Agent, Guideline
@@ -75,7 +75,7 @@ class _Preparation:
     """What is known about an agent's guidelines, and what is still to be asked."""
 
     def __init__(self, agent: Agent, path: str | os.PathLike[str] | None) -> None:
-        self._path = Path(path) if path is not None else agent.origin and prepared_path(agent.origin)
+        self._path = Path(path) if path is not None else agent.file and prepared_path(agent.file)
         kept = PreparedAnswers(self._path) if self._path else None
         self._answers = {g.id: answer for g in agent.guidelines if kept and (answer := kept.get(g))}
         self.unknown = [g for g in agent.guidelines if g.id not in self._answers and _is_open(g)]
@@ -120,13 +120,13 @@ class _Preparation:
 
 
 def _is_open(guideline: Guideline) -> bool:
-    return guideline.continuous is None or (
+    return (guideline.continuous is None and guideline.action is not None) or (
         guideline.sensitive_to_tools is None and isinstance(guideline.condition, str)
     )
 
 
 def _kept(guideline: Guideline, answer: StaticProperties) -> PreparedAnswer:
-    return PreparedAnswer(wording=fingerprint(guideline), **answer.model_dump())
+    return PreparedAnswer(wording=wording(guideline), **answer.model_dump())
 
 
 def _question(batch: Sequence[Guideline]) -> Question[Any]:

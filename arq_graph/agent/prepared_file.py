@@ -10,18 +10,16 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from arq_graph.agent.whole_file import replace_whole
+from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import SpecError
 
 if TYPE_CHECKING:
-    from arq_graph.agent.origin import Origin
     from arq_graph.agent.parts import Guideline
     from arq_graph.agent.spec import Agent
 
@@ -32,7 +30,7 @@ class PreparedAnswer(BaseModel):
     """What was answered about one guideline.
 
     Args:
-        wording: Fingerprint of the condition and action that the answer is about.
+        wording: Digest of the condition and action that the answer is about.
         continuous: Whether the action is to be kept up rather than done once.
         continuous_rationale: Why.
         sensitive_to_tools: Whether a tool's result could make the condition true.
@@ -75,27 +73,27 @@ class PreparedAnswers:
 
     def get(self, guideline: Guideline) -> PreparedAnswer | None:
         """Return the answer about a guideline as it is worded now, if there is one."""
-        return self._by_wording.get(fingerprint(guideline))
+        return self._by_wording.get(wording(guideline))
 
     def outdated(self, guidelines: Sequence[Guideline]) -> list[str]:
         """Ids of guidelines whose answer is about other words than theirs."""
         return [g.id for g in guidelines if g.id in self._by_id and self.get(g) is None]
 
 
-def prepared_path(origin: Origin) -> Path:
+def prepared_path(file: Path) -> Path:
     """Where the answers for an agent's file are kept: `orders.prepared.json` beside `orders.yaml`."""
-    return origin.path.with_suffix(".prepared.json")
+    return file.with_suffix(".prepared.json")
 
 
 def with_prepared_answers(agent: A) -> A:
     """Return an agent that was read from a file, with the answers that were prepared beside it."""
-    if agent.origin is None or not prepared_path(agent.origin).exists():
+    if agent.file is None or not prepared_path(agent.file).exists():
         return agent
-    answers = PreparedAnswers(prepared_path(agent.origin))
+    answers = PreparedAnswers(prepared_path(agent.file))
     if outdated := answers.outdated(agent.guidelines):
         warnings.warn(
             f"{answers.path}: what it says of {', '.join(outdated)} is about an earlier wording and is not used;"
-            f" run `arq-graph prepare {agent.origin.file}` to ask again",
+            f" run `arq-graph prepare {agent.file}` to ask again",
             stacklevel=3,  # whoever called Agent.from_yaml
         )
     return agent.with_guidelines(
@@ -106,15 +104,15 @@ def with_prepared_answers(agent: A) -> A:
 def filled(guideline: Guideline, answer: PreparedAnswer) -> Guideline:
     """Fill in what the designer left open; a condition that is a function stays with the code."""
     continuous, sensitive = guideline.continuous, guideline.sensitive_to_tools
-    if continuous is None:
+    if continuous is None and guideline.action is not None:
         continuous = answer.continuous
     if sensitive is None and not callable(guideline.condition):
         sensitive = guideline.condition is not None and answer.sensitive_to_tools
-    return replace(guideline, continuous=continuous, sensitive_to_tools=sensitive)
+    return guideline.replace(continuous=continuous, sensitive_to_tools=sensitive)
 
 
-def fingerprint(guideline: Guideline) -> str:
-    """Return a fingerprint of what the guideline says."""
+def wording(guideline: Guideline) -> str:
+    """Return a digest of what the guideline says."""
     condition = guideline.condition
     if callable(condition):
         condition = f"function {getattr(condition, '__qualname__', type(condition).__qualname__)}"
@@ -129,7 +127,7 @@ def write_prepared(path: Path, answers: Mapping[str, PreparedAnswer]) -> None:
     """
     text = _File(guidelines=dict(answers)).model_dump_json(indent=2)
     try:
-        replace_whole(path, f"{text}\n".encode())
+        write_atomically(path, f"{text}\n".encode())
     except OSError as error:
         raise SpecError(f"the prepared answers cannot be written: {error}", file=str(path)) from error
 

@@ -7,16 +7,18 @@ turn made active and says which of them stay, which come in, and which go.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from arq_graph.agent.entries import Misfit, suggestion
+from arq_graph.agent.spelling import suggestion
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from arq_graph.agent.spec import Guideline
+
+Place = tuple[str | int, ...]
 
 KINDS = ("entails", "depends_on", "overrides")
 
@@ -42,21 +44,19 @@ class Relations:
     Args:
         guidelines: Guidelines with their ids.
 
-    Raises:
-        Misfit: A relation names an id that does not exist or its own guideline, goes in a circle
-            (`depends_on`, `overrides`), or overrides what it relies on; its path begins with "guidelines" and
-            an index.
+    Attributes:
+        problems: What cannot hold, with its place in the agent: a relation names an id that does not exist or its
+            own guideline, goes in a circle (`depends_on`, `overrides`), or overrides what it relies on.
     """
 
     def __init__(self, guidelines: Sequence[Guideline]) -> None:
         self._priority = {guideline.id: guideline.priority for guideline in guidelines}
         self._position = {guideline.id: index for index, guideline in enumerate(guidelines)}
-        for index, guideline in enumerate(guidelines):
-            self._check_targets(index, guideline)
         declared = [kind for kind in KINDS if any(getattr(guideline, kind) for guideline in guidelines)]
         self._graphs = {kind: _graph(guidelines, kind) for kind in declared}
-        for kind in {"depends_on", "overrides"} & self._graphs.keys():
-            self._check_circles(kind, guidelines)
+        self.problems = [problem for guideline in guidelines for problem in self._wrong_targets(guideline)]
+        if not self.problems:
+            self.problems = list(self._circles(guidelines))
 
     def resolve(self, scores: Mapping[str, int]) -> Resolution:
         """Apply the relations to the guidelines that are active.
@@ -135,39 +135,29 @@ class Relations:
     def _targets(self, kind: str, id: str) -> Iterable[str]:
         return self._graphs[kind].successors(id) if kind in self._graphs else ()
 
-    def _check_targets(self, index: int, guideline: Guideline) -> None:
+    def _wrong_targets(self, guideline: Guideline) -> Iterator[tuple[Place, str]]:
         for kind in KINDS:
             for position, target in enumerate(getattr(guideline, kind)):
-                place = ("guidelines", index, kind, position)
+                place = ("guidelines", self._position[guideline.id], kind, position)
                 if target == guideline.id:
-                    raise Misfit(f"guideline {guideline.id}: `{kind}` names the guideline itself", *place)
-                if target not in self._position:
-                    raise Misfit(
-                        f"guideline {guideline.id}: `{kind}` names {target!r}, the id of no guideline"
-                        + suggestion(target, self._position),
-                        *place,
-                    )
-                if kind == "overrides" and target in guideline.depends_on + guideline.entails:
-                    raise Misfit(
-                        f"guideline {guideline.id}: it overrides {target} and also needs or entails it; drop"
-                        " one of the two",
-                        *place,
-                    )
+                    yield place, "names the guideline itself"
+                elif target not in self._position:
+                    near = suggestion(target, self._position)
+                    yield place, f"names {target!r}, the id of no guideline{near}"
+                elif kind == "overrides" and target in guideline.depends_on + guideline.entails:
+                    yield place, f"overrides {target}, which it also needs or entails; drop one of the two"
 
-    def _check_circles(self, kind: str, guidelines: Sequence[Guideline]) -> None:
+    def _circles(self, guidelines: Sequence[Guideline]) -> Iterator[tuple[Place, str]]:
         import networkx as nx
 
-        try:
-            circle = [source for source, _ in nx.find_cycle(self._graphs[kind])]
-        except nx.NetworkXNoCycle:
-            return
-        first = guidelines[self._position[circle[0]]]
-        following = circle[1]
-        raise Misfit(
-            f"guideline {circle[0]}: `{kind}` goes in a circle: {' → '.join([*circle, circle[0]])};"
-            " remove one of these",
-            *("guidelines", self._position[circle[0]], kind, getattr(first, kind).index(following)),
-        )
+        for kind in ("depends_on", "overrides"):
+            try:
+                circle = [source for source, _ in nx.find_cycle(self._graphs.get(kind, nx.DiGraph()))]
+            except nx.NetworkXNoCycle:
+                continue
+            index = self._position[circle[0]]
+            place = ("guidelines", index, kind, getattr(guidelines[index], kind).index(circle[1]))
+            yield place, f"goes in a circle: {' → '.join([*circle, circle[0]])}; remove one of these"
 
 
 def _graph(guidelines: Sequence[Guideline], kind: str) -> nx.DiGraph[str]:

@@ -1,136 +1,189 @@
-"""The agent that a designer specifies: its guidelines, tools, glossary and variables, checked as a whole."""
+"""The agent that a designer specifies: its guidelines, tools, glossary and variables, checked as a whole.
+
+As a file:
+
+```yaml
+name: Order desk
+profile: A friendly clerk of a small bookshop.
+guidelines:
+- condition: the customer asks where their order is   # leave out: always; or {function: "orders:is_vip"}
+  action: look the order up and tell its status       # leave out: an observation
+  tools: [orders:get_order]                           # orders.py beside this file, or an installed module
+- id: no-discount
+  action: never offer a discount
+  continuous: true
+tools: [orders:search, orders:cancel_order]           # may always be called
+confirm: {cancel_order: {by: customer, ask: "Shall I cancel {order_id}?"}}   # or {cancel_order: customer}
+glossary:
+- {name: ARC, description: an advance reader's copy, synonyms: [proof]}
+variables:
+- {name: tier, description: the customer's tier, value: standard}
+```
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
-from arq_graph.agent import entries
-from arq_graph.agent.entries import Misfit
-from arq_graph.agent.origin import Origin
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, model_validator
+
+from arq_graph.agent.parts import By, Confirmations, Part, Text, ToolField
+from arq_graph.agent.parts import Condition as Condition
+from arq_graph.agent.parts import Confirmation as Confirmation
 from arq_graph.agent.parts import Guideline as Guideline
 from arq_graph.agent.parts import Term as Term
 from arq_graph.agent.parts import Variable as Variable
 from arq_graph.agent.relations import Relations
-from arq_graph.agent.tools import Toolbox, ToolLike, as_tool, tool_like
+from arq_graph.agent.spelling import suggestion
+from arq_graph.agent.tools import Toolbox, ToolLike, argument_schema, as_tool, tool_like
+from arq_graph.agent.yaml_file import Document, Place, Problem, misfits, read_model
 from arq_graph.errors import SpecError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.tools import BaseTool
 
-Confirmation = Literal["operator", "customer"]
+Named = TypeVar("Named", Term, Variable)
 
 FALLBACK = "I'm sorry, I cannot help with that right now. Please try again in a moment."
 
-AGENT = {
-    "name": entries.text,
-    "profile": entries.text,
-    "guidelines": entries.listing(entries.instance(Guideline), "guidelines"),
-    "tools": entries.listing(tool_like, "tools"),
-    "glossary": entries.listing(entries.instance(Term), "terms"),
-    "variables": entries.listing(entries.instance(Variable), "variables"),
-    "confirm": entries.mapping_of(entries.one_of("operator", "customer")),
-    "fallback": entries.text,
-}
+
+def _with_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
+    """Give `G` and its place to each guideline without an id, or the next number that is free."""
+    places: dict[str, int] = {}
+    twice: list[tuple[Place, str]] = []
+    for index, guideline in enumerate(guidelines):
+        if guideline.id and (first := places.setdefault(guideline.id, index)) != index:
+            said = f"is that of guideline {first + 1} too: {guideline.id!r}; give each its own"
+            twice.append(((index, "id"), said))
+    if twice:
+        raise misfits(*twice)
+    named = []
+    for index, guideline in enumerate(guidelines):
+        number = index + 1
+        while not guideline.id and f"G{number}" in places:
+            number += 1
+        id = guideline.id or f"G{number}"
+        places[id] = index
+        named.append(guideline if guideline.id else guideline.model_copy(update={"id": id}))
+    return tuple(named)
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False)
-class Agent:
+def _with_own_names(named: tuple[Named, ...]) -> tuple[Named, ...]:
+    taken: set[str] = set()
+    for index, entry in enumerate(named):
+        if entry.name.casefold() in taken:
+            raise misfits(((index, "name"), f"is there twice: {entry.name!r}; keep one of them"))
+        taken.add(entry.name.casefold())
+    return named
+
+
+class Agent(Part):
     """A whole specification, checked; it does not change once it is made.
 
-    Args:
-        name: The agent's name.
-        profile: Who it is and how it speaks, in words.
-        guidelines: What it does when.
-        tools: Tools that it may always call, whatever guideline is active.
-        glossary: Words of the business.
-        variables: What may be known about a customer or a conversation.
-        confirm: For tools that need it, who confirms a call by tool name: "operator" (the run stops for a
-            person who approves, edits or rejects) or "customer" (asked in the chat).
-        fallback: What the agent says when no reply could be made.
-        origin: The file that it was read from, if any; `from_yaml` sets it.
-
-    Attributes:
-        toolbox: Every tool by its name.
-        grants: For each tool's name, the ids of the guidelines that it is attached to.
-        always_available: Names of the tools that may always be called.
-        relations: What the guidelines say about one another.
+    `model_json_schema()` describes an agent's file to editors.
 
     Raises:
-        SpecError: Two guidelines of one id, a relation that names none or goes in a circle, a tool that
-            cannot be used, two tools of one name, a confirmation for an unknown tool, a value that does not
-            fit.
+        SpecError: Two guidelines of one id, a relation that names none or goes in a circle, a tool that cannot be
+            used, two tools of one name, a confirmation for an unknown tool or one whose question does not use
+            every argument, a value that does not fit.
     """
 
-    name: str
-    profile: str
-    guidelines: tuple[Guideline, ...]
-    tools: tuple[BaseTool, ...]
-    glossary: tuple[Term, ...]
-    variables: tuple[Variable, ...]
-    confirm: Mapping[str, Confirmation]
-    fallback: str
-    origin: Origin | None
-    toolbox: Mapping[str, BaseTool]
-    grants: Mapping[str, tuple[str, ...]]
-    always_available: frozenset[str]
-    relations: Relations
-    _by_id: Mapping[str, Guideline]
+    name: Text
+    """The agent's name."""
+    profile: Text
+    """Who it is and how it speaks, in words."""
+    guidelines: Annotated[tuple[Guideline, ...], AfterValidator(_with_ids)] = ()
+    """What it does when."""
+    tools: tuple[ToolField, ...] = ()
+    """Tools that it may always call, whatever guideline is active."""
+    glossary: Annotated[tuple[Term, ...], AfterValidator(_with_own_names)] = ()
+    """Words of the business."""
+    variables: Annotated[tuple[Variable, ...], AfterValidator(_with_own_names)] = ()
+    """What may be known about a customer or a conversation."""
+    confirm: Confirmations = Field(default_factory=lambda: MappingProxyType({}))
+    """By tool name, for tools that need it: who has to agree to a call before it runs."""
+    fallback: Text = FALLBACK
+    """What the agent says when no reply could be made."""
 
-    def __init__(
-        self,
-        name: str,
-        profile: str,
-        guidelines: Sequence[Guideline] = (),
-        tools: Sequence[ToolLike] = (),
-        glossary: Sequence[Term] = (),
-        variables: Sequence[Variable] = (),
-        confirm: Mapping[str, Confirmation] = MappingProxyType({}),
-        fallback: str = FALLBACK,
-        *,
-        origin: Origin | None = None,
-    ) -> None:
-        values = {
-            "name": name,
-            "profile": profile,
-            "guidelines": guidelines,
-            "tools": tools,
-            "glossary": glossary,
-            "variables": variables,
-            "confirm": confirm,
-            "fallback": fallback,
+    _box: Toolbox = PrivateAttr()
+    _relations: Relations = PrivateAttr()
+    _by_id: dict[str, Guideline] = PrivateAttr()
+    _file: Path | None = PrivateAttr(None)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            name: str,
+            profile: str,
+            guidelines: Sequence[Guideline] = (),
+            tools: Sequence[ToolLike] = (),
+            glossary: Sequence[Term] = (),
+            variables: Sequence[Variable] = (),
+            confirm: Mapping[str, Confirmation | Mapping[str, str] | str] = MappingProxyType({}),
+            fallback: str = FALLBACK,
+        ) -> None: ...
+
+    @model_validator(mode="after")
+    def _settle(self, info: ValidationInfo) -> Self:
+        document = info.context if isinstance(info.context, Document) else None
+        relations = Relations(self.guidelines)
+        box = Toolbox(self.guidelines, self.tools, document.folder if document else None)
+        problems: list[Problem] = [
+            *relations.problems,
+            *box.problems,
+            *_wrong_confirmations(self.confirm, box),
+        ]
+        if problems:
+            raise misfits(*problems)
+        self._relations, self._box, self._file = relations, box, document.path if document else None
+        self._by_id = {
+            each.id: each.model_copy(update={"tools": box.attached[each.id]}) for each in self.guidelines
         }
-        try:
-            settled = entries.settle("the agent", AGENT, values)
-            named = _with_ids(settled["guidelines"])
-            _check_names("glossary", settled["glossary"])
-            _check_names("variables", settled["variables"])
-            relations = Relations(named)
-            box = Toolbox(named, settled["tools"], folder=origin.folder if origin else None)
-            _check_confirmations(settled["confirm"], box)
-        except Misfit as misfit:
-            raise (origin.error(misfit) if origin else SpecError(misfit.message)) from misfit.__cause__
-        by_id = {guideline.id: replace(guideline, tools=box.attached[guideline.id]) for guideline in named}
-        settled |= {
-            "guidelines": tuple(by_id.values()),
-            "tools": box.always,
-            "confirm": MappingProxyType(settled["confirm"]),
-            "origin": origin,
-            "toolbox": MappingProxyType(box.by_name),
-            "grants": MappingProxyType(box.grants),
-            "always_available": frozenset(tool.name for tool in box.always),
-            "relations": relations,
-            "_by_id": by_id,
-        }
-        for field, value in settled.items():
-            object.__setattr__(self, field, value)
+        object.__setattr__(self, "guidelines", tuple(self._by_id.values()))
+        object.__setattr__(self, "tools", box.always)
+        return self
+
+    # Two agents are the same only if they are one: their tools are functions, which do not compare.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, {len(self.guidelines)} guidelines, {len(self.toolbox)} tools)"
+
+    @property
+    def toolbox(self) -> Mapping[str, BaseTool]:
+        """Every tool by its name."""
+        return MappingProxyType(self._box.by_name)
+
+    @property
+    def grants(self) -> Mapping[str, tuple[str, ...]]:
+        """For each tool's name, the ids of the guidelines that it is attached to."""
+        return MappingProxyType(self._box.grants)
+
+    @property
+    def always_available(self) -> frozenset[str]:
+        """Names of the tools that may always be called."""
+        return frozenset(tool.name for tool in self._box.always)
+
+    @property
+    def relations(self) -> Relations:
+        """What the guidelines say about one another."""
+        return self._relations
+
+    @property
+    def file(self) -> Path | None:
+        """The file that it was read from, absolute, if any."""
+        return self._file
+
+    def confirmed_by(self, *who: By) -> frozenset[str]:
+        """Return the names of the tools whose calls one of these has to agree to."""
+        return frozenset(name for name, confirmation in self.confirm.items() if confirmation.by in who)
 
     def guideline(self, id: str) -> Guideline:
         """Return the guideline of that id.
@@ -139,9 +192,19 @@ class Agent:
             SpecError: There is none.
         """
         if id not in self._by_id:
-            near = entries.suggestion(id, self._by_id)
+            near = suggestion(id, self._by_id)
             raise SpecError(f"agent {self.name!r} has no guideline of id {id!r}{near}")
         return self._by_id[id]
+
+    def replace(self, **changes: object) -> Self:
+        """Return the same agent with some fields changed, checked again.
+
+        Raises:
+            SpecError: As when an agent is made.
+        """
+        made = super().replace(**changes)
+        made._file = self._file
+        return made
 
     def with_guidelines(self, guidelines: Sequence[Guideline]) -> Self:
         """Return the same agent with other guidelines.
@@ -149,17 +212,7 @@ class Agent:
         Raises:
             SpecError: As when an agent is made.
         """
-        return type(self)(
-            self.name,
-            self.profile,
-            guidelines,
-            self.tools,
-            self.glossary,
-            self.variables,
-            self.confirm,
-            self.fallback,
-            origin=self.origin,
-        )
+        return self.replace(guidelines=guidelines)
 
     def with_tools(self, tools: Mapping[str, ToolLike]) -> Self:
         """Return the same agent with other functions in the place of some of its tools.
@@ -174,28 +227,33 @@ class Agent:
         bound = {}
         for name, value in tools.items():
             if name not in self.toolbox:
-                near = entries.suggestion(name, self.toolbox)
+                near = suggestion(name, self.toolbox)
                 raise SpecError(f"agent {self.name!r} has no tool called {name!r} to be replaced{near}")
             try:
-                tool = as_tool(_given(tool_like(value)))
-            except Misfit as misfit:
-                raise SpecError(f"what stands in the place of the tool {name!r} {misfit.message}") from misfit
+                tool = as_tool(tool_like(value))
+            except SpecError as error:
+                raise SpecError(f"what stands in the place of the tool {name!r} {error}") from error
             bound[name] = tool if tool.name == name else tool.model_copy(update={"name": name})
 
         def replaced(given: Sequence[ToolLike]) -> tuple[ToolLike, ...]:
             return tuple(bound.get(getattr(tool, "name", ""), tool) for tool in given)
 
-        return type(self)(
-            self.name,
-            self.profile,
-            [replace(guideline, tools=replaced(guideline.tools)) for guideline in self.guidelines],
-            replaced(self.tools),
-            self.glossary,
-            self.variables,
-            self.confirm,
-            self.fallback,
-            origin=self.origin,
-        )
+        guidelines = [each.model_copy(update={"tools": replaced(each.tools)}) for each in self.guidelines]
+        return self.replace(guidelines=guidelines, tools=replaced(self.tools))
+
+    def fingerprint(self) -> dict[str, str]:
+        """Return a digest of each part of the specification that shapes a conversation.
+
+        Two agents with equal fingerprints are the same to a customer. The source of functions counts, with the
+        modules that they stand in.
+
+        Returns:
+            A SHA-256 in hexadecimal for each of `profile`, `guidelines`, `relations`, `priorities`, `tools`,
+            `confirmations`, `glossary`, `variables`.
+        """
+        from arq_graph.agent.fingerprint import fingerprint
+
+        return fingerprint(self)
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Self:
@@ -210,10 +268,9 @@ class Agent:
             SpecError: The file cannot be read, or something in it is wrong; it names file, line and what was
                 expected.
         """
-        from arq_graph.agent.agent_file import read_agent
         from arq_graph.agent.prepared_file import with_prepared_answers
 
-        return with_prepared_answers(read_agent(path, cls))
+        return with_prepared_answers(read_model(path, cls, what="agent file"))
 
     def prepare(self, model: BaseChatModel | str, *, path: str | os.PathLike[str] | None = None) -> Self:
         """Ask a model once, ahead of all conversations, what the matcher would ask in every turn.
@@ -246,48 +303,11 @@ class Agent:
         return await aprepare(self, model, path=path)
 
 
-def _given(tool: ToolLike) -> BaseTool | Callable[..., Any]:
-    if isinstance(tool, str):
-        raise Misfit(f"is the name {tool!r}; give the function itself")
-    return tool
-
-
-def _with_ids(guidelines: Sequence[Guideline]) -> list[Guideline]:
-    """Give `G` and its place to each guideline without an id, or the next number that is free."""
-    taken: dict[str, int] = {}
-    for index, guideline in enumerate(guidelines):
-        if guideline.id in taken:
-            first = taken[guideline.id] + 1
-            raise Misfit(
-                f"guidelines {first} and {index + 1} have the same id {guideline.id!r}; give each its own",
-                *("guidelines", index, "id"),
-            )
-        if guideline.id:
-            taken[guideline.id] = index
-    named = []
-    for index, guideline in enumerate(guidelines):
-        number = index + 1
-        while not guideline.id and f"G{number}" in taken:
-            number += 1
-        id = guideline.id or f"G{number}"
-        taken[id] = index
-        named.append(replace(guideline, id=id))
-    return named
-
-
-def _check_names(field: str, named: Sequence[Term | Variable]) -> None:
-    taken: set[str] = set()
-    for index, entry in enumerate(named):
-        if entry.name.casefold() in taken:
-            raise Misfit(f"`{field}` holds {entry.name!r} twice; keep one of them", field, index, "name")
-        taken.add(entry.name.casefold())
-
-
-def _check_confirmations(confirm: Mapping[str, str], box: Toolbox) -> None:
-    for name in confirm:
+def _wrong_confirmations(confirm: Mapping[str, Confirmation], box: Toolbox) -> Iterator[tuple[Place, str]]:
+    for name, confirmation in confirm.items():
         if name not in box.by_name:
-            raise Misfit(
-                f"`confirm` names {name!r}, which is the name of no tool of this agent"
-                + entries.suggestion(name, box.by_name),
-                *("confirm", name),
-            )
+            yield ("confirm", name), f"there is no tool of that name{suggestion(name, box.by_name)}"
+        elif wrong := confirmation.wrong_arguments(
+            list(argument_schema(box.by_name[name]).get("properties", ()))
+        ):
+            yield ("confirm", name, "ask"), wrong

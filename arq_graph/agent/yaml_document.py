@@ -47,7 +47,7 @@ _CAUSES = (
     ("could not find expected ':'", "a line that is neither `key: value` nor indented under one"),
     ("sequence entries are not allowed", "a `- ` that does not begin its line"),
     ("but found another document", "a second document (`---`); keep one in a file"),
-    ("special characters are not allowed", "a control character, which YAML does not allow"),
+    ("characters are not allowed", "a control character, which YAML does not allow"),
 )
 
 

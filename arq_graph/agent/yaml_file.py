@@ -15,7 +15,7 @@ import os
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import InitErrorDetails
 
 from arq_graph.agent.complaints import complaints, inner, steps
 from arq_graph.agent.yaml_document import MAX_BYTES, Document, Entry, read_text
@@ -25,6 +25,7 @@ __all__ = ["Document", "Entry", "misfits", "parse_model", "read_model", "read_te
 
 M = TypeVar("M", bound=BaseModel)
 Place = tuple[str | int, ...]
+Problem = tuple[Place, str | SpecError]
 
 
 def read_model(
@@ -81,7 +82,8 @@ def parse_model(
             return model.model_validate(document.values, context=document)
         except ValidationError as error:
             if not _take_as_text(document, error):
-                raise spec_error(error, model, document.values, document=document, what=what) from None
+                wrong = spec_error(error, model, document.values, document=document, what=what)
+                raise wrong from wrong.__cause__
 
 
 def spec_error(
@@ -100,28 +102,34 @@ def spec_error(
         values: What it was to be made of.
         document: The file that the values stand in, if any: it gives the lines.
         what: What kind of file it is, for messages.
+
+    Returns:
+        The error; its cause is that of what a validator raised, if any (a module that failed to import).
     """
     told = complaints(error, model, values, root=f"the {what}" if document else None)
     if document is None:
-        return SpecError.of_several([(None, message) for _, message in told])
-    lined = sorted({(document.line(place), message) for place, message in told})
-    return SpecError.of_several(lined, file=document.source)
+        made = SpecError.of_several([(None, message) for _, message in told])
+    else:
+        lined = sorted({(document.line(place), message) for place, message in told})
+        made = SpecError.of_several(lined, file=document.source)
+    raised = (each.get("ctx", {}).get("error") for each in error.errors(include_url=False))
+    made.__cause__ = next((each.__cause__ for each in raised if each and each.__cause__), None)
+    return made
 
 
-def misfits(*found: tuple[Place, str]) -> ValidationError:
+def misfits(*found: Problem) -> ValidationError:
     """Return an error for a validator of a whole model to raise about what stands inside it.
 
     Args:
         found: For each problem its place, as keys and indices from the model inwards, and what is wrong, as
             the rest of a sentence that begins with the field there.
     """
+    errors = [(place, each if isinstance(each, SpecError) else SpecError(each)) for place, each in found]
     return ValidationError.from_exception_data(
         "misfits",
         [
-            InitErrorDetails(
-                type=PydanticCustomError("misfit", "{said}", {"said": message}), loc=place, input=None
-            )
-            for place, message in found
+            InitErrorDetails(type="value_error", loc=place, input=None, ctx={"error": error})
+            for place, error in errors
         ],
     )
 

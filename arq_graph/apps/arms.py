@@ -9,12 +9,12 @@ from typing import Any, cast
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
-from arq_graph.agent.entries import Misfit, suggestion
 from arq_graph.agent.modules import load
 from arq_graph.agent.spec import Agent
+from arq_graph.agent.spelling import suggestion
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.apps.planning import Planning, create_planning_agent
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.evaluation.arms import Arm, MakeApp, require_arm
 from arq_graph.milestones.evaluation.holding import instructions_of
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -47,8 +47,8 @@ def arm(name: str, *, folder: Path | None = None) -> Arm:
         )
     try:
         found = load(name, folder)
-    except Misfit as misfit:
-        raise InputError(f"the arm {misfit.message}") from misfit.__cause__
+    except SpecError as error:
+        raise InputError(f"the arm {error}") from error.__cause__
     require_arm(name, found)
     return cast(Arm, found)
 

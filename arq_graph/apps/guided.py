@@ -212,7 +212,7 @@ def _add_tool_rounds(
     builder.add_node("next_round", _join)
     builder.add_edge("match", "call_tools")
     after_calls = ["tools", "message"]
-    if "operator" in agent.confirm.values():
+    if agent.confirmed_by("operator"):
         builder.add_node("approve", ApproveCalls(agent))
         builder.add_conditional_edges("approve", route_approved(), ["tools", *second_look])
         after_calls.append("approve")

@@ -142,7 +142,7 @@ def add_steps(
     builder.add_node("tools", guarded_tools(agent))
     builder.add_edge("tools", then)
     targets = ["tools", otherwise]
-    if "operator" in agent.confirm.values():
+    if agent.confirmed_by("operator"):
         builder.add_node("approve", ApproveCalls(agent))
         builder.add_conditional_edges("approve", route_approved(otherwise=[then]), ["tools", then])
         targets.append("approve")

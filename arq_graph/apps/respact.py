@@ -141,7 +141,7 @@ def create_respact_agent(
         builder.add_node("tools", guarded_tools(agent))
         builder.add_edge("tools", "speak")
         behind.append("tools")
-    if "operator" in agent.confirm.values():
+    if agent.confirmed_by("operator"):
         builder.add_node("approve", ApproveCalls(agent))
         builder.add_conditional_edges("approve", route_approved(otherwise=["speak"]), ["tools", "speak"])
         behind.append("approve")
@@ -175,22 +175,11 @@ def _with_consequential(agent: Agent, names: Sequence[str]) -> Agent:
             f"consequential names {unknown[0]!r}, which is no tool of this agent"
             + suggestion(str(unknown[0]), agent.toolbox)
         )
-    if by_operator := [name for name in names if agent.confirm.get(name) == "operator"]:
+    if by_operator := [name for name in names if name in agent.confirmed_by("operator")]:
         raise InputError(
             f"{by_operator[0]!r} is confirmed by the operator (`Agent.confirm`): take it out of consequential, or out "
             "of confirm to have the customer asked"
         )
     if not names:
         return agent
-    confirm = {**dict.fromkeys(names, "customer"), **agent.confirm}
-    return Agent(
-        agent.name,
-        agent.profile,
-        agent.guidelines,
-        agent.tools,
-        agent.glossary,
-        agent.variables,
-        confirm,  # type: ignore[arg-type]
-        agent.fallback,
-        origin=agent.origin,
-    )
+    return agent.replace(confirm={**dict.fromkeys(names, "customer"), **agent.confirm})

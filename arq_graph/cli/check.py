@@ -83,7 +83,7 @@ def _tool(agent: Agent, tool: BaseTool) -> Iterator[Text]:
     yield words(f"takes {listed or 'nothing'}", "dim")
     granted = ", ".join(agent.grants[tool.name])
     confirmed = agent.confirm.get(tool.name)
-    asks = f" · asks the {confirmed} first" if confirmed else ""
+    asks = f" · asks the {confirmed.by} first" if confirmed else ""
     always = "always available" if tool.name in agent.always_available else f"for {granted}"
     yield words(f"{always}{asks}", "dim")
 
@@ -103,7 +103,7 @@ def _remarks(agent: Agent, file: Path) -> Iterator[str]:
 
 def _is_unprepared(guideline: Guideline) -> bool:
     asks_about_results = isinstance(guideline.condition, str) and guideline.sensitive_to_tools is None
-    return guideline.continuous is None or asks_about_results
+    return (guideline.continuous is None and guideline.action is not None) or asks_about_results
 
 
 def _name(tool: object) -> str:

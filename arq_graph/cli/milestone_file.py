@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from arq_graph.agent.whole_file import replace_whole
+from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
 
 
@@ -21,7 +21,7 @@ def write_whole(path: Path, text: str) -> None:
     """
     path = path.resolve()
     try:
-        replace_whole(path, text.encode())
+        write_atomically(path, text.encode())
     except OSError as error:
         raise NotSaved(f"{path} cannot be written: {error.strerror or error}") from error
 

@@ -38,7 +38,7 @@ def prepare_agent(file: Path, choice: ModelChoice) -> None:
     if not asked:
         console.print(words(f"Nothing was left to ask: all {len(agent.guidelines)} guidelines are settled."))
         return
-    kept = f"kept in {prepared_path(prepared.origin)}" if prepared.origin else "not kept"
+    kept = f"kept in {prepared_path(prepared.file)}" if prepared.file else "not kept"
     console.print(
         words(f"{asked} of {len(agent.guidelines)} guidelines were asked about; the answers are {kept}.")
     )

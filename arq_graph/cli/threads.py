@@ -172,10 +172,10 @@ def note_of(agent: Agent, model: str, mode: str) -> ThreadNote:
     """What to note about a thread of this agent."""
     return ThreadNote(
         agent=agent.name,
-        file=agent.origin.file if agent.origin else None,
+        file=str(agent.file) if agent.file else None,
         model=model,
         mode=mode,
-        guidelines={g.id: (condition_text(g), g.action) for g in agent.guidelines},
+        guidelines={g.id: (condition_text(g), g.action or "") for g in agent.guidelines},
     )
 
 

@@ -138,7 +138,14 @@ class Scenario:
         if self.agent is not None:
             spec = self.agent
             rules = [(g.id, _said(g.condition), g.action, g.continuous) for g in spec.guidelines]
-            agent = (spec.name, spec.profile, rules, sorted(spec.toolbox), dict(spec.confirm), spec.fallback)
+            agent = (
+                spec.name,
+                spec.profile,
+                rules,
+                sorted(spec.toolbox),
+                str(dict(spec.confirm)),
+                spec.fallback,
+            )
             for tool in spec.toolbox.values():
                 made_of += [getattr(tool, "func", None), getattr(tool, "coroutine", None)]
         return {

@@ -224,8 +224,8 @@ class _Reading:
         where = (*place, "world") if "world" in own else ("defaults", "world")
         try:
             found = load(fields["world"], self.origin.folder)
-        except Misfit as misfit:
-            raise Misfit(f"`world` {misfit.message}", *where) from misfit.__cause__
+        except SpecError as error:
+            raise Misfit(f"`world` {error}", *where) from error.__cause__
         if not callable(found):
             raise Misfit(
                 f"`world` names {fields['world']!r}, which is {described(found)}; name a class, or a function that "

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from arq_graph.agent.whole_file import replace_whole
+from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.report import SCHEMA, Report
 
@@ -36,7 +36,7 @@ def write_whole(path: str | Path, text: str) -> None:
         InputError: It cannot be written there.
     """
     try:
-        replace_whole(Path(path), text.encode("utf-8", errors="replace"))
+        write_atomically(Path(path), text.encode("utf-8", errors="replace"))
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
 

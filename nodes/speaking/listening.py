@@ -96,7 +96,7 @@ def route_moves(
         calls = pending_calls(messages)
         if any(call["name"] == ACT and ACT not in agent.toolbox for call in calls):
             return ACT
-        if any(agent.confirm.get(call["name"]) == "operator" for call in calls):
+        if any(call["name"] in agent.confirmed_by("operator") for call in calls):
             return approve
         if calls:
             return list(sends(calls, tools))

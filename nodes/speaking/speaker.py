@@ -175,7 +175,7 @@ class Speaker(BlueprintNode[ARQ]):
 
     def _shown_tool(self, tool: ToolArguments) -> dict[str, Any]:
         entry = shown_tool(self.agent, tool)
-        if self.agent.confirm.get(tool.name) == "customer":
+        if tool.name in self.agent.confirmed_by("customer", "interrupt"):
             entry["needs_agreement"] = True
         if property_of(tool.name) != tool.name:
             entry["key"] = property_of(tool.name)

@@ -259,8 +259,7 @@ class StandingOf:
             policies=frozenset(self.policies),
             consequential={
                 name: self.tools[name].tool.description
-                for name, by in self.agent.confirm.items()
-                if by == "customer"
+                for name in sorted(self.agent.confirmed_by("customer", "interrupt"))
             },
             forbidden=forbidden,
             required=required - called - forbidden,

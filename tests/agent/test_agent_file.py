@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from arq_graph.agent import agent_file
-from arq_graph.agent.parts import GUIDELINE, TERM, VARIABLE
-from arq_graph.agent.spec import AGENT, FALLBACK, Agent
+from arq_graph import Agent, Guideline, Term, Variable
 from arq_graph.errors import SpecError
 
 TOOLS = '''
@@ -101,18 +100,23 @@ def test_a_whole_file_is_read(folder: Path) -> None:
     assert (slow.condition, slow.continuous, slow.sensitive_to_tools) == (None, True, False)
     assert agent.grants == {"get_order": ("G1",), "search": (), "cancel_order": ("G1",)}
     assert agent.always_available == {"search", "cancel_order"}
-    assert agent.confirm == {"cancel_order": "operator"}
+    assert agent.confirm["cancel_order"].by == "operator"
     assert agent.glossary[0].synonyms == ("proof", "no")
     assert agent.variables[0].value == [1, 2.5, True, None, {"opens": "9:30"}]
     assert agent.variables[1].value == "2021-03-04"
-    assert agent.fallback == FALLBACK
+    assert agent.fallback.startswith("I'm sorry")
 
 
 def test_the_documented_example_is_a_whole_agent(folder: Path) -> None:
-    example = str(agent_file.__doc__).partition("```yaml")[2].partition("```")[0]
-    agent = read(folder, example)
+    documented = str(sys.modules[Agent.__module__].__doc__)
+    agent = read(folder, documented.partition("```yaml")[2].partition("```")[0])
     assert agent.grants == {"get_order": ("G1",), "search": (), "cancel_order": ()}
-    assert agent.guideline("no-discount").condition is None
+    assert agent.confirm["cancel_order"].ask == "Shall I cancel {order_id}?"
+
+
+def test_an_observation_has_no_action(folder: Path) -> None:
+    agent = read(folder, with_guideline("- {condition: the customer is a member, tools: [orders:search]}\n"))
+    assert (agent.guidelines[0].action, agent.grants) == (None, {"search": ("G1",)})
 
 
 def test_name_and_profile_are_enough(folder: Path) -> None:
@@ -129,11 +133,13 @@ def test_a_subclass_of_agent_can_be_read(folder: Path) -> None:
 
 def test_words_that_yaml_is_known_to_turn_into_something_else_stay_text(folder: Path) -> None:
     agent = read(
-        folder, "name: no\nprofile: 12:30\nglossary: [{name: on, description: 0123, synonyms: [y, 1e5]}]\n"
+        folder,
+        "name: no\nprofile: 12:30\nglossary: [{name: on, description: 0123, synonyms: [y, 1e5, 0x1F, true, 2.50]}]\n",
     )
     assert (agent.name, agent.profile) == ("no", "12:30")
     term = agent.glossary[0]
-    assert (term.name, term.description, term.synonyms) == ("on", "0123", ("y", "1e5"))
+    assert (term.name, term.description) == ("on", "0123")
+    assert term.synonyms == ("y", "1e5", "0x1F", "true", "2.50")
 
 
 def test_anchors_and_merged_mappings_are_followed(folder: Path) -> None:
@@ -166,13 +172,17 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=8,
 )
-keys = st.sampled_from([*AGENT, *GUIDELINE, *TERM, *VARIABLE, "function"])
+keys = st.sampled_from(
+    [*Agent.model_fields, *Guideline.model_fields, *Term.model_fields, *Variable.model_fields, "function"]
+)
 almost_agents = st.recursive(
     values | st.sampled_from(["orders:get_order", "search", "G1", "G2", "operator"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=6),
     max_leaves=25,
 )
-in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+in_one_folder = settings(
+    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @in_one_folder
@@ -195,6 +205,17 @@ def test_no_values_lead_to_any_other_error(folder: Path, document: dict[str, Any
         read(folder, content)
     except SpecError as error:
         assert error.line is not None
+
+
+def test_the_json_schema_describes_the_file_for_editors() -> None:
+    schema = Agent.model_json_schema()
+    assert schema["required"] == ["name", "profile"]
+    assert schema["properties"].keys() == set(Agent.model_fields)
+    guideline = schema["$defs"]["Guideline"]
+    assert guideline["properties"]["tools"]["items"]["type"] == "string"
+    assert "customer" in str(schema["$defs"]["Confirmation"]["anyOf"][0])
+    assert "observation" in guideline["properties"]["action"]["description"]
+    assert guideline["additionalProperties"] is False
 
 
 @in_one_folder

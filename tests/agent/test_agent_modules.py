@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arq_graph.agent.spec import Agent
+from arq_graph import Agent
 from arq_graph.errors import SpecError
 
 

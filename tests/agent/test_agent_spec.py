@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-import subprocess
-import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from arq_graph.agent.spec import Agent, Guideline, Term, Variable
+from arq_graph import Agent, Guideline, Term, Variable
 from arq_graph.errors import SpecError
 
 
 def get_order(order_id: str) -> str:
     """Look an order up."""
     return f"order {order_id}"
+
+
+def cancel(order_id: str, reason: str) -> str:
+    """Cancel an order."""
+    return order_id + reason
 
 
 def is_vip(state: dict[str, Any]) -> bool:
@@ -58,13 +61,15 @@ def test_lists_are_accepted_and_kept_as_tuples() -> None:
 
 
 def test_an_agent_does_not_change_once_it_is_made() -> None:
-    made = agent(Guideline("a", "b", tools=[get_order]))
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    made = agent(Guideline("a", "b", tools=[get_order]), confirm={"get_order": "customer"})
+    with pytest.raises(ValueError, match="frozen"):
         made.name = "x"  # type: ignore[misc]
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(ValueError, match="frozen"):
         made.guidelines[0].action = "x"  # type: ignore[misc]
     with pytest.raises(TypeError):
         made.toolbox["x"] = made.toolbox["get_order"]  # type: ignore[index]
+    with pytest.raises(TypeError):
+        del made.confirm["get_order"]  # type: ignore[attr-defined]
 
 
 def test_changing_the_list_that_was_passed_in_does_not_change_the_agent() -> None:
@@ -74,7 +79,7 @@ def test_changing_the_list_that_was_passed_in_does_not_change_the_agent() -> Non
     guidelines.append(Guideline("c", "d"))
     confirm.clear()
     assert len(made.guidelines) == 1
-    assert made.confirm == {"get_order": "operator"}
+    assert made.confirm["get_order"].by == "operator"
 
 
 def test_a_condition_may_be_a_function_or_absent() -> None:
@@ -85,20 +90,67 @@ def test_a_condition_may_be_a_function_or_absent() -> None:
     assert condition({"vip": 1})
 
 
-async def async_condition(state: object) -> bool:
+async def asks_a_service(state: object) -> bool:
     return True
+
+
+def test_a_condition_may_be_async() -> None:
+    assert agent(Guideline(asks_a_service, "be quick")).guidelines[0].condition is asks_a_service
+
+
+def test_an_observation_has_a_condition_alone() -> None:
+    observed = agent(
+        Guideline("the customer is a member", tools=[get_order]), Guideline("a", "b", entails=["G1"])
+    )
+    assert observed.guidelines[0].action is None
+    assert observed.relations.resolve({"G2": 7}).active == {"G1": 7, "G2": 7}
+
+
+def test_who_confirms_a_call_is_said_in_a_word_or_with_the_question() -> None:
+    asked = {"by": "customer", "ask": "Soll ich {order_id} nachschlagen? {{verbindlich}}"}
+    made = Agent("n", "p", tools=[get_order, cancel], confirm={"get_order": asked, "cancel": "operator"})
+    assert (made.confirm["get_order"].by, made.confirm["get_order"].ask) == ("customer", asked["ask"])
+    assert (made.confirm["cancel"].by, made.confirm["cancel"].ask) == ("operator", None)
+    assert made.confirmed_by("customer", "interrupt") == {"get_order"}
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        ("Cancel {order_id}?", r"`ask` leaves out \{reason\}"),
+        ("Cancel {order} for {reason}?", r"holds \{order\}, which is no argument of the tool"),
+        ("Cancel {order_id.upper} for {reason}?", "which is no argument"),
+        ("Cancel {order_id:>99999999} for {reason}?", r"holds \{order_id\}, which"),
+        ("Cancel {} for {reason}?", "which is no argument"),
+        ("Cancel {order_id for {reason}?", "is no template"),
+        ("  ", "`ask` is empty"),
+    ],
+)
+def test_a_question_says_every_argument_and_nothing_else(ask: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        Agent("n", "p", tools=[cancel], confirm={"cancel": {"by": "customer", "ask": ask}})
+
+
+def test_an_operator_is_not_asked_a_question_of_the_customers() -> None:
+    with pytest.raises(SpecError, match="an operator sees the call itself"):
+        Agent("n", "p", tools=[get_order], confirm={"get_order": {"by": "operator", "ask": "{order_id}?"}})
+
+
+def test_a_variable_says_whether_it_may_be_set() -> None:
+    assert Variable("tier", "the tier", "gold", settable=True).settable
+    assert not Variable("tier", "the tier", "gold").settable
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: Guideline("a", ""), "guideline: `action` is empty"),
-        (lambda: Guideline("  ", "b"), "guideline 'b': `condition` is empty"),
-        (lambda: Guideline("a", None), "`action` must be text, but is nothing"),  # type: ignore[arg-type]
+        (lambda: Guideline("  ", "b"), "guideline: `condition` is empty"),
+        (lambda: Guideline(None, None), "neither a condition nor an action"),
         (lambda: Guideline(True, "b"), "`condition` must be text, a function"),  # type: ignore[arg-type]
         (lambda: Guideline("None", "b"), "always applies, leave it out"),
-        (lambda: Guideline(async_condition, "b"), "async_condition, which is async"),  # type: ignore[arg-type]
-        (lambda: Guideline(lambda: True, "b"), "must take one argument: the state"),  # type: ignore[arg-type, misc]
+        (lambda: Guideline("rules:is_vip", "b"), r'looks like a function.*\{function: "rules:is_vip"\}'),
+        (lambda: Guideline(lambda: True, "b"), "must take one argument: the state"),  # type: ignore[arg-type]
         (lambda: Guideline("a", "b", id="T3"), "how prompts name tool results"),
         (lambda: Guideline("a", "b", id="P"), "how prompts name the profile"),
         (lambda: Guideline("a", "b", id="M12"), "how prompts name messages"),
@@ -107,28 +159,29 @@ async def async_condition(state: object) -> bool:
         (lambda: Guideline("a", "b", id="_x"), "does not begin with _"),
         (lambda: Guideline("a", "b", id="model_dump"), "choose another id"),
         (lambda: Guideline("a", "b", id=7), "`id` must be text, but is the number 7"),  # type: ignore[arg-type]
-        (lambda: Guideline("a", "b", entails="G2"), r"`entails` must be a list of ids.*write \['G2'\]"),
+        (lambda: Guideline("a", "b", entails="G2"), r"`entails` must be a list.*write \['G2'\]"),
         (lambda: Guideline("a", "b", depends_on=["G2", 3]), r"`depends_on\[1\]` must be text"),  # type: ignore[list-item]
         (lambda: Guideline("a", "b", priority="high"), "`priority` must be a whole number"),  # type: ignore[arg-type]
         (lambda: Guideline("a", "b", priority=True), "but is the truth value true"),
-        (lambda: Guideline("a", "b", continuous="yes"), "true or false.*write true"),  # type: ignore[arg-type]
         (lambda: Guideline("a", "b", on_failure="skipp"), "did you mean `skip`"),  # type: ignore[arg-type]
+        (lambda: Guideline("a", "b", tool=[get_order]), "did you mean `tools`"),  # type: ignore[call-arg]
         (lambda: Term("", "x"), "glossary term: `name` is empty"),
-        (lambda: Term("x", "y", "z"), r"`synonyms` must be a list of texts.*write \['z'\]"),
+        (lambda: Term("x", "y", "z"), r"`synonyms` must be a list.*write \['z'\]"),
         (lambda: Variable("a", "b", float("nan")), "must be a value that JSON can say"),
         (lambda: Variable("a", "b", {(1, 2): 3}), "must be a value that JSON can say"),
-        (lambda: agent(tools=get_order), "`tools` must be a list of tools, but is the function get_order"),
-        (lambda: agent("x"), r"`guidelines\[0\]` must be a Guideline, but is the text 'x'"),  # type: ignore[arg-type]
+        (lambda: agent(tools=get_order), "`tools` must be a list, but is the function get_order"),
+        (lambda: agent("x"), "guideline 1 must be a mapping, but is the text 'x'"),  # type: ignore[arg-type]
         (lambda: Agent("n", "p", Guideline("a", "b")), "`guidelines` must be a list"),  # type: ignore[arg-type]
-        (lambda: Agent("n", " "), "the agent: `profile` is empty"),
+        (lambda: Agent("n", " "), "agent 'n': `profile` is empty"),
+        (lambda: Agent("n"), "agent 'n' has no `profile`"),  # type: ignore[call-arg]
         (lambda: agent(fallback=""), "`fallback` is empty"),
         (lambda: agent(confirm="x"), "`confirm` must be a mapping of names to values"),
         (lambda: agent(confirm={"get_ordr": "operator"}, tools=[get_order]), "did you mean `get_order`"),
-        (lambda: agent(confirm={"get_order": "boss"}, tools=[get_order]), "'operator' or 'customer'"),
-        (lambda: agent(glossary=[Term("Arc", "x"), Term("ARC", "y")]), "`glossary` holds 'ARC' twice"),
+        (lambda: agent(confirm={"get_order": "boss"}, tools=[get_order]), "'operator' or 'interrupt'"),
+        (lambda: agent(glossary=[Term("Arc", "x"), Term("ARC", "y")]), "`name` is there twice: 'ARC'"),
         (
             lambda: agent(Guideline("a", "b", id="x"), Guideline("c", "d", id="x")),
-            "1 and 2 have the same id 'x'",
+            "guideline 'x': `id` is that of guideline 1 too",
         ),
     ],
 )
@@ -136,6 +189,13 @@ def test_a_mistake_is_told_with_what_was_expected(make: Any, message: str) -> No
     with pytest.raises(SpecError, match=message) as caught:
         make()
     assert (caught.value.file, caught.value.line) == (None, None)
+
+
+def test_values_by_position_are_not_given_twice() -> None:
+    with pytest.raises(TypeError, match="multiple values"):
+        Term("x", "y", name="z")  # type: ignore[misc]
+    with pytest.raises(TypeError, match="at most 3"):
+        Term("x", "y", [], "z")  # type: ignore[call-arg]
 
 
 def test_no_guideline_is_needed() -> None:
@@ -146,22 +206,77 @@ def test_no_guideline_is_needed() -> None:
 
 def test_other_guidelines_make_another_agent() -> None:
     made = agent(Guideline("a", "b", tools=[get_order]), confirm={"get_order": "customer"}, fallback="Sorry.")
-    other = made.with_guidelines([dataclasses.replace(made.guidelines[0], continuous=True)])
+    other = made.with_guidelines([made.guidelines[0].replace(continuous=True)])
     assert other.guideline("G1").continuous is True
     assert made.guideline("G1").continuous is None
     assert other.toolbox["get_order"] is made.toolbox["get_order"]
     assert (other.confirm, other.fallback) == (made.confirm, "Sorry.")
 
 
-def test_importing_the_specification_stays_light() -> None:
-    heavy = ("langgraph", "networkx", "yaml", "openai", "langchain_openai", "jinja2", "typer", "rich")
-    code = (
-        f"import sys, arq_graph.agent.spec\nprint([name for name in {heavy} if name in sys.modules], end='')"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]"
+def test_other_functions_take_the_place_of_tools() -> None:
+    def from_the_test(order_id: str) -> str:
+        """Look an order up in a list."""
+        return f"listed {order_id}"
+
+    made = agent(Guideline("a", "b", tools=[get_order]), tools=[cancel])
+    other = made.with_tools({"get_order": from_the_test})
+    assert other.toolbox["get_order"].invoke({"order_id": "1"}) == "listed 1"
+    assert (other.grants, other.toolbox["cancel"]) == (made.grants, made.toolbox["cancel"])
+    with pytest.raises(
+        SpecError, match=r"no tool called 'get_ordr' to be replaced; did you mean `get_order`"
+    ):
+        made.with_tools({"get_ordr": from_the_test})
+    with pytest.raises(SpecError, match="the tool 'get_order' is the text 'x'; give a function"):
+        made.with_tools({"get_order": "x"})
 
 
-def test_a_condition_that_looks_like_a_function_is_not_read_as_words() -> None:
-    with pytest.raises(SpecError, match=r'looks like a function.*\{function: "rules:is_vip"\}'):
-        Guideline("rules:is_vip", "be quick")
+BASE: dict[str, Any] = {
+    "guidelines": [Guideline("a", "b", id="x", tools=[get_order]), Guideline("c", "d", id="y")],
+    "glossary": [Term("ARC", "advance copy")],
+    "variables": [Variable("tier", "the tier", "gold")],
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "changed"),
+    [
+        ("profile", {"fallback": "Sorry."}),
+        ("guidelines", {"guidelines": [BASE["guidelines"][0].replace(action="z"), BASE["guidelines"][1]]}),
+        (
+            "guidelines",
+            {"guidelines": [BASE["guidelines"][0].replace(continuous=True), BASE["guidelines"][1]]},
+        ),
+        (
+            "relations",
+            {"guidelines": [BASE["guidelines"][0], BASE["guidelines"][1].replace(depends_on=["x"])]},
+        ),
+        ("priorities", {"guidelines": [BASE["guidelines"][0], BASE["guidelines"][1].replace(priority=1)]}),
+        ("tools", {"tools": [cancel]}),
+        ("tools", {"tools": [get_order]}),
+        ("confirmations", {"confirm": {"get_order": "customer"}}),
+        ("glossary", {"glossary": [Term("ARC", "advance copy", ["proof"])]}),
+        ("variables", {"variables": [Variable("tier", "the tier", "silver")]}),
+        ("variables", {"variables": [Variable("tier", "the tier", "gold", settable=True)]}),
+    ],
+)
+def test_a_fingerprint_names_the_part_that_changed(part: str, changed: dict[str, Any]) -> None:
+    before = Agent("n", "p", **BASE).fingerprint()
+    after = Agent("n", "p", **{**BASE, **changed}).fingerprint()
+    assert [name for name in before if before[name] != after[name]] == [part]
+    assert before == Agent("n", "p", **BASE).fingerprint()
+
+
+def test_a_fingerprint_changes_with_the_source_of_a_tool_and_of_a_condition(tmp_path: Path) -> None:
+    rule = "{condition: {function: rules:vip}, action: a}"
+    text = "{name: n, profile: p, tools: [shop:get], guidelines: [" + rule + "]}"
+    changed = []
+    for tax in (1, 2):
+        folder = tmp_path / str(tax)
+        folder.mkdir()
+        (folder / "shop.py").write_text(
+            f"TAX = {tax}\ndef get(title: str) -> int:\n    'Get it.'\n    return TAX\n"
+        )
+        (folder / "rules.py").write_text(f"def vip(state):\n    return state == {tax}\n")
+        (folder / "agent.yaml").write_text(text)
+        changed.append(Agent.from_yaml(folder / "agent.yaml").fingerprint())
+    assert [name for name in changed[0] if changed[0][name] != changed[1][name]] == ["guidelines", "tools"]

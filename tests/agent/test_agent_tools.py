@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool, Tool, tool
 
-from arq_graph.agent.spec import Agent, Guideline
+from arq_graph import Agent, Guideline
 from arq_graph.errors import SpecError
 
 
@@ -208,7 +208,7 @@ def test_what_cannot_be_a_tool_is_told_with_what_to_do(value: Any, message: str)
 
 def test_a_mistyped_bare_name_gets_a_suggestion() -> None:
     with pytest.raises(
-        SpecError, match=r"guideline G1: `tools\[0\]` names 'get_ordr'.*did you mean `get_order`"
+        SpecError, match=r"guideline 1: `tools\[0\]` names 'get_ordr'.*did you mean `get_order`"
     ):
         agent(Guideline("a", "b", tools=["get_ordr"]), tools=[get_order])
 

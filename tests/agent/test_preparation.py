@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+import stat
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from arq_graph.agent.spec import Agent, Guideline
+from arq_graph import Agent, Guideline, ScriptedChatModel
 from arq_graph.errors import BlueprintError, SpecError
-from arq_graph.models.scripted import ScriptedCall, ScriptedChatModel
 
 ORDERS = """\
 name: Order desk
@@ -33,7 +33,7 @@ def answer(*, continuous: bool = True, sensitive_to_tools: bool = False) -> dict
     }
 
 
-def asked(call: ScriptedCall) -> list[str]:
+def asked(call: Any) -> list[str]:
     assert call.schema is not None
     return list(call.schema["properties"])
 
@@ -140,7 +140,7 @@ def test_many_guidelines_are_asked_in_batches_of_ten() -> None:
 
 
 def test_answers_are_kept_when_others_fail(tmp_path: Path) -> None:
-    def answers_only_the_first(call: ScriptedCall) -> Any:
+    def answers_only_the_first(call: Any) -> Any:
         return {id: answer() for id in asked(call)} if "G1" in asked(call) else "I cannot say."
 
     agent = Agent("n", "p", [Guideline(f"condition {n}", "act") for n in range(12)])
@@ -179,6 +179,32 @@ def test_a_broken_file_of_answers_is_named(orders: Path, content: bytes) -> None
         SpecError, match=r"orders\.prepared\.json: is not a file of prepared answers.*delete it"
     ):
         Agent.from_yaml(orders)
+
+
+def test_of_an_observation_only_its_condition_is_asked_about() -> None:
+    model = calm_model()
+    made = Agent("n", "p", [Guideline("the customer is a member"), Guideline(lambda state: True)]).prepare(
+        model
+    )
+    assert asked(model.calls[0]) == ["G1"]
+    assert properties(made) == {"G1": (None, False), "G2": (None, None)}
+
+
+def test_answers_are_written_where_a_link_points_to_and_keep_the_mode_of_the_file(orders: Path) -> None:
+    kept = orders.parent / "kept.json"
+    kept.write_text('{"guidelines": {}}')
+    kept.chmod(0o600)
+    link = orders.parent / "orders.prepared.json"
+    link.symlink_to(kept)
+    Agent.from_yaml(orders).prepare(calm_model())
+    assert link.is_symlink()
+    assert "G1" in kept.read_text()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert sorted(path.name for path in orders.parent.iterdir()) == [
+        "kept.json",
+        "orders.prepared.json",
+        "orders.yaml",
+    ]
 
 
 def test_no_model_is_asked_when_the_answers_could_not_be_kept(tmp_path: Path) -> None:

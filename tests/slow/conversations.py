@@ -149,7 +149,7 @@ class Customers:
             assert not shown_of([*self.desk.internal_names, "K1", "V1", *line_ids], reply), reply
         assert not self.desk.ungranted_runs()
         for call in calls_that_ran(messages):
-            if self.desk.agent.confirm.get(call["name"]) == "customer":
+            if call["name"] in self.desk.agent.confirmed_by("customer"):
                 assert (thread, call["name"], str(call["args"])) in self._put_to_customer, (
                     f"not agreed to: {call}"
                 )

@@ -97,7 +97,7 @@ def test_turns_of_answers_without_sense_break_nothing(
     by_chance = {
         name
         for name in desk.agent.toolbox
-        if desk.agent.confirm.get(name) != "customer" and deciding == "tools"
+        if name not in desk.agent.confirmed_by("customer") and deciding == "tools"
     }
     assert by_chance <= {run.tool for run in desk.runs}, "some tool never ran"
     assert_loads_strictly(file, {thread: len(said) for thread, said in customers.messages.items()})

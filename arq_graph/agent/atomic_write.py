@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def replace_whole(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Write a file; whoever reads it meanwhile sees the old one or the new one whole.
 
     What a link points to is written, and the link stays. A file that was there keeps its mode.
