@@ -36,16 +36,11 @@ if TYPE_CHECKING:
     from arq_graph.milestones.milestone import Forbidden, Milestone, Said
     from arq_graph.milestones.observations import ForbiddenEvent, Observations
     from arq_graph.milestones.patterns import Pattern
-    from arq_graph.milestones.reports.comparison import Comparison, compare
-    from arq_graph.milestones.reports.files import read_report, write_report
-    from arq_graph.milestones.reports.html import render_html, write_html
-    from arq_graph.milestones.reports.records import ConversationRecord, conversation_record
-    from arq_graph.milestones.reports.report import Report, Summary
-    from arq_graph.milestones.reports.resampling import bootstrap_mean, paired_bootstrap
-    from arq_graph.milestones.reports.running import ascore_transcripts, score_transcripts
-    from arq_graph.milestones.reports.running_graphs import gold_graph
-    from arq_graph.milestones.reports.statistics import mcnemar, pass_hat_k, wilson
-    from arq_graph.milestones.reports.summary import report, summarize
+    from arq_graph.milestones.reports.comparison import compare
+    from arq_graph.milestones.reports.graph_choice import gold_graph
+    from arq_graph.milestones.reports.html import write_html
+    from arq_graph.milestones.reports.report import Report, read_report, write_report
+    from arq_graph.milestones.reports.scoring_run import ascore_transcripts, score_transcripts
     from arq_graph.milestones.scoring import Score, ascore, score
     from arq_graph.milestones.tool_schemas import argument_schemas
     from arq_graph.milestones.tracking import ProgressTracker
@@ -111,19 +106,9 @@ _MODULES = {
     "aauthor_milestones": "arq_graph.milestones.authoring.author",
     "mermaid": "arq_graph.milestones.authoring.mermaid",
     "Report": "arq_graph.milestones.reports.report",
-    "Summary": "arq_graph.milestones.reports.report",
-    "summarize": "arq_graph.milestones.reports.summary",
     "compare": "arq_graph.milestones.reports.comparison",
-    "Comparison": "arq_graph.milestones.reports.comparison",
-    "read_report": "arq_graph.milestones.reports.files",
-    "write_report": "arq_graph.milestones.reports.files",
-    "wilson": "arq_graph.milestones.reports.statistics",
-    "mcnemar": "arq_graph.milestones.reports.statistics",
-    "pass_hat_k": "arq_graph.milestones.reports.statistics",
-    "bootstrap_mean": "arq_graph.milestones.reports.resampling",
-    "paired_bootstrap": "arq_graph.milestones.reports.resampling",
-    "ConversationRecord": "arq_graph.milestones.reports.records",
-    "conversation_record": "arq_graph.milestones.reports.records",
+    "read_report": "arq_graph.milestones.reports.report",
+    "write_report": "arq_graph.milestones.reports.report",
     "Action": "arq_graph.milestones.turn_level.actions",
     "TurnStep": "arq_graph.milestones.turn_level.steps",
     "steps_of": "arq_graph.milestones.turn_level.steps",
@@ -139,17 +124,15 @@ _MODULES = {
     "EmbeddingScorer": "arq_graph.milestones.turn_level.similarity",
     "read_messages": "arq_graph.milestones.transcripts.messages",
     "ascore": "arq_graph.milestones.scoring",
-    "report": "arq_graph.milestones.reports.summary",
     "Judge": "arq_graph.milestones.judging.judge",
     "AsyncJudge": "arq_graph.milestones.judging.judge",
     "Judgement": "arq_graph.milestones.judging.judgement",
     "Remark": "arq_graph.milestones.judging.judgement",
     "LLMJudge": "arq_graph.milestones.judging.llm_judge",
-    "render_html": "arq_graph.milestones.reports.html",
     "write_html": "arq_graph.milestones.reports.html",
-    "score_transcripts": "arq_graph.milestones.reports.running",
-    "ascore_transcripts": "arq_graph.milestones.reports.running",
-    "gold_graph": "arq_graph.milestones.reports.running_graphs",
+    "score_transcripts": "arq_graph.milestones.reports.scoring_run",
+    "ascore_transcripts": "arq_graph.milestones.reports.scoring_run",
+    "gold_graph": "arq_graph.milestones.reports.graph_choice",
     "Intent": "arq_graph.milestones.users.spec",
     "UserSpec": "arq_graph.milestones.users.spec",
     "User": "arq_graph.milestones.users.user",
@@ -178,9 +161,7 @@ __all__ = [
     "AsyncJudge",
     "BrokenRecord",
     "Call",
-    "Comparison",
     "Conversation",
-    "ConversationRecord",
     "EmbeddingScorer",
     "Equals",
     "Event",
@@ -211,7 +192,6 @@ __all__ = [
     "SimulatedUser",
     "StepOutcome",
     "Suite",
-    "Summary",
     "Transcript",
     "TurnEvaluation",
     "TurnMetrics",
@@ -229,9 +209,7 @@ __all__ = [
     "ascore",
     "ascore_transcripts",
     "author_milestones",
-    "bootstrap_mean",
     "compare",
-    "conversation_record",
     "converse",
     "coverage",
     "evaluate",
@@ -243,12 +221,9 @@ __all__ = [
     "invented_arguments",
     "lexical_similarity",
     "make_user",
-    "mcnemar",
     "mermaid",
     "observe",
-    "paired_bootstrap",
     "parse_yaml",
-    "pass_hat_k",
     "path_taken",
     "progress_rate",
     "reach",
@@ -260,15 +235,11 @@ __all__ = [
     "read_transcript",
     "read_transcripts",
     "read_yaml",
-    "render_html",
-    "report",
     "satisfied_by",
     "score",
     "score_transcripts",
     "steps_of",
-    "summarize",
     "turn_metrics",
-    "wilson",
     "write_html",
     "write_report",
 ]

@@ -45,7 +45,6 @@ class RunStore:
         instead: What a message recommends where the file cannot be gone on with.
 
     Attributes:
-        is_new: Whether there is no earlier run, or it begins again.
         parts_before: The parts of the earlier run.
 
     Raises:
@@ -67,30 +66,26 @@ class RunStore:
         self.kind = kind
         self.parts_before: dict[str, str] = {}
         self._of, self._parts = dict(of), dict(parts or {})
-        self._resume, self._instead = resume, instead
-        self._size = 0
+        self._resume, self._fresh, self._instead = resume, fresh, instead
         self._stream: FileIO | None = None
-        try:
-            _require_regular(self.file)
-            # Without a buffer, nothing is left over that a close would write again.
-            self._stream = self.file.open("ab", buffering=0)
-            self._is_locked = _lock(self._stream, self.file)
-            if not fresh:
-                self._read()
-        except (OSError, InputError) as error:
-            self.close()
-            raise self._failure(error) if isinstance(error, OSError) else error from None
-        self.is_new = self._size == 0
+        self._open()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is no earlier run, or it begins again."""
+        return self._size == 0
 
     def __enter__(self) -> Self:
+        if self._stream is None:
+            self._open()
+        assert self._stream is not None
         try:
-            if self._stream is not None:
-                self._stream.truncate(self._size)
+            self._stream.truncate(self._size)
         except OSError as error:
             raise self._failure(error) from None
         if self.is_new or not self._parts.keys() <= self.parts_before.keys():
-            head = {"arq_graph": self.kind, "version": VERSION, "of": self._of, "parts": self._parts}
-            self.append(head)
+            self.append({"arq_graph": self.kind, "version": VERSION, "of": self._of, "parts": self._parts})
+        self._fresh = False
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -149,6 +144,19 @@ class RunStore:
                 stream.close()
         except OSError as error:
             raise self._failure(error) from None
+
+    def _open(self) -> None:
+        self._size = 0
+        try:
+            _require_regular(self.file)
+            # Without a buffer, nothing is left over that a close would write again.
+            self._stream = self.file.open("ab", buffering=0)
+            self._is_locked = _lock(self._stream, self.file)
+            if not self._fresh:
+                self._read()
+        except (OSError, InputError) as error:
+            self.close()
+            raise self._failure(error) if isinstance(error, OSError) else error from None
 
     def _read(self) -> None:
         """Find the heads, and the end of the last whole line."""

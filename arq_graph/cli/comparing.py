@@ -22,9 +22,9 @@ from arq_graph.cli.figures import (
 from arq_graph.cli.json_lines import print_json
 from arq_graph.cli.screen import output, sentence, words
 from arq_graph.errors import InputError
-from arq_graph.milestones.reports.comparison import ComparedGroup, Comparison, Difference
 from arq_graph.milestones.reports.comparison import compare as compared
-from arq_graph.milestones.reports.files import read_report
+from arq_graph.milestones.reports.figures import ComparedGroup, Comparison, Difference
+from arq_graph.milestones.reports.report import read_report
 
 _NAMED = 5
 _NAME_WIDTH = 18

@@ -19,8 +19,9 @@ from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.results import read_results
 from arq_graph.milestones.evaluation.running import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
+from arq_graph.milestones.reports.figures import Summary
 from arq_graph.milestones.reports.html import write_html
-from arq_graph.milestones.reports.report import Report, Summary
+from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.transcript import Transcript
 
 _KINDS = {

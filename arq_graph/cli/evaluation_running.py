@@ -23,9 +23,8 @@ from arq_graph.milestones.evaluation.results import Outcome, read_results
 from arq_graph.milestones.evaluation.running import Done, evaluate
 from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.milestones.judging.llm_judge import LLMJudge
-from arq_graph.milestones.reports.files import write_report
 from arq_graph.milestones.reports.records import BrokenConversation
-from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.reports.report import Report, write_report
 from arq_graph.milestones.transcript import Transcript
 
 BROKEN_SHOWN = 5

@@ -19,8 +19,9 @@ from arq_graph.cli.figures import (
     share_between,
 )
 from arq_graph.cli.screen import printable, words
+from arq_graph.milestones.reports.figures import ArmComparison, Mean, Summary
 from arq_graph.milestones.reports.records import Ended
-from arq_graph.milestones.reports.report import ArmComparison, Mean, Report, Summary
+from arq_graph.milestones.reports.report import Report
 
 _NAME_WIDTH = 40
 _REASON = 400

@@ -16,7 +16,8 @@ from arq_graph.cli.figures import (
     share_between,
 )
 from arq_graph.cli.screen import printable, sentence, words
-from arq_graph.milestones.reports.report import Rate, Report, Summary
+from arq_graph.milestones.reports.figures import Rate, Summary
+from arq_graph.milestones.reports.report import Report
 
 _STOPS_SHOWN = 8
 _STOP_WIDTH = 50

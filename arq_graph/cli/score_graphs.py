@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,10 +13,8 @@ from arq_graph.cli.failures import warn
 from arq_graph.cli.threads import when
 from arq_graph.cli.tool_definitions import read_tools
 from arq_graph.errors import InputError, SpecError
-from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.matching import load_check
-from arq_graph.milestones.reports.running_graphs import GraphSource, gold_graph
+from arq_graph.milestones.reports.graph_choice import GraphSource, gold_graph
 from arq_graph.nodes.spec_sections import condition_text
 
 
@@ -99,26 +95,3 @@ def _checked(graph: MilestoneGraph, tools: Any) -> MilestoneGraph:
             place = f"{graph.file}:{warning.line}" if warning.line else graph.file
             warn(f"{place}: {warning.message}")
     return graph
-
-
-def fingerprint_of_graphs(graphs: GraphSource) -> str:
-    """A fingerprint of the milestone files and of the functions that they name; empty where records bring their own."""
-    if isinstance(graphs, MilestoneGraph):
-        graphs = {"": graphs}
-    if not isinstance(graphs, dict):
-        return ""
-    held: list[object] = []
-    for name, graph in graphs.items():
-        files = [Path(graph.file)] if graph.file else []
-        held += [f"{name}\0{graph.file}", *files, *_modules(graph)]
-    return fingerprint(*held)
-
-
-def _modules(graph: MilestoneGraph) -> list[Path]:
-    files: dict[str, None] = {}
-    for milestone in graph.milestones:
-        if isinstance(milestone.check, str):
-            with suppress(TypeError):
-                function = load_check(milestone.check, file=graph.file, line=milestone.line)
-                files[inspect.getsourcefile(inspect.unwrap(function)) or ""] = None
-    return [Path(file) for file in sorted(files) if file]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from arq_graph.cli.progress_bar import progress_bar
 from arq_graph.milestones.reports.records import BrokenConversation
-from arq_graph.milestones.reports.running import Outcome
+from arq_graph.milestones.reports.scoring_run import Outcome
 
 
 class ScoreProgress:

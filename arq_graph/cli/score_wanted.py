@@ -10,7 +10,7 @@ from typing import Literal
 
 from arq_graph.cli.settings import ModelChoice
 from arq_graph.errors import InputError
-from arq_graph.milestones.reports.running_files import Located, read_files
+from arq_graph.milestones.reports.sources import Located, read_files
 from arq_graph.milestones.transcripts.formats import FORMATS
 
 

@@ -8,17 +8,15 @@ from arq_graph.cli.failures import NO_ANSWER, note, warn
 from arq_graph.cli.figures import counted
 from arq_graph.cli.report_table import show_report
 from arq_graph.cli.score_graphs import Known, read_gold, read_graphs, read_known
-from arq_graph.cli.score_running import kept_results, score_all
+from arq_graph.cli.score_running import opened_store, score_all
 from arq_graph.cli.score_wanted import Wanted, require_files
 from arq_graph.cli.screen import output
 from arq_graph.errors import InputError
 from arq_graph.milestones.judging.llm_judge import LLMJudge
-from arq_graph.milestones.reports.files import write_report
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
-from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.running import ConversationScorer, Outcome, UnansweredConversation
-from arq_graph.milestones.reports.running_results import KeptResults, Place
-from arq_graph.milestones.reports.summary import report
+from arq_graph.milestones.reports.report import Report, write_report
+from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation
+from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 
 BROKEN_SHOWN = 5
@@ -41,24 +39,30 @@ def score_files(wanted: Wanted) -> None:
     graphs = (
         read_gold(wanted.gold == "ordered") if wanted.gold else read_graphs(wanted.milestones, known.tools)
     )
-    scorer = ConversationScorer(graphs, tools=known.tools, judge=_judge(wanted, known))
-    with kept_results(wanted, graphs, known) as kept:
-        outcomes = score_all(wanted, scorer, kept)
-        result = _report(scorer, outcomes)
-        _show_broken(result.broken)
-        if not result.conversations:
-            _leave_empty_handed(result, outcomes, kept, wanted.use_case)
-        _write(wanted, result, outcomes)
-        # Before anything is printed: whoever reads may have gone, and the report is written.
-        unanswered = sum(isinstance(one, UnansweredConversation) for one in outcomes.values())
-        if kept is not None and not unanswered:
-            kept.remove()
-        _show(result, wanted)
-        if kept is not None and unanswered:
-            warn(
-                f"the judge gave no answer about {counted(unanswered, 'conversation')}; the same command asks again "
-                f"about those alone, the others are kept in {kept.file}"
-            )
+    store = opened_store(wanted, graphs, known)
+    run = ScoringRun(
+        wanted.read(),
+        graphs,
+        tools=known.tools,
+        judge=_judge(wanted, known),
+        concurrency=wanted.concurrency,
+        store=store,
+    )
+    result = score_all(wanted, run, store)
+    _show_broken(result.broken)
+    unanswered = sum(isinstance(one, UnansweredConversation) for one in result.broken)
+    if not result.conversations:
+        _leave_empty_handed(result, unanswered, store, wanted.use_case)
+    _write(wanted, result, run)
+    # Before anything is printed: whoever reads may have gone, and the report is written.
+    if store is not None and not unanswered:
+        store.remove()
+    _show(result, wanted)
+    if store is not None and unanswered:
+        warn(
+            f"the judge gave no answer about {counted(unanswered, 'conversation')}; the same command asks again "
+            f"about those alone, the others are kept in {store.file}"
+        )
 
 
 def _judge(wanted: Wanted, known: Known) -> LLMJudge | None:
@@ -74,15 +78,6 @@ def _judge(wanted: Wanted, known: Known) -> LLMJudge | None:
     )
 
 
-def _report(scorer: ConversationScorer, outcomes: dict[Place, Outcome]) -> Report:
-    ordered = [outcomes[place] for place in sorted(outcomes)]
-    return report(
-        [one for one in ordered if isinstance(one, ConversationRecord)],
-        [one for one in ordered if isinstance(one, BrokenConversation)],
-        scorer.graphs,
-    )
-
-
 def _show_broken(broken: tuple[BrokenConversation, ...]) -> None:
     for one in broken[:BROKEN_SHOWN]:
         warn(one.error)
@@ -92,11 +87,11 @@ def _show_broken(broken: tuple[BrokenConversation, ...]) -> None:
 
 
 def _leave_empty_handed(
-    result: Report, outcomes: dict[Place, Outcome], kept: KeptResults | None, use_case: str | None
+    result: Report, unanswered: int, store: RunStore | None, use_case: str | None
 ) -> None:
-    if kept is not None:
-        kept.remove()
-    if any(isinstance(one, UnansweredConversation) for one in outcomes.values()):
+    if store is not None:
+        store.remove()
+    if unanswered:
         warn("nothing could be scored: the judge gave no answer")
         raise typer.Exit(NO_ANSWER)
     broken = f"{counted(len(result.broken), 'record')} broken" if result.broken else ""
@@ -108,7 +103,7 @@ def _leave_empty_handed(
     )
 
 
-def _write(wanted: Wanted, result: Report, outcomes: dict[Place, Outcome]) -> None:
+def _write(wanted: Wanted, result: Report, run: ScoringRun) -> None:
     if wanted.json is not None:
         write_report(wanted.json, result)
     if wanted.html is not None:
@@ -118,7 +113,8 @@ def _write(wanted: Wanted, result: Report, outcomes: dict[Place, Outcome]) -> No
         said = (
             one.item
             for one in wanted.read()
-            if isinstance(one.item, Transcript) and isinstance(outcomes.get(one.place), ConversationRecord)
+            if isinstance(one.item, Transcript)
+            and isinstance(run.outcomes.get(one.place), ConversationRecord)
         )
         write_html(wanted.html, result, said)
 

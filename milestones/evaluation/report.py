@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from arq_graph.milestones.reports.comparison import compare, corrected
+from arq_graph.milestones.reports.figures import ArmComparison
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord
-from arq_graph.milestones.reports.report import ArmComparison, Report, ReportSummary
+from arq_graph.milestones.reports.report import Report, ReportSummary
 from arq_graph.milestones.reports.summary import report, summarize
 
 

@@ -36,6 +36,10 @@ AnyJudge: TypeAlias = Judge | AsyncFunction | AsyncJudge
 """What `ascore` takes: a judge, a coroutine function, or an object with `ajudge`."""
 
 
+class JudgeError(InputError):
+    """What was given as a judge is none, or cannot be asked in this way: no conversation can be judged by it."""
+
+
 def in_question(
     graph: MilestoneGraph, observations: Observations, *, veto: bool = True
 ) -> tuple[Milestone, ...]:
@@ -74,15 +78,15 @@ def ask_judge(
     """A judge's word on one conversation.
 
     Raises:
-        InputError: The judge is async, or gives no verdicts.
+        JudgeError: The judge is async, or gives no verdicts.
     """
     if not callable(judge) or inspect.iscoroutinefunction(_called(judge)):
-        raise InputError(f"{_named(judge)} is an async judge: use `ascore`, or give one that can be called")
+        raise JudgeError(f"{_named(judge)} is an async judge: use `ascore`, or give one that can be called")
     said: Any = judge(graph, transcript, observations)
     if inspect.isawaitable(said):
         if inspect.iscoroutine(said):
             said.close()
-        raise InputError(f"{_named(judge)} is an async judge: use `ascore`, or give one that can be called")
+        raise JudgeError(f"{_named(judge)} is an async judge: use `ascore`, or give one that can be called")
     return _judgement(judge, said)
 
 
@@ -92,7 +96,7 @@ async def aask_judge(
     """A judge's word on one conversation; one that is not async runs in a thread.
 
     Raises:
-        InputError: The judge gives no verdicts.
+        JudgeError: The judge gives no verdicts.
     """
     import asyncio  # scoring without a judge does not need it
 
@@ -122,7 +126,7 @@ def _judgement(judge: object, said: Any) -> Judgement:
         if wrong is None:
             return Judgement(verdicts)
         said = wrong
-    raise InputError(
+    raise JudgeError(
         f"{_named(judge)} is no judge or gave no verdicts, but {type(said).__name__}: a judge is a function of "
         "(graph, transcript, observations) that gives an iterable of `Verdict`, an empty one if it has none"
     )

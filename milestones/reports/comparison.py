@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import fsum
+from typing import NamedTuple
 
-from arq_graph.milestones.reports.compared import ComparedGroup as ComparedGroup
-from arq_graph.milestones.reports.compared import Comparison as Comparison
-from arq_graph.milestones.reports.compared import Difference as Difference
-from arq_graph.milestones.reports.compared import SplitPairs as SplitPairs
-from arq_graph.milestones.reports.compared import Verdict
-from arq_graph.milestones.reports.pairing import Pair, PairKey, paired
+from arq_graph.milestones.reports.figures import (
+    ComparedGroup,
+    Comparison,
+    Decision,
+    Difference,
+    SplitPairs,
+)
+from arq_graph.milestones.reports.records import ConversationRecord
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.resampling import paired_bootstrap
+from arq_graph.milestones.reports.resampling import bootstrap_mean, mean_within, sign_flip
 from arq_graph.milestones.reports.statistics import holm, mcnemar
 
 SIGNIFICANT = 0.05
@@ -22,89 +25,34 @@ SIGNIFICANT = 0.05
 def compare(a: Report, b: Report) -> Comparison:
     """Compare two reports over the same conversations.
 
-    The nth run of a task in A is paired with its nth run in B, a conversation without a task with the nth of
-    the same id; both within a use case. Where each task has one pair, GC is tested by McNemar's exact test and
-    PR by turning signs (`sign_flip`). Several runs of one task depend on each other, and which run goes with
-    which is arbitrary: then whole tasks are drawn for the intervals, and the signs of whole tasks are turned
-    for both p. Among use cases p is corrected by Holm. Cost O(n), and a bounded number of draws a group.
+    The nth run of a task in A is paired with its nth run in B, a conversation without a task with the nth of the
+    same id; both within a use case. Where each task has one pair, yes-or-no figures are tested by McNemar's exact
+    test and PR by turning signs (`sign_flip`). Several runs of one task depend on each other, and which run goes with
+    which is arbitrary: then whole tasks are drawn for the intervals, and the signs of whole tasks are turned. Among
+    use cases p is corrected by Holm. Cost O(n), and a bounded number of draws a group.
 
     Args:
         a: The one.
         b: The other.
     """
-    pairs, only_a, only_b = paired(a.conversations, b.conversations)
-    groups: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        if pair.key.use_case is not None:
-            groups.setdefault(pair.key.use_case, []).append(pair)
+    of_a, of_b = _by_key(a.conversations, b.conversations), _by_key(b.conversations, a.conversations)
+    pairs = [_Pair(key, one, of_b[key]) for key, one in of_a.items() if key in of_b]
+    use_cases = sorted({pair.key.use_case for pair in pairs if pair.key.use_case is not None})
     return Comparison(
         conversations_a=len(a.conversations),
         conversations_b=len(b.conversations),
-        only_a=tuple(map(str, only_a)),
-        only_b=tuple(map(str, only_b)),
+        only_a=tuple(str(key) for key in of_a if key not in of_b),
+        only_b=tuple(str(key) for key in of_b if key not in of_a),
         broken_a=len(a.failed),
         broken_b=len(b.failed),
         runs=max(Counter(pair.key.cluster for pair in pairs).values(), default=0),
         different_graphs=_different_graphs(a, b, pairs),
         overall=_compared(pairs),
-        use_cases=corrected({name: _compared(groups[name]) for name in sorted(groups)}),
+        use_cases=corrected(
+            {name: _compared([pair for pair in pairs if pair.key.use_case == name]) for name in use_cases}
+        ),
+        stand_ins=tuple(dict.fromkeys([*a.stand_ins, *b.stand_ins])),
     )
-
-
-def _compared(pairs: Sequence[Pair]) -> ComparedGroup:
-    goals = [
-        (pair.key, float(pair.a.goal_completed), float(pair.b.goal_completed))
-        for pair in pairs
-        if pair.a.goal_completed is not None and pair.b.goal_completed is not None
-    ]
-    rates = [
-        (pair.key, pair.a.progress_rate, pair.b.progress_rate)
-        for pair in pairs
-        if pair.a.progress_rate is not None and pair.b.progress_rate is not None
-    ]
-    of = Counter((one, other) for _, one, other in goals)
-    split = SplitPairs(both=of[1, 1], only_a=of[1, 0], only_b=of[0, 1], neither=of[0, 0])
-    return ComparedGroup(
-        pairs=len(pairs),
-        goal_completion=_difference(goals, len(pairs) - len(goals), split),
-        split=split,
-        progress_rate=_difference(rates, len(pairs) - len(rates), None),
-    )
-
-
-def _difference(
-    pairs: Sequence[tuple[PairKey, float, float]], left_out: int, split: SplitPairs | None
-) -> Difference:
-    """How a figure differs; `split` is given where it is a matter of yes or no."""
-    n = len(pairs)
-    clusters = [key.cluster for key, _, _ in pairs]
-    tasks = len(set(clusters))
-    by_mcnemar = split is not None and tasks == n
-    if not pairs:
-        mean = low = high = p = None
-    else:
-        mean, low, high, p = paired_bootstrap([b - a for _, a, b in pairs], clusters=clusters)
-        if split is not None and by_mcnemar:
-            p = mcnemar(split.only_a, split.only_b)
-    return Difference(
-        pairs=n,
-        left_out=left_out,
-        tasks=tasks,
-        a=fsum(a for _, a, _ in pairs) / n if n else None,
-        b=fsum(b for _, _, b in pairs) / n if n else None,
-        difference=mean,
-        low=low,
-        high=high,
-        p=p,
-        test="McNemar" if by_mcnemar else "sign flip",
-        verdict=_verdict(low, high, p),
-    )
-
-
-def _verdict(low: float | None, high: float | None, p: float | None) -> Verdict:
-    if low is None or high is None or p is None or p >= SIGNIFICANT or low <= 0 <= high:
-        return "no difference shown"
-    return "b better" if low > 0 else "a better"
 
 
 def corrected(groups: Mapping[str, ComparedGroup]) -> dict[str, ComparedGroup]:
@@ -113,25 +61,129 @@ def corrected(groups: Mapping[str, ComparedGroup]) -> dict[str, ComparedGroup]:
     Args:
         groups: Groups that are looked at side by side, by name.
     """
-    goals = _holm({name: group.goal_completion for name, group in groups.items()})
-    rates = _holm({name: group.progress_rate for name, group in groups.items()})
-    return {
-        name: group.model_copy(update={"goal_completion": goals[name], "progress_rate": rates[name]})
-        for name, group in groups.items()
-    }
+    found = dict(groups)
+    for figure in ("goal_reached", "goal_completion", "progress_rate"):
+        known: dict[str, Difference] = {
+            name: each for name, group in groups.items() if (each := getattr(group, figure)) is not None
+        }
+        ps = holm({name: each.p for name, each in known.items() if each.p is not None})
+        for name, each in known.items():
+            p = ps.get(name)
+            update = {"p": p, "verdict": _decision(each.low, each.high, p)}
+            found[name] = found[name].model_copy(update={figure: each.model_copy(update=update)})
+    return found
 
 
-def _holm(differences: Mapping[str, Difference]) -> dict[str, Difference]:
-    ps = holm({name: each.p for name, each in differences.items() if each.p is not None})
-    return {
-        name: each.model_copy(
-            update={"p": ps.get(name), "verdict": _verdict(each.low, each.high, ps.get(name))}
+class _Key(NamedTuple):
+    """What the two conversations of a pair have in common: the run of a task, or of a conversation's own id."""
+
+    use_case: str | None
+    kind: str
+    name: str
+    run: int = 1
+
+    def __str__(self) -> str:
+        place = f"{self.use_case}: " if self.use_case is not None else ""
+        run = f" (run {self.run})" if self.run > 1 else ""
+        return f"{place}{self.kind} {self.name}{run}"
+
+    @property
+    def cluster(self) -> Hashable:
+        """What the runs of one thing have in common; they depend on each other."""
+        return self[:3]
+
+
+class _Pair(NamedTuple):
+    key: _Key
+    a: ConversationRecord
+    b: ConversationRecord
+
+
+def _by_key(
+    records: Sequence[ConversationRecord], others: Sequence[ConversationRecord]
+) -> dict[_Key, ConversationRecord]:
+    """The records by what they are paired by; an id that stands in several files is an id within its file."""
+    several = _in_several_files(records) | _in_several_files(others)
+    runs: Counter[Hashable] = Counter()
+    keyed: dict[_Key, ConversationRecord] = {}
+    for record in records:
+        if record.task is not None:
+            key = _Key(record.use_case, "task", record.task)
+        else:
+            of = f" of {record.source}" if (record.use_case, record.id) in several else ""
+            key = _Key(record.use_case, "conversation", f"{record.id}{of}")
+        runs[key.cluster] += 1
+        keyed[key._replace(run=runs[key.cluster])] = record
+    return keyed
+
+
+def _in_several_files(records: Iterable[ConversationRecord]) -> set[Hashable]:
+    files: dict[Hashable, set[str | None]] = {}
+    for record in records:
+        if record.task is None:
+            files.setdefault((record.use_case, record.id), set()).add(record.source)
+    return {name for name, found in files.items() if len(found) > 1}
+
+
+def _compared(pairs: Sequence[_Pair]) -> ComparedGroup:
+    completed = _known(pairs, "goal_completed")
+    of = Counter((one, other) for _, one, other in completed)
+    named = [pair for pair in pairs if pair.a.goal is not None or pair.b.goal is not None]
+    return ComparedGroup(
+        pairs=len(pairs),
+        goal_reached=_difference(named, "goal_reached", is_yes_or_no=True) if named else None,
+        goal_completion=_difference(pairs, "goal_completed", is_yes_or_no=True),
+        split=SplitPairs(both=of[1, 1], only_a=of[1, 0], only_b=of[0, 1], neither=of[0, 0]),
+        progress_rate=_difference(pairs, "progress_rate", is_yes_or_no=False),
+    )
+
+
+def _known(pairs: Sequence[_Pair], figure: str) -> list[tuple[_Key, float, float]]:
+    """The figure on both sides of the pairs in which both know it."""
+    found = [(pair.key, getattr(pair.a, figure), getattr(pair.b, figure)) for pair in pairs]
+    return [(key, float(a), float(b)) for key, a, b in found if a is not None and b is not None]
+
+
+def _difference(pairs: Sequence[_Pair], figure: str, *, is_yes_or_no: bool) -> Difference:
+    known = _known(pairs, figure)
+    n = len(known)
+    clusters = [key.cluster for key, _, _ in known]
+    tasks = len(set(clusters))
+    by_mcnemar = is_yes_or_no and tasks == n
+    differences = [b - a for _, a, b in known]
+    mean = low = high = p = None
+    if known:
+        mean = mean_within(differences)
+        low, high = bootstrap_mean(differences, clusters=clusters) or (None, None)
+        # The interval alone finds differences where there are a few pairs only (three that are alike are three
+        # whose interval leaves 0 out); p does not.
+        p = (
+            mcnemar(differences.count(-1), differences.count(1))
+            if by_mcnemar
+            else sign_flip(differences, clusters=clusters)
         )
-        for name, each in differences.items()
-    }
+    return Difference(
+        pairs=n,
+        left_out=len(pairs) - n,
+        tasks=tasks,
+        a=fsum(a for _, a, _ in known) / n if n else None,
+        b=fsum(b for _, _, b in known) / n if n else None,
+        difference=mean,
+        low=low,
+        high=high,
+        p=p,
+        test="McNemar" if by_mcnemar else "sign flip",
+        verdict=_decision(low, high, p),
+    )
 
 
-def _different_graphs(a: Report, b: Report, pairs: Sequence[Pair]) -> tuple[str, ...]:
+def _decision(low: float | None, high: float | None, p: float | None) -> Decision:
+    if low is None or high is None or p is None or p >= SIGNIFICANT or low <= 0 <= high:
+        return "no difference shown"
+    return "b better" if low > 0 else "a better"
+
+
+def _different_graphs(a: Report, b: Report, pairs: Sequence[_Pair]) -> tuple[str, ...]:
     """Graphs of the pairs that have another name on the other side, or other milestones, as far as reports tell."""
     different: dict[str, None] = {}
     for one, other in dict.fromkeys((pair.a.graph, pair.b.graph) for pair in pairs):

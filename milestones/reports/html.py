@@ -13,10 +13,9 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.reports.files import write_whole
 from arq_graph.milestones.reports.html_data import page_data, status
 from arq_graph.milestones.reports.html_words import Words, embedded, shown
-from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.reports.report import Report, write_whole
 from arq_graph.milestones.transcript import Transcript
 
 MAX_TRANSCRIPTS = 500

@@ -251,7 +251,7 @@ def _evaluated(transcript: Transcript) -> dict[str, Any]:
     about = transcript.extra.get("arq_graph")
     if not isinstance(about, Mapping):
         return {}
-    kinds: dict[str, type] = {"arm": str, "scenario": str, "run": int, "seed": int}
+    kinds: dict[str, type] = {"arm": str, "scenario": str, "user": str, "goal": str, "run": int, "seed": int}
     return {name: about[name] for name, kind in kinds.items() if isinstance(about.get(name), kind)}
 
 

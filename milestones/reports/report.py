@@ -1,164 +1,28 @@
-"""A report over many conversations: their records, the graphs they were measured on, and the summary."""
+"""A report over many conversations: their records, the graphs they were measured on, the figures; and its file."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ValidationError
 
-from arq_graph.milestones.reports.compared import Comparison
+from arq_graph.agent.atomic_write import write_atomically
+from arq_graph.errors import InputError
+from arq_graph.milestones.reports.figures import ArmComparison, Summary
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
-    Ended,
     GraphRecord,
     Record,
 )
 from arq_graph.reasoning.sections import clean
 
-SCHEMA: Literal[1] = 1
-
-
-class Rate(Record):
-    """A share of conversations, with its 95% Wilson interval.
-
-    Args:
-        count: Of how many it is true.
-        n: Of how many it is known.
-        unknown: Of how many it is not known; they are in neither number.
-        rate: count / n; None where n is 0.
-        low: The interval's lower end, 0 to 1; None where n is 0.
-        high: Its upper end.
-    """
-
-    count: int
-    n: int
-    unknown: int = 0
-    rate: float | None
-    low: float | None
-    high: float | None
-
-
-class Mean(Record):
-    """A mean over conversations, with its 95% bootstrap interval.
-
-    Args:
-        n: Over how many; those without a value are left out.
-        mean: The mean; None where n is 0.
-        low: The interval's lower end; None where n is below 2, and for plain counts (turns, calls).
-        high: Its upper end.
-    """
-
-    n: int
-    mean: float | None
-    low: float | None = None
-    high: float | None = None
-
-
-class RewardAgreement(Record):
-    """How goal completion goes with the outcome that the records themselves hold.
-
-    Args:
-        both: Goal completed, and rewarded.
-        only_goal: Goal completed, and not rewarded.
-        only_reward: Rewarded, and goal not completed.
-        neither: Neither.
-    """
-
-    both: int
-    only_goal: int
-    only_reward: int
-    neither: int
-
-    @property
-    def n(self) -> int:
-        """How many conversations have both."""
-        return self.both + self.only_goal + self.only_reward + self.neither
-
-    @property
-    def rate(self) -> float | None:
-        """The share in which the two agree."""
-        return (self.both + self.neither) / self.n if self.n else None
-
-
-class Summary(Record):
-    """The figures over a group of conversations.
-
-    Args:
-        conversations: How many.
-        goal_completion: GC over the conversations where it is decided; `unknown` are the undecided and those
-            with nothing to complete. The decided alone need not be like the rest: where some are undecided, the
-            two that follow hold the truth between them.
-        goal_at_least: GC over all that have something to complete, none of the undecided completed.
-        goal_at_most: The same with all of the undecided completed.
-        nothing_to_complete: Conversations whose graph gives nothing to complete (an empty gold list).
-        progress_rate: PR, over the conversations where it is decided.
-        progress_at_least: The mean of the lower ends, over all that have a way to go.
-        progress_at_most: The mean of the upper ends.
-        pass_hat_k: pass^k by k, where tasks were run several times: the mean over tasks of C(c, k) / C(n, k).
-            Only tasks count of which every run is decided: the decided runs of the others need not be like the rest.
-        pass_hat_k_tasks: Over how many tasks it is, by k: those that were run k times or more.
-        pass_hat_k_undecided: How many tasks were left out of pass^k, because the GC of a run is undecided.
-        goal_reached: The share that reached the milestone which serves the user's goal, over the conversations whose
-            scenario names one; None where none does. End alone may also be reached by a hand-over.
-        turns: Messages of the user, a conversation.
-        calls: Tool calls, a conversation.
-        wasted_calls: Those that served no milestone.
-        repeated_calls: Those that repeat an earlier one.
-        forbidden: Conversations in which something forbidden happened.
-        stops: Where the conversations stopped whose GC is false: how many, by milestone, most first. At End
-            stopped those in which something forbidden happened on the way.
-        agreement: The share of a judge's votes that agree with its verdict, over all its verdicts.
-        reward: How GC goes with the recorded reward; None where no record has one.
-        model_calls: Requests of the app to its models, a conversation; None where none was counted. So are those
-            that follow.
-        input_tokens: Tokens that they read.
-        output_tokens: Tokens that they wrote.
-        turn_seconds: How long the app took for a turn, over all turns.
-        ended: Why the conversations ended: how many, by reason.
-    """
-
-    conversations: int
-    goal_completion: Rate
-    goal_at_least: Rate
-    goal_at_most: Rate
-    nothing_to_complete: int = 0
-    progress_rate: Mean
-    progress_at_least: Mean
-    progress_at_most: Mean
-    pass_hat_k: Mapping[int, float] = {}
-    pass_hat_k_tasks: Mapping[int, int] = {}
-    pass_hat_k_undecided: int = 0
-    goal_reached: Rate | None = None
-    turns: Mean
-    calls: Mean
-    wasted_calls: Mean
-    repeated_calls: Mean
-    forbidden: Rate
-    stops: Mapping[str, int] = {}
-    agreement: Mean
-    reward: RewardAgreement | None = None
-    model_calls: Mean | None = None
-    input_tokens: Mean | None = None
-    output_tokens: Mean | None = None
-    turn_seconds: Mean | None = None
-    ended: Mapping[Ended, int] = {}
-
-
-class ArmComparison(Record):
-    """Two arms of an evaluation, compared over the runs of scenarios that both finished.
-
-    Args:
-        a: The one.
-        b: The other.
-        comparison: How they differ; p is corrected for how many comparisons there are.
-    """
-
-    a: str
-    b: str
-    comparison: Comparison
+SCHEMA: Literal[2] = 2
+_HOW = "`arq-graph score --json` writes one"
+_WRONG_SHOWN = 3
 
 
 class ReportSummary(Record):
@@ -182,10 +46,14 @@ class ReportSummary(Record):
 
 
 class Report(Record):
-    """What was measured over many conversations; `schema` 1 of the JSON that `arq-graph score --json` writes.
+    """What was measured over many conversations; `schema` 2 of the JSON that `arq-graph score --json` writes.
+
+    Schema 1, which is read as well, knew no stand-ins and compared no goals of customers.
 
     Args:
         schema_version: The version of this form, written as `schema`.
+        stand_ins: What a stand-in did in place of a model or a person, such as "the agent's model" or "the judge":
+            such figures show that everything runs, and are no evidence. Empty: nothing.
         conversations: One record a conversation, in the order of the source.
         broken: The records that could not be scored.
         graphs: The graphs that were measured on, by name.
@@ -196,7 +64,8 @@ class Report(Record):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    schema_version: Literal[1] = Field(default=SCHEMA, alias="schema")
+    schema_version: Literal[2] = Field(default=SCHEMA, alias="schema")
+    stand_ins: tuple[str, ...] = ()
     conversations: tuple[ConversationRecord, ...]
     broken: tuple[BrokenConversation, ...] = ()
     graphs: Mapping[str, GraphRecord] = {}
@@ -213,3 +82,87 @@ class Report(Record):
         """The report as JSON; `read_report` reads it again."""
         # Pydantic's own way ends at a lone surrogate, which a transcript's names may hold.
         return clean(json.dumps(self.model_dump(mode="json", by_alias=True), ensure_ascii=False, indent=1))
+
+
+def stand_in_notice(stand_ins: Sequence[str]) -> str | None:
+    """What is said above figures that a stand-in had a part in; None where none had.
+
+    Args:
+        stand_ins: Those of a `Report` or a `Comparison`.
+    """
+    if not stand_ins:
+        return None
+    listed = " and ".join(filter(None, [", ".join(stand_ins[:-1]), stand_ins[-1]]))
+    was = "was a stand-in" if len(stand_ins) == 1 else "were stand-ins"
+    return f"No evidence: {listed} {was}. These figures show that everything runs, not how good an agent is."
+
+
+def write_report(path: str | Path, report: Report) -> None:
+    """Write a report as JSON; the file is there whole or as it was before.
+
+    Raises:
+        InputError: It cannot be written there.
+    """
+    write_whole(path, report.to_json() + "\n")
+
+
+def write_whole(path: str | Path, text: str) -> None:
+    """Write a text file so that it is there whole or as it was before, however the program ends.
+
+    Args:
+        path: The file. A device or pipe is written to as it is.
+        text: What to write; lone surrogates become question marks.
+
+    Raises:
+        InputError: It cannot be written there.
+    """
+    try:
+        write_atomically(Path(path), text.encode("utf-8", errors="replace"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def read_report(path: str | Path) -> Report:
+    """Read a report that `write_report` wrote, also one of schema 1.
+
+    Args:
+        path: The file.
+
+    Raises:
+        InputError: It cannot be read, is not JSON, no report, or of another schema; the message names the file and
+            what is wrong.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"the report {path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text, so it is no report; {_HOW}") from error
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        cut = " (cut off: the file ends in the middle)" if not text[error.pos :].strip() else ""
+        raise InputError(f"{path}:{error.lineno}: is not JSON: {error.msg}{cut}; {_HOW}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is JSON that no report holds: {error}; {_HOW}") from error
+    return _report(value, path)
+
+
+def _report(value: Any, path: str | Path) -> Report:
+    if not isinstance(value, dict) or not {"schema", "conversations", "summary"} <= value.keys():
+        raise InputError(
+            f"{path}: is no report: it must be an object with `schema`, `conversations` and `summary`; {_HOW}"
+        )
+    schema = value["schema"]
+    if schema not in (1, SCHEMA) or isinstance(schema, bool):
+        raise InputError(
+            f"{path}: is a report of schema {schema!r}, and this version reads schemas 1 and {SCHEMA}; "
+            "score the conversations again with this version, or compare with the one that wrote it"
+        )
+    try:
+        return Report.model_validate({**value, "schema": SCHEMA})
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False, include_context=False)
+        listed = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong[:_WRONG_SHOWN])
+        more = f"; and {len(wrong) - _WRONG_SHOWN} more" if len(wrong) > _WRONG_SHOWN else ""
+        raise InputError(f"{path}: is no whole report: {listed}{more}; {_HOW}") from error

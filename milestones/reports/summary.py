@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
-from typing import Literal
 
+from arq_graph.milestones.reports.figures import Mean, Rate, RewardAgreement, Summary
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord
-from arq_graph.milestones.reports.report import Mean, Rate, Report, ReportSummary, RewardAgreement, Summary
+from arq_graph.milestones.reports.report import Report, ReportSummary
 from arq_graph.milestones.reports.resampling import bootstrap_mean, mean_within
 from arq_graph.milestones.reports.statistics import pass_hat_k, wilson
 
@@ -22,6 +22,8 @@ def report(
     records: Iterable[ConversationRecord],
     broken: Iterable[BrokenConversation] = (),
     graphs: Mapping[str, GraphRecord] | None = None,
+    *,
+    stand_ins: Sequence[str] = (),
 ) -> Report:
     """A report over many conversations: all together, and by use case.
 
@@ -29,6 +31,7 @@ def report(
         records: One a conversation.
         broken: The records that could not be scored.
         graphs: The graphs that were measured on, by name.
+        stand_ins: What a stand-in did; see `Report`.
     """
     conversations = tuple(records)
     by_use_case: dict[str, list[ConversationRecord]] = {}
@@ -36,6 +39,7 @@ def report(
         if record.use_case is not None:
             by_use_case.setdefault(record.use_case, []).append(record)
     return Report(
+        stand_ins=tuple(stand_ins),
         conversations=conversations,
         broken=tuple(broken),
         graphs=graphs or {},
@@ -146,10 +150,8 @@ def _pass_hat_k(group: Sequence[ConversationRecord]) -> tuple[dict[int, float], 
     return shares, tasks, len(runs) - len(decided)
 
 
-def _spent(
-    group: Sequence[ConversationRecord], figure: Literal["model_calls", "input_tokens", "output_tokens"]
-) -> Mean | None:
-    values = [value for record in group if (value := getattr(record, figure)) is not None]
+def _spent(group: Sequence[ConversationRecord], figure: str) -> Mean | None:
+    values: list[int] = [value for record in group if (value := getattr(record, figure)) is not None]
     return _count(values) if values else None
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from arq_graph.milestones import MilestoneGraph
-from arq_graph.milestones.reports.files import write_report
 from arq_graph.milestones.reports.records import BrokenConversation, graph_record
+from arq_graph.milestones.reports.report import write_report
 from arq_graph.milestones.reports.summary import report
 from tests.cli.conftest import Cli
 from tests.milestones.report_records import measured, runs
@@ -151,5 +151,5 @@ def test_two_reports_are_needed_and_two_names_that_differ(cli: Cli, before: Path
 
 def test_a_report_is_what_json_readers_expect(before: Path) -> None:
     data = json.loads(before.read_text())
-    assert data["schema"] == 1
+    assert data["schema"] == 2
     assert data["summary"]["overall"]["goal_completion"]["count"] == 10

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from arq_graph.milestones.reports.files import read_report
+from arq_graph.milestones.reports.report import read_report
 from tests.cli.evaluation_files import write_suite
 
 OFFLINE = ["--model", "offline"]

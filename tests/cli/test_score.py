@@ -7,7 +7,7 @@ import json
 import pytest
 
 from arq_graph import OfflineChatModel
-from arq_graph.milestones.reports.files import read_report
+from arq_graph.milestones.reports.report import read_report
 from arq_graph.milestones.transcripts.formats import FORMATS, read_transcripts
 from tests.cli.score_files import JUDGED, chat, write_graph, write_json, write_lines
 from tests.cli.shop import options, serving
@@ -375,10 +375,9 @@ def test_what_a_record_says_cannot_drive_the_terminal(cli, folder, graph):
 
 
 def test_the_report_reads_the_same_as_scoring_in_python(cli, chats, graph):
-    from arq_graph.milestones import MilestoneGraph
-    from arq_graph.milestones.reports.running import score_transcripts
+    from arq_graph.milestones import MilestoneGraph, score_transcripts
 
     cli("score", chats, "--milestones", graph, "--json", "out.json")
     alone = score_transcripts(read_transcripts(chats), MilestoneGraph.from_yaml(graph), source=str(chats))
     assert list(read_report("out.json").conversations) == list(alone)
-    assert json.loads((chats.parent / "out.json").read_text())["schema"] == 1
+    assert json.loads((chats.parent / "out.json").read_text())["schema"] == 2

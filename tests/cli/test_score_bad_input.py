@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from arq_graph.milestones.reports.files import read_report
+from arq_graph.milestones.reports.report import read_report
 from tests.cli.score_files import chat, write_graph, write_json, write_lines
 
 

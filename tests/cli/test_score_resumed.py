@@ -130,7 +130,7 @@ def change_a_transcript(shop):
 
 
 def change_the_graph(shop):
-    write_graph(shop.folder / "shop.yaml", GRAPH.replace("thanked, type", "thanked , type"))
+    write_graph(shop.folder / "shop.yaml", GRAPH.replace("thanked]", "thanked, buy]"))
 
 
 def change_the_check(shop):
@@ -143,12 +143,16 @@ def change_the_check(shop):
         (change_a_transcript, [], "the transcripts changed since"),
         (change_the_graph, [], "the milestones changed since"),
         (change_the_check, [], "the milestones changed since"),
-        (None, ["--judge", "offline"], "the judge (was 'none', now 'offline') changed since"),
-        (None, ["--judge", "offline", "--votes", "3"], "the judge (was 'none', now 'offline'), its settings"),
+        (None, ["--judge", "offline"], "the judge (was 'none', now 'offline model') changed since"),
+        (
+            None,
+            ["--judge", "offline", "--votes", "3"],
+            "the judge (was 'none', now 'offline model'), its settings",
+        ),
         (
             None,
             ["--judge", "offline", "--date", "2024-05-15"],
-            "the judge (was 'none', now 'offline'), its settings",
+            "the judge (was 'none', now 'offline model'), its settings",
         ),
         (None, ["--format", "openai"], "their format (was 'recognised', now 'openai') changed since"),
         (None, ["--tools", "tools.json"], "the tools changed since"),

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from random import Random
+from itertools import product
+from math import comb
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arq_graph.milestones import MilestoneGraph
-from arq_graph.milestones.reports.comparison import Comparison, compare
-from arq_graph.milestones.reports.records import BrokenConversation, graph_record
-from arq_graph.milestones.reports.statistics import mcnemar
-from arq_graph.milestones.reports.summary import report
-from tests.milestones.report_records import measured, runs
+from arq_graph.milestones import compare, read_transcripts, score_transcripts
+from tests.milestones.conversations import called, conversation, user
+from tests.milestones.reported import of, reported, runs, shop, steps, talk
 
 
-def of(*goals, **more):
-    """A report over conversations 0, 1, … of which the goal was completed or not."""
-    return report([measured(str(n), goal, **more) for n, goal in enumerate(goals)])
+def walked(*lengths: int, task: str | None = None):
+    """A report on conversations that went so many of ten steps; progress differs, no goal is completed."""
+    names = [f"step {number}" for number in range(10)]
+    said = [
+        conversation(user("go"), *map(called, names[:length]), id=str(n), task=task)
+        for n, length in enumerate(lengths)
+    ]
+    return score_transcripts(said, steps(*names)).report()
 
 
 def test_equal_runs_show_no_difference():
@@ -27,48 +30,70 @@ def test_equal_runs_show_no_difference():
     for found in (overall.goal_completion, overall.progress_rate):
         assert found.verdict == "no difference shown"
         assert found.difference == found.low == found.high == 0
-        assert found.p == 1
-        assert found.pairs == 120
+        assert (found.p, found.pairs) == (1, 120)
 
 
 def test_a_real_difference_is_found_and_which_is_better():
     a, b = of(*[True] * 10 + [False] * 20), of(*[True] * 22 + [False] * 8)
     better = compare(a, b).overall
     assert better.goal_completion.verdict == better.progress_rate.verdict == "b better"
-    assert better.goal_completion.a == pytest.approx(10 / 30)
-    assert better.goal_completion.b == pytest.approx(22 / 30)
-    assert better.goal_completion.difference == pytest.approx(12 / 30)
-    assert 0 < better.goal_completion.low < 12 / 30 < better.goal_completion.high
-    assert better.goal_completion.p == mcnemar(0, 12)
+    assert (better.goal_completion.a, better.goal_completion.b) == pytest.approx((10 / 30, 22 / 30))
+    assert 0 < better.goal_completion.low < better.goal_completion.difference < better.goal_completion.high
+    assert better.goal_completion.p == 2 / 2**12
     worse = compare(b, a).overall
     assert worse.goal_completion.verdict == worse.progress_rate.verdict == "a better"
     assert worse.split.only_a == better.split.only_b == 12
     assert (better.split.both, better.split.neither) == (10, 8)
 
 
+@pytest.mark.parametrize(("only_a", "only_b"), [(1, 8), (8, 1), (5, 5), (0, 5), (0, 0)])
+def test_goal_completion_is_tested_by_mcnemar(only_a, only_b):
+    a = of(*[True] * only_a, *[False] * only_b, True)
+    b = of(*[False] * only_a, *[True] * only_b, True)
+    n = only_a + only_b
+    tail = sum(comb(n, i) for i in range(min(only_a, only_b) + 1))
+    found = compare(a, b).overall.goal_completion
+    assert (found.test, found.p) == ("McNemar", min(1, 2 * tail / 2**n))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=8))
+def test_progress_is_tested_by_turning_signs(lengths):
+    a, b = (walked(*side) for side in zip(*lengths, strict=True))
+    values = [
+        two.progress_rate - one.progress_rate
+        for one, two in zip(a.conversations, b.conversations, strict=True)
+    ]
+    sums = [
+        sum(s * v for s, v in zip(signs, values, strict=True))
+        for signs in product((-1, 1), repeat=len(values))
+    ]
+    as_far = sum(abs(one) >= abs(sum(values)) - 1e-9 for one in sums)
+    found = compare(a, b).overall.progress_rate
+    assert found.p == pytest.approx(as_far / len(sums))
+    assert found.difference == pytest.approx(sum(values) / len(values))
+    assert found.low is None or found.low <= found.difference <= found.high
+
+
+def test_signs_that_are_too_many_to_count_are_sampled():
+    # 20 against 7 are too many to count one by one; 300 against 240 are dealt into heaps.
+    for up, down, near in ((20, 7, 0.005), (300, 240, 0.02)):
+        n = up + down
+        exact = 2 * sum(comb(n, i) for i in range(down + 1)) / 2**n
+        found = compare(walked(*[0] * up, *[5] * down), walked(*[5] * up, *[0] * down))
+        assert found.overall.progress_rate.p == pytest.approx(exact, abs=near)
+
+
 def test_a_few_pairs_are_no_proof_however_they_agree():
     found = compare(of(*[False] * 5), of(*[True] * 5)).overall
     assert found.goal_completion.verdict == found.progress_rate.verdict == "no difference shown"
     assert found.goal_completion.difference == 1
-    assert found.goal_completion.p == 2 / 2**5
     assert compare(of(False), of(True)).overall.goal_completion.low is None
 
 
-def test_a_difference_of_progress_is_found_where_no_goal_was_completed():
-    chance = Random(1)
-    ways = [(chance.random() / 2, chance.random() / 5) for _ in range(60)]
-    a = report([measured(str(n), False, way) for n, (way, _) in enumerate(ways)])
-    b = report([measured(str(n), False, way + more) for n, (way, more) in enumerate(ways)])
-    overall = compare(a, b).overall
-    assert overall.goal_completion.verdict == "no difference shown"
-    assert overall.progress_rate.verdict == "b better"
-
-
 def test_what_has_no_counterpart_is_counted_and_named():
-    a = report([measured("a"), measured("b"), *runs("7", True, True, use_case="refund")])
-    b = report(
-        [measured("b"), measured("c"), *runs("7", True, use_case="refund"), measured("a", use_case="x")]
-    )
+    a = reported(talk("a"), talk("b"), *runs("7", True, True, use_case="refund"))
+    b = reported(talk("b"), talk("c"), *runs("7", True, use_case="refund"), talk("a", use_case="x"))
     comparison = compare(a, b)
     assert comparison.overall.pairs == 2
     assert comparison.only_a == ("conversation a", "refund: task 7 (run 2)")
@@ -77,17 +102,17 @@ def test_what_has_no_counterpart_is_counted_and_named():
 
 
 def test_a_task_is_paired_whatever_its_runs_are_called():
-    a = report([measured("first", task="7"), measured("second", False, task="7")])
-    b = report([measured("x", task="7"), measured("y", False, task="7")])
+    a = reported(talk("first", task="7"), talk("second", False, task="7"))
+    b = reported(talk("x", task="7"), talk("y", False, task="7"))
     comparison = compare(a, b)
     assert comparison.runs == 2
     assert (comparison.overall.split.both, comparison.overall.split.neither) == (1, 1)
 
 
 def test_nothing_in_common_is_no_difference():
-    comparison = compare(of(True), report([measured("x")]))
-    assert comparison.overall.pairs == comparison.runs == 0
-    for found in (comparison.overall.goal_completion, comparison.overall.progress_rate):
+    overall = compare(of(True), reported(talk("x"))).overall
+    assert overall.pairs == 0
+    for found in (overall.goal_completion, overall.progress_rate):
         assert found.verdict == "no difference shown"
         assert found.difference is found.p is found.a is None
 
@@ -102,14 +127,13 @@ def test_what_one_of_the_two_does_not_know_is_left_out():
 
 def test_runs_of_one_task_are_no_independent_proof():
     # B completes in each of eight runs what A never does; of one task, and of two. Eight tasks are proof.
-    one = compare(report(runs("1", *[False] * 8)), report(runs("1", *[True] * 8)))
-    assert one.runs == 8
+    one = compare(reported(*runs("1", *[False] * 8)), reported(*runs("1", *[True] * 8)))
     assert one.overall.goal_completion.tasks == 1
     assert one.overall.goal_completion.test == "sign flip"
     assert one.overall.goal_completion.verdict == "no difference shown"
     two = compare(
-        report([*runs("1", *[False] * 4), *runs("2", *[False] * 4)]),
-        report([*runs("1", *[True] * 4), *runs("2", *[True] * 4)]),
+        reported(*runs("1", *[False] * 4), *runs("2", *[False] * 4)),
+        reported(*runs("1", *[True] * 4), *runs("2", *[True] * 4)),
     )
     assert two.overall.goal_completion.p == 2 / 2**2
     assert two.overall.progress_rate.verdict == "no difference shown"
@@ -119,8 +143,8 @@ def test_runs_of_one_task_are_no_independent_proof():
 
 def test_p_of_use_cases_is_corrected_for_their_number():
     def side(goal):
-        records = [measured(f"{u}{n}", goal, use_case=u) for u in ("one", "two") for n in range(6)]
-        return report([*records, *(measured(f"same{n}", use_case="same") for n in range(6))])
+        said = [talk(f"{u}{n}", goal, use_case=u) for u in ("one", "two") for n in range(6)]
+        return reported(*said, *(talk(f"same{n}", use_case="same") for n in range(6)))
 
     comparison = compare(side(False), side(True))
     # Six pairs all one way: 2 / 2^6 = 0.031 alone, and 3 times that as the smallest of three.
@@ -133,22 +157,36 @@ def test_p_of_use_cases_is_corrected_for_their_number():
     assert alone.overall.goal_completion.verdict == "b better"
 
 
-def test_graphs_that_differ_are_named():
-    def graph(*tools):
-        return graph_record(MilestoneGraph.from_actions([{"name": tool, "arguments": {}} for tool in tools]))
+def test_the_customers_own_goal_is_compared_apart_from_end():
+    def side(tool):
+        said = [
+            conversation(
+                user("hi"), called("find"), called(tool), id=str(n), extra={"arq_graph": {"goal": "pay"}}
+            )
+            for n in range(8)
+        ]
+        return score_transcripts(said, shop()).report()
 
-    records = [measured("a", graph="g"), measured("b", graph="h"), measured("c", graph="i")]
-    other = [*records[:2], measured("c", graph="j")]
-    a = report(records, graphs={"g": graph("find"), "h": graph("find")})
-    b = report(other, graphs={"g": graph("find"), "h": graph("find", "pay"), "unused": graph()})
-    assert compare(a, b).different_graphs == ("h", "i / j")
+    overall = compare(side("hand over"), side("pay")).overall
+    assert (overall.goal_reached.a, overall.goal_reached.b, overall.goal_reached.p) == (0, 1, 2 / 2**8)
+    assert overall.goal_reached.verdict == "b better"
+    assert compare(of(True), of(True)).overall.goal_reached is None
+
+
+def test_graphs_that_differ_are_named():
+    said = [conversation(user("hi"), id=name, use_case=name) for name in "ghi"]
+    a = score_transcripts(said, {name: steps("find") for name in "ghi"}).report()
+    other = {"g": steps("find"), "h": steps("find", "pay"), "i": steps("find")}
+    assert compare(a, score_transcripts(said, other).report()).different_graphs == ("h",)
     assert compare(a, a).different_graphs == ()
 
 
-def test_records_that_could_not_be_scored_are_counted():
-    stopped = BrokenConversation(error="stopped by max_calls", ended="budget")
-    lost = report([measured("0")], [*[BrokenConversation(error="cut off")] * 2, stopped])
-    assert (compare(lost, of(True)).broken_a, compare(of(True), lost).broken_b) == (2, 2)
+def test_records_that_could_not_be_scored_are_counted_and_stand_ins_told():
+    read = [talk("0"), *read_transcripts([{"messages": []}] * 2)]
+    lost = score_transcripts(read, shop()).report(stand_ins=["the judge"])
+    comparison = compare(lost, of(True))
+    assert (comparison.broken_a, comparison.broken_b) == (2, 0)
+    assert comparison.stand_ins == ("the judge",)
 
 
 sides = st.lists(
@@ -157,15 +195,14 @@ sides = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30, deadline=None)
 @given(sides, sides)
 def test_swapping_the_two_swaps_all_that_is_said(one, other):
     a, b = (
-        report([measured("x", goal, use_case=u, task=t, turns=n) for n, (u, t, goal) in enumerate(side)])
+        reported(*(talk("x", goal, use_case=use_case, task=task) for use_case, task, goal in side))
         for side in (one, other)
     )
     there, back = compare(a, b), compare(b, a)
-    assert Comparison.model_validate_json(there.model_dump_json()) == there
     assert there.overall.pairs + len(there.only_a) == len(one)
     assert there.overall.pairs + len(there.only_b) == len(other)
     assert (there.only_a, there.only_b) == (back.only_b, back.only_a)

@@ -20,7 +20,7 @@ from arq_graph.milestones.evaluation.results import read_results
 from arq_graph.milestones.evaluation.running import aevaluate, evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import BrokenScenario, Suite, seed_of
-from arq_graph.milestones.reports.files import read_report, write_report
+from arq_graph.milestones.reports.report import read_report, write_report
 from tests.milestones.evaluated import (
     FIND_AND_BUY,
     Answers,

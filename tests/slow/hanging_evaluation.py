@@ -16,7 +16,7 @@ from arq_graph.milestones import MilestoneGraph
 from arq_graph.milestones.evaluation.running import evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.reports.files import write_report
+from arq_graph.milestones.reports.report import write_report
 from arq_graph.milestones.users.spec import UserSpec
 
 NEVER = threading.Event()

@@ -11,7 +11,8 @@ from arq_graph.apps.arms import arms
 from arq_graph.cli.demo import demo_folder
 from arq_graph.milestones.evaluation.running import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.reports.report import Report, Summary
+from arq_graph.milestones.reports.figures import Summary
+from arq_graph.milestones.reports.report import Report
 from tests.cli.conftest import Cli, cli, folder
 
 __all__ = ["cli", "folder"]

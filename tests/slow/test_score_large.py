@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from arq_graph.milestones.reports.files import read_report
+from arq_graph.milestones.reports.report import read_report
 from tests.cli.score_files import GRAPH, chat
 
 pytestmark = [

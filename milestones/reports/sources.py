@@ -10,6 +10,12 @@ from arq_graph.errors import InputError
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, Format, read_transcripts
 
+Place = tuple[int, int]
+"""File and record as numbers, in the order in which they are read."""
+
+# What is wrong with a file itself comes after all that could be read of it.
+_END_OF_FILE = 1 << 62
+
 
 @dataclass(frozen=True, slots=True)
 class Located:
@@ -28,25 +34,15 @@ class Located:
     number: int = 0
 
     @property
-    def place(self) -> tuple[int, int]:
-        """File and record as numbers, in the order in which they are read."""
-        # What is wrong with a file itself comes after all that could be read of it.
-        return self.number, self.record if self.record is not None else END_OF_FILE
-
-
-END_OF_FILE = 1 << 62
+    def place(self) -> Place:
+        """Where it stands, as numbers."""
+        return self.number, _END_OF_FILE if self.record is None else self.record
 
 
 def located(
     transcripts: Iterable[Transcript | BrokenRecord], *, source: str | None = None, number: int = 0
 ) -> Iterator[Located]:
-    """What `read_transcripts` gives, each with its place.
-
-    Args:
-        transcripts: The conversations of one file, all of them and in order.
-        source: The file.
-        number: The file's position among those that are read, from 0.
-    """
+    """What `read_transcripts` gives of one file, each with its place; see `Located`."""
     for record, item in enumerate(transcripts):
         yield Located(item, record, source, number)
 

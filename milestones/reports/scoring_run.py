@@ -1,0 +1,349 @@
+"""Scoring many conversations: what goes wrong with one does not stop the rest, and a run can go on after a kill."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from arq_graph.errors import (
+    ArqGraphError,
+    InputError,
+    ModelRequestError,
+    ModelUnavailableError,
+    PromptError,
+    ReasoningError,
+)
+from arq_graph.milestones.at_once import at_once
+from arq_graph.milestones.fingerprint import fingerprint
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.judging.judge import AnyJudge, Judge, JudgeError
+from arq_graph.milestones.reports.graph_choice import GraphChoice, GraphSource, fingerprint_of_graphs
+from arq_graph.milestones.reports.records import (
+    BrokenConversation,
+    ConversationRecord,
+    GraphRecord,
+    conversation_record,
+)
+from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.reports.sources import Located, Place, located
+from arq_graph.milestones.reports.summary import report
+from arq_graph.milestones.scoring import Score, ascore, score
+from arq_graph.milestones.store import RunStore
+from arq_graph.milestones.tool_schemas import argument_schemas
+from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcripts.formats import BrokenRecord
+
+CONCURRENCY = 8
+MOST_UNREACHED = 3
+"""So many conversations in a row whose judge is not reached end a run: the others would fare no better."""
+
+
+class UnansweredConversation(BrokenConversation):
+    """A conversation that the judge gave no answer about; it is worth another try."""
+
+
+Outcome = ConversationRecord | BrokenConversation
+_Chosen = tuple[Transcript, str, MilestoneGraph] | Exception
+
+
+class ScoringRun:
+    """Conversations as they are scored: `for` and `async for` give each outcome as it comes, `report()` all of them.
+
+    Args:
+        conversations: What is scored, read as there is room; memory holds as many as are scored at once.
+        graph: One graph for all, one for each use case by its name, or a function that gives each its own.
+        tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name; None:
+            those that each transcript brings.
+        judge: Decides what code cannot; None: such milestones stay undecided.
+        concurrency: How many are scored at once by `async for`, from 1.
+        store: Where outcomes are kept as they come, and what was kept in an earlier run.
+
+    Attributes:
+        outcomes: What became of each conversation so far, by its place.
+        kept: What the store holds.
+
+    Raises:
+        SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.
+        ToolError: A tool has no name.
+        InputError: `concurrency` is below 1.
+    """
+
+    def __init__(
+        self,
+        conversations: Iterable[Located],
+        graph: GraphSource,
+        *,
+        tools: Any = None,
+        judge: AnyJudge | None = None,
+        concurrency: int = CONCURRENCY,
+        store: RunStore | None = None,
+    ) -> None:
+        if concurrency < 1:
+            raise InputError(f"concurrency is {concurrency}; at least one conversation is scored at a time")
+        self.outcomes: dict[Place, Outcome] = {}
+        self._conversations = iter(conversations)
+        self._choice = GraphChoice(graph)
+        self._tools = argument_schemas(tools) if tools is not None else None
+        self._judge = judge
+        self._concurrency = concurrency
+        self._store = store
+        self.kept = {} if store is None else dict(_kept(store))
+        self._under_way: set[Place] = set()
+        self._unreached = 0
+
+    @property
+    def graphs(self) -> Mapping[str, GraphRecord]:
+        """The graphs that were measured on so far, by name."""
+        return self._choice.used
+
+    def __iter__(self) -> Iterator[Outcome]:
+        with self._storing():
+            for one in self._conversations:
+                chosen = self._chosen(one)
+                yield self._done(one, self._before(one) or self._score(one, chosen))
+
+    async def __aiter__(self) -> AsyncIterator[Outcome]:
+        if self._under_way:
+            raise InputError(
+                "a loop over this run was left while conversations were under way: make a new run"
+            )
+        works = ((one, self._begun(one)) for one in self._conversations)
+        with self._storing():
+            async with aclosing(at_once(works, self._concurrency)) as finished:
+                async for one, outcome in finished:
+                    yield self._done(one, outcome)
+
+    def report(
+        self, *, done: Callable[[Outcome], None] = lambda _: None, stand_ins: Sequence[str] = ()
+    ) -> Report:
+        """Score what is left, and report all of it.
+
+        Args:
+            done: Called with each outcome as it comes, those of an earlier run included.
+            stand_ins: What a stand-in did, such as "the judge"; see `Report`.
+
+        Raises:
+            ArqGraphError: What concerns all conversations; see `score_transcripts`.
+        """
+        for outcome in self:
+            done(outcome)
+        return self._report(stand_ins)
+
+    async def areport(
+        self, *, done: Callable[[Outcome], None] = lambda _: None, stand_ins: Sequence[str] = ()
+    ) -> Report:
+        """Score what is left, several conversations at once, and report all of it; see `report`."""
+        async for outcome in self:
+            done(outcome)
+        return self._report(stand_ins)
+
+    def _report(self, stand_ins: Sequence[str]) -> Report:
+        ordered = [self.outcomes[place] for place in sorted(self.outcomes)]
+        return report(
+            [one for one in ordered if isinstance(one, ConversationRecord)],
+            [one for one in ordered if isinstance(one, BrokenConversation)],
+            self.graphs,
+            stand_ins=stand_ins,
+        )
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        if self._store is None:
+            yield
+            return
+        with self._store:
+            yield
+
+    def _before(self, one: Located) -> Outcome | None:
+        """The outcome of an earlier run, if it is that of this conversation."""
+        kept, item = self.kept.get(one.place), one.item
+        if kept is None:
+            return None
+        if isinstance(kept, ConversationRecord) and isinstance(item, Transcript):
+            is_same = (item.id, len(item)) == (kept.id, kept.events)
+        else:
+            is_same = isinstance(kept, BrokenConversation)
+        if not is_same:
+            del self.kept[one.place]
+            return None
+        return kept.model_copy(update={"source": one.source})
+
+    def _done(self, one: Located, outcome: Outcome) -> Outcome:
+        is_new = one.place not in self.kept
+        if self._store is not None and is_new and not isinstance(outcome, UnansweredConversation):
+            kind = "scored" if isinstance(outcome, ConversationRecord) else "broken"
+            held = outcome.model_dump(mode="json", exclude_defaults=True)
+            self._store.append({"at": one.place, kind: held})
+            self.kept[one.place] = outcome
+        self.outcomes[one.place] = outcome
+        self._under_way.discard(one.place)
+        return outcome
+
+    def _begun(self, one: Located) -> Coroutine[Any, Any, Outcome]:
+        # Graphs get their names as conversations are taken, in the order of the source, not as they finish.
+        self._under_way.add(one.place)
+        return self._ascore(one, self._chosen(one))
+
+    def _chosen(self, one: Located) -> _Chosen:
+        if isinstance(one.item, BrokenRecord):
+            return one.item.error
+        try:
+            return one.item, *self._choice.of(one.item)
+        except Exception as error:
+            return error
+
+    def _score(self, one: Located, chosen: _Chosen) -> Outcome:
+        if isinstance(chosen, Exception):
+            return self._failed(one, chosen)
+        transcript, name, graph = chosen
+        try:
+            measured = score(graph, transcript, tools=self._tools, judge=cast(Judge | None, self._judge))
+            return self._scored(one, transcript, name, measured)
+        except Exception as error:
+            return self._failed(one, error)
+
+    async def _ascore(self, one: Located, chosen: _Chosen) -> Outcome:
+        if before := self._before(one):
+            return before
+        if isinstance(chosen, Exception):
+            return self._failed(one, chosen)
+        transcript, name, graph = chosen
+        try:
+            measured = await ascore(graph, transcript, tools=self._tools, judge=self._judge)
+            return self._scored(one, transcript, name, measured)
+        except Exception as error:
+            return self._failed(one, error)
+
+    def _scored(
+        self, one: Located, transcript: Transcript, graph: str, measured: Score
+    ) -> ConversationRecord:
+        record = conversation_record(transcript, measured, graph=graph, source=one.source, record=one.record)
+        self._unreached = 0
+        return record
+
+    def _failed(self, one: Located, error: Exception) -> BrokenConversation:
+        if isinstance(error, PromptError | JudgeError):
+            raise error
+        if isinstance(error, ModelRequestError | ModelUnavailableError):
+            self._unreached += 1
+            if self._unreached >= MOST_UNREACHED:
+                raise error
+        else:
+            self._unreached = 0
+        kind = UnansweredConversation if isinstance(error, ReasoningError) else BrokenConversation
+        return kind(source=one.source, record=one.record, error=_said(one, error))
+
+
+def score_transcripts(
+    transcripts: Iterable[Transcript | BrokenRecord],
+    graph: GraphSource,
+    *,
+    tools: Any = None,
+    judge: Judge | None = None,
+    source: str | None = None,
+    results: str | Path | None = None,
+    depends_on: Mapping[str, str] | None = None,
+) -> ScoringRun:
+    """Score conversations one at a time; memory holds one.
+
+    What is wrong with one conversation (its record, its use case, a pattern that does not finish on it, a judge that
+    has no answer, any exception of a judge or of a function that gives it its graph) makes a `BrokenConversation`
+    that says what and where, and does not stop the rest. What concerns all of them is raised: a graph that cannot be
+    measured on before the first, what is wrong with the judge itself where it is first asked.
+
+    Args:
+        transcripts: What `read_transcripts` gives.
+        graph: One graph for all, one for each use case by its name, or a function that gives each its own, such as
+            `gold_graph`.
+        tools: The agent's tools, for their schemas; None: those that each transcript brings.
+        judge: Decides what code cannot; None: such milestones stay undecided.
+        source: The file that they were read from, for the records.
+        results: A JSON Lines file in which each outcome is kept as it comes. Where it holds some of the same run,
+            those conversations are not scored again. None: nowhere.
+        depends_on: What else the outcomes depend on, by a name that a message can show, such as the judge's model.
+
+    Returns:
+        A `ScoringRun`: iterate over it, or call its `report()`.
+
+    Raises:
+        SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.
+        ToolError: A tool has no name.
+        InputError: The judge is async or gives no verdicts, the source cannot be read at all, or `results` holds
+            another run or cannot be written.
+        PromptError: The judge's template is wrong.
+        ModelRequestError: The model behind the judge refused three conversations in a row.
+        ModelUnavailableError: It could not be reached for three in a row.
+    """
+    if judge is not None and (not callable(judge) or inspect.iscoroutinefunction(judge)):
+        raise InputError("the judge is async or no function: use `ascore_transcripts`, or give another")
+    store = _store(results, graph, tools, depends_on)
+    return ScoringRun(located(transcripts, source=source), graph, tools=tools, judge=judge, store=store)
+
+
+def ascore_transcripts(
+    transcripts: Iterable[Transcript | BrokenRecord],
+    graph: GraphSource,
+    *,
+    tools: Any = None,
+    judge: AnyJudge | None = None,
+    source: str | None = None,
+    concurrency: int = CONCURRENCY,
+    results: str | Path | None = None,
+    depends_on: Mapping[str, str] | None = None,
+) -> ScoringRun:
+    """Score conversations while a judge waits for its model, for `async for` or `areport()`; see `score_transcripts`.
+
+    They are given as they finish, not in the order of the source: `record` says where each stands. The report has
+    them in order.
+
+    Args:
+        transcripts: See `score_transcripts`, as for all others.
+        graph: One graph for all, one for each use case by its name, or a function that gives each its own.
+        tools: The agent's tools, for their schemas.
+        judge: Decides what code cannot; it may be async.
+        source: The file that they were read from.
+        concurrency: How many are scored at once, from 1; so many are held in memory.
+        results: A JSON Lines file in which each outcome is kept as it comes.
+        depends_on: What else the outcomes depend on.
+
+    Raises:
+        InputError: `concurrency` is below 1.
+    """
+    store = _store(results, graph, tools, depends_on)
+    conversations = located(transcripts, source=source)
+    return ScoringRun(conversations, graph, tools=tools, judge=judge, concurrency=concurrency, store=store)
+
+
+def _store(
+    results: str | Path | None, graph: GraphSource, tools: Any, depends_on: Mapping[str, str] | None
+) -> RunStore | None:
+    if results is None:
+        return None
+    of = {"the milestones": fingerprint_of_graphs(graph), "the tools": fingerprint(tools)}
+    return RunStore(results, "score", {**of, **(depends_on or {})})
+
+
+def _kept(store: RunStore) -> Iterator[tuple[Place, Outcome]]:
+    for entry in store.entries():
+        # What cannot be read is scored again: no outcome is lost, and none counts twice.
+        with suppress(KeyError, TypeError, ValueError, ValidationError):
+            number, record = entry["at"]
+            kind = ConversationRecord if "scored" in entry else BrokenConversation
+            yield (number, record), kind.model_validate(entry.get("scored") or entry["broken"])
+
+
+def _said(one: Located, error: Exception) -> str:
+    if isinstance(one.item, BrokenRecord):
+        return str(error)  # names file and record itself
+    place = f"{one.source}: record {one.record}" if one.source else f"record {one.record}"
+    # Our own errors are whole sentences; of any other, the type is half of what it says.
+    return (
+        f"{place}: {error}"
+        if isinstance(error, ArqGraphError)
+        else f"{place}: {type(error).__name__}: {error}"
+    )

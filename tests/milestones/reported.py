@@ -1,0 +1,76 @@
+"""Conversations of which it is known how far they get, and reports on them, made as a user makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from arq_graph.milestones import (
+    Milestone,
+    MilestoneGraph,
+    Report,
+    Transcript,
+    Verdict,
+    score_transcripts,
+)
+from tests.milestones.conversations import called, conversation, user
+
+
+def steps(*tools: str) -> MilestoneGraph:
+    """Start, the tools one after the other, End."""
+    milestones = [Milestone(name="Start", type="NFC")]
+    for tool in tools:
+        milestones.append(Milestone(name=tool, type="FC", dependencies=(milestones[-1].name,)))
+    return MilestoneGraph(
+        [*milestones, Milestone(name="End", type="NFC", dependencies=(milestones[-1].name,))]
+    )
+
+
+def shop() -> MilestoneGraph:
+    """An order is found, and then paid for or, where somebody says so, given up with good reason; or not."""
+    return MilestoneGraph(
+        [
+            Milestone(name="Start", type="NFC"),
+            Milestone(name="find", type="FC", dependencies=("Start",)),
+            Milestone(name="pay", type="FC", dependencies=("find",)),
+            Milestone(name="Given up", type="NFC", dependencies=("find",)),
+            Milestone(name="End", type="NFC", dependencies=("pay", "Given up")),
+        ],
+    )
+
+
+def talk(
+    id: str, goal: bool | None = True, *, about: dict[str, Any] | None = None, **fields: Any
+) -> Transcript:
+    """A conversation that completes the goal, misses it, or of which that is undecided.
+
+    Args:
+        id: Its id.
+        goal: Whether it completes the goal; None: undecided.
+        about: What a file of an evaluation's results says of it: arm, goal, …
+        **fields: Those of `Transcript`; `reward` is what the record says of its outcome.
+    """
+    extra = {"goal": goal, "reward": fields.pop("reward", None), "arq_graph": about or {}}
+    paid = called("pay") if goal else user("hm")
+    return conversation(user("please"), called("find"), paid, id=id, extra=extra, **fields)
+
+
+def runs(task: str, *goals: bool | None, **fields: Any) -> list[Transcript]:
+    """Several runs of one task."""
+    return [talk(f"{task}-{n}", goal, task=task, **fields) for n, goal in enumerate(goals)]
+
+
+def knows(graph: Any, transcript: Transcript, observations: Any) -> Iterator[Verdict]:
+    """A judge that knows what the transcripts of `talk` are about."""
+    if transcript.extra.get("goal") is not None:
+        yield Verdict("Given up", False)
+
+
+def reported(*talks: Transcript) -> Report:
+    """A report on these conversations."""
+    return score_transcripts(talks, shop(), judge=knows).report()
+
+
+def of(*goals: bool | None, **fields: Any) -> Report:
+    """A report on conversations 0, 1, … of which the goal was completed or not."""
+    return reported(*(talk(str(n), goal, **fields) for n, goal in enumerate(goals)))

@@ -1,0 +1,279 @@
+"""Scoring many conversations: one that is broken does not stop the rest, and what is wrong with all is said first."""
+
+from __future__ import annotations
+
+import asyncio
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+
+from arq_graph.errors import (
+    InputError,
+    ModelRequestError,
+    ModelUnavailableError,
+    PromptError,
+    RefusalError,
+    SpecError,
+)
+from arq_graph.milestones import (
+    Milestone,
+    MilestoneGraph,
+    Said,
+    Transcript,
+    Verdict,
+    ascore_transcripts,
+    gold_graph,
+    read_transcripts,
+    score,
+    score_transcripts,
+)
+from tests.milestones.conversations import agent, called, conversation, user
+from tests.milestones.reported import steps
+
+
+def judged() -> MilestoneGraph:
+    milestones = [Milestone(name="Start", type="NFC"), Milestone(name="thanked", type="NFC")]
+    return MilestoneGraph([*milestones, Milestone(name="End", type="NFC", dependencies=("thanked",))])
+
+
+def bought(number: int, **fields: object) -> Transcript:
+    return conversation(user("a mug"), called("buy"), id=f"c{number}", **fields)
+
+
+def talks(count: int) -> Iterator[Transcript]:
+    return (conversation(agent("thank you"), id=str(number)) for number in range(count))
+
+
+def says_thanks(graph, transcript, observations):
+    yield Verdict("thanked", True, 1, transcript.event(1).text)
+
+
+def scored(outcomes):
+    return [hasattr(one, "goal_completed") for one in outcomes]
+
+
+def test_a_broken_record_is_named_and_the_rest_is_scored():
+    chat = {"messages": [{"role": "user", "content": "hi"}]}
+    read = read_transcripts([chat, {"messages": []}, chat])
+    report = score_transcripts(read, steps("buy"), source="chats.json").report()
+    assert [(one.id, one.record, one.source) for one in report.conversations] == [
+        ("0", 0, "chats.json"),
+        ("2", 2, "chats.json"),
+    ]
+    [broken] = report.broken
+    assert broken.record == 1
+    assert "record 1: the conversation is empty" in broken.error
+
+
+def test_memory_holds_one_conversation():
+    def many() -> Iterator[Transcript]:
+        for number in range(60):
+            yield conversation(user(f"{number} " * 100_000), called("buy"), id=str(number))
+
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in score_transcripts(many(), steps("buy"))) == 60
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # One is about 300,000 characters; all of them together would be eighteen millions.
+    assert peak < 5_000_000
+
+
+def test_each_use_case_is_measured_on_its_own_graph():
+    graphs = {"buying": steps("buy"), "paying": steps("pay")}
+    said = [bought(n, use_case=use_case) for n, use_case in enumerate(["buying", "paying", "flying", None])]
+    report = score_transcripts(said, graphs).report()
+    assert [(one.graph, one.goal_completed) for one in report.conversations] == [
+        ("buying", True),
+        ("paying", False),
+    ]
+    flying, unnamed = report.broken
+    assert flying.error.startswith("record 2: there is no milestone graph for its use case 'flying'")
+    assert "names no use case" in unnamed.error
+
+
+def test_a_graph_that_cannot_be_measured_on_is_said_before_anything_is_read():
+    def never() -> Iterator[Transcript]:
+        raise AssertionError("nothing is read")
+        yield
+
+    unsound = MilestoneGraph(
+        [Milestone(name="Start", type="NFC"), Milestone(name="End", type="NFC", dependencies=("gone",))]
+    )
+    for graphs in (unsound, {"fine": steps("buy"), "unsound": unsound}):
+        with pytest.raises(SpecError, match="'gone', which is no milestone"):
+            score_transcripts(never(), graphs)
+    with pytest.raises(SpecError, match="no milestone graph"):
+        score_transcripts(never(), {})
+
+
+def test_a_pattern_that_backtracks_for_ever_breaks_one_conversation_and_not_the_next():
+    check = Said(said_by="agent", pattern="^(a|aa)+$")
+    milestones = [Milestone(name="Start", type="NFC"), Milestone(name="x", type="NFC", check=check)]
+    slow = MilestoneGraph([*milestones, Milestone(name="End", type="NFC", dependencies=("x",))])
+    bad, good = score_transcripts([conversation(agent("a" * 80 + "b")), conversation(agent("aaa"))], slow)
+    assert "record 0: " in bad.error
+    assert "still searching after 1 s" in bad.error
+    assert good.goal_completed is True
+
+
+def test_each_distinct_graph_that_a_function_gives_has_one_name():
+    gold = [{"name": "buy", "kwargs": {}}]
+    pay = {"name": "pay", "kwargs": {}}
+    said = [
+        bought(1, task="7", extra={"actions": gold}),
+        bought(2, task="7", extra={"actions": gold}),
+        bought(3, task="8", extra={"actions": [*gold, pay]}),
+        bought(4, task="7", extra={"actions": [pay]}),
+        bought(5),
+    ]
+    report = score_transcripts(said, gold_graph).report()
+    assert [one.graph for one in report.conversations] == ["task 7", "task 7", "task 8", "task 7 (2)"]
+    assert [one.goal_completed for one in report.conversations] == [True, True, False, False]
+    assert "no list of gold actions" in report.broken[0].error
+    assert [one.name for one in report.graphs["task 8"].milestones] == ["Start", "buy", "pay", "End"]
+
+
+def test_gold_actions_may_be_asked_for_in_order_and_a_failed_call_is_none():
+    actions = {"actions": [{"name": "buy", "kwargs": {}}, {"name": "pay", "kwargs": {}}]}
+    swapped = conversation(called("pay"), called("buy"), extra=actions)
+    assert score(gold_graph(swapped), swapped).goal_completed is True
+    assert score(gold_graph(swapped, ordered=True), swapped).goal_completed is False
+    failed = conversation(called("buy", "Error: sold out"), called("pay"), extra=actions)
+    assert score(gold_graph(failed), failed).goal_completed is False
+
+
+def test_any_exception_about_one_conversation_breaks_it_alone():
+    def judge(graph, transcript, observations):
+        if error := {"1": KeyError("price"), "2": RefusalError("the judge refused", "no")}.get(transcript.id):
+            raise error
+        yield from says_thanks(graph, transcript, observations)
+
+    def own_graph(transcript):
+        return {}["gone"] if transcript.id == "3" else judged()
+
+    outcomes = list(score_transcripts(talks(5), own_graph, judge=judge, source="chats.json"))
+    assert scored(outcomes) == [True, False, False, False, True]
+    assert [one.error for one in outcomes[1:4]] == [
+        "chats.json: record 1: KeyError: 'price'",
+        "chats.json: record 2: the judge refused",
+        "chats.json: record 3: KeyError: 'gone'",
+    ]
+
+
+def test_arguments_nested_too_deep_for_a_record_break_one_conversation():
+    deep: object = 1
+    for _ in range(3_000):
+        deep = [deep]
+    broken, fine = score_transcripts([conversation(called("buy", it=deep)), bought(2)], steps("buy"))
+    assert broken.error.startswith("record 0: RecursionError: ")
+    assert fine.goal_completed is True
+
+
+@pytest.mark.parametrize("error", [ModelRequestError("wrong key"), ModelUnavailableError("nobody there")])
+def test_a_model_that_is_out_of_reach_ends_the_run_instead_of_breaking_thousands(error):
+    asked = []
+
+    def unreachable(graph, transcript, observations):
+        asked.append(transcript.id)
+        raise error
+
+    with pytest.raises(type(error), match=str(error)):
+        score_transcripts(talks(1000), judged(), judge=unreachable).report()
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("between", [None, RefusalError("no", "no"), ValueError("odd")])
+def test_a_model_that_answers_now_and_then_is_within_reach(between):
+    def sometimes(graph, transcript, observations):
+        if int(transcript.id) % 3:
+            raise ModelUnavailableError("busy")
+        if between is not None:
+            raise between
+        return says_thanks(graph, transcript, observations)
+
+    assert len(list(score_transcripts(talks(30), judged(), judge=sometimes))) == 30
+
+
+def test_what_concerns_every_conversation_is_no_broken_record():
+    def wrong_template(graph, transcript, observations):
+        raise PromptError("the template lacks a block")
+
+    with pytest.raises(PromptError):
+        score_transcripts(talks(3), judged(), judge=wrong_template).report()
+    with pytest.raises(InputError, match="gave no verdicts"):
+        score_transcripts(talks(3), judged(), judge=lambda *_: "yes").report()
+
+    async def is_async(graph, transcript, observations):
+        return []
+
+    with pytest.raises(InputError, match="ascore_transcripts"):
+        score_transcripts(talks(3), judged(), judge=is_async)
+    with pytest.raises(InputError, match="concurrency is 0"):
+        ascore_transcripts(talks(3), judged(), concurrency=0)
+
+
+async def test_several_conversations_wait_for_their_judge_at_once_and_no_more_than_asked_for():
+    waiting, most, read = 0, 0, 0
+    go = asyncio.Event()
+
+    async def judge(graph, transcript, observations):
+        nonlocal waiting, most
+        waiting += 1
+        most = max(most, waiting)
+        if waiting == 4:
+            go.set()
+        await go.wait()
+        waiting -= 1
+        return list(says_thanks(graph, transcript, observations))
+
+    def many() -> Iterator[Transcript]:
+        nonlocal read
+        for one in talks(20):
+            read += 1
+            yield one
+
+    run = ascore_transcripts(many(), judged(), judge=judge, concurrency=4)
+    seen: list[int] = []
+    report = await run.areport(done=lambda _: seen.append(read))
+    assert (most, seen[0]) == (4, 4)
+    assert [one.id for one in report.conversations] == [str(number) for number in range(20)]
+    assert all(one.goal_completed for one in report.conversations)
+
+
+async def test_a_run_that_was_left_with_conversations_under_way_reports_no_part_of_them():
+    async def judge(graph, transcript, observations):
+        if transcript.id != "0":
+            await asyncio.Event().wait()
+        return []
+
+    run = ascore_transcripts(talks(9), judged(), judge=judge, concurrency=3)
+    async for _ in run:
+        break
+    with pytest.raises(InputError, match="make a new run"):
+        await run.areport()
+
+
+async def test_sync_and_async_report_the_same_in_the_order_of_the_source():
+    said = [bought(1, use_case="buying"), bought(2, use_case="other"), bought(3, use_case="buying")]
+    graphs = {"buying": steps("buy")}
+    together = await ascore_transcripts(said, graphs).areport()
+    assert together == score_transcripts(said, graphs).report()
+    assert [one.record for one in together.conversations] == [0, 2]
+
+
+async def test_what_was_scored_is_handed_on_before_an_error_ends_the_run_and_no_task_is_left_behind():
+    async def judge(graph, transcript, observations):
+        if transcript.id == "3":
+            await asyncio.Event().wait()
+        if transcript.id != "0":
+            raise ModelRequestError("wrong key")
+        return []
+
+    seen = []
+    with pytest.raises(ModelRequestError):
+        await ascore_transcripts(talks(9), judged(), judge=judge, concurrency=4).areport(done=seen.append)
+    assert 0 in [one.record for one in seen]
+    assert asyncio.all_tasks() == {asyncio.current_task()}

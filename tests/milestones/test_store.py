@@ -1,0 +1,187 @@
+"""Results that are kept as they come: whatever is cut off is done again, nothing counts twice, nothing is mixed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arq_graph.errors import InputError, ModelUnavailableError
+from arq_graph.milestones import Report, read_transcripts, score_transcripts
+from tests.milestones.reported import knows, shop, steps, talk
+
+TALKS = [talk(f"Ünïcode \u2028 {number} \ud800", [True, False, None][number % 3]) for number in range(5)]
+BROKEN = list(read_transcripts([{"messages": []}]))
+
+
+def scored(file: Path, talks=TALKS, graph=None, **depends_on: str) -> tuple[Report, list[str]]:
+    """The report of a run that is kept in a file, and the ids of the conversations that were judged for it."""
+    asked: list[str] = []
+
+    def judge(graph, transcript, observations):
+        asked.append(transcript.id)
+        return knows(graph, transcript, observations)
+
+    run = score_transcripts(
+        [*talks, *BROKEN],
+        graph or shop(),
+        judge=judge,
+        results=file,
+        depends_on={"the judge": "j", **depends_on},
+    )
+    return run.report(), asked
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "kept.jsonl"
+
+
+def test_what_was_scored_is_not_scored_again_and_reads_the_same(file):
+    first, asked = scored(file)
+    again, asked_again = scored(file)
+    assert (len(asked), asked_again) == (5, [])
+    assert again == first
+    assert len(first.broken) == 1
+
+
+def test_each_result_is_on_disk_when_it_is_given(file):
+    for number, _ in enumerate(score_transcripts(TALKS, steps("find"), results=file), start=1):
+        assert len(file.read_bytes().splitlines()) == 1 + number
+
+
+def test_a_run_that_was_left_in_its_middle_goes_on(file):
+    run = score_transcripts(TALKS, steps("find"), results=file)
+    for _ in run:
+        break
+    assert len(run.report().conversations) == 5
+    assert len(file.read_bytes().splitlines()) == 6
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_a_file_cut_off_anywhere_loses_what_is_cut_and_goes_on(data):
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "kept.jsonl"
+        report, _ = scored(file)
+        whole = file.read_bytes()
+        cut = data.draw(st.integers(0, len(whole)))
+        file.write_bytes(whole[:cut])
+        again, asked = scored(file)
+        assert again == report
+        assert file.read_bytes() == whole
+        assert len(asked) == max(0, 5 - max(0, whole[:cut].count(b"\n") - 1))
+
+
+def test_a_line_that_cannot_be_read_is_scored_again(file):
+    report, _ = scored(file)
+    lines = file.read_bytes().splitlines()
+    lines[2] = b"\0" * 30
+    lines[4] = b'{"at": [0, 3], "scored": {"id": "half of it"}}'
+    file.write_bytes(b"\n".join(lines) + b"\n")
+    again, asked = scored(file)
+    assert asked == [TALKS[1].id, TALKS[3].id]
+    assert again == report
+
+
+def test_a_conversation_that_is_another_now_is_scored_again(file):
+    scored(file)
+    _, asked = scored(file, [*TALKS[:3], talk("another"), TALKS[4]])
+    assert asked == ["another"]
+
+
+def test_a_conversation_that_got_no_answer_is_asked_about_again(file):
+    def deaf(graph, transcript, observations):
+        raise ModelUnavailableError("busy")
+
+    report = score_transcripts(TALKS[:1], shop(), judge=deaf, results=file).report()
+    assert len(report.broken) == 1
+    again = score_transcripts(TALKS[:1], shop(), judge=knows, results=file).report()
+    assert len(again.conversations) == 1
+
+
+def test_another_run_is_refused_and_told_what_changed_and_what_to_do(file):
+    scored(file)
+    whole = file.read_bytes()
+    with pytest.raises(InputError, match=r"the judge \(was 'j', now 'k'\) changed since.*name another file"):
+        score_transcripts(TALKS, shop(), results=file, depends_on={"the judge": "k"})
+    with pytest.raises(InputError, match="this is another: the milestones changed since"):
+        scored(file, graph=steps("find"))
+    with pytest.raises(InputError, match="this is another: the world changed since"):
+        scored(file, **{"the world": "calm"})
+    assert file.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"my notes\n",
+        b"my notes",
+        b'{"some": "json"}\n',
+        b"[1, 2]\n",
+        b"\0\n",
+        b'{"arq_graph": "results", "version": 1, "of": {}}\n',
+    ],
+)
+def test_a_file_that_holds_something_else_is_left_as_it_is(file, content):
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"holds no results|of another version"):
+        scored(file)
+    assert file.read_bytes() == content
+
+
+def test_a_second_run_is_refused_while_the_first_has_the_file(file):
+    pytest.importorskip("fcntl")
+    run = score_transcripts(TALKS, steps("find"), results=file)
+    for _ in run:
+        with pytest.raises(InputError, match="in use by another run"):
+            score_transcripts(TALKS, steps("find"), results=file)
+    assert len(score_transcripts(TALKS, steps("find"), results=file).report().conversations) == 5
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path):
+    for place in (tmp_path, tmp_path / "no" / "folder.jsonl"):
+        with pytest.raises(InputError, match="results cannot be kept in"):
+            scored(place)
+    if os.geteuid():
+        tmp_path.chmod(0o500)
+        with pytest.raises(InputError, match="Permission denied"):
+            scored(tmp_path / "kept.jsonl")
+
+
+def test_a_full_disk_is_said_and_leaves_whole_lines(file):
+    pytest.importorskip("resource")
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from tests.milestones.test_store import InputError, scored\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))\n"
+        "try:\n"
+        "    scored(Path(sys.argv[1]))\n"
+        "except InputError as error:\n"
+        "    print(error)\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False, cwd=root
+    )
+    assert done.stderr == ""
+    assert f"results cannot be kept in {file}: File too large" in done.stdout
+    assert file.read_bytes().endswith(b"}\n")
+    whole = len(file.read_bytes().splitlines()) - 1
+    _, asked = scored(file)
+    assert 0 < len(asked) == 5 - whole
+
+
+def test_what_the_run_is_of_is_no_transcript(file):
+    head = {"arq_graph": "evaluation", "version": 2, "of": {}, "parts": {}}
+    said = {"id": "a", "messages": [{"role": "user", "content": "hi"}]}
+    file.write_text(f"{json.dumps(head)}\n{json.dumps(said)}\n")
+    assert [one.id for one in read_transcripts(file)] == ["a"]
