@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from arq_graph.nodes.guideline_matcher import GuidelineMatcher
     from arq_graph.nodes.judgements import GuidelineJudgement
     from arq_graph.nodes.message_reviser import MessageReviser
+    from arq_graph.nodes.message_schema import MessageBlueprint, MessageRevision
     from arq_graph.nodes.pre_act_planner import PreActPlanner
     from arq_graph.nodes.progress import TrackProgress
     from arq_graph.nodes.react_planner import ReActPlanner
-    from arq_graph.nodes.replies import MessageBlueprint, MessageRevision
     from arq_graph.nodes.routing import route_approved, route_calls, route_round
     from arq_graph.nodes.speaking.dialogue_acts import HOUSEHOLD_ACTS
     from arq_graph.nodes.speaking.listening import Listen, route_moves
@@ -51,8 +51,8 @@ _MODULES = {
     "route_approved": "arq_graph.nodes.routing",
     "route_calls": "arq_graph.nodes.routing",
     "route_round": "arq_graph.nodes.routing",
-    "MessageBlueprint": "arq_graph.nodes.replies",
-    "MessageRevision": "arq_graph.nodes.replies",
+    "MessageBlueprint": "arq_graph.nodes.message_schema",
+    "MessageRevision": "arq_graph.nodes.message_schema",
     "GuidelineJudgement": "arq_graph.nodes.judgements",
     "Example": "arq_graph.nodes.worked_examples",
     "Event": "arq_graph.nodes.events",

@@ -12,7 +12,7 @@ from typing import Any, Literal, Unpack
 from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent.spec import Agent, Guideline
-from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
+from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, ToolInsight
 from arq_graph.errors import BlueprintError, ReasoningError, SpecError
 from arq_graph.nodes.batching import BatchPolicy, as_policy, default_batch_size, form_batches
 from arq_graph.nodes.blueprint_node import (
@@ -26,7 +26,6 @@ from arq_graph.nodes.blueprint_node import (
     checked_agent,
 )
 from arq_graph.nodes.channels import Reader, emit, our_channels
-from arq_graph.nodes.confirmation import left_open
 from arq_graph.nodes.events import GuidelinesMatched, total_usage
 from arq_graph.nodes.judgements import (
     ACTIVE_FROM,
@@ -54,6 +53,7 @@ from arq_graph.reasoning.reasoner import Reasoner
 
 OnFailure = Literal["raise", "activate", "skip"]
 
+_ASKED_FOR = ("missing", "invalid", "confirm")
 _ENTAILED = "active because"
 _REMOVED = "not active:"
 _OF_RELATIONS = (_ENTAILED, _REMOVED)
@@ -226,8 +226,11 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
 
     def _unfinished(self, state: Reader, conversation: Conversation) -> set[str]:
         """Guidelines of which a tool waits for what the last reply asked the customer for."""
-        waiting = {insight.tool for insight in left_open(state, conversation)}
-        return {id for tool in waiting for id in self.agent.grants.get(tool, ())}
+        insights = state.records("tool_insights", ToolInsight) or []
+        asked = [
+            each for each in insights if each.kind in _ASKED_FOR and each.turn == conversation.answered_turn
+        ]
+        return {id for each in asked for id in self.agent.grants.get(each.tool, ())}
 
     def _contradictions(
         self, judged: Iterable[str], holds: Mapping[str, bool], answer: ARQ

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Unpack
 from uuid import uuid4
@@ -22,25 +22,41 @@ from arq_graph.nodes.blueprint_node import (
     Update,
     checked,
     checked_agent,
+    counted,
 )
 from arq_graph.nodes.channels import Reader, emit, our_channels
+from arq_graph.nodes.confirmation import asks_beside, put, question_of, to_put
 from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
-from arq_graph.nodes.gate import active_guidelines
-from arq_graph.nodes.replies import MessageBlueprint
-from arq_graph.nodes.reply_bounds import ReplyBounds
-from arq_graph.nodes.speaking.questions import fallback_statement, question_row
-from arq_graph.nodes.spec_sections import condition_text, designed, shown_variables
-from arq_graph.nodes.turns import draft_of_turn, utterance_of_turn
-from arq_graph.nodes.violations import PromptFacts, forbids, leaks, violations
+from arq_graph.nodes.gate import active_guidelines, callable_tools
+from arq_graph.nodes.message_schema import MessageBlueprint
+from arq_graph.nodes.spec_sections import condition_text, designed, shown_guideline, shown_variables
+from arq_graph.nodes.turns import draft_of_turn, matches_of_turn
+from arq_graph.nodes.violations import PromptFacts, leaks, violations
 from arq_graph.nodes.worked_examples import Example, reviser_examples, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.blueprint import Unmet
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
 OnUnsatisfied = Literal["send_last", "fallback", "raise"]
 
-_FOR_THE_REPLY = {"missing", "invalid", "confirm"}
+
+@dataclass(frozen=True)
+class Turn:
+    """What one turn's reply is made from.
+
+    Args:
+        conversation: The thread.
+        active: Ids of the active guidelines that have an action, with their scores.
+        draft: What a planner or a speaker left as the draft; None where neither left one.
+        put: The calls that code's own question, below the reply, puts to the customer.
+        sections: What the tail of the prompt shows.
+    """
+
+    conversation: Conversation
+    active: Mapping[str, int]
+    draft: str | None
+    put: Sequence[ToolInsight]
+    sections: Mapping[str, Any]
 
 
 class MessageReviser(BlueprintNode[MessageBlueprint]):
@@ -48,16 +64,18 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
 
     Writes the reply as a message, the candidates to `revisions`, and what the reply follows to
     `applied_guidelines`, which the matcher reads in later turns. Where a planner has left its final answer, or a
-    speaker its utterance, that is the draft it begins with; the speaker's bounds of questions then hold for the reply.
+    speaker its utterance, that is the draft it begins with. Where calls wait for the customer's yes, code's own
+    question stands at the end of the reply, and `agreements` keeps what was put.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         blueprint: What is asked; subclass `MessageBlueprint` to add queries of your domain.
         extra_revisions: How many more times the model is asked when code finds a violation.
-        on_unsatisfied: When violations are left: `send_last` sends the last candidate, or where that is empty, gives
-            internals away or asks what was just asked, the draft, or where that does so too or there is none, the
-            agent's `fallback`; `fallback` always sends that sentence, `raise` raises.
+        on_unsatisfied: When violations are left: `send_last` sends the last candidate, or where that is empty or gives
+            internals away, the draft, or where that does so too or there is none, the agent's `fallback`; `fallback`
+            always sends that sentence, `raise` raises. Where code has a question to put, that stands in the place of
+            the fallback.
         temperature: The paper's 0.1 unless given; left out for models that take none or have one set.
         template: A replacement for the shipped prompt.
         examples: Worked examples in the prompt.
@@ -68,7 +86,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         UnsatisfiedError: When run: violations are left under `on_unsatisfied="raise"`.
         ReasoningError: When run: the model gave no answer. Under `on_unsatisfied="fallback"` an invalid answer
             or a refusal sends the fallback instead.
-        StateError: When run: a channel holds another type.
+        StateError: When run: a channel holds something else.
     """
 
     module = "message"
@@ -89,134 +107,158 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         self.agent = checked_agent(agent)
         if not (isinstance(blueprint, type) and issubclass(blueprint, MessageBlueprint)):
             raise InputError(f"blueprint is {blueprint!r}: it must be MessageBlueprint or a subclass of it")
-        if extra_revisions < 0:
-            raise InputError(f"extra_revisions must be at least 0, not {extra_revisions}")
-        super().__init__(
-            model,
-            blueprint,
-            template,
-            temperature=temperature,
-            **settings,
-        )
-        self.extra_revisions = extra_revisions
+        super().__init__(model, blueprint, template, temperature=temperature, **settings)
+        self.extra_revisions = counted("extra_revisions", extra_revisions, least=0)
         self.on_unsatisfied: OnUnsatisfied = checked("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
-        examples = reviser_examples() if examples is None else examples
+        shown_examples = [
+            shown(each, self.mode) for each in (reviser_examples() if examples is None else examples)
+        ]
         designs = designed(agent)
-        self.head = self.template.render(
-            "head", {**designs, "examples": [shown(example, self.mode) for example in examples]}
-        )
+        self.head = self.template.render("head", {**designs, "examples": shown_examples})
         self._sources = {"P", *(entry["id"] for entry in designs["glossary"])}
-        self._descriptions = {name: tool.description for name, tool in agent.toolbox.items()}
-        self._internal = tuple(guideline.id for guideline in agent.guidelines)
-        self._prohibitions = {g.id: g.action for g in agent.guidelines if g.action and forbids(g.action)}
         self._public = " ".join(
             [
                 agent.profile,
                 *(text for term in agent.glossary for text in (term.name, term.description, *term.synonyms)),
-                *(guideline.action for guideline in agent.guidelines if guideline.action),
+                *(guideline.action or "" for guideline in agent.guidelines),
             ]
         )
 
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
         names = ("guideline_matches", "applied_guidelines", "tool_insights", "plan", "moves", "revisions")
-        return our_channels(*names, "variables")
+        return our_channels(*names, "agreements", "variables")
 
     def steps(self, state: Reader) -> Steps:
         """Write the reply of this turn."""
-        conversation = self.read_conversation(state)
-        active = active_guidelines(self.agent, state, conversation.turn)
-        variables = shown_variables(self.agent, state)
-        facts = PromptFacts(
-            conversation,
-            {*self._sources, *active, *(entry["id"] for entry in variables)},
-            tuple(self.agent.toolbox),
-            (*self._internal, *(entry["name"] for entry in variables)),
-            self._prohibitions,
-            self._public,
-            self._bounds(state, conversation.turn),
-        )
-        draft = draft_of_turn(state, conversation.turn)
+        turn = self._turn(state)
+        facts = self._facts(turn)
         candidates: list[Revision] = []
 
         def check(answer: MessageBlueprint) -> list[Complaint]:
-            found = violations(answer, facts)
+            last = answer.revisions[-1]
+            content = last.content if last.content.strip() else turn.draft or ""
+            found = violations(answer, content, facts)
+            # Once only: a reply that still asks something is left out, and code's question goes alone.
+            may_revise = self.extra_revisions and not candidates
+            if may_revise and (beside := asks_beside(content, turn.put)):
+                found.append(Complaint(type(answer).__name__, "revisions[-1].content", beside))
             # What a subclass verifies with `must_be` is held against the reply too; the reasoner tells the model.
-            revision = _revision(answer, conversation.turn, [*answer.unmet(), *found])
-            candidates.append(revision)
-            emit(
-                ReplyRevised(turn=conversation.turn, content=revision.content, violations=revision.violations)
+            revision = Revision(
+                turn=turn.conversation.turn,
+                content=content,
+                followed=tuple(last.followed),
+                violations=tuple(map(str, [*answer.unmet(), *found])),
             )
+            candidates.append(revision)
+            emit(ReplyRevised(turn=revision.turn, content=content, violations=revision.violations))
             return found
 
         (answer,) = yield [
             Question(
                 self.blueprint,
-                self.prompt(
-                    conversation, self._tail(state, conversation, active, variables, draft), head=self.head
-                ),
+                self.prompt(turn.conversation, turn.sections, head=self.head),
                 check=check,
                 max_candidates=1 + self.extra_revisions,
             )
         ]
-        sent = self._choose(answer, candidates, facts, draft)
-        return self._update(state, facts, sent, candidates, active, answer)
+        sent = self._choose(answer, candidates, facts, turn)
+        return self._update(state, turn, sent, [each for each in candidates if each is not sent], answer)
 
-    def _bounds(self, state: Reader, turn: str) -> ReplyBounds:
-        put = [each for each in self._insights(state, turn) if each.kind == "confirm"]
-        said = utterance_of_turn(state, turn)
-        if said is None or said.questions_left is None:
-            return ReplyBounds(put, self._descriptions)
-        row = question_row(state.messages(), 0)
-        return ReplyBounds(put, self._descriptions, replace(row, limit=len(row.asked) + said.questions_left))
-
-    def _insights(self, state: Reader, turn: str) -> list[ToolInsight]:
-        return [each for each in state.records("tool_insights", ToolInsight) or [] if each.turn == turn]
-
-    def _tail(
-        self,
-        state: Reader,
-        conversation: Conversation,
-        active: dict[str, int],
-        variables: list[dict[str, Any]],
-        draft: str | None,
-    ) -> dict[str, Any]:
+    def _turn(self, state: Reader) -> Turn:
+        conversation = self.read_conversation(state)
+        scores = active_guidelines(self.agent, state, conversation.turn)
+        active = {id: score for id, score in scores.items() if self.agent.guideline(id).action is not None}
+        draft = draft_of_turn(state, conversation.turn)
+        waiting = to_put(state, conversation.turn)
         last = conversation.last_customer_line
         now: dict[str, Any] = {"turn": last.id if last else None}
         if staged := [line.id for line in conversation.results]:
             now["staged"] = staged
-        return {
-            "variables": variables,
+        sections = {
+            "variables": shown_variables(self.agent, state),
             "active_guidelines": [self._active(id, score) for id, score in active.items()],
+            "set_aside": list(self._set_aside(state, conversation.turn)),
+            "tool_descriptions": self._tool_descriptions(state, conversation),
             "insights": [
-                _shown_insight(insight)
-                for insight in self._insights(state, conversation.turn)
-                if insight.kind in _FOR_THE_REPLY
+                {"id": f"I{number}", **insight}
+                for number, insight in enumerate(self._insights(state, conversation.turn, waiting), start=1)
             ],
             "draft": draft,
             "now": now,
         }
+        return Turn(conversation, active, draft, waiting, sections)
 
     def _active(self, id: str, score: int) -> dict[str, Any]:
         guideline = self.agent.guideline(id)
-        return {
-            "id": id,
-            "condition": condition_text(guideline),
-            "action": guideline.action,
-            "priority": guideline.priority,
-            "score": score,
-        }
+        return {**shown_guideline(guideline), "priority": guideline.priority, "score": score}
+
+    def _set_aside(self, state: Reader, turn: str) -> Iterator[dict[str, Any]]:
+        """The guidelines that would be followed, were they not overridden by another one."""
+        matches = matches_of_turn(state, turn) or []
+        active = [self.agent.guideline(match.guideline) for match in matches if match.active]
+        for match in matches:
+            by = [guideline.id for guideline in active if match.guideline in guideline.overrides]
+            if match.matched and not match.active and by:
+                yield {**shown_guideline(self.agent.guideline(match.guideline)), "replaced_by": by}
+
+    def _tool_descriptions(self, state: Reader, conversation: Conversation) -> list[dict[str, str]]:
+        """What is known of the tools of this turn: what a deed costs, and whether it can be undone."""
+        called = {line.call["name"] for line in conversation.results if line.call}
+        names = called | callable_tools(self.agent, state, conversation.turn)
+        return [
+            {"name": name, "description": tool.description}
+            for name, tool in self.agent.toolbox.items()
+            if name in names
+        ]
+
+    def _insights(self, state: Reader, turn: str, waiting: Sequence[ToolInsight]) -> Iterator[dict[str, Any]]:
+        """What is open in this turn: arguments, a question of code's, conditions that are not known yet."""
+        for insight in state.records("tool_insights", ToolInsight) or []:
+            if insight.turn == turn and insight.kind in ("missing", "invalid"):
+                told = {"argument": insight.argument, "problem": insight.problem}
+                yield {
+                    "tool": insight.tool,
+                    "kind": insight.kind,
+                    "description": insight.description,
+                    **{name: value for name, value in told.items() if value},
+                }
+        if waiting:
+            yield {"kind": "confirm", "question": question_of(self.agent, waiting)}
+        for match in matches_of_turn(state, turn) or []:
+            if match.undecided and not match.active:
+                guideline = self.agent.guideline(match.guideline)
+                yield {
+                    "kind": "not_known_yet",
+                    "condition": condition_text(guideline),
+                    "action": guideline.action,
+                    "what_would_decide_it": match.undecided,
+                }
+
+    def _facts(self, turn: Turn) -> PromptFacts:
+        shown_ids = {entry["id"] for name in ("insights", "variables") for entry in turn.sections[name]}
+        described = {entry["name"] for entry in turn.sections["tool_descriptions"]}
+        return PromptFacts(
+            turn.conversation,
+            {*self._sources, *turn.active, *shown_ids, *described},
+            tuple(self.agent.toolbox),
+            (
+                *(guideline.id for guideline in self.agent.guidelines),
+                *(entry["name"] for entry in turn.sections["variables"]),
+            ),
+            self._public,
+        )
 
     def _choose(
         self,
         answer: Answer[Any] | ReasoningError,
-        candidates: list[Revision],
+        candidates: Sequence[Revision],
         facts: PromptFacts,
-        draft: str | None,
+        turn: Turn,
     ) -> Revision:
         if isinstance(answer, ReasoningError):
             if self.on_unsatisfied == "fallback" and isinstance(answer, BlueprintError | RefusalError):
-                return self._fallback(facts, f"no reply came ({type(answer).__name__})")
+                return self._fallback(turn, f"no reply came ({type(answer).__name__})")
             raise answer
         last = candidates[-1]
         if not last.violations:
@@ -226,41 +268,40 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
                 f"no acceptable reply within {1 + self.extra_revisions} answers: {'; '.join(last.violations)}",
                 answer.attempts,
             )
-        if self.on_unsatisfied == "fallback":
-            return self._fallback(facts, "no candidate was acceptable")
-        if not _is_unfit(last.content, facts):
-            return last
-        if draft is None or _is_unfit(draft, facts):
-            return self._fallback(facts, "no candidate was acceptable")
-        violation = "no candidate was acceptable: the draft was sent"
-        candidates.append(Revision(turn=last.turn, content=draft, violations=(violation,)))
-        return candidates[-1]
+        if self.on_unsatisfied == "send_last":
+            if _is_fit(last.content, facts):
+                return last
+            if turn.draft is not None and _is_fit(turn.draft, facts):
+                return _instead(turn.draft, turn, "no candidate was acceptable: the draft was sent")
+        return self._fallback(turn, "no candidate was acceptable")
 
-    def _fallback(self, facts: PromptFacts, why: str) -> Revision:
-        content = fallback_statement(self.agent) if facts.bounds.row else self.agent.fallback
-        violation = f"{why}: the agent's fallback was sent"
-        return Revision(turn=facts.conversation.turn, content=content, violations=(violation,))
+    def _fallback(self, turn: Turn, why: str) -> Revision:
+        if turn.put:
+            return _instead("", turn, f"{why}: code's question goes alone")
+        return _instead(self.agent.fallback, turn, f"{why}: the agent's fallback was sent")
 
     def _update(
         self,
         state: Reader,
-        facts: PromptFacts,
+        turn: Turn,
         sent: Revision,
-        candidates: list[Revision],
-        active: dict[str, int],
+        before: Sequence[Revision],
         answer: Answer[Any] | ReasoningError,
     ) -> Update:
-        reply = AIMessage(sent.content, id=str(uuid4()), name=self.agent.name)
-        turn = facts.conversation.turn
-        followed = [id for id in active if id in sent.followed]
+        written = AIMessage(sent.content, id=str(uuid4()), name=self.agent.name)
+        reply, agreed = put(self.agent, state, written, turn.put)
+        is_said = (
+            sent.content.strip() in reply.text
+        )  # code's question goes alone where the reply asks something
+        followed = [id for id in turn.active if id in sent.followed and is_said]
+        sent = sent.model_copy(update={"content": reply.text, "followed": tuple(followed), "sent": True})
         applied = {r.guideline: r for r in state.records("applied_guidelines", AppliedGuideline) or []}
         for id in followed:
             times = applied[id].times + 1 if id in applied else 1
-            applied[id] = AppliedGuideline(guideline=id, turn=turn, message=str(reply.id), times=times)
-        before = [revision for revision in candidates if revision is not sent]
+            applied[id] = AppliedGuideline(guideline=id, turn=sent.turn, message=str(reply.id), times=times)
         emit(
             ReplySent(
-                turn=turn,
+                turn=sent.turn,
                 content=sent.content,
                 followed=tuple(followed),
                 satisfied=not sent.violations,
@@ -268,44 +309,18 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
                 usage=total_usage([answer]) if isinstance(answer, Answer) else None,
             )
         )
-        update: Update = {
+        return {
             self.messages_key: [reply],
-            "revisions": state.written("revisions", [*before, sent.model_copy(update={"sent": True})]),
+            "revisions": state.written("revisions", [*before, sent]),
             "applied_guidelines": state.written("applied_guidelines", applied.values()),
+            **agreed,
         }
-        if unput := self._unput(state, sent, facts, is_fallback=sent not in candidates):
-            insights = state.records("tool_insights", ToolInsight) or []
-            kept = [insight for insight in insights if insight.kind != "confirm" or insight.tool not in unput]
-            update["tool_insights"] = state.written("tool_insights", kept)
-        return update
-
-    def _unput(self, state: Reader, sent: Revision, facts: PromptFacts, *, is_fallback: bool) -> set[str]:
-        """The tools whose calls the reply does not ask about: no later "yes" may be taken for an answer to it."""
-        if is_fallback:
-            insights = state.records("tool_insights", ToolInsight) or []
-            return {insight.tool for insight in insights if insight.kind == "confirm"}
-        return set(facts.bounds.unput(sent.content))
 
 
-def _is_unfit(content: str, facts: PromptFacts) -> bool:
-    """Whether a reply must not be sent, whatever becomes of the turn."""
-    return not content.strip() or bool(leaks(content, facts) or facts.bounds.unaskable(content))
+def _is_fit(content: str, facts: PromptFacts) -> bool:
+    """Whether a reply may be sent at all, whatever else is wrong with it."""
+    return bool(content.strip()) and not leaks(content, facts)
 
 
-def _revision(answer: Any, turn: str, found: Sequence[Complaint | Unmet]) -> Revision:
-    last = answer.revisions[-1]
-    return Revision(
-        turn=turn,
-        content=last.content,
-        followed=tuple(last.followed),
-        violations=tuple(map(str, found)),
-    )
-
-
-def _shown_insight(insight: ToolInsight) -> dict[str, Any]:
-    shown = {"tool": insight.tool, "kind": insight.kind, "description": insight.description}
-    if insight.argument:
-        shown["argument"] = insight.argument
-    if insight.problem:
-        shown["problem"] = insight.problem
-    return {**shown, "arguments": insight.arguments} if insight.kind == "confirm" else shown
+def _instead(content: str, turn: Turn, why: str) -> Revision:
+    return Revision(turn=turn.conversation.turn, content=content, violations=(why,))

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from arq_graph.nodes.reply_bounds import ReplyBounds
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
-_ID = re.compile(r"(?<![A-Za-z0-9])[GTKVM]\d+(?![A-Za-z0-9])")
+_ID = re.compile(r"(?<![A-Za-z0-9])[GTKVMI]\d+(?![A-Za-z0-9])")
 _ONE_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _PLAIN_WORDS = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[ -](?:[A-Z]?[a-z]+|[A-Z]+))*")
 _WORD = re.compile(r"\w+")
-_FORBIDS = re.compile(
-    r"\b(?:never|do not|don['’]t|must not|mustn['’]t|may not|cannot|can['’]t|not allowed|refuse to|refrain from"
-    r"|avoid)\b|^no\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -29,80 +23,62 @@ class PromptFacts:
 
     Args:
         conversation: The thread.
-        sources: Ids in the prompt that are no lines of the conversation.
+        sources: Ids in the prompt that are no lines of the conversation, and names of tools that are described.
         tools: Names of the tools, which must not show in a reply.
         internal_names: Other names that must not: guidelines' ids (those that are not in the prompt too),
             variables.
-        prohibitions: The guidelines that forbid something: their actions by id.
         public_text: Text from which a word may be quoted even if it looks like an id.
-        bounds: What it has to ask, and what it must not.
     """
 
     conversation: Conversation
     sources: Collection[str]
     tools: Collection[str]
     internal_names: Collection[str]
-    prohibitions: Mapping[str, str] = field(default_factory=dict)
     public_text: str = ""
-    bounds: ReplyBounds = field(default_factory=ReplyBounds)
 
 
-def forbids(action: str) -> bool:
-    """Whether an action is a prohibition, as far as English words tell."""
-    return _FORBIDS.search(action) is not None
+def violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]:
+    """What is wrong with the last revision of an answer.
 
-
-def violations(answer: Any, facts: PromptFacts) -> list[Complaint]:
-    """What is wrong with the last revision of an answer."""
+    Args:
+        answer: A `MessageBlueprint`, in any mode.
+        content: The text of its last revision, or the draft where that leaves it as it stands.
+        facts: What the prompt held.
+    """
     number = len(answer.revisions) - 1
-    revision = answer.revisions[number]
-    place = f"revisions[{number}]"
-    name = type(answer).__name__
-    found = [Complaint(name, f"{place}.content", message) for message in leaks(revision.content, facts)]
-    if not revision.content.strip():
-        found.append(Complaint(name, f"{place}.content", "the reply is empty"))
-    elif repeats(revision.content, facts.conversation):
+    revision, place, name = answer.revisions[number], f"revisions[{number}]", type(answer).__name__
+    found = [("content", message) for message in faults_of(content, facts)]
+    if "insights" in answer.model_fields_set:  # not asked in the modes without queries
+        found += _unverified(revision, facts)
+    complaints = [Complaint(name, f"{place}.{query}", message) for query, message in found]
+    for index, insight in enumerate(getattr(answer, "insights", ())):
+        if insight.source and (reason := _no_source(insight.source, facts)):
+            complaints.append(Complaint(name, f"insights[{index}]", f"{as_json(insight.insight)}: {reason}"))
+    return complaints
+
+
+def faults_of(content: str, facts: PromptFacts) -> list[str]:
+    """What is wrong with the text of a reply, whatever the model says about it."""
+    if not content.strip():
+        return ["the reply is empty"]
+    found = leaks(content, facts)
+    if repeats(content, facts.conversation):
         found.append(
-            Complaint(
-                name,
-                f"{place}.content",
-                "an earlier message says exactly this: refer to it, take another way, or say that you are going "
-                "round in circles",
-            )
+            "an earlier message says exactly this: refer to it, take another way, or say that you are going round in "
+            "circles"
         )
-    bounds = facts.bounds
-    asked = [*bounds.unaskable(revision.content), *bounds.unput(revision.content).values()]
-    found += [Complaint(name, f"{place}.content", message) for message in asked]
-    if "insights" in answer.model_fields_set:
-        found += [
-            Complaint(name, f"{place}.{query}", message) for query, message in _unverified(revision, facts)
-        ]
-        found += [
-            Complaint(name, f"insights[{index}]", f"{as_json(insight.insight)}: {reason}")
-            for index, insight in enumerate(answer.insights)
-            if insight.source and (reason := _no_source(insight.source, facts))
-        ]
     return found
 
 
 def leaks(content: str, facts: PromptFacts) -> list[str]:
     """Ids and internal names that a reply gives away (secrecy, Appendix C)."""
-    internal = {
-        *facts.sources,
-        *facts.tools,
-        *facts.internal_names,
-        *(line.id for line in facts.conversation.lines),
-    }
-    given_away = [
-        token
-        for token in dict.fromkeys(_ID.findall(content))
-        if token in internal and not _is_quoted(token, facts)
-    ]
+    internal = {*facts.sources, *facts.internal_names, *(line.id for line in facts.conversation.lines)}
+    ids = [each for each in _ID.findall(content) if each in internal and not _is_quoted(each, facts)]
     names = [(tool, _ONE_WORD) for tool in facts.tools] + [
         (name, _PLAIN_WORDS) for name in facts.internal_names
     ]
-    given_away += [name for name, word in names if not _ID.fullmatch(name) and _shows(name, word, content)]
-    return [f"{name!r} is internal and must not show in a reply" for name in dict.fromkeys(given_away)]
+    named = [name for name, word in names if not _ID.fullmatch(name) and _shows(name, word, content)]
+    return [f"{name!r} is internal and must not show in a reply" for name in dict.fromkeys([*ids, *named])]
 
 
 def _shows(name: str, word: re.Pattern[str], content: str) -> bool:
@@ -123,9 +99,8 @@ def _is_quoted(token: str, facts: PromptFacts) -> bool:
     """Whether a word that looks like an id is one of the customer's or the business's: a product called `M2`."""
     pattern = re.compile(rf"(?<!\w){re.escape(token)}(?!\w)")
     spoken = {"tool"} if token.startswith("G") else {"tool", "customer"}
-    return bool(pattern.search(facts.public_text)) or any(
-        pattern.search(line.message.text) for line in facts.conversation.lines if line.speaker in spoken
-    )
+    said = (line.message.text for line in facts.conversation.lines if line.speaker in spoken)
+    return any(pattern.search(text) for text in (facts.public_text, *said))
 
 
 def repeats(content: str, conversation: Conversation) -> bool:
@@ -154,7 +129,7 @@ def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
                 f"instructions_broken[{number}]",
                 f"{as_json(broken.instruction)} is not followed, without a reason",
             )
-        elif broken.reason == "customer_request" and _is_prohibition(broken.instruction, facts):
+        elif broken.reason == "customer_request" and broken.forbids:
             yield f"instructions_broken[{number}]", f"{as_json(broken.instruction)} forbids it, whoever asks"
     if revision.is_repeat_message:
         yield "is_repeat_message", "it repeats an earlier message of the agent"
@@ -163,15 +138,6 @@ def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
 def _cited(source: str | None) -> list[str]:
     """The ids of a source; an answer may cite several."""
     return [part for part in re.split(r"[\s,;]+", source or "") if part]
-
-
-def _is_prohibition(instruction: str, facts: PromptFacts) -> bool:
-    """Whether an instruction, cited by its id or in its own words, is one that forbids."""
-    cited = set(re.split(r"[^\w-]+", instruction))
-    words = _WORD.findall(instruction.casefold())
-    return any(
-        id in cited or _WORD.findall(action.casefold()) == words for id, action in facts.prohibitions.items()
-    )
 
 
 def _no_source(source: str | None, facts: PromptFacts) -> str | None:

@@ -15,17 +15,8 @@ import yaml
 
 from arq_graph.nodes.blueprint_node import PROMPTS
 from arq_graph.nodes.judgements import GuidelineJudgement
+from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.proposals import tool_blueprint
-from arq_graph.nodes.replies import (
-    BrokenInstruction,
-    ContextEvaluation,
-    Insight,
-    InstructionEvaluation,
-    MessageBlueprint,
-    MessageRevision,
-    OfferedService,
-    SourcedFact,
-)
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.modes import response_fields
@@ -138,51 +129,8 @@ def _decision(where: str | None, value: Any, problematic_to_guess: bool = False)
 
 @cache
 def reviser_examples() -> tuple[Example, ...]:
-    """A draft that offers what nothing in the prompt offers, and the revision without it."""
-    kept = "The lemon cake is sold out today, I am sorry. We do have carrot cake."
-    fact = SourcedFact(fact="the lemon cake is sold out", source="T1")
-    broken = BrokenInstruction(
-        instruction="G2", reason="missing_data", rationale="Its price is not in this prompt."
-    )
-    cake = OfferedService(service="carrot cake", source="T1")
-    answer = MessageBlueprint(
-        last_message_of_customer="A lemon cake, please! What is it?",
-        context_evaluation=ContextEvaluation(
-            most_recent_customer_inquiries_or_needs="a lemon cake, and its price",
-            parts_of_the_context_with_information_on_these_needs="T1: what is in stock",
-            topics_with_sufficient_information_to_help="which cakes there are",
-            what_i_do_not_have_enough_information_to_help_with="prices",
-            was_i_given_specific_information_on_how_to_address_these_needs=True,
-            should_i_tell_the_customer_i_cannot_help_with_some_needs=True,
-        ),
-        insights=[Insight(insight="the customer wants a cake today", source="M1")],
-        evaluation_for_each_instruction=[
-            InstructionEvaluation(
-                instruction="G1", evaluation="name what is in stock", data_available="yes, T1"
-            ),
-            InstructionEvaluation(instruction="G2", evaluation="tell the price", data_available="no"),
-        ],
-        revisions=[
-            MessageRevision(
-                revision_number=1,
-                content=f"{kept} Shall I have a lemon cake baked for you?",
-                followed=["G1"],
-                factual_information_provided=[fact],
-                offered_services=[cake, OfferedService(service="baking to order", source=None)],
-                instructions_broken=[broken],
-                is_repeat_message=False,
-            ),
-            MessageRevision(
-                revision_number=2,
-                content=f"{kept} I cannot tell you the price, I am afraid.",
-                followed=["G1"],
-                factual_information_provided=[fact],
-                offered_services=[cake],
-                instructions_broken=[broken],
-                is_repeat_message=False,
-            ),
-        ],
-    )
-    return (
-        Example("G1: name what is in stock. G2: tell the price. T1: no lemon cake, carrot cake.", answer),
+    """A reply that offers what nothing in the prompt offers, and the revision without it."""
+    return tuple(
+        Example(each["situation"], MessageBlueprint.model_validate(each["answer"]))
+        for each in _read("message_reviser.yaml")
     )

@@ -179,7 +179,7 @@ class _Brain:
             return said
         self.replies += 1
         if not isinstance(said, dict):
-            said = {"content": _asking(asked, self.replies) if said is None else said}
+            said = {"content": f"This is answer {self.replies}." if said is None else said}
         revision = filled(_properties(asked.schema, "revisions", "[]"), asked.schema, is_properties=True)
         revision["followed"] = [guideline["id"] for guideline in asked.section("active_guidelines")]
         revision.update({key: value for key, value in said.items() if key in revision})
@@ -268,10 +268,3 @@ def _properties(schema: dict[str, Any], *path: str) -> dict[str, Any]:
         at = at["items"] if step == "[]" else at["properties"][step]
     properties: dict[str, Any] = _resolved(at, schema)["properties"]
     return properties
-
-
-def _asking(asked: Asked, number: int) -> str:
-    """A reply of its own words, which asks what the prompt says that it has to."""
-    waiting = [insight for insight in asked.section("insights") or [] if insight["kind"] == "confirm"]
-    put = [f"Shall I {each['tool']}: {', '.join(map(str, each['arguments'].values()))}?" for each in waiting]
-    return " ".join([f"This is answer {number}.", *put])

@@ -22,8 +22,8 @@ from arq_graph.nodes.batching import BatchPolicy, default_batch_size
 from arq_graph.nodes.blueprint_node import counted
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher, OnFailure
 from arq_graph.nodes.message_reviser import MessageReviser, OnUnsatisfied
+from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.planner import DEFAULT_STEPS, Planner
-from arq_graph.nodes.replies import MessageBlueprint
 from arq_graph.nodes.routing import route_approved, route_calls, route_round
 from arq_graph.nodes.speaking.policies import Policy
 from arq_graph.nodes.speaking.speaker import Speaker

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Discriminator, Tag, create_model
 
+from arq_graph.nodes.message_schema import SourcedFact
 from arq_graph.nodes.plans import AskedFor
-from arq_graph.nodes.replies import SourcedFact
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 

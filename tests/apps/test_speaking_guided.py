@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import InputError, create_guided_agent
 from arq_graph.nodes.events import ReplySent, Spoke
-from tests.apps.desk import active, desk, kinds, late, says, thread
+from tests.apps.desk import active, desk, kinds, late, says
 from tests.brain import asked_by, brain
 from tests.planning import planner
 from tests.planning import say as planned
@@ -69,55 +68,14 @@ def test_a_tool_that_no_active_guideline_grants_never_runs(runs):
     assert kinds(state) == ["human", "ai"]
 
 
-def test_a_call_that_waits_for_the_customer_is_put_to_them_and_runs_after_their_yes(runs):
+def test_a_call_that_waits_for_the_customer_is_put_to_them_by_code(runs):
     put = "Shall I look up A-1?"
-    moves = [
-        act("get_order", A1),
-        ask(put, asks_for=[("get_order", None)]),
-        act("get_order", A1, affirmed_in="M3"),
-        say("It is late."),
-    ]
+    moves = [act("get_order", A1), ask(put, asks_for=[("get_order", None)])]
     model = both(moves, judge={"G1": 9}, reply=lambda asked: asked.section("draft"))
     agent = desk(confirm={"get_order": "customer"})
-    app = create_guided_agent(model, agent, speaking=True, policies=[], checkpointer=MemorySaver())
-    asked = runs.invoke(app, says("Where is A-1?"), thread())
-    assert (kinds(asked), asked["messages"][-1].content) == (["human", "ai"], put)
-    state = runs.invoke(app, says("Yes, please"), thread())
-    assert [m.content for m in state["messages"] if m.type == "tool"] == ["A-1 is late"]
-
-
-def test_a_yes_to_a_reply_that_does_not_say_to_what_runs_nothing(runs):
-    moves = [
-        act("get_order", A1),
-        ask("Shall I look up A-1?", asks_for=[("get_order", None)]),
-        act("get_order", A1, affirmed_in="M3"),
-        say("As you like."),
-    ]
-    model = both(
-        moves, judge={"G1": 9}, reply=lambda asked: "Fine?" if len(asked.lines) == 1 else "As you like."
-    )
-    agent = desk(confirm={"get_order": "customer"})
-    app = create_guided_agent(model, agent, speaking=True, policies=[], checkpointer=MemorySaver())
-    asked = runs.invoke(app, says("Where is A-1?"), thread())
-    assert [insight.kind for insight in asked["tool_insights"]] == []
-    assert 'name {"order_id": "A-1"}' in asked["revisions"][-1].violations[0]
-    state = runs.invoke(app, says("Yes"), thread())
-    assert "tool" not in kinds(state)
-
-
-def test_a_reply_cannot_ask_what_was_just_asked_even_where_the_draft_does_not(runs):
-    model = both(
-        [ask("Which order?"), say("Then I cannot look it up.")],
-        reply=lambda asked: "Which order?" if len(asked.lines) > 1 else asked.section("draft"),
-    )
-    agent = desk(fallback="I cannot do that. Anything else?")
-    app = create_guided_agent(model, agent, speaking=True, policies=[], checkpointer=MemorySaver())
-    runs.invoke(app, says("Where is my order?"), thread())
-    state = runs.invoke(app, says("I do not know"), thread())
-    said = [message.content for message in state["messages"] if message.type == "ai"]
-    assert said == ["Which order?", "Then I cannot look it up."]
-    assert state["revisions"][-1].violations == ("no candidate was acceptable: the draft was sent",)
-    assert any("just asked" in violation for each in state["revisions"] for violation in each.violations)
+    state = runs.invoke(create_guided_agent(model, agent, speaking=True, policies=[]), says("Where is A-1?"))
+    (insight,) = asked_by(model, "message")[0].section("insights")
+    assert (insight["kind"], state["messages"][-1].content) == ("confirm", insight["question"])
 
 
 def test_where_the_draft_names_internals_too_the_fallback_goes_out(runs):

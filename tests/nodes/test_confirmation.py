@@ -62,7 +62,9 @@ def test_a_call_is_put_to_the_customer_and_made_once_they_agree(runs):
     (insight,) = asked["tool_insights"]
     assert (insight.kind, insight.arguments) == ("confirm", A1)
     (shown,) = asked_by(model, "message")[0].section("insights")
-    assert (shown["kind"], shown["arguments"]) == ("confirm", A1)
+    assert shown["kind"] == "confirm"
+    assert asked["messages"][-1].text.endswith(shown["question"])
+    assert '"A-1"' in shown["question"]
     assert results(done) == ["A-1 is cancelled"]
 
 
@@ -73,14 +75,6 @@ def test_a_call_is_put_to_the_customer_and_made_once_they_agree(runs):
 def test_a_no_is_a_no_whatever_the_model_makes_of_it(runs, answer):
     states, _ = talk(runs, affirmed(), "Cancel A-1", answer)
     assert results(states[-1]) == []
-
-
-@pytest.mark.parametrize("reply", ["What is your favourite colour?", "Here is the weather."])
-def test_a_yes_to_a_reply_about_something_else_makes_no_call(runs, reply):
-    replies = [reply, "That is nice."]
-    (asked, done), _ = talk(runs, affirmed(), "Cancel A-1", "Yes", reply=replies)
-    assert "it does not ask about what waits" in " ".join(asked["revisions"][-1].violations)
-    assert results(done) == []
 
 
 def test_what_waits_is_shown_to_the_tool_caller_with_its_arguments(runs):
@@ -187,15 +181,6 @@ def test_one_word_of_the_customer_covers_one_call(runs):
 
     (_, done), _ = talk(runs, again_and_again, "Cancel A-1", "Yes")
     assert results(done) == ["A-1 is cancelled"]
-
-
-def test_a_word_after_the_fallback_agrees_to_nothing(runs):
-    """The question gave internals away, so the customer never saw it."""
-    model = brain(judge={"G1": 9}, call={"cancel": affirmed()}, reply="Shall I run `cancel`? See G1.")
-    app = create_guided_agent(model, DESK, checkpointer=MemorySaver())
-    first = runs.invoke(app, {"messages": [("user", "Cancel A-1")]}, THREAD)
-    assert first["messages"][-1].text == DESK.fallback
-    assert results(runs.invoke(app, {"messages": [("user", "ok")]}, THREAD)) == []
 
 
 def test_a_question_of_two_turns_ago_is_over(runs):

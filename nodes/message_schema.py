@@ -15,34 +15,30 @@ MAX_INSIGHTS = 3
 
 
 class ContextEvaluation(ARQ):
-    """What does the customer need, and what is here to help with it?"""
+    """What the customer needs, and what is here to help."""
 
     most_recent_customer_inquiries_or_needs: str = query("What does the customer ask or need now?")
-    parts_of_the_context_with_information_on_these_needs: str = query(
-        "Which parts of the prompt bear on it? Give ids."
-    )
+    parts_of_the_context_with_information_on_these_needs: str = query("Which ids bear on it?")
     topics_with_sufficient_information_to_help: str = query("What is known well enough to help with?")
     what_i_do_not_have_enough_information_to_help_with: str = query("What is not known here?")
     was_i_given_specific_information_on_how_to_address_these_needs: bool = query(
         "Do the guidelines tell how?"
     )
-    should_i_tell_the_customer_i_cannot_help_with_some_needs: bool = respond(
-        "Must the reply say that something cannot be helped with?"
-    )
+    should_i_tell_the_customer_i_cannot_help_with_some_needs: bool = respond("Must the reply say so?")
 
 
 class Insight(ARQ):
-    """Something the reply has to respect that no guideline says."""
+    """What the reply has to respect that no instruction says."""
 
     insight: str = respond("What to respect.")
     source: str | None = respond("Id of what it comes from.")
 
 
 class InstructionEvaluation(ARQ):
-    """How one guideline or insight is to be followed."""
+    """How a guideline or an insight is followed."""
 
-    instruction: str = respond("Id of the guideline, or the insight.")
-    evaluation: str = respond("How is it to be followed in this reply?")
+    instruction: str = respond("Its id, or the insight.")
+    evaluation: str = respond("How does the reply follow it?")
     data_available: str = respond("Is the data it needs here? Give ids.")
 
 
@@ -50,24 +46,23 @@ class SourcedFact(ARQ):
     """A fact that the reply states."""
 
     fact: str = respond("The fact.")
-    source: str | None = respond("Id of where this prompt says so; null if it does not.")
+    source: str | None = respond("Id of where this prompt says so.")
 
 
 class OfferedService(ARQ):
     """A service that the reply offers."""
 
     service: str = respond("The service.")
-    source: str | None = respond(
-        "Id of where this prompt offers it; null if it does not. Never a customer's message."
-    )
+    source: str | None = respond("Id of where this prompt offers it.")
 
 
 class BrokenInstruction(ARQ):
-    """A guideline or insight that the reply does not follow."""
+    """A guideline or an insight that the reply does not follow."""
 
     instruction: str = respond("Its id, or the insight.")
-    reason: Literal["prioritization", "missing_data", "customer_request", "none"] = respond(
-        "Why it is not followed."
+    forbids: bool = respond("Does it forbid something?")
+    reason: Literal["prioritization", "missing_data", "customer_request", "awaits_agreement", "none"] = (
+        respond("Why is it not followed?")
     )
     rationale: str = respond("In a few words.")
 
@@ -75,29 +70,26 @@ class BrokenInstruction(ARQ):
 class MessageRevision(ARQ):
     """One version of the reply, and its check."""
 
-    revision_number: int = query("1 for the draft.", ge=1)
-    content: str = respond("The whole reply to the customer.")
+    revision_number: int = query("From 1.", ge=1)
+    content: str = respond("The whole reply; empty: the draft as it stands.")
     followed: list[str] = respond("Ids of the guidelines it follows.")
     factual_information_provided: list[SourcedFact] = verify("Every fact it states.")
     offered_services: list[OfferedService] = verify("Every service it offers.")
-    instructions_broken: list[BrokenInstruction] = verify("Every guideline or insight it does not follow.")
+    instructions_broken: list[BrokenInstruction] = verify("Every instruction it does not follow.")
     is_repeat_message: bool = verify("Does it repeat an earlier message of the agent?")
 
 
 class MessageBlueprint(ARQ):
     """Write the agent's next message to the customer."""
 
-    last_message_of_customer: str | None = reinstate("The customer's last message, word for word.")
-    context_evaluation: ContextEvaluation = query(
-        "What does the customer need, and what is here to help with it?"
-    )
-    insights: list[Insight] = query("Up to three insights the reply has to respect.", max_length=MAX_INSIGHTS)
+    last_message_of_customer: str | None = reinstate("Verbatim.")
+    context_evaluation: ContextEvaluation = query("What is needed, and what is here?")
+    insights: list[Insight] = query("At most three; often none.", max_length=MAX_INSIGHTS)
     evaluation_for_each_instruction: list[InstructionEvaluation] = query(
         "Each active guideline and each insight."
     )
     revisions: list[MessageRevision] = respond(
-        "The draft, then a revised reply as long as the one before has a fact or service without source, breaks an "
-        "instruction without a reason, or repeats an earlier message. The last one is sent.",
+        "One, and further ones while a check fails. The last one is sent.",
         min_length=1,
         max_length=MAX_REVISIONS,
     )

@@ -1,0 +1,222 @@
+"""How guidelines are grouped into calls, what a second look asks, and what becomes of a call that fails."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from arq_graph import Agent, Guideline, errors
+from arq_graph.nodes import GuidelineMatcher
+from tests.brain import asked_by, brain
+
+HELLO = [HumanMessage("Hello", id="h1")]
+LOOKED_UP = [
+    *HELLO,
+    AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c1", "type": "tool_call"}]),
+    ToolMessage("it is late", tool_call_id="c1", name="look"),
+]
+
+
+@pytest.fixture(autouse=True)
+def records_as_objects():
+    """Records are plain JSON here."""
+
+
+def agent(*guidelines):
+    return Agent("Desk", "You help.", guidelines)
+
+
+def numbered(count, **fields):
+    return [Guideline(f"condition {n}", f"action {n}", **fields) for n in range(1, count + 1)]
+
+
+def look(node, messages=HELLO, before=()):
+    update = node.invoke({"messages": messages, "guideline_matches": list(before)})
+    return {record["guideline"]: record for record in update["guideline_matches"]}
+
+
+def look_again(node, first):
+    return look(node, LOOKED_UP, first.values())
+
+
+def active(found):
+    return [id for id, record in found.items() if record["active"]]
+
+
+def judged(model):
+    return sorted(asked.now["judge"] for asked in asked_by(model, "matcher"))
+
+
+@pytest.mark.parametrize(("guidelines", "calls", "size"), [(20, 4, 5), (101, 17, 6), (200, 20, 10)])
+def test_batches_grow_with_the_number_of_guidelines_up_to_ten(guidelines, calls, size):
+    model = brain()
+    look(GuidelineMatcher(model, agent(*numbered(guidelines))))
+    assert (len(judged(model)), max(map(len, judged(model)))) == (calls, size)
+
+
+def test_the_batch_size_is_a_number_or_a_policy_of_the_user_s():
+    for size in (1, lambda guidelines: guidelines // 3):
+        model = brain()
+        look(GuidelineMatcher(model, agent(*numbered(3)), batch_size=size))
+        assert judged(model) == [["G1"], ["G2"], ["G3"]]
+    with pytest.raises(errors.InputError, match="batch_size is 0: it must be a number from 1 on"):
+        GuidelineMatcher(brain(), agent(*numbered(3)), batch_size=0)
+
+
+def test_guidelines_that_a_tool_result_can_activate_stand_together():
+    model = brain()
+    guidelines = [*numbered(4, sensitive_to_tools=False), *numbered(4)]
+    look(GuidelineMatcher(model, agent(*guidelines), batch_size=3))
+    assert judged(model) == [["G1", "G2", "G3"], ["G4"], ["G5", "G6", "G7"], ["G8"]]
+
+
+def test_a_second_look_keeps_what_is_active_and_judges_the_rest_others_being_null():
+    model = brain(judge={"G1": 9, "G2": 2, "G3": 9})
+    node = GuidelineMatcher(model, agent(*numbered(3)))
+    first = look(node)
+    model.calls.clear()
+    second = look_again(node, first)
+    assert judged(model) == [["G2"]]
+    assert (second["G1"], second["G3"]) == (first["G1"], first["G3"])
+
+
+@pytest.mark.parametrize("fields", [{"sensitive_to_tools": False}, {}])
+def test_a_second_look_leaves_alone_what_no_result_can_make_true(fields):
+    said = {"score": 2, "only_words_can_change_that": True}
+    model = brain(judge={"G1": said, "G2": said})
+    node = GuidelineMatcher(model, agent(*numbered(2, **fields)))
+    first = look(node)
+    model.calls.clear()
+    assert look_again(node, first) == first
+    assert model.calls == []
+
+
+def test_the_designer_s_word_that_results_matter_goes_before_the_model_s():
+    model = brain(judge={"G1": {"score": 2, "only_words_can_change_that": True}})
+    node = GuidelineMatcher(model, agent(*numbered(1, sensitive_to_tools=True)))
+    look_again(node, look(node))
+    assert len(model.calls) == 2
+
+
+def test_what_only_words_can_change_is_judged_again_in_the_next_turn():
+    model = brain(judge={"G1": {"score": 2, "only_words_can_change_that": True}})
+    node = GuidelineMatcher(model, agent(*numbered(1)))
+    look(node, [*HELLO, AIMessage("Hi", id="a1"), HumanMessage("And?", id="h2")], look(node).values())
+    assert len(model.calls) == 2
+
+
+def test_a_condition_that_was_not_known_yet_is_judged_again_with_a_result():
+    def told(asked):
+        return 9 if asked.turn else {"score": 3, "condition_applies": "not_known_yet"}
+
+    node = GuidelineMatcher(brain(judge={"G1": told}), agent(*numbered(1)))
+    first = look(node)
+    assert first["G1"]["undecided"]
+    second = look_again(node, first)
+    assert (active(second), second["G1"]["undecided"]) == (["G1"], "")
+
+
+def test_a_second_look_does_not_judge_what_is_active_because_another_entails_it():
+    model = brain(judge={"G1": 9})
+    node = GuidelineMatcher(model, agent(Guideline("a", "do a", entails=["G2"]), Guideline("b", "do b")))
+    first = look(node)
+    model.calls.clear()
+    assert look_again(node, first) == first
+    assert model.calls == []
+
+
+def test_what_a_relation_removed_says_so_once_however_often_one_looks():
+    model = brain(judge={"G1": 9, "G2": 9})
+    node = GuidelineMatcher(model, agent(Guideline("a", "do a", overrides=["G2"]), Guideline("b", "do b")))
+    found = look_again(node, look_again(node, look(node)))
+    assert found["G2"]["remarks"] == ["not active: overridden by G1"]
+
+
+def test_a_guideline_that_came_up_in_a_second_look_can_override_one_of_the_first():
+    model = brain(judge={"G1": lambda asked: 9 if asked.turn else 2, "G2": 9})
+    node = GuidelineMatcher(model, agent(Guideline("a", "do a", overrides=["G2"]), Guideline("b", "do b")))
+    first = look(node)
+    assert active(first) == ["G2"]
+    assert active(look_again(node, first)) == ["G1"]
+
+
+def test_a_condition_function_may_come_true_after_a_tool_ran():
+    def looked_up(state):
+        return any(isinstance(message, ToolMessage) for message in state["messages"])
+
+    guidelines = [Guideline(looked_up, "a", continuous=True), Guideline(looked_up, "b")]
+    node = GuidelineMatcher(brain(judge={"G2": 9}), agent(*guidelines))
+    first = look(node)
+    assert active(first) == []
+    assert active(look_again(node, first)) == ["G1", "G2"]
+
+
+# --- judgements that cannot be had -----------------------------------------------------------------------------------
+
+
+def failing(*ids, **judge):
+    broken = dict.fromkeys(ids, errors.BlueprintError("no valid answer"))
+    return brain(judge={**judge, **broken})
+
+
+def test_a_failing_batch_raises_by_default():
+    with pytest.raises(errors.BlueprintError, match="no valid answer"):
+        look(GuidelineMatcher(failing("G2"), agent(*numbered(3)), batch_size=1))
+
+
+@pytest.mark.parametrize(("on_failure", "then"), [("activate", ["G1", "G2"]), ("skip", ["G1"])])
+def test_a_failing_batch_does_not_take_the_others_down(on_failure, then):
+    model = failing("G2", G1=9)
+    node = GuidelineMatcher(model, agent(*numbered(3)), batch_size=1, on_failure=on_failure)
+    with pytest.warns(UserWarning, match="guideline G2 is .*: judging it failed"):
+        found = look(node)
+    assert active(found) == then
+    assert (found["G2"]["origin"], found["G2"]["score"]) == ("failure", None)
+
+
+def test_a_rule_that_must_never_be_missed_says_so_itself():
+    guidelines = [Guideline("a", "do a", on_failure="activate"), Guideline("b", "do b")]
+    node = GuidelineMatcher(failing("G1", "G2"), agent(*guidelines), batch_size=1, on_failure="skip")
+    with pytest.warns(UserWarning, match="is skipped"):
+        assert active(look(node)) == ["G1"]
+
+
+@pytest.mark.parametrize("answers", [1, 2])
+def test_a_judgement_that_is_left_out_is_asked_for_once_more_and_is_a_failure_then(answers):
+    model = brain(judge={"G1": 9, "G2": 9})
+    whole = model._answer
+
+    def without_one(call):
+        answer = whole(call)
+        return {**answer, "G2": None} if len(model.calls) <= answers else answer
+
+    model._answer = without_one
+    node = GuidelineMatcher(model, agent(*numbered(2)), on_failure="skip")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = look(node)
+    assert len(model.calls) == 2
+    assert "GuidelineBatch.G2: it stands in `judge`" in asked_by(model, "matcher")[1].complaint
+    assert active(found) == (["G1", "G2"] if answers == 1 else ["G1"])
+    assert len(told) == answers - 1
+
+
+def test_a_skipped_guideline_is_judged_again_after_tools_ran():
+    model = brain(judge={"G1": lambda asked: 9 if asked.turn else errors.BlueprintError("no valid answer")})
+    node = GuidelineMatcher(model, agent(*numbered(1)), on_failure="skip")
+    with pytest.warns(UserWarning):
+        first = look(node)
+    assert active(look_again(node, first)) == ["G1"]
+
+
+class Forbidden(Exception):
+    status_code = 403
+
+
+def test_a_rejected_request_is_an_error_of_the_library():
+    model = brain()
+    model._answer = lambda call: Forbidden("no such key")
+    with pytest.raises(errors.ModelRequestError, match="key"):
+        look(GuidelineMatcher(model, agent(*numbered(1))))

@@ -1,0 +1,347 @@
+"""The reply: what it is told, when it is revised, what is sent, and what is remembered of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from arq_graph import Agent, Guideline, Reasoner, Variable, errors, query, verify
+from arq_graph.nodes import MessageBlueprint, MessageReviser
+from tests.brain import asked_by, brain
+
+ASKED = HumanMessage("Where is my order?", id="h1")
+UNSOURCED = {"factual_information_provided": [{"fact": "it ships today", "source": None}]}
+
+
+@pytest.fixture(autouse=True)
+def records_as_objects():
+    """Records are plain JSON here."""
+
+
+def get_order(order_id: str) -> str:
+    """Look up an order. It is free."""
+    return order_id
+
+
+def cancel(order_id: str) -> str:
+    """Cancel an order. It cannot be undone."""
+    return order_id
+
+
+DESK = Agent(
+    "Desk",
+    "You help with orders.",
+    [
+        Guideline("they ask", "tell the status", priority=2, tools=[get_order]),
+        Guideline(None, "be polite", continuous=True),
+        Guideline("they are rude", "stay calm", overrides=["G5"], tools=[cancel]),
+        Guideline("they name an order"),
+        Guideline("they want advice", "offer a call"),
+    ],
+    variables=[Variable(name="tier", description="The customer's tier", value="gold")],
+    confirm={"cancel": "customer"},
+    fallback="I cannot say.",
+)
+
+
+def matched(*ids, **fields):
+    found = {"agent": "Desk", "turn": "h1", "active": True, "matched": True, "score": 8}
+    return [{**found, "guideline": id, **fields} for id in ids]
+
+
+def insight(**fields):
+    return {"agent": "Desk", "turn": "h1", "tool": "cancel", **fields}
+
+
+CONFIRM = insight(kind="confirm", arguments={"order_id": "A-1"}, granted_by=["G3"])
+
+
+def reply(said, *, messages=(ASKED,), active=("G1", "G2"), agent=DESK, channels=None, **options):
+    """What the reviser writes, and the model."""
+    model = brain(reply=said)
+    state = {"messages": list(messages), "guideline_matches": matched(*active), **(channels or {})}
+    return MessageReviser(model, agent, **options).invoke(state), model
+
+
+def text(update):
+    return update["messages"][0].text
+
+
+def section(model, name, number=0):
+    return asked_by(model, "message")[number].section(name)
+
+
+def test_the_reply_is_written_as_a_message_and_kept_as_a_revision():
+    update, _ = reply("It is on its way.")
+    (message,) = update["messages"]
+    assert (message.content, message.type, message.name) == ("It is on its way.", "ai", "Desk")
+    (revision,) = update["revisions"]
+    assert (revision["content"], revision["sent"], revision["violations"]) == ("It is on its way.", True, [])
+    assert (revision["agent"], revision["turn"]) == ("Desk", "h1")
+
+
+def test_async_writes_the_same_reply():
+    state = {"messages": [ASKED], "guideline_matches": matched("G1")}
+    node = MessageReviser(brain(reply="On its way."), DESK)
+    assert text(asyncio.run(node.ainvoke(state))) == "On its way."
+
+
+@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
+def test_every_mode_gives_a_reply_and_what_it_follows(mode):
+    update, _ = reply({"content": "Hello", "followed": ["G2"]}, mode=mode)
+    assert text(update) == "Hello"
+    assert [record["guideline"] for record in update["applied_guidelines"]] == ["G2"]
+
+
+# --- what it is told -------------------------------------------------------------------------------------------------
+
+
+def test_only_the_active_guidelines_that_have_an_action_are_in_the_prompt():
+    _, model = reply("Hello", active=("G1", "G2", "G4"))
+    assert section(model, "active_guidelines") == [
+        {"id": "G1", "condition": "they ask", "action": "tell the status", "priority": 2, "score": 8},
+        {"id": "G2", "condition": None, "action": "be polite", "priority": 0, "score": 8},
+    ]
+    assert "stay calm" not in asked_by(model, "message")[0].prompt
+    assert section(model, "variables")[0]["value"] == "gold"
+
+
+def test_a_guideline_that_another_one_overrides_is_named_with_what_replaces_it():
+    matches = [*matched("G3"), *matched("G5", active=False), *matched("G1", active=False, matched=False)]
+    _, model = reply("Hello", channels={"guideline_matches": matches})
+    assert section(model, "set_aside") == [
+        {"id": "G5", "condition": "they want advice", "action": "offer a call", "replaced_by": ["G3"]}
+    ]
+
+
+def test_only_this_turn_s_open_insights_are_in_the_prompt_each_with_an_id():
+    insights = [
+        insight(turn="h0", kind="missing", argument="order_id"),
+        insight(kind="run"),
+        insight(kind="declined"),
+        insight(kind="invalid", argument="day", problem="not a date"),
+    ]
+    _, model = reply("Hello", channels={"tool_insights": insights})
+    (shown,) = section(model, "insights")
+    assert (shown["id"], shown["kind"], shown["argument"], shown["problem"]) == (
+        "I1",
+        "invalid",
+        "day",
+        "not a date",
+    )
+
+
+def test_what_would_decide_a_condition_that_is_not_known_yet_is_an_insight():
+    unknown = matched("G5", active=False, matched=False, undecided="when it was ordered")
+    _, model = reply("Hello", channels={"guideline_matches": [*matched("G1"), *unknown]})
+    assert section(model, "insights") == [
+        {
+            "id": "I1",
+            "kind": "not_known_yet",
+            "condition": "they want advice",
+            "action": "offer a call",
+            "what_would_decide_it": "when it was ordered",
+        }
+    ]
+
+
+def test_the_tools_of_the_turn_are_described_whether_they_ran_or_may_run():
+    call = {"name": "cancel", "args": {}, "id": "c1", "type": "tool_call"}
+    messages = [ASKED, AIMessage("", tool_calls=[call]), ToolMessage("late", tool_call_id="c1")]
+    _, model = reply("Hello", messages=messages)
+    assert {each["name"]: each["description"] for each in section(model, "tool_descriptions")} == {
+        "get_order": "Look up an order. It is free.",
+        "cancel": "Cancel an order. It cannot be undone.",
+    }
+    assert asked_by(model, "message")[0].now == {"turn": "M1", "staged": ["T1"]}
+
+
+# --- a draft ---------------------------------------------------------------------------------------------------------
+
+PLANNED = {"plan": {"agent": "Desk", "turn": "h1", "final_answer": "It ships on Monday."}}
+
+
+@pytest.mark.parametrize("mode", ["arq", "direct"])
+def test_a_draft_that_needs_no_change_is_not_written_again(mode):
+    update, model = reply({"content": "", "followed": ["G1"]}, channels=PLANNED, mode=mode)
+    assert section(model, "draft") == "It ships on Monday."
+    assert text(update) == "It ships on Monday."
+    assert update["revisions"][0]["content"] == "It ships on Monday."
+
+
+def test_a_draft_is_held_to_the_same_rules_and_sent_where_what_replaces_it_is_worse():
+    leaking = {"plan": {**PLANNED["plan"], "final_answer": "I called get_order."}}
+    update, _ = reply(["", "It ships."], channels=leaking)
+    assert "'get_order' is internal" in update["revisions"][0]["violations"][0]
+    assert text(update) == "It ships."
+    assert text(reply("I called get_order.", channels=PLANNED)[0]) == "It ships on Monday."
+
+
+# --- code's own question ---------------------------------------------------------------------------------------------
+
+
+def test_code_s_question_stands_below_the_reply_and_what_was_put_is_kept():
+    update, model = reply("It cannot be undone.", active=("G3",), channels={"tool_insights": [CONFIRM]})
+    (shown,) = section(model, "insights")
+    assert (shown["id"], shown["kind"]) == ("I1", "confirm")
+    assert text(update) == f"It cannot be undone.\n\n{shown['question']}"
+    (agreement,) = update["agreements"]
+    assert (agreement["question"], agreement["message"]) == (shown["question"], update["messages"][0].id)
+    assert update["revisions"][-1]["content"] == text(update)
+
+
+@pytest.mark.parametrize("mark", ["?", "？", "؟", "\u037e"])
+def test_a_question_beside_code_s_own_is_revised_once(mark):
+    said = [f"Anything else{mark}", "It cannot be undone."]
+    update, model = reply(said, active=("G3",), channels={"tool_insights": [CONFIRM]})
+    assert text(update).startswith("It cannot be undone.\n\n")
+    assert "code's own question stands below it" in asked_by(model, "message")[1].complaint
+
+
+def test_a_reply_that_still_asks_something_is_left_out_and_follows_nothing():
+    channels = {"tool_insights": [CONFIRM]}
+    update, model = reply("Anything else?", active=("G3",), channels=channels, on_unsatisfied="raise")
+    assert len(model.calls) == 2
+    assert text(update) == section(model, "insights")[0]["question"]
+    assert update["applied_guidelines"] == []
+
+
+def test_where_no_reply_is_acceptable_the_question_stands_in_the_place_of_the_fallback():
+    update, model = reply("I ran get_order.", active=("G3",), channels={"tool_insights": [CONFIRM]})
+    assert text(update) == section(model, "insights")[0]["question"]
+
+
+# --- what is revised, and what is sent -------------------------------------------------------------------------------
+
+
+def test_what_the_reply_follows_is_remembered_and_counted():
+    before = [
+        {"agent": "Desk", "guideline": "G2", "turn": "h0", "message": "a0", "times": 3},
+        {"agent": "Desk", "guideline": "G3", "turn": "h0", "message": "a0"},
+        {"agent": "Shop", "guideline": "G1", "turn": "h0", "message": "a0"},
+    ]
+    said = {"content": "Hello", "followed": ["G2", "G1", "G9", "the insight"]}
+    update, model = reply(said, channels={"applied_guidelines": before})
+    other, *own = update["applied_guidelines"]
+    assert other == before[2]
+    sent = update["messages"][0].id
+    assert {record["guideline"]: (record["turn"], record["message"], record["times"]) for record in own} == {
+        "G1": ("h1", sent, 1),
+        "G2": ("h1", sent, 4),
+        "G3": ("h0", "a0", 1),
+    }
+    assert len(model.calls) == 1
+
+
+def test_a_violation_is_shown_to_the_model_for_one_more_revision_and_kept_in_the_trace():
+    update, model = reply([{"content": "It ships today.", **UNSOURCED}, "I do not know when it ships."])
+    assert text(update) == "I do not know when it ships."
+    place = "MessageBlueprint.revisions[0].factual_information_provided[0]: "
+    assert place in asked_by(model, "message")[1].complaint
+    first, second = update["revisions"]
+    assert (first["content"], first["sent"]) == ("It ships today.", False)
+    assert first["violations"][0].startswith(place)
+    assert (second["content"], second["sent"], second["violations"]) == (text(update), True, [])
+
+
+def test_the_last_candidate_is_sent_when_none_is_acceptable():
+    update, model = reply([{"content": "Today.", **UNSOURCED}, {"content": "Tomorrow.", **UNSOURCED}])
+    assert text(update) == "Tomorrow."
+    assert len(model.calls) == 2
+
+
+def test_extra_revisions_are_bounded():
+    for extra in (3, 0):
+        _, model = reply({"content": "Today.", **UNSOURCED}, extra_revisions=extra)
+        assert len(model.calls) == 1 + extra
+
+
+def test_the_fallback_is_sent_or_an_error_raised_when_that_is_set():
+    said = {"content": "Today.", **UNSOURCED}
+    update, _ = reply(said, on_unsatisfied="fallback")
+    assert [(each["content"], each["sent"]) for each in update["revisions"]] == [
+        ("Today.", False),
+        ("Today.", False),
+        ("I cannot say.", True),
+    ]
+    assert update["applied_guidelines"] == []
+    with pytest.raises(errors.UnsatisfiedError, match=r"within 2 answers: MessageBlueprint.revisions\[0\]"):
+        reply(said, on_unsatisfied="raise")
+
+
+@pytest.mark.parametrize("content", ["", "   \n", "I used get_order.", "See G1 for that."])
+def test_an_empty_reply_or_one_that_gives_internals_away_is_never_sent(content):
+    update, model = reply(content)
+    assert text(update) == "I cannot say."
+    assert len(model.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ("no JSON here", errors.BlueprintError),
+        (AIMessage("", additional_kwargs={"refusal": "I will not."}), errors.RefusalError),
+    ],
+)
+def test_an_unusable_answer_or_a_refusal_sends_the_fallback_where_that_is_set(answer, error):
+    model = brain()
+    model._answer = lambda call: answer
+    state = {"messages": [ASKED], "guideline_matches": matched("G1")}
+    assert text(MessageReviser(model, DESK, on_unsatisfied="fallback").invoke(state)) == "I cannot say."
+    with pytest.raises(error):
+        MessageReviser(model, DESK).invoke(state)
+
+
+def test_the_last_of_several_revisions_is_sent():
+    one = {
+        "followed": [],
+        "offered_services": [],
+        "instructions_broken": [],
+        "revision_number": 1,
+        "content": "Draft",
+        "factual_information_provided": [{"fact": "x", "source": None}],
+        "is_repeat_message": False,
+    }
+    two = {**one, "revision_number": 2, "content": "Better", "factual_information_provided": []}
+    update, model = reply({"revisions": [one, two]})
+    assert text(update) == "Better"
+    assert len(model.calls) == 1
+
+
+class Clinic(MessageBlueprint):
+    """Write the clinic's next message."""
+
+    urgency: str = query("How urgent is it?")
+    no_diagnosis: bool = verify("Is the reply free of any diagnosis?", must_be=True)
+
+
+def test_a_domain_subclass_adds_its_queries_into_their_stages_and_holds_the_reply_to_them():
+    bad, good = (
+        {"content": "It is the flu.", "no_diagnosis": False},
+        {"content": "Come in.", "no_diagnosis": True},
+    )
+    update, model = reply([bad, good], blueprint=Clinic)
+    assert text(update) == "Come in."
+    names = list(asked_by(model, "message")[0].schema["properties"])
+    assert names.index("urgency") < names.index("revisions") < names.index("no_diagnosis")
+    assert asked_by(model, "message")[1].complaint.count("Clinic.no_diagnosis") == 1
+    assert update["revisions"][0]["violations"][0].startswith("Clinic.no_diagnosis: ")
+    with pytest.raises(errors.UnsatisfiedError, match="no_diagnosis"):
+        reply(bad, blueprint=Clinic, on_unsatisfied="raise")
+
+
+def test_a_reasoner_of_your_own_can_be_given():
+    model = brain(reply="Hello")
+    state = {"messages": [ASKED], "guideline_matches": matched("G1")}
+    update = MessageReviser(Reasoner(model, module="message", mode="direct"), DESK).invoke(state)
+    assert text(update) == "Hello"
+    assert "context_evaluation" not in asked_by(model, "message")[0].schema["properties"]
+
+
+def test_a_setting_out_of_its_range_is_an_error():
+    with pytest.raises(errors.InputError, match="on_unsatisfied is 'fallbck': it must be one of"):
+        MessageReviser(brain(), DESK, on_unsatisfied="fallbck")
+    with pytest.raises(errors.InputError, match="extra_revisions must be a whole number from 0 on, not -1"):
+        MessageReviser(brain(), DESK, extra_revisions=-1)
