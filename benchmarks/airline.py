@@ -20,7 +20,6 @@ from arq_graph.errors import InputError
 from arq_graph.milestones import (
     BrokenRecord,
     Call,
-    Equals,
     Message,
     MilestoneGraph,
     Result,
@@ -29,6 +28,7 @@ from arq_graph.milestones import (
     read_transcripts,
     score,
 )
+from arq_graph.milestones.constraints import Equals
 from arq_graph.milestones.values import same_value
 
 FAILED = "(?i)^error"

@@ -25,11 +25,11 @@ from arq_graph.milestones import (
     Milestone,
     MilestoneGraph,
     Result,
-    Said,
     Transcript,
     read_transcript,
     score,
 )
+from arq_graph.milestones.milestone import Said
 from arq_graph.milestones.reports.records import conversation_record
 from arq_graph.milestones.transcripts.records import read_records
 

@@ -119,15 +119,19 @@ class MilestoneGraph(_DiGraph):
         return load_graph(Path(path)) if check else read_yaml(Path(path))
 
     @classmethod
-    def parse_yaml(cls, text: str) -> MilestoneGraph:
+    def parse_yaml(cls, text: str, *, file: str | None = None) -> MilestoneGraph:
         """Read the text of a milestone file as it stands; `check()` says what is wrong with the graph.
+
+        Args:
+            text: The YAML.
+            file: The file it came from, for messages and for functions that stand beside it.
 
         Raises:
             SpecError: It is no YAML, or no list of milestones; the line is named.
         """
         from arq_graph.milestones.graph_file import parse_yaml
 
-        return parse_yaml(text)
+        return parse_yaml(text, file=file)
 
     def to_yaml(self) -> str:
         """The graph as the text of a milestone file; reading it gives an equal graph."""

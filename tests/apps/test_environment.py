@@ -16,7 +16,7 @@ from arq_graph.apps.episode import Episode, EpisodeStep, episode_transcript, pla
 from arq_graph.apps.respact import create_respact_agent
 from arq_graph.apps.textworld_environment import TextWorldEnvironment, make_text_game
 from arq_graph.errors import InputError
-from arq_graph.milestones import Call, MilestoneGraph, Result, parse_yaml, score
+from arq_graph.milestones import Call, MilestoneGraph, Result, score
 from tests.speaking import do, speaker
 
 DOORS = {"hall": ("kitchen", "cellar"), "kitchen": ("hall",), "cellar": ("hall",)}
@@ -149,7 +149,7 @@ def test_an_episode_in_which_nothing_happened_cannot_be_measured():
 WALKTHROUGH = MilestoneGraph.from_actions(
     [{"tool": "act", "arguments": {"action": action}} for action in BY_WAY_OF_THE_CELLAR]
 )
-QUEST = parse_yaml(
+QUEST = MilestoneGraph.parse_yaml(
     """
 milestones:
 - {name: Start, type: NFC, description: The episode begins., dependencies: []}

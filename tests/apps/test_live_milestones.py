@@ -18,13 +18,13 @@ from arq_graph import (
     create_guided_agent,
     create_planning_agent,
 )
-from arq_graph.milestones import MilestoneGraph, Verdict, parse_yaml, read_thread, score
+from arq_graph.milestones import MilestoneGraph, Verdict, read_thread, score
 from arq_graph.nodes import TrackProgress
 from tests.apps.desk import desk, get_order, late, says, thread
 from tests.brain import brain
 from tests.planning import act, planner, say
 
-GRAPH = parse_yaml("""\
+GRAPH = MilestoneGraph.parse_yaml("""\
 milestones:
 - {name: Start, type: NFC}
 - {name: get_order, type: FC, description: the order was looked up}
@@ -32,7 +32,7 @@ milestones:
 - {name: Goodbye, type: NFC, check: {said_by: agent, pattern: '(?i)goodbye'}, dependencies: [give_discount]}
 - {name: End, type: NFC, dependencies: [Goodbye]}
 """)
-FOR_A_JUDGE = parse_yaml("""\
+FOR_A_JUDGE = MilestoneGraph.parse_yaml("""\
 milestones:
 - {name: Start, type: NFC}
 - {name: Calmed Down, type: NFC, description: the customer is calm}
@@ -111,7 +111,9 @@ def test_a_judge_without_milestones_is_a_mistake():
 
 def test_a_graph_that_cannot_be_measured_on_is_told_before_anything_runs():
     with pytest.raises(SpecError, match="no milestone named 'End'"):
-        create_guided_agent(brain(), desk(), milestones=parse_yaml("- {name: Start, type: NFC}"))
+        create_guided_agent(
+            brain(), desk(), milestones=MilestoneGraph.parse_yaml("- {name: Start, type: NFC}")
+        )
     with pytest.raises(InputError, match=r"MilestoneGraph\.from_yaml"):
         TrackProgress("milestones.yaml")  # type: ignore[arg-type]
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from arq_graph.milestones import Call, Event, Message, MilestoneGraph, Result, Transcript
+from arq_graph.milestones import Call, Message, MilestoneGraph, Result, Transcript
 
 
-def user(text: str) -> list[Event]:
+def user(text: str) -> list[Any]:
     return [Message("user", text)]
 
 
-def agent(text: str) -> list[Event]:
+def agent(text: str) -> list[Any]:
     return [Message("agent", text)]
 
 
-def called(tool: str, result: str = "ok", **arguments: Any) -> list[Event | str]:
+def called(tool: str, result: str = "ok", **arguments: Any) -> list[Any]:
     """A call and its result: two events."""
     return [Call(tool, arguments), result]
 
 
 def conversation(*parts: list[Any], **fields: Any) -> Transcript:
     """A transcript of these parts, one after the other; a text after a call is its result."""
-    events: list[Event] = []
+    events: list[Any] = []
     for part in parts:
         for event in part:
             if isinstance(event, str):

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arq_graph import ScriptedChatModel
-from arq_graph.milestones import Transcript, parse_yaml
+from arq_graph.milestones import MilestoneGraph, Transcript
 from arq_graph.models.scripted import ScriptedCall
 from tests.brain import filled
 from tests.milestones.conversations import agent, called, conversation, user
 
-GRAPH = parse_yaml("""
+GRAPH = MilestoneGraph.parse_yaml("""
 milestones:
 - {name: Start, type: NFC}
 - {name: get_status, type: FC, description: Look up the download.}

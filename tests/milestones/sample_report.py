@@ -11,7 +11,6 @@ from arq_graph.milestones import (
     Milestone,
     MilestoneGraph,
     Result,
-    Said,
     Transcript,
     Verdict,
     score,
@@ -34,7 +33,7 @@ def refund_graph() -> MilestoneGraph:
             Milestone(name="find_by_number", type="FC", description="The order is found by its number."),
             Milestone(name="find_by_mail", type="FC"),
             Milestone(name="refund", type="FC", dependencies=("find_by_number", "find_by_mail")),
-            Milestone(name="Comforted", type="NFC", check=Said(pattern="sorry", said_by="agent")),
+            Milestone(name="Comforted", type="NFC", check={"pattern": "sorry", "said_by": "agent"}),
             Milestone(
                 name="Pleased", type="NFC", description="The customer is content.", dependencies=("refund",)
             ),

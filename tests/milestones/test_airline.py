@@ -11,8 +11,6 @@ from arq_graph.milestones import (
     MilestoneGraph,
     ProgressTracker,
     Transcript,
-    invented_arguments,
-    parse_yaml,
     read_transcripts,
     score,
 )
@@ -21,6 +19,9 @@ from benchmarks.airline_tables import agreement, tables
 from tests.milestones.recorded import AIRLINE as RECORDED
 
 pytestmark = pytest.mark.skipif(not RECORDED.exists(), reason="the recorded conversations are not here")
+
+
+EMPTY = MilestoneGraph.from_actions([])
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def test_every_conversation_is_scored_against_its_gold_actions(transcripts, orde
     for transcript in transcripts:
         actions = transcript.extra["actions"]
         graph = MilestoneGraph.from_actions(actions, ordered=ordered, failed_if="(?i)^error")
-        assert parse_yaml(graph.to_yaml()).milestones == graph.milestones
+        assert MilestoneGraph.parse_yaml(graph.to_yaml()).milestones == graph.milestones
         measured = score(graph, transcript)
         if not actions:
             assert measured.goal_completed is None
@@ -83,7 +84,9 @@ def test_live_progress_equals_the_batch_result(transcripts):
 
 def test_most_arguments_of_a_real_agent_are_grounded(transcripts):
     values = sum(len(call.arguments) for one in transcripts for _, call in one.calls())
-    invented = sum(len(paths) for one in transcripts for paths in invented_arguments(one).values())
+    invented = sum(
+        len(paths) for one in transcripts for paths in score(EMPTY, one).invented_arguments.values()
+    )
     assert 0 < invented < 0.25 * values
 
 

@@ -12,7 +12,7 @@ from langchain_core.tools import tool
 
 from arq_graph import ScriptedChatModel
 from arq_graph.errors import BlueprintError, InputError, ToolError, UnsatisfiedError
-from arq_graph.milestones import Milestone, parse_yaml
+from arq_graph.milestones import Milestone, MilestoneGraph
 from arq_graph.milestones.authoring.author import aauthor_milestones, author_milestones
 from tests.milestones.authored import REFUNDS, TOOLS, WORKFLOW, authored, draft
 
@@ -38,7 +38,7 @@ def test_a_sound_draft_becomes_a_graph_that_nobody_has_reviewed():
     assert graph.generated_by == "clerk-1"
     assert graph.is_unreviewed
     assert not graph.check(TOOLS).errors
-    again = parse_yaml(graph.to_yaml())
+    again = MilestoneGraph.parse_yaml(graph.to_yaml())
     assert (again.milestones, again.generated_by) == (graph.milestones, graph.generated_by)
     assert len(model.calls) == 1
 
@@ -194,7 +194,7 @@ def test_what_a_model_names_a_milestone_can_be_written_and_read():
         draft("End", "NFC", "refund"),
     )
     graph = author_milestones(WORKFLOW, TOOLS, ScriptedChatModel([json.dumps(odd)]))
-    assert parse_yaml(graph.to_yaml()).milestones == graph.milestones
+    assert MilestoneGraph.parse_yaml(graph.to_yaml()).milestones == graph.milestones
     assert "two lines\x07" in graph
 
 

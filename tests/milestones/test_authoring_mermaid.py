@@ -7,7 +7,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arq_graph.milestones import Milestone, MilestoneGraph, parse_yaml
+from arq_graph.milestones import Milestone, MilestoneGraph
 from arq_graph.milestones.authoring.mermaid import mermaid
 
 GRAPH = """
@@ -21,7 +21,7 @@ GRAPH = """
 
 
 def test_kinds_differ_in_shape_and_alternatives_are_dashed():
-    lines = [line.strip() for line in mermaid(parse_yaml(GRAPH)).splitlines()]
+    lines = [line.strip() for line in mermaid(MilestoneGraph.parse_yaml(GRAPH)).splitlines()]
     assert lines[0] == "flowchart TD"
     assert 'm0(("Start"))' in lines
     assert 'm1["look_up"]' in lines
@@ -74,5 +74,7 @@ def test_nothing_in_a_name_is_taken_for_mermaid(names):
 
 
 def test_a_dependency_that_is_missing_is_not_drawn():
-    text = mermaid(parse_yaml("- {name: Start, type: NFC}\n- {name: a, type: FC, dependencies: [b]}"))
+    text = mermaid(
+        MilestoneGraph.parse_yaml("- {name: Start, type: NFC}\n- {name: a, type: FC, dependencies: [b]}")
+    )
     assert "-->" not in text

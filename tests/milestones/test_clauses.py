@@ -19,7 +19,6 @@ from arq_graph.milestones import (
     ProgressTracker,
     Transcript,
     observe,
-    parse_yaml,
     read_transcripts,
     score,
 )
@@ -175,7 +174,9 @@ def test_several_conversations_of_one_file_are_scored_each_by_itself(tmp_path, g
 
 
 def test_a_milestone_that_is_not_named_like_its_tool_needs_to_be_told_which(tmp_path):
-    untold = parse_yaml("\n".join(line for line in PUBLISHED.splitlines() if "tool:" not in line))
+    untold = MilestoneGraph.parse_yaml(
+        "\n".join(line for line in PUBLISHED.splitlines() if "tool:" not in line)
+    )
     [transcript] = read(tmp_path, steps(LOOK_UP, REFUND, HAND_OVER))
     assert score(untold, transcript).reached == {"Start": 0}
     # The check with the agent's tools says so, for each of the four.
@@ -186,20 +187,20 @@ def test_a_milestone_that_is_not_named_like_its_tool_needs_to_be_told_which(tmp_
         "Refund",
         "Escalate",
     ]
-    assert not parse_yaml(PUBLISHED).check(tools).errors
+    assert not MilestoneGraph.parse_yaml(PUBLISHED).check(tools).errors
 
 
 def test_undecided_states_of_a_published_file_make_a_range(tmp_path):
     published = "\n".join(line for line in PUBLISHED.splitlines() if "check:" not in line)
     [transcript] = read(tmp_path, steps(LOOK_UP, RETRY))
-    measured = score(parse_yaml(published), transcript)
+    measured = score(MilestoneGraph.parse_yaml(published), transcript)
     # Without the apology half the join is done (see above); with it at event 3, End is reached with Retry at 4.
     assert measured.undecided == ("Apology",)
     assert measured.progress_range == (2 / 4, 1)
     assert measured.goal_completed is None
     # On the other road nothing hangs on it.
     [transcript] = read(tmp_path, steps(LOOK_UP, REFUND, HAND_OVER))
-    assert score(parse_yaml(published), transcript).goal_completed is True
+    assert score(MilestoneGraph.parse_yaml(published), transcript).goal_completed is True
 
 
 def test_the_steps_are_tracked_live_as_in_the_whole(tmp_path, graph):

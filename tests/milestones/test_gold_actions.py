@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from arq_graph.errors import SpecError
-from arq_graph.milestones import MilestoneGraph, parse_yaml, score
+from arq_graph.milestones import MilestoneGraph, score
 from tests.milestones.conversations import called, conversation
 
 GOLD = [
@@ -73,7 +73,7 @@ def test_a_tool_named_like_an_end_is_kept_apart():
 
 def test_a_gold_graph_can_be_written_and_read():
     graph = MilestoneGraph.from_actions([*GOLD, {"name": "find", "args": {"price": {"min": 1}}}])
-    assert parse_yaml(graph.to_yaml()).milestones == graph.milestones
+    assert MilestoneGraph.parse_yaml(graph.to_yaml()).milestones == graph.milestones
 
 
 @pytest.mark.parametrize("action", [{"kwargs": {}}, {"name": "x", "kwargs": [1]}, None, "x"])

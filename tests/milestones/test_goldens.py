@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arq_graph.errors import SpecError
-from arq_graph.milestones import MilestoneGraph, parse_yaml, read_transcript, read_transcripts, score
+from arq_graph.milestones import MilestoneGraph, read_transcript, read_transcripts, score
 from tests.milestones.golden_cases import GOLDEN, cases, golden
 from tests.milestones.recorded import AIRLINE
 
@@ -17,7 +17,9 @@ AIRLINE_GOLDEN = Path(__file__).with_name("golden_airline.json")
 
 def scored(graph, messages, verdicts):
     try:
-        return score(parse_yaml(json.dumps(graph)), read_transcript(messages), verdicts=verdicts)
+        return score(
+            MilestoneGraph.parse_yaml(json.dumps(graph)), read_transcript(messages), verdicts=verdicts
+        )
     except SpecError:
         return None
 

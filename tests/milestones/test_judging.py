@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from arq_graph.errors import InputError
-from arq_graph.milestones import Observations, Verdict, observe, parse_yaml, score
+from arq_graph.milestones import MilestoneGraph, Verdict, observe, score
 from arq_graph.milestones.judging.judge import in_question
 from arq_graph.milestones.reports.records import conversation_record
 from arq_graph.milestones.scoring import ascore
@@ -104,7 +104,7 @@ def test_a_veto_of_what_is_no_call_or_with_an_invented_quote_takes_nothing_away(
 
 def test_a_judge_grants_no_call_that_code_did_not_see():
     failing = conversation(user("hi"), called("get_status", "stuck"), called("other", "ok"))
-    graph = parse_yaml("""
+    graph = MilestoneGraph.parse_yaml("""
 failed_if: stuck
 milestones:
 - {name: Start, type: NFC}
@@ -119,7 +119,7 @@ milestones:
 
 @pytest.mark.parametrize("achieved", [True, False])
 def test_what_a_check_decides_no_judge_changes(achieved):
-    graph = parse_yaml("""
+    graph = MilestoneGraph.parse_yaml("""
 milestones:
 - {name: Start, type: NFC}
 - {name: get_status, type: FC}
@@ -286,4 +286,3 @@ def test_without_a_judge_nothing_is_said():
     measured = score(GRAPH, talk())
     assert measured.verdicts == ()
     assert measured.reasons == {} == measured.agreement
-    assert isinstance(measured.observations, Observations)
