@@ -19,7 +19,6 @@ from arq_graph.errors import (
 from arq_graph.milestones import (
     Milestone,
     MilestoneGraph,
-    Said,
     Transcript,
     Verdict,
     ascore_transcripts,
@@ -110,7 +109,7 @@ def test_a_graph_that_cannot_be_measured_on_is_said_before_anything_is_read():
 
 
 def test_a_pattern_that_backtracks_for_ever_breaks_one_conversation_and_not_the_next():
-    check = Said(said_by="agent", pattern="^(a|aa)+$")
+    check = {"said_by": "agent", "pattern": "^(a|aa)+$"}
     milestones = [Milestone(name="Start", type="NFC"), Milestone(name="x", type="NFC", check=check)]
     slow = MilestoneGraph([*milestones, Milestone(name="End", type="NFC", dependencies=("x",))])
     bad, good = score_transcripts([conversation(agent("a" * 80 + "b")), conversation(agent("aaa"))], slow)

@@ -13,7 +13,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel
 
 from arq_graph import ARQ, OfflineChatModel, Reasoner, ScriptedChatModel, query, respond, verify
-from arq_graph.milestones import LLMJudge, Message, Transcript, author_milestones, parse_yaml, score
+from arq_graph.milestones import LLMJudge, Message, MilestoneGraph, Transcript, author_milestones, score
 from arq_graph.models import is_stand_in
 
 PATTERNS = ["^ORD-\\d{4}$", "^[a-z]{3}$", "^(yes|no)$", "\\d+"]
@@ -144,7 +144,7 @@ def recorded(*said: str) -> Transcript:
 @pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
 def test_as_a_judge_it_quotes_a_sentence_that_stands_there(mode: Any) -> None:
     judge = LLMJudge("offline", mode=mode)
-    graph = parse_yaml("""
+    graph = MilestoneGraph.parse_yaml("""
 - {name: Start, type: NFC}
 - {name: Offer Later, type: NFC, description: The agent offers to try again later., dependencies: [Start]}
 - {name: End, type: NFC, dependencies: [Offer Later]}
