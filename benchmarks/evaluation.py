@@ -22,7 +22,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage
 
 from arq_graph.milestones import MilestoneGraph
-from arq_graph.milestones.evaluation.running import evaluate
+from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.users.spec import UserSpec
@@ -154,7 +154,9 @@ def _evaluate(app: Any, conversations: int, at_once: int = AT_ONCE, turns: int =
     requests = ("Where is my order?", "When does it arrive?", "Who brings it?")
     user = UserSpec.model_validate({"intents": requests, "closing": ""})
     graph = MilestoneGraph.from_actions([{"name": "look_up", "kwargs": {}}])
-    suite = Suite([Scenario("order", user, graph, limits=Limits(turns=turns))])
+    suite = Suite(
+        scenarios=(Scenario(name="order", user=user, milestones=graph, limits=Limits(turns=turns)),)
+    )
     report = evaluate(suite, {"app": app}, runs=conversations, concurrency=at_once)
     assert len(report.conversations) == conversations, report.broken[:1]
     assert not (errors := [one.error for one in report.conversations if one.error]), errors[0]

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from arq_graph.milestones.authoring.author import author_milestones as author_milestones
     from arq_graph.milestones.authoring.mermaid import mermaid as mermaid
     from arq_graph.milestones.evaluation.conversation import Conversation as Conversation
-    from arq_graph.milestones.evaluation.conversing import aconverse as aconverse
-    from arq_graph.milestones.evaluation.conversing import converse as converse
+    from arq_graph.milestones.evaluation.dialogue import aconverse as aconverse
+    from arq_graph.milestones.evaluation.dialogue import converse as converse
     from arq_graph.milestones.evaluation.results import read_results as read_results
-    from arq_graph.milestones.evaluation.running import aevaluate as aevaluate
-    from arq_graph.milestones.evaluation.running import evaluate as evaluate
+    from arq_graph.milestones.evaluation.runner import aevaluate as aevaluate
+    from arq_graph.milestones.evaluation.runner import evaluate as evaluate
     from arq_graph.milestones.evaluation.scenario import Limits as Limits
     from arq_graph.milestones.evaluation.scenario import Scenario as Scenario
     from arq_graph.milestones.evaluation.suite import Suite as Suite

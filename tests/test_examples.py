@@ -2,7 +2,6 @@
 
 import importlib.util
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,9 +13,8 @@ from langgraph.checkpoint.memory import MemorySaver
 from arq_graph import Agent, create_guided_agent
 from arq_graph.apps.arms import arms
 from arq_graph.milestones.evaluation.results import read_results
-from arq_graph.milestones.evaluation.running import evaluate
+from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.evaluation.world import fresh_agent
 from arq_graph.milestones.transcript import Call, Result
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -117,7 +115,7 @@ def test_a_discount_is_put_on_an_order_once(suite: Suite) -> None:
 def test_the_world_is_called_as_the_desks_own_tools_are(suite: Suite) -> None:
     scenario = suite.scenarios[0]
     assert scenario.agent is not None
-    bound = fresh_agent(scenario, 1)
+    bound = scenario.fresh_agent(1)
     assert bound is not None
     for name, tool in scenario.agent.toolbox.items():
         assert bound.toolbox[name].args == tool.args
@@ -129,7 +127,7 @@ def test_the_less_a_user_knows_the_less_the_desk_gets_done(suite: Suite, tmp_pat
     wishes = ("order in transit", "late order")
     few = [one for one in suite.scenarios if one.name.rpartition(" (")[0] in wishes]
     file = tmp_path / "results.jsonl"
-    report = evaluate(replace(suite, scenarios=tuple(few)), arms(["guided"]), model="offline", results=file)
+    report = evaluate(suite.replace(scenarios=tuple(few)), arms(["guided"]), model="offline", results=file)
     kinds = report.summary.arms_by_user["guided"]
     rates = [kinds[kind].progress_rate.mean or 0.0 for kind in ("helpful", "perturbed", "unhelpful")]
     assert rates[0] > rates[1] > rates[2]

@@ -17,7 +17,7 @@ from arq_graph.cli.settings import ModelChoice
 from arq_graph.cli.threads import DEFAULT_FILE
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.results import read_results
-from arq_graph.milestones.evaluation.running import evaluate
+from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.figures import Summary
 from arq_graph.milestones.reports.html import write_html

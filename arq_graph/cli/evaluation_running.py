@@ -20,7 +20,7 @@ from arq_graph.cli.report_table import show_report
 from arq_graph.cli.screen import output
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.evaluation.results import Outcome, read_results
-from arq_graph.milestones.evaluation.running import Done, evaluate
+from arq_graph.milestones.evaluation.runner import Done, evaluate
 from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.records import BrokenConversation

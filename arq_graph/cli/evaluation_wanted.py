@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from arq_graph.cli.failures import note
 from arq_graph.cli.settings import OFFLINE, ModelChoice
 from arq_graph.errors import InputError
+from arq_graph.milestones.evaluation.budget import Prices
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.spending import Prices
 from arq_graph.milestones.evaluation.suite import Suite
 
 
@@ -120,12 +120,7 @@ def chosen(suite: Suite, names: tuple[str, ...]) -> Suite:
         return suite
     wanted = [one for name in names for one in of_name(suite, name)]
     distinct = tuple(dict.fromkeys(one.name for one in wanted))
-    return replace(
-        suite,
-        scenarios=tuple(suite.scenario(name) for name in distinct),
-        broken=(),
-        left_out=(*(one.name for one in suite.scenarios), *(one.name for one in suite.broken)),
-    )
+    return suite.replace(scenarios=tuple(suite.scenario(name) for name in distinct), broken=())
 
 
 def of_name(suite: Suite, name: str) -> list[Scenario]:

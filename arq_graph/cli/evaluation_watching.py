@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import cast
 
 import typer
@@ -19,13 +18,13 @@ from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import LABEL_WIDTH, labelled, output, printable, sentence, spoken, words
 from arq_graph.errors import ArqGraphError, InputError
 from arq_graph.milestones.evaluation.arms import Arms, Made
+from arq_graph.milestones.evaluation.budget import CallCounter
 from arq_graph.milestones.evaluation.conversation import Conversation
-from arq_graph.milestones.evaluation.conversing import converse
-from arq_graph.milestones.evaluation.failing import is_out_of_reach, outlive, told
+from arq_graph.milestones.evaluation.dialogue import converse
+from arq_graph.milestones.evaluation.failures import is_out_of_reach, told
 from arq_graph.milestones.evaluation.holding import transcript_of
 from arq_graph.milestones.evaluation.results import written
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.spending import CallCounter
 from arq_graph.milestones.evaluation.suite import Planned, Suite, seed_of
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.scoring import Score, score
@@ -94,8 +93,7 @@ def _made(arms: Arms, one: Planned) -> Made:
         return arms.make(one)
     except ArqGraphError:
         raise
-    except BaseException as error:
-        outlive(error)
+    except Exception as error:
         raise InputError(f"{one.id}: the arm could not be made: {told(error)}") from error
 
 
@@ -110,7 +108,7 @@ def _scenario(suite: Suite, wanted: WantedConversation) -> Scenario:
             return one
     if not found:
         raise InputError("there is no such scenario")
-    return replace(found[0], user=found[0].user.model_copy(update={"kind": cast(Kind, wanted.kind)}))
+    return found[0].replace(user=found[0].user.replace(kind=cast(Kind, wanted.kind)))
 
 
 class _Seen:

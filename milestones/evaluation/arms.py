@@ -11,7 +11,8 @@ from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.app import App, is_app
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned
-from arq_graph.milestones.evaluation.world import fresh_agent
+from arq_graph.milestones.fingerprint import fingerprint
+from arq_graph.models.resolve import chat_model
 
 if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
@@ -80,10 +81,11 @@ class Arms:
     Args:
         arms: By name: an app, which all conversations share, or a function that makes one. What it makes for a
             scenario without a world is shared by its conversations; with a world, each has its own.
-        model: Handed to those functions.
+        model: Handed to those functions; a string is made a chat model first.
 
     Raises:
-        InputError: There is none, or one is neither an app nor a function that takes what it is given.
+        InputError: There is none, one is neither an app nor a function that takes what it is given, or the model
+            cannot be used: its key is missing, for example.
     """
 
     def __init__(self, arms: Mapping[str, Arm], model: Any = None) -> None:
@@ -95,8 +97,14 @@ class Arms:
             require_arm(name, arm)
         self.names = tuple(arms)
         self._arms = dict(arms)
-        self._model = model
+        is_made = any(not is_app(arm) for arm in arms.values())
+        self._model = chat_model(model) if is_made and isinstance(model, str) else model
         self._shared: dict[tuple[str, str], Made] = {}
+
+    def fingerprints(self) -> dict[str, str]:
+        """A digest of the source of each arm that is a function, by a name that a message can show."""
+        functions = {name: arm for name, arm in self._arms.items() if not is_app(arm)}
+        return {f"the code of the arm {name!r}": fingerprint(arm) for name, arm in functions.items()}
 
     def make(self, one: Planned) -> Made:
         """The app for one conversation.
@@ -110,7 +118,7 @@ class Arms:
         key = (one.arm, one.scenario.name)
         if key in self._shared:
             return self._shared[key]
-        agent = fresh_agent(one.scenario, one.seed)
+        agent = one.scenario.fresh_agent(one.seed)
         app = arm(one.scenario, agent, self._model)
         if not is_app(app):
             raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,11 +9,11 @@ from uuid import uuid4
 
 from arq_graph.milestones.evaluation.app import Operator
 from arq_graph.milestones.evaluation.arms import Arms, Made
+from arq_graph.milestones.evaluation.budget import Budget, CallCounter
 from arq_graph.milestones.evaluation.conversation import Conversation
-from arq_graph.milestones.evaluation.conversing import Watch, aconverse
-from arq_graph.milestones.evaluation.failing import is_out_of_reach, outlive, told
+from arq_graph.milestones.evaluation.dialogue import Watch, aconverse
+from arq_graph.milestones.evaluation.failures import is_out_of_reach, told
 from arq_graph.milestones.evaluation.results import Held, written
-from arq_graph.milestones.evaluation.spending import Budget, CallCounter
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.milestones.reports.records import (
@@ -61,9 +60,8 @@ class Hold:
             try:
                 made = self.arms.make(one)
                 user = make_user(one.scenario.user, seed=one.seed, model=self.user_model)
-            except BaseException as error:
-                outlive(error)
-                return Held(_broken(one, f"the arm could not be made: {told(error)}", "error"), ())
+            except (Exception, SystemExit) as error:
+                return Held(_broken(one, f"the arm could not be made: {told(error)}", "error"))
             thread = (
                 f"{one.id} / {uuid4().hex[:8]}"  # a thread that is kept for good must not be gone on with
             )
@@ -107,14 +105,13 @@ class Hold:
             return _broken(one, f"{who}: {told(held.failure)}", "error"), held.failure
         if not held.messages:
             return _broken(one, "nothing was said", held.ended), None
-        scenario, task = one.scenario, asyncio.current_task()
+        scenario = one.scenario
         try:
             transcript = transcript_of(one, messages, made.agent)
             measured = await ascore(
                 scenario.milestones, transcript, tools=transcript.tools or None, judge=self.judge
             )
-        except BaseException as error:  # a judge or a check of the user's own may raise anything
-            outlive(error, task)
+        except Exception as error:  # a judge or a check of the user's own may raise anything
             return _broken(one, f"it could not be measured: {told(error)}", "error"), error
         record = conversation_record(transcript, measured, graph=self.graphs[scenario.name])
         about = {

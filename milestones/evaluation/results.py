@@ -1,32 +1,28 @@
-"""What became of each conversation, appended to a file as it ends, so that a killed run goes on where it was.
+"""What became of each conversation, kept in the one store of runs, so that a run goes on after a kill.
 
-Each line is one conversation. `messages` makes it a transcript that `read_transcripts` reads and `arq-graph score`
+Each entry is one conversation. `messages` makes it a transcript that `read_transcripts` reads and `arq-graph score`
 scores again; `arq_graph` holds what it was measured as. A conversation that was not finished (a ceiling, a model out of
 reach) has its messages under `unfinished`: it is held again, and what it cost counts all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.messages import BaseMessage
 from pydantic import ValidationError
 
-from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.suite import Planned
-from arq_graph.milestones.reports.kept_lines import KeepsLines, KeptLines, changed
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
+from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import read_transcripts
 
-VERSION = 1
-_ARM = "the code of the arm"
-_HEAD = b'{"arq_graph": '
-_WRITTEN = ("content", "tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status", "id")
+_WRITTEN = ("tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status", "id")
 
 Outcome = ConversationRecord | BrokenConversation
 
@@ -44,141 +40,100 @@ class Held:
     """
 
     outcome: Outcome
-    messages: Sequence[Mapping[str, Any]]
+    messages: Sequence[Mapping[str, Any]] = ()
     calls: int = 0
     cost: float = 0.0
     out_of_reach: bool = False
 
 
-class EvaluationResults(KeepsLines):
-    """The results of a run in a JSON Lines file; a context manager.
+class EvaluationResults:
+    """The results of a run, in a file or in memory alone; a context manager.
 
     Args:
         file: The file; None keeps them nowhere.
-        depends_on: What the results of each scenario depend on, by its name.
-        of_arms: A digest of what an arm is made of, by its name, where that is known.
-        is_of_suite: Whether a name is that of a scenario of the suite, even of one that is not run now.
+        of: A fingerprint of each thing that every conversation depends on, by a name that a message can show.
+        parts: The same for single scenarios and arms.
         resume: Whether to go on with what is there; otherwise there must be nothing.
 
+    Attributes:
+        calls: Model calls of the earlier run; `cost`: what they cost.
+
     Raises:
-        InputError: There are results and they are not to be gone on with, they are of something else, or the file
-            holds something else, or cannot be read or written.
+        InputError: There are results and they are not to be gone on with, something that shapes them changed, or the
+            file holds something else or cannot be used.
     """
 
     def __init__(
         self,
-        file: Path | None,
-        depends_on: Mapping[str, Mapping[str, str]],
+        file: str | Path | None,
+        of: Mapping[str, str],
+        parts: Mapping[str, str],
         *,
-        of_arms: Mapping[str, str] | None = None,
-        is_of_suite: Callable[[str], bool] = lambda _: False,
         resume: bool = False,
     ) -> None:
-        self.file = file
-        self._depends_on = depends_on
-        self._of_arms = dict(of_arms or {})
-        self._is_of_suite = is_of_suite
-        self._outcomes: dict[tuple[str, str, int], ConversationRecord] = {}
+        self._store = None if file is None else RunStore(file, "evaluation", of, parts=parts, resume=resume)
+        self._outcomes: dict[tuple[Any, ...], ConversationRecord] = {}
         self.calls = 0
         self.cost = 0.0
-        self._lines = None if file is None else KeptLines(file, head=_HEAD)
-        if self._lines is not None:
-            if not self._lines.is_new:
-                if not resume:
-                    raise InputError(
-                        f"{file} holds results already: go on with them by --resume (`resume=True`), name another "
-                        "file, or move it away"
-                    )
-                lines = enumerate(self._lines.found(), start=1)
-                belong = [self._read(line, number) for number, line in lines]
-                if not any(belong):
-                    raise InputError(
-                        f"{file} holds the results of another suite: it has {len(belong):,} "
-                        f"line{'' if len(belong) == 1 else 's'}, and none is of a scenario of this one. Name another "
-                        "file for the results, or move this one away"
-                    )
-            self._lines.open()
+        for entry in self._store.entries() if self._store is not None else ():
+            self._take(entry)
+
+    def __enter__(self) -> Self:
+        if self._store is not None:
+            self._store.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._store is not None:
+            self._store.close()
 
     def get(self, one: Planned) -> ConversationRecord | None:
         """What a conversation was measured as; None where it is still to be held."""
         return self._outcomes.get(one.key)
 
     def keep(self, one: Planned, held: Held) -> None:
-        """Keep a conversation; it is on its way to the disk when this returns.
+        """Keep a conversation; a kill does not lose it once this returns.
 
         Raises:
             InputError: It cannot be written.
         """
+        if self._store is None:
+            return
         outcome = held.outcome
         is_measured = isinstance(outcome, ConversationRecord)
-        if isinstance(outcome, ConversationRecord):
-            self._outcomes[one.key] = outcome
-        if self._lines is None:
-            return
         about = {
-            "evaluation": VERSION,
             "arm": one.arm,
             "scenario": one.scenario.name,
             "run": one.run,
             "seed": one.seed,
-            "of": self._now(one.arm, one.scenario.name),
             "calls": held.calls,
             "cost": held.cost,
             "record" if is_measured else "broken": outcome.model_dump(mode="json", exclude_defaults=True),
         }
-        line: dict[str, Any] = {"arq_graph": about, "id": one.id}
-        if isinstance(outcome, ConversationRecord):
-            line |= {"task_id": outcome.task, "use_case": outcome.use_case}
-        self._lines.append({**line, "messages" if is_measured else "unfinished": list(held.messages)})
+        task = (
+            {"task_id": outcome.task, "use_case": outcome.use_case}
+            if isinstance(outcome, ConversationRecord)
+            else {}
+        )
+        messages = {"messages" if is_measured else "unfinished": list(held.messages)}
+        self._store.append({"arq_graph": about, "id": one.id, **task, **messages})
 
-    def _now(self, arm: str, scenario: str) -> dict[str, str]:
-        of_arm = {_ARM: self._of_arms[arm]} if arm in self._of_arms else {}
-        return {**self._depends_on[scenario], **of_arm}
-
-    def _read(self, line: Mapping[str, Any], number: int) -> bool:
-        """Take over what a line holds; whether it is of the suite."""
-        about = line.get("arq_graph")
-        if not isinstance(about, Mapping) or about.get("evaluation") != VERSION:
-            raise InputError(
-                f"{self.file}:{number}: is no result of an evaluation by this version; name another file, or move it "
-                "away"
-            )
-        scenario, arm = str(about.get("scenario")), str(about.get("arm"))
-        is_run = scenario in self._depends_on
-        if not is_run and not self._is_of_suite(scenario):
-            return False
-        if is_run:
-            self._require_same(about, arm, scenario, number)
+    def _take(self, entry: Mapping[str, Any]) -> None:
+        about: Any = entry.get("arq_graph")
         # What cannot be read is held again: nothing counts twice.
         with suppress(KeyError, TypeError, ValueError, ValidationError):
             self.calls += int(about["calls"])
             self.cost += float(about["cost"])
-            if is_run and "record" in about:
-                record = ConversationRecord.model_validate(about["record"])
-                self._outcomes.setdefault((about["arm"], scenario, about["run"]), record)
-        return True
-
-    def _require_same(self, about: Mapping[str, Any], arm: str, scenario: str, number: int) -> None:
-        before = dict(about.get("of") or {})
-        if arm not in self._of_arms:
-            before.pop(_ARM, None)  # it is not tried now, or nobody can say whether it is the same
-        if others := changed(before, self._now(arm, scenario)):
-            told = [f"{_ARM} {arm!r}" if other == _ARM else other for other in others]
-            raise InputError(
-                f"{self.file}:{number}: {', '.join(told)} of scenario {scenario!r} changed since. Give what was "
-                "given then to go on with it, or name another file"
-            )
+            if "record" in about:
+                key = (about["arm"], about["scenario"], about["run"])
+                self._outcomes.setdefault(key, ConversationRecord.model_validate(about["record"]))
 
 
 def written(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     """Messages as plain data, without what transcripts do not read."""
     return [
         {"type": message.type, "content": message.content}
-        | {
-            name: value
-            for name in _WRITTEN[1:]
-            if (value := message.__dict__.get(name)) not in (None, "", [])
-        }
+        | {name: value for name in _WRITTEN if (value := message.__dict__.get(name)) not in (None, "", [])}
         for message in messages
     ]
 

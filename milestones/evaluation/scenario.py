@@ -2,177 +2,137 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import networkx as nx
+from pydantic import Field, InstanceOf, model_validator
 
-from arq_graph.agent.entries import suggestion
-from arq_graph.errors import InputError, SpecError
+from arq_graph.agent.parts import Part
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.spelling import suggestion
+from arq_graph.errors import SpecError
 from arq_graph.milestones.findings import require_sound
+from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Observer
 from arq_graph.milestones.milestone import END
-from arq_graph.milestones.users.spec import UserSpec
-
-if TYPE_CHECKING:
-    from arq_graph.agent.spec import Agent
+from arq_graph.milestones.users.spec import Text, UserSpec
 
 World = Callable[..., Any]
 """A class or function that makes the world of one conversation: an object, or a mapping, with the tools' functions."""
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Part):
     """How far one conversation may go; what ends at a limit is measured all the same.
 
-    Args:
-        turns: Messages of the user, 1 or more.
-        calls: Requests of the app to its models, 1 or more; the one that would exceed it is not made.
-        seconds: How long the conversation may take, above 0; None: as long as it does. An app that is not async
-            cannot be stopped while it runs: its time is looked at after each turn.
-
     Raises:
-        InputError: A limit is out of its range.
+        SpecError: A limit is out of its range.
     """
 
-    turns: int = 20
-    calls: int = 200
-    seconds: float | None = 600.0
-
-    def __post_init__(self) -> None:
-        for name, least in (("turns", 1), ("calls", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InputError(f"the limit `{name}` must be a whole number from {least} on, not {value!r}")
-        if self.seconds is not None and (
-            isinstance(self.seconds, bool)
-            or not isinstance(self.seconds, int | float)
-            or not self.seconds > 0
-        ):
-            raise InputError(
-                f"the limit `seconds` must be a number above 0, or nothing, not {self.seconds!r}"
-            )
+    turns: Annotated[int, Field(ge=1, strict=True)] = 20
+    """Messages of the user, 1 or more."""
+    calls: Annotated[int, Field(ge=1, strict=True)] = 200
+    """Requests of the app to its models, 1 or more; the one that would exceed it is not made."""
+    seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = 600.0
+    """How long the conversation may take, above 0; null: as long as it does. An app that hangs is left behind."""
 
 
-@dataclass(frozen=True, eq=False)
-class Scenario:
+class Scenario(Part):
     """A kind of conversation that agents are tried on.
-
-    Args:
-        name: Its name, unique in a suite.
-        user: Who talks to the agent.
-        milestones: What it is measured on.
-        agent: The agent, for the arms that are made of one; None where every arm is an app of its own.
-        world: Makes the world of one conversation. Its methods (or, of a mapping, its functions) stand in the place
-            of the agent's tools of the same names; `seed` is given where it is an argument. None: all
-            conversations share the agent's own tools, and whatever these change.
-        limits: How far a conversation may go.
-        use_case: What kind of conversation it is, as reports group them.
-        task: What its runs are runs of; the scenario's name unless given.
-        goal: The milestone that the user's goal is served by, if it is to be checked that there is one. Reports tell
-            how often it was reached.
-        file: The file that it stands in, for messages.
-        line: Its line there.
 
     Raises:
         SpecError: The milestones cannot be measured on or name a tool that the agent does not have, none of them
             serves the goal, or there is a world and no agent.
     """
 
-    name: str
+    name: Text
+    """Its name, unique in a suite."""
     user: UserSpec
-    milestones: MilestoneGraph
-    agent: Agent | None = None
+    """Who talks to the agent."""
+    milestones: InstanceOf[MilestoneGraph]
+    """What it is measured on."""
+    agent: InstanceOf[Agent] | None = None
+    """The agent, for the arms that are made of one; None where every arm is an app of its own."""
     world: World | None = None
-    limits: Limits = field(default_factory=Limits)
+    """Makes the world of one conversation. Its methods (or, of a mapping, its functions) stand in the place of the
+    agent's tools of the same names; `seed` is given where it is an argument. None: all conversations share the
+    agent's own tools, and whatever these change."""
+    limits: Limits = Limits()
+    """How far a conversation may go."""
     use_case: str | None = None
+    """What kind of conversation it is, as reports group them."""
     task: str | None = None
+    """What its runs are runs of; the scenario's name unless given."""
     goal: str | None = None
-    file: str | None = None
-    line: int | None = None
+    """The milestone that serves what the user came for. Reports tell first how often it was reached."""
 
-    def __post_init__(self) -> None:
-        require_sound(self.milestones)
-        Observer(self.milestones)  # loads the functions that its checks name
-        if self.agent is not None:
-            errors = self.milestones.check(list(self.agent.toolbox.values())).errors
-            if errors:
-                raise SpecError(errors[0].message, file=self.milestones.file, line=errors[0].line)
-        elif self.world is not None:
-            raise self._error("has a `world`, whose tools replace those of an agent, and names no `agent`")
-        if self.world is not None and not callable(self.world):
-            raise self._error(
-                "has a `world` that cannot be called: give a class, or a function that makes one"
-            )
-        if self.goal is not None:
-            self._check_goal(self.goal)
-
-    def _check_goal(self, goal: str) -> None:
+    @model_validator(mode="after")
+    def _fits_together(self) -> Scenario:
         graph = self.milestones
-        if goal not in graph:
-            raise self._error(
-                f"has the goal {goal!r}, which no milestone of {graph.file or 'its graph'} serves"
-                + suggestion(goal, graph)
+        require_sound(graph)
+        Observer(graph)  # loads the functions that its checks name
+        if self.agent is None and self.world is not None:
+            raise ValueError("has a `world`, whose tools replace those of an agent, and names no `agent`")
+        if self.agent is not None and (errors := graph.check(list(self.agent.toolbox.values())).errors):
+            raise SpecError(errors[0].message, file=graph.file, line=errors[0].line)
+        if self.goal is not None and self.goal not in graph:
+            near = suggestion(self.goal, graph)
+            raise ValueError(
+                f"has the goal {self.goal!r}, which is no milestone of {graph.file or 'its graph'}{near}"
             )
-        if goal != END and goal not in nx.ancestors(graph, END):
-            raise self._error(f"has the goal {goal!r}, from which no way leads to End")
-
-    def _error(self, message: str) -> SpecError:
-        return SpecError(f"scenario {self.name!r} {message}", file=self.file, line=self.line)
+        if self.goal not in (None, END) and self.goal not in nx.ancestors(graph, END):
+            raise ValueError(f"has the goal {self.goal!r}, from which no way leads to End")
+        return self
 
     @property
     def tools(self) -> list[Any] | None:
         """The agent's tools, for their schemas; None where there is no agent."""
         return None if self.agent is None else list(self.agent.toolbox.values())
 
-    def depends_on(self) -> Mapping[str, str]:
-        """What its results depend on, by a name that a message can show, as digests."""
-        limits = (self.limits.turns, self.limits.calls, self.limits.seconds)
+    def fingerprints(self) -> dict[str, str]:
+        """A digest of each thing that shapes its conversations, by a name that a message can show."""
         graph = self.milestones
-        agent: tuple[Any, ...] = ()
-        made_of: list[Any] = [self.world]
-        if self.agent is not None:
-            spec = self.agent
-            rules = [(g.id, _said(g.condition), g.action, g.continuous) for g in spec.guidelines]
-            agent = (
-                spec.name,
-                spec.profile,
-                rules,
-                sorted(spec.toolbox),
-                str(dict(spec.confirm)),
-                spec.fallback,
-            )
-            for tool in spec.toolbox.values():
-                made_of += [getattr(tool, "func", None), getattr(tool, "coroutine", None)]
-        return {
-            "the user": _digest(self.user.model_dump_json()),
-            "the limits": _digest(limits),
-            "the milestones": _digest((graph.milestones, graph.failed_if, graph.grounded, graph.forbidden)),
-            "the agent": _digest(agent),
-            "the tools": _digest(_code_of(made_of)),
+        rules = [graph.failed_if, graph.grounded, *map(str, graph.forbidden)]
+        parts = {
+            "the user": fingerprint(self.user),
+            "the limits": fingerprint(self.limits),
+            "the milestones": fingerprint([*map(str, graph.milestones), *rules]),
+            "the world": fingerprint(inspect.unwrap(self.world)) if self.world else "none",
         }
+        if self.agent is not None:
+            parts |= {f"the agent's {name}": digest for name, digest in self.agent.fingerprint().items()}
+        return {f"{name} of scenario {self.name!r}": digest for name, digest in parts.items()}
+
+    def fresh_agent(self, seed: int) -> Agent | None:
+        """The agent with the tools of a world that is made for one conversation; without a world as it is.
+
+        Args:
+            seed: Given to the world where `seed` is one of its arguments.
+
+        Raises:
+            SpecError: The world has none of the agent's tools, or one of them cannot be used.
+        """
+        if self.agent is None or self.world is None:
+            return self.agent
+        made = self.world(seed=seed) if _takes_seed(self.world) else self.world()
+        if isinstance(made, Mapping):
+            tools: dict[str, Any] = dict(made)
+        else:
+            named = {name: getattr(made, name, None) for name in self.agent.toolbox}
+            tools = {name: function for name, function in named.items() if callable(function)}
+        if not tools:
+            raise SpecError(
+                f"the world of scenario {self.name!r} has none of the agent's tools; it should have methods, or keys, "
+                f"with their names: {', '.join(self.agent.toolbox) or 'the agent has no tools'}"
+            )
+        return self.agent.with_tools(tools)
 
 
-def _said(condition: Any) -> str:
-    return condition if isinstance(condition, str) else getattr(condition, "__qualname__", str(condition))
-
-
-def _code_of(made_of: list[Any]) -> list[str]:
-    """What stands in the files of these functions and classes."""
-    code: dict[str, str] = {}
-    for one in made_of:
-        try:
-            module = inspect.getmodule(inspect.unwrap(one)) if one is not None else None
-            if module is not None and module.__name__ not in code:
-                code[module.__name__] = inspect.getsource(module)
-        except (OSError, TypeError):
-            continue
-    return sorted(code.values())  # a module's name may tell the folder it stands in
-
-
-def _digest(value: Any) -> str:
-    return hashlib.blake2b(repr(value).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+def _takes_seed(world: World) -> bool:
+    try:
+        parameters = inspect.signature(world).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(one.name == "seed" and one.kind is not one.POSITIONAL_ONLY for one in parameters)

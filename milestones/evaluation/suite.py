@@ -1,26 +1,53 @@
-"""Scenarios that agents are tried on together, and the conversations that come of them."""
+"""Scenarios that agents are tried on together, in Python or as a YAML file.
+
+```yaml
+name: Order desk
+seed: 7
+defaults:                                # for every scenario that does not say otherwise
+  agent: agent.yaml                      # beside this file
+  milestones: milestones.yaml
+  world: tools:Shop                      # a class in tools.py beside this file, or in an installed module
+  limits: {turns: 12, calls: 200, seconds: 300}
+  use_case: orders
+  kinds: [helpful, perturbed, unhelpful] # one scenario for each kind of user
+  user: {persona: impatient}
+scenarios:
+- name: late boots
+  goal: expedite_shipping                # the milestone that serves what the user came for
+  user:
+    intents:
+    - request: Where is my order?
+      slots: {order_id: ORD-1002}
+      accepts: [expedited shipping]
+```
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
 
+from pydantic import InstanceOf, PrivateAttr, ValidationInfo, model_validator
+
+from arq_graph.agent.modules import load
+from arq_graph.agent.parts import Part
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.yaml_file import Document, read_model
 from arq_graph.errors import InputError, SpecError
-from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.evaluation.scenario import Limits, Scenario
+from arq_graph.milestones.graph_file import read_yaml as read_milestones
 from arq_graph.milestones.reports.records import GraphRecord, graph_record
+from arq_graph.milestones.users.spec import Intents, Kind, Text, UserSpec
 
 
 @dataclass(frozen=True)
 class BrokenScenario:
-    """A scenario of a file that cannot be used.
-
-    Args:
-        name: Its name, or its place in the file.
-        error: What is wrong with it, with file and line.
-    """
+    """A scenario of a file that cannot be used: its name, and what is wrong with it, with file and line."""
 
     name: str
     error: SpecError
@@ -53,61 +80,51 @@ class Planned:
         return f"{self.scenario.name} / {self.arm} / {self.run}"
 
 
-@dataclass(frozen=True)
-class Suite:
-    """Scenarios, each under a name of its own.
-
-    Args:
-        scenarios: The scenarios.
-        seed: What all chance depends on.
-        name: What it is called.
-        broken: Scenarios of its file that cannot be used; reports name them.
-        left_out: Names of further scenarios of its file, which are not to be run now.
+class Suite(Part):
+    """Scenarios, each with a name of its own.
 
     Raises:
         SpecError: Two scenarios have one name, or there is none at all.
     """
 
-    scenarios: Sequence[Scenario]
+    scenarios: tuple[InstanceOf[Scenario], ...]
+    """The scenarios."""
     seed: int = 0
+    """What all chance depends on."""
     name: str = "suite"
-    broken: Sequence[BrokenScenario] = ()
-    left_out: Sequence[str] = ()
+    """What it is called."""
+    broken: tuple[InstanceOf[BrokenScenario], ...] = ()
+    """Scenarios of its file that cannot be used; reports name them."""
 
-    def __post_init__(self) -> None:
-        taken: set[str] = set()
-        for scenario in self.scenarios:
-            if scenario.name in taken:
-                raise SpecError(
-                    f"two scenarios are called {scenario.name!r}; give each its own name",
-                    file=scenario.file,
-                    line=scenario.line,
-                )
-            taken.add(scenario.name)
-        if not self.scenarios and not self.broken:
-            raise SpecError("a suite without scenarios; give one or more")
+    @model_validator(mode="after")
+    def _has_scenarios(self) -> Self:
+        _require_names((*self.scenarios, *self.broken))
+        return self
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str], *, strict: bool = True) -> Suite:
-        """Read a suite from a YAML file; see `suite_file`.
+        """Read a suite from a YAML file; files and modules that it names are looked for beside it.
 
         Args:
             path: The file.
             strict: Whether a scenario that cannot be used is an error; otherwise it is among `broken`. What is
-                wrong with the file as a whole is an error always.
+                wrong with the file as such is an error always.
 
         Raises:
             SpecError: Something is wrong; file and line are named.
         """
-        from arq_graph.milestones.evaluation.suite_file import read_suite
-
-        return read_suite(path, strict=strict)
-
-    def names(self, scenario: str) -> bool:
-        """Whether one of its scenarios has that name, those included that are broken or left out."""
-        if scenario in self.left_out or any(scenario == one.name for one in self.scenarios):
-            return True
-        return any(scenario == one.name or scenario.startswith(f"{one.name} (") for one in self.broken)
+        file = read_model(path, SuiteFile, what="suite file")
+        scenarios: list[Scenario] = []
+        broken: list[BrokenScenario] = []
+        for index, entry in enumerate(file.scenarios):
+            try:
+                scenarios += file.made(index)
+            except SpecError as error:
+                if strict:
+                    raise
+                broken.append(BrokenScenario(entry.name, error))
+        name = file.name or Path(path).stem
+        return cls(scenarios=tuple(scenarios), seed=file.seed, name=name, broken=tuple(broken))
 
     def scenario(self, name: str) -> Scenario:
         """The scenario of that name.
@@ -135,7 +152,9 @@ class Suite:
         records: dict[str, GraphRecord] = {}
         for scenario in self.scenarios:
             record = graph_record(scenario.milestones)
-            wanted = _name_of(scenario.milestones) or scenario.name
+            wanted = (
+                str(scenario.milestones.name) or Path(scenario.milestones.file or "").stem or scenario.name
+            )
             name, again = wanted, 1
             while records.get(name, record) != record:
                 again += 1
@@ -145,12 +164,148 @@ class Suite:
         return names, records
 
 
+def _require_names(scenarios: Sequence[Scenario | BrokenScenario | ScenarioEntry]) -> None:
+    names = [one.name for one in scenarios]
+    if not names:
+        raise ValueError("has no scenarios; give one or more")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"has two scenarios called {twice!r}; give each its own name")
+
+
 def seed_of(suite: int, scenario: str, run: int) -> int:
     """The seed of a conversation: the same on every machine, and for every arm."""
     text = f"{suite}\0{scenario}\0{run}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=6).digest(), "big")
 
 
-def _name_of(graph: MilestoneGraph) -> str:
-    stem = os.path.splitext(os.path.basename(graph.file))[0] if graph.file else ""  # noqa: PTH119, PTH122
-    return str(graph.name) or stem
+class PartialUser(UserSpec):
+    """Some of what there is to say about a user; the rest stands in `defaults`, or the other way round."""
+
+    intents: Intents = ()
+
+
+class Defaults(Part):
+    """What holds for every scenario that does not say otherwise."""
+
+    agent: Text | None = None
+    """The agent's YAML file."""
+    milestones: Text | None = None
+    """The milestone file."""
+    world: Text | None = None
+    """The class or function that makes the world of one conversation: "module:name"."""
+    user: PartialUser = PartialUser()
+    """Who talks to the agent."""
+    kinds: tuple[Kind, ...] = ()
+    """Kinds of users: one scenario for each."""
+    limits: Limits = Limits()
+    """How far a conversation may go."""
+    use_case: Text | None = None
+    """What kind of conversation it is, as reports group them."""
+    task: Text | None = None
+    """What its runs are runs of."""
+    goal: Text | None = None
+    """The milestone that serves what the user came for."""
+
+
+class ScenarioEntry(Defaults):
+    """A scenario of a file."""
+
+    name: Text
+    """Its name, unique in the suite."""
+
+
+class SuiteFile(Part):
+    """A suite as a YAML file."""
+
+    name: Text | None = None
+    """What it is called; the file's name unless given."""
+    seed: int = 0
+    """What all chance depends on."""
+    defaults: Defaults = Defaults()
+    """What holds for every scenario that does not say otherwise."""
+    scenarios: tuple[ScenarioEntry, ...]
+    """The scenarios."""
+
+    _document: Document | None = PrivateAttr(None)
+    _read: Callable[[Callable[[Path], Any], Path], Any] = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _names_are_unique(self, info: ValidationInfo) -> Self:
+        self._document = info.context if isinstance(info.context, Document) else None
+        self._read = cache(lambda read, path: read(path))  # several scenarios name one file
+        _require_names(self.scenarios)
+        return self
+
+    def made(self, index: int) -> Iterator[Scenario]:
+        """The scenario of an entry: one, or one for each kind of user.
+
+        Raises:
+            SpecError: Something that it names cannot be used, or does not fit together.
+        """
+        entry = self.scenarios[index]
+        own = {name: getattr(entry, name) for name in entry.model_fields_set}
+        fields = {name: getattr(self.defaults, name) for name in self.defaults.model_fields_set} | own
+        user, limits = (
+            getattr(self.defaults, name).model_dump(exclude_unset=True)
+            | getattr(entry, name).model_dump(exclude_unset=True)
+            for name in ("user", "limits")
+        )
+        kinds = fields.get("kinds") or (None,)
+        if kinds != (None,) and "kind" in user:
+            raise self._error(index, "kinds", "has `kinds` and a user of one `kind`: give one of the two")
+        if not user.get("intents"):
+            raise self._error(index, "user", "has a user without `intents`: add what the user wants")
+        if "milestones" not in fields:
+            raise self._error(index, "name", "has no `milestones`; add `milestones: FILE`")
+        found = {
+            "agent": self._file(index, "agent", fields, Agent.from_yaml),
+            "milestones": self._file(index, "milestones", fields, read_milestones),
+            "world": self._world(index, fields),
+        }
+        further = {name: fields.get(name) for name in ("use_case", "goal")}
+        for kind in kinds:
+            of_kind = f" ({kind})" if kind else ""
+            try:
+                yield Scenario(
+                    name=f"{entry.name}{of_kind}",
+                    user=UserSpec.model_validate(user | ({"kind": kind} if kind else {})),
+                    limits=Limits.model_validate(limits),
+                    task=f"{fields['task']}{of_kind}" if fields.get("task") else None,
+                    **found,
+                    **further,
+                )
+            except SpecError as error:
+                raise error if error.file else self._error(index, "name", str(error)) from None
+
+    def _file(self, index: int, key: str, fields: Mapping[str, Any], read: Callable[[Path], Any]) -> Any:
+        if fields.get(key) is None:
+            return None
+        path = self._folder / fields[key]
+        if not path.is_file():
+            raise self._error(index, key, f"names {str(path)!r} as its `{key}`, and there is no such file")
+        return self._read(read, path)
+
+    def _world(self, index: int, fields: Mapping[str, Any]) -> Any:
+        if fields.get("world") is None:
+            return None
+        try:
+            world = load(fields["world"], self._folder)
+        except SpecError as error:
+            raise self._error(index, "world", f"has a `world` that {error}") from error.__cause__
+        if not callable(world):
+            raise self._error(
+                index,
+                "world",
+                f"names {fields['world']!r} as its `world`, which can make none: name a class, or a function",
+            )
+        return world
+
+    @property
+    def _folder(self) -> Path:
+        return self._document.folder if self._document else Path()
+
+    def _error(self, index: int, key: str, message: str) -> SpecError:
+        entry = self.scenarios[index]
+        place = ("scenarios", index, key) if key in entry.model_fields_set else ("defaults", key)
+        file, line = (self._document.source, self._document.line(place)) if self._document else (None, None)
+        return SpecError(f"scenario {entry.name!r} {message}", file=file, line=line)

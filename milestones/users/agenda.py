@@ -218,9 +218,12 @@ class AgendaUser:
 
     def _after_failure(self) -> _Reply:
         """The agent reports that something cannot be had, and asks nothing that the user can answer."""
+        if self._is_ignorant:
+            slots = tuple(fact for fact in self._facts if fact.name in self._intent.slots)
+            return _Reply("answer", facts=slots[:1], fruitless=True) if slots else self._next()
         mended = tuple(fact for fact in self._facts if fact.name in self._misled)
         self._misled.clear()
-        if mended and not self._is_ignorant:
+        if mended:
             return _Reply("correction", facts=mended)
         if told := self._volunteer():
             return told
@@ -283,7 +286,7 @@ class AgendaUser:
         """A fact as a sentence, as far as the kind of user says it."""
         value = wrong.get(fact.name, fact.value)
         if self._is_ignorant:
-            value = wrong_value(fact.value, f"{self._seed}/{self._turn // 4}", self.spec.facts)
+            value = wrong_value(fact.value, f"{self._seed}/{self._turn // 2}", self.spec.facts)
         elif self.spec.kind == "perturbed" and is_kept_back(fact.name, fact.value):
             return f"I mean another {fact.label}." if corrects else f"I do not have the {fact.label} at hand."
         if value is None:

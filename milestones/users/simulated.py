@@ -187,7 +187,7 @@ class SimulatedUser:
         """An intent as the model is shown it: as much of the oracle as the kind of user has."""
         shown = intent.model_dump(exclude={"done_when"}, exclude_defaults=True)
         if self.spec.kind == "unhelpful":
-            shown = {key: shown[key] for key in ("request", "fallback") if key in shown}
+            shown = {"request": shown["request"]}
         slots = {"slots": self._known(intent.slots)} if "slots" in shown else {}
         return {key: self._allowed_in(value) for key, value in shown.items()} | slots
 

@@ -6,8 +6,9 @@ import datetime
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
+from arq_graph.agent.parts import Part
 from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.users.personas import persona_of
 
@@ -36,7 +37,7 @@ Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Intent(BaseModel):
+class Intent(Part):
     """One thing that the user wants.
 
     Args:
@@ -49,8 +50,6 @@ class Intent(BaseModel):
         done_when: A regular expression in the agent's words by which the user sees that the intent is served.
             None: an answer that asks nothing, reports no failure, and comes after all slots have been said.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
     request: Text
     slots: Mapping[Name, Value] = {}
@@ -68,7 +67,16 @@ class Intent(BaseModel):
         return value
 
 
-class UserSpec(BaseModel):
+def _one_or_more(intents: Intents) -> Intents:
+    if not intents:
+        raise ValueError("must be one or more")
+    return intents
+
+
+Intents = tuple[Annotated[Intent, BeforeValidator(_asked)], ...]
+
+
+class UserSpec(Part):
     """A simulated user (Pre-Act, 4.3; ReSpAct, 3.4, B.1 and E.4).
 
     Args:
@@ -87,9 +95,7 @@ class UserSpec(BaseModel):
         closing: What is said when all is done; empty: nothing.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
-
-    intents: tuple[Annotated[Intent, BeforeValidator(_asked)], ...] = Field(min_length=1)
+    intents: Annotated[Intents, AfterValidator(_one_or_more)]
     role: Role = "customer"
     kind: Kind = "helpful"
     knowledge: Mapping[Name, Value] = {}

@@ -12,7 +12,7 @@ from arq_graph import Agent, Guideline, ScriptedChatModel
 from arq_graph.apps.arms import arm, arms, known_arms
 from arq_graph.errors import InputError
 from arq_graph.milestones import MilestoneGraph
-from arq_graph.milestones.evaluation.running import evaluate
+from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.users.spec import UserSpec
@@ -90,13 +90,13 @@ def test_an_arm_of_your_own_is_a_function_or_an_app_in_a_module(tmp_path: Path):
         "        return 'hi'\n"
         "\n"
         "def make(scenario, agent, model):\n"
-        "    assert (scenario.name, agent.name, model) == ('order', 'Desk', 'm')\n"
+        "    assert (scenario.name, agent.name, model.model_name) == ('order', 'Desk', 'm')\n"
         "    return App()\n"
         "\n"
         "app = App()\n"
     )
     tried = arms(["mine:make", "mine:app"], folder=tmp_path)
-    report = evaluate(suite(agent()), tried, model="m")
+    report = evaluate(suite(agent()), tried, model=ScriptedChatModel([], model_name="m"))
     assert [(one.arm, one.error) for one in report.conversations] == [("mine:make", None), ("mine:app", None)]
 
 

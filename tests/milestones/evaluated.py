@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from arq_graph import Agent, ScriptedChatModel
-from arq_graph.milestones import Message, MilestoneGraph
-from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.users.spec import UserSpec
-from arq_graph.milestones.users.user import UserTurn
+from arq_graph.milestones import Message, MilestoneGraph, Scenario, Suite, UserSpec, UserTurn
 
 FIND_AND_BUY = MilestoneGraph.from_actions([{"name": "find", "kwargs": {}}, {"name": "buy", "kwargs": {}}])
 
@@ -40,25 +35,20 @@ def deed(tool: str, number: int = 0, result: str = "done", **arguments: Any) -> 
 
 
 class Answers:
-    """An app without memory that answers each turn by a function of how many messages it was given."""
+    """An app without memory that answers each turn by a function of the messages so far."""
 
     def __init__(self, answer: Callable[[list[BaseMessage]], list[BaseMessage]]) -> None:
         self.answer = answer
         self.given: list[list[BaseMessage]] = []
         self.threads: list[str] = []
-        self._lock = threading.Lock()
-
-    def _take(self, input: Any, config: Any) -> Any:
-        with self._lock:
-            self.given.append(list(input["messages"]))
-            self.threads.append(config["configurable"]["thread_id"])
-        return {"messages": [*input["messages"], *self.answer(input["messages"])]}
 
     def invoke(self, input: Any, config: Any = None, **settings: Any) -> Any:
-        return self._take(input, config)
+        self.given.append(list(input["messages"]))
+        self.threads.append(config["configurable"]["thread_id"])
+        return {"messages": [*input["messages"], *self.answer(input["messages"])]}
 
     async def ainvoke(self, input: Any, config: Any = None, **settings: Any) -> Any:
-        return self._take(input, config)
+        return self.invoke(input, config)
 
 
 def buyer(messages: list[BaseMessage]) -> list[BaseMessage]:
@@ -86,11 +76,11 @@ def shopper(**fields: Any) -> UserSpec:
 
 
 def lamp(name: str = "lamp", **fields: Any) -> Scenario:
-    return Scenario(name, shopper(), fields.pop("milestones", FIND_AND_BUY), **fields)
+    return Scenario(**{"name": name, "user": shopper(), "milestones": FIND_AND_BUY, **fields})
 
 
 def suite(*names: str, **fields: Any) -> Suite:
-    return Suite([lamp(name, **fields) for name in names or ("lamp",)], seed=1)
+    return Suite(scenarios=tuple(lamp(name, **fields) for name in names or ("lamp",)), seed=1)
 
 
 def find() -> str:
@@ -103,5 +93,5 @@ def buy() -> str:
     return "bought"
 
 
-def shop_agent() -> Agent:
-    return Agent("Shop", "A shop.", tools=[find, buy])
+def shop_agent(**fields: Any) -> Agent:
+    return Agent("Shop", "A shop.", tools=[find, buy], **fields)

@@ -13,7 +13,7 @@ from langgraph.graph import MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from arq_graph.milestones import MilestoneGraph
-from arq_graph.milestones.evaluation.running import evaluate
+from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.report import write_report
@@ -47,9 +47,12 @@ def calling() -> Any:
 def main(what: str, file: Path) -> None:
     graph = MilestoneGraph.from_actions([{"name": "buy", "kwargs": {}}])
     user = UserSpec.model_validate({"intents": ["A lamp, please."], "closing": ""})
-    scenarios = [Scenario(f"lamp {number}", user, graph, limits=Limits(seconds=0.2)) for number in range(40)]
+    limits = Limits(seconds=0.2)
+    scenarios = [
+        Scenario(name=f"lamp {number}", user=user, milestones=graph, limits=limits) for number in range(40)
+    ]
     arms = {"hangs": Hangs() if what == "app" else calling()}
-    write_report(file, evaluate(Suite(scenarios), arms, concurrency=20))
+    write_report(file, evaluate(Suite(scenarios=tuple(scenarios)), arms, concurrency=20))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolMessage
 
 from arq_graph.milestones import MilestoneGraph
-from arq_graph.milestones.evaluation.running import evaluate
+from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.report import write_report
@@ -39,7 +39,9 @@ class App:
 def main(results: Path, runs: int) -> None:
     graph = MilestoneGraph.from_actions([{"name": "buy", "kwargs": {}}])
     user = UserSpec.model_validate({"intents": ["A lamp, please."], "closing": ""})
-    suite = Suite([Scenario(f"lamp {number}", user, graph) for number in range(5)])
+    suite = Suite(
+        scenarios=tuple(Scenario(name=f"lamp {number}", user=user, milestones=graph) for number in range(5))
+    )
     report = evaluate(suite, {"a": App(), "b": App()}, runs=runs, concurrency=8, results=results, resume=True)
     write_report(results.with_suffix(".report.json"), report)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from arq_graph.apps.arms import arms
 from arq_graph.cli.demo import demo_folder
-from arq_graph.milestones.evaluation.running import evaluate
+from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.figures import Summary
 from arq_graph.milestones.reports.report import Report
@@ -40,7 +39,7 @@ def require_order(kinds: dict[str, Summary]) -> None:
 @pytest.mark.parametrize("seed", [None, 1, 2, 3])
 def test_the_kinds_of_users_come_out_in_their_order(seed: int | None) -> None:
     suite = Suite.from_yaml(demo_folder() / "suite.yaml")
-    suite = suite if seed is None else replace(suite, seed=seed)
+    suite = suite if seed is None else suite.replace(seed=seed)
     report = evaluate(suite, arms(ARMS), model="offline")
     require_held(report)
     for kinds in report.summary.arms_by_user.values():

@@ -34,6 +34,7 @@ def keys(file: Path) -> list[tuple[str, str, int]]:
         return []
     whole = file.read_bytes().rpartition(b"\n")[0].splitlines()
     about = [json.loads(line)["arq_graph"] for line in whole]
+    about = [one for one in about if not isinstance(one, str)]
     return [(one["arm"], one["scenario"], one["run"]) for one in about]
 
 

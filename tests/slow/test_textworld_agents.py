@@ -18,7 +18,7 @@ from arq_graph.apps.respact import create_respact_agent
 from arq_graph.apps.textworld_environment import TextWorldEnvironment
 from arq_graph.errors import ArqGraphError, StateError
 from arq_graph.milestones import Message, Result, Transcript, score
-from arq_graph.milestones.evaluation.conversing import converse
+from arq_graph.milestones.evaluation.dialogue import converse
 from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import Intent, UserSpec

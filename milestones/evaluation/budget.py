@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from math import isfinite
-from typing import Any
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.tracers.context import register_configure_hook
+from pydantic import Field, model_validator
 
+from arq_graph.agent.parts import Part
 from arq_graph.errors import InputError
 from arq_graph.reasoning.replies import message_from, usage_of
 
@@ -28,36 +29,43 @@ class CallLimitReached(Exception):
     """One conversation has made as many model calls as it may; raised where it would make another."""
 
 
-class Budget:
-    """The ceiling of a run: how many model calls it may make, and what they may cost. Threads may share it.
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 
-    Args:
-        max_calls: How many calls of models, those of users and judges included, 1 or more; None: any number.
-        max_cost: What they may cost, in the unit of `prices`, above 0; None: anything.
-        prices: What tokens cost; a model is looked up by its name, then by the longest beginning of it.
+
+class Ceilings(Part):
+    """What a run may cost.
 
     Raises:
-        InputError: A number is out of its range, or there is a ceiling for cost and no price.
+        SpecError: A number is out of its range, or there is a ceiling for cost and no price.
     """
 
-    def __init__(
-        self, *, max_calls: int | None = None, max_cost: float | None = None, prices: Prices | None = None
-    ) -> None:
-        if max_calls is not None and (
-            isinstance(max_calls, bool) or not isinstance(max_calls, int) or max_calls < 1
-        ):
-            raise InputError(f"max_calls is {max_calls!r}; it is a whole number from 1 on, or nothing")
-        if max_cost is not None and not (_is_number(max_cost) and max_cost > 0):
-            raise InputError(f"max_cost is {max_cost!r}; it is a number above 0, or nothing")
-        if max_cost is not None and not prices:
-            raise InputError(
-                "max_cost is given and no price: give `prices`, such as {'gpt-4o': (2.5, 10)}, what a million tokens "
+    max_calls: Annotated[int, Field(ge=1, strict=True)] | None = None
+    """How many calls of models, those of users and judges included, 1 or more; None: any number."""
+    max_cost: Annotated[Amount, Field(gt=0)] | None = None
+    """What they may cost, in the unit of `prices`, above 0; None: anything."""
+    prices: Mapping[str, tuple[Amount, Amount]] = {}
+    """What a million tokens cost, read and written; a model is looked up by its name, then by the longest beginning
+    of it."""
+
+    @model_validator(mode="after")
+    def _cost_can_be_known(self) -> Self:
+        if self.max_cost is not None and not self.prices:
+            raise ValueError(
+                "has `max_cost` and no price: give `prices`, such as {'gpt-4o': (2.5, 10)}, what a million tokens "
                 "cost, read and written"
             )
-        _require_prices(prices or {})
-        self.max_calls = max_calls
-        self.max_cost = max_cost
-        self._prices = dict(prices or {})
+        return self
+
+
+class Budget:
+    """What a run has spent of its ceilings. Threads may share it.
+
+    Args:
+        ceilings: What it may cost.
+    """
+
+    def __init__(self, ceilings: Ceilings | None = None) -> None:
+        self._ceilings = ceilings or Ceilings()
         self._lock = threading.Lock()
         self.calls = 0
         self.cost = 0.0
@@ -66,10 +74,11 @@ class Budget:
     @property
     def reached(self) -> str | None:
         """Which ceiling is reached, in words; None while none is."""
-        if self.max_calls is not None and self.calls >= self.max_calls:
-            return f"max_calls: {self.calls:,} of {self.max_calls:,} model calls are made"
-        if self.max_cost is not None and self.cost >= self.max_cost:
-            return f"max_cost: {_told_of(self.cost, self.max_cost)} of {self.max_cost:g} is spent"
+        calls, cost = self._ceilings.max_calls, self._ceilings.max_cost
+        if calls is not None and self.calls >= calls:
+            return f"max_calls: {self.calls:,} of {calls:,} model calls are made"
+        if cost is not None and self.cost >= cost:
+            return f"max_cost: {self.cost:g} of {cost:g} is spent"
         return None
 
     def require_known_cost(self) -> None:
@@ -78,7 +87,7 @@ class Budget:
         Raises:
             InputError: A model has no price, or reports no tokens.
         """
-        if self.max_cost is not None and self._not_known is not None:
+        if self._ceilings.max_cost is not None and self._not_known is not None:
             raise InputError(self._not_known)
 
     def add(self, calls: int, cost: float) -> None:
@@ -99,7 +108,7 @@ class Budget:
             models: The model's names, the one that the answer itself tells first.
             usage: Its tokens, if it reports them.
         """
-        if not self._prices:
+        if not self._ceilings.prices:
             return 0.0
         shown = models[0] if models else "a model"
         price = self._price(models)
@@ -114,41 +123,12 @@ class Budget:
 
     def _price(self, models: tuple[str, ...]) -> tuple[float, float] | None:
         for model in models:
-            if model in self._prices:
-                return self._prices[model]
+            if model in self._ceilings.prices:
+                return self._ceilings.prices[model]
         for model in models:
-            if known := [name for name in self._prices if model.startswith(name)]:
-                return self._prices[max(known, key=len)]
+            if known := [name for name in self._ceilings.prices if model.startswith(name)]:
+                return self._ceilings.prices[max(known, key=len)]
         return None
-
-
-def _told_of(cost: float, ceiling: float) -> str:
-    """What was spent, with as many digits as it takes to see that it is no less than the ceiling."""
-    for digits in range(2, 17):
-        said = f"{cost:.{digits}f}"
-        if float(said) >= ceiling and abs(float(said) - cost) <= cost / 100:
-            return said
-    return f"{cost:g}"
-
-
-def _require_prices(prices: object) -> None:
-    if not isinstance(prices, Mapping):
-        raise InputError(
-            f"prices are a {type(prices).__name__}; they are a mapping such as {{'gpt-4o': (2.5, 10)}}"
-        )
-    for name, price in prices.items():
-        if not isinstance(name, str):
-            raise InputError(f"prices name the model {name!r}; a model is named by text, such as 'gpt-4o'")
-        is_pair = isinstance(price, Sequence) and not isinstance(price, str) and len(price) == 2
-        if not is_pair or not all(_is_number(each) and each >= 0 for each in price):
-            raise InputError(
-                f"the price of {name!r} must be two numbers from 0 on, what a million tokens cost, read and written, "
-                f"not {price!r}"
-            )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 class CallCounter(BaseCallbackHandler):

@@ -7,24 +7,27 @@ import atexit
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from arq_graph.errors import InputError, ModelUnavailableError
+from pydantic import Field
+
+from arq_graph.errors import InputError, ModelUnavailableError, SpecError
 from arq_graph.milestones.evaluation.app import Operator, require_operator
 from arq_graph.milestones.evaluation.arms import Arm, Arms
+from arq_graph.milestones.evaluation.budget import Budget, Ceilings, Prices
+from arq_graph.milestones.evaluation.daemon_threads import DaemonThreads
 from arq_graph.milestones.evaluation.holding import Hold
 from arq_graph.milestones.evaluation.report import evaluation_report
 from arq_graph.milestones.evaluation.results import EvaluationResults, Held, Outcome
-from arq_graph.milestones.evaluation.spending import Budget, Prices
 from arq_graph.milestones.evaluation.suite import Planned, Suite
-from arq_graph.milestones.evaluation.threads import DaemonThreads
+from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.users.simulated import make_user
 
 CONCURRENCY = 8
-MOST_FAILED = 3
+MOST_OUT_OF_REACH = 3
 """So many conversations in a row whose model is out of reach end a run: the others would fare no better."""
 
 Done = Callable[[Planned, Outcome], None]
@@ -53,35 +56,34 @@ def evaluate(suite: Suite, arms: Mapping[str, Arm], **settings: Any) -> Report:
         raise InputError(
             "an event loop runs already, as in a notebook: `await aevaluate(…)` in place of evaluate"
         )
-    concurrency = settings.get("concurrency", CONCURRENCY)
     runner = _runner()
-    # Apps and tools that are not async wait in threads: one for each conversation, made as they are needed.
-    threads = DaemonThreads(max(32, concurrency if isinstance(concurrency, int) else 0))
-    runner.get_loop().set_default_executor(threads)
-    made: list[Report] = []
-
-    async def run() -> None:
-        # Not returned: a runner spells out what its task returns, which takes long for a long report.
-        made.append(await aevaluate(suite, arms, **settings))
-
     try:
-        runner.run(run())
-        return made[0]
+        report: Report = runner.run(aevaluate(suite, arms, **settings))
     except (KeyboardInterrupt, SystemExit):
         runner.close()  # what is under way would otherwise go on in the next run
         del _kept.runner
         raise
-    finally:
-        threads.shutdown()
+    return report
 
 
 def _runner() -> asyncio.Runner:
     """The thread's runner, which is kept: clients keep connections that belong to the loop they were made in."""
     if not hasattr(_kept, "runner"):
         _kept.runner = asyncio.Runner()
-        atexit.register(_kept.runner.close)
+        loop = _kept.runner.get_loop()
+        loop.set_default_executor(DaemonThreads())
+        atexit.register(loop.close)  # the runner's own close would begin a thread, too late for Python 3.12
     runner: asyncio.Runner = _kept.runner
     return runner
+
+
+class _Settings(Ceilings):
+    """The numbers of a run."""
+
+    runs: Annotated[int, Field(ge=1, strict=True)]
+    """How often each scenario is run, from 1."""
+    concurrency: Annotated[int, Field(ge=1, strict=True)]
+    """How many conversations are under way at once, from 1."""
 
 
 async def aevaluate(
@@ -112,63 +114,75 @@ async def aevaluate(
     from LangChain's callbacks: a lost connection of the app's own, or of a client that has none, is the app's error.
 
     A LangGraph app with a checkpointer is run with `durability="exit"`, for speed: its state is written once, when a
-    turn ends, waits or raises. A process that is killed leaves nothing of the turn under way there, and nothing is
-    lost by it: a conversation that was cut off is held again from its beginning, in a new thread.
+    turn ends, waits or raises. A conversation that was cut off is held again from its beginning, in a new thread.
 
-    An app or tool that hangs is left behind in its thread at the limit of `seconds`. In a loop of your own, tools that
-    are not async wait in that loop's threads, which Python waits for when it ends; `evaluate` has threads of its own.
+    An app or tool that hangs is left behind at the limit of `seconds`. In a loop of your own, tools that are not async
+    wait in that loop's threads, which Python waits for when it ends; `evaluate` has threads of its own.
 
     Args:
         suite: The scenarios; those that are broken are told in the report.
         arms: By name: an app (anything that is invoked or awaited with `{"messages": […]}`), or a function that makes
             one of a scenario, its agent, and the model.
-        model: Handed to those functions.
+        model: Handed to those functions: a chat model or a model string.
         user_model: Who plays the users: a chat model, a model string or a `Reasoner`; None: agendas without a model.
         judge: Decides what code cannot; None: such milestones stay undecided.
         runs: How often each scenario is run, from 1.
         concurrency: How many conversations are under way at once, from 1.
         results: A JSON Lines file to which each finished conversation is appended at once; None: nowhere.
-        resume: Go on with what that file holds, and hold no conversation twice.
+        resume: Go on with what that file holds, and hold no conversation twice. Whatever shapes a conversation (the
+            agent's whole specification, milestones, user, world, arms, models, seed) must be what it was.
         max_calls: How many model calls the run may make, earlier parts and users and judge included. Once it is
             reached nothing is begun; conversations under way finish their turn, and are held again another time.
         max_cost: What the calls may cost, in the same way; needs `prices`.
         prices: What a million tokens cost, read and written, by the model's name or the beginning of it.
         operator: Decides on calls that wait for an operator: "approve", "reject", or a function of the calls.
-        depends_on: What else the results depend on, by a name that a message can show: the model, the judge.
-        arms_depend_on: A digest of what single arms are made of, by their names: the run is not gone on with where
-            one of them is another. Nothing is known of an arm without one.
+        depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
+        arms_depend_on: What single arms depend on beside the code of their functions, by their names.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
 
     Raises:
-        InputError: A setting is out of its range, the file holds other results, or a cost cannot be known.
+        InputError: A setting cannot be used, a model's key is missing, the file holds other results, or a cost cannot
+            be known.
         SpecError: No scenario can be used.
         ModelUnavailableError: Models were out of reach in several conversations in a row; what ended is kept.
     """
-    for name, value in (("runs", runs), ("concurrency", concurrency)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InputError(f"{name} must be a whole number from 1 on, not {value!r}")
+    try:
+        settings = _Settings(
+            runs=runs, concurrency=concurrency, max_calls=max_calls, max_cost=max_cost, prices=prices or {}
+        )
+    except SpecError as error:
+        raise InputError(str(error)) from None
     require_operator(operator)
     if judge is not None and not callable(judge) and not callable(getattr(judge, "ajudge", None)):
         raise InputError(
             f"the judge is a {type(judge).__name__}; give a function of (graph, transcript, observations), or an "
             "LLMJudge"
         )
-    budget = Budget(max_calls=max_calls, max_cost=max_cost, prices=prices)
     if not suite.scenarios:
         raise suite.broken[0].error
-    make_user(
-        suite.scenarios[0].user, seed=suite.seed, model=user_model
-    )  # a model that is none is told at once
+    of = {
+        "the suite": suite.name,
+        "the seed": str(suite.seed),
+        "the model": _named(model),
+        "the user's model": _named(user_model),
+        "the judge": _named(judge),
+        "the operator": _named(operator),
+    }
+    # A model that is none, or lacks its key, is told at once.
+    make_user(suite.scenarios[0].user, seed=suite.seed, model=user_model)
     known = Arms(arms, model)
+    parts = {name: digest for one in suite.scenarios for name, digest in one.fingerprints().items()}
+    parts |= known.fingerprints()
+    parts |= {
+        f"the code of the arm {name!r}": fingerprint(digest)
+        for name, digest in (arms_depend_on or {}).items()
+    }
     names, graphs = suite.graphs()
-    further = {"the seed": str(suite.seed), **(depends_on or {})}
-    of = {one.name: {**one.depends_on(), **further} for one in suite.scenarios}
+    budget = Budget(settings)
     hold = Hold(known, dict(names), budget, user_model, judge, operator)
-    file = None if results is None else Path(results)
     planned = list(suite.planned(known.names, runs))
     outcomes: dict[tuple[str, str, int], Outcome] = {}
-    kept_in = EvaluationResults(file, of, of_arms=arms_depend_on, is_of_suite=suite.names, resume=resume)
-    with kept_in as kept:
+    with EvaluationResults(results, of | dict(depends_on or {}), parts, resume=resume) as kept:
         budget.add(kept.calls, kept.cost)
         still = []
         for one in planned:
@@ -181,7 +195,6 @@ async def aevaluate(
                 done(one, outcomes[one.key])
         run = _Run(hold, kept, budget, outcomes, done)
         await run.through(iter(still), min(concurrency, len(still)))
-    stopped = budget.reached if len(outcomes) < len(planned) or run.cut_off else None
     ordered = [outcomes[one.key] for one in planned if one.key in outcomes]
     return evaluation_report(
         [one for one in ordered if isinstance(one, ConversationRecord)],
@@ -194,8 +207,17 @@ async def aevaluate(
         ],
         graphs,
         missing=len(planned) - len(ordered) + run.cut_off,
-        stopped=stopped,
+        stopped=budget.reached if len(outcomes) < len(planned) or run.cut_off else None,
     )
+
+
+def _named(thing: Any) -> str:
+    """What a model, a judge or an operator is called, where a run that goes on should have the same."""
+    if thing is None or isinstance(thing, str):
+        return thing or "none"
+    model = getattr(thing, "model", None)
+    names = (getattr(thing, "model_name", None), model, getattr(thing, "__qualname__", None))
+    return next((each for each in names if isinstance(each, str)), type(thing).__name__)
 
 
 class _Run:
@@ -214,18 +236,14 @@ class _Run:
         self._budget = budget
         self._outcomes = outcomes
         self._done = done
-        self._failed = 0
+        self._out_of_reach = 0
         self.cut_off = 0
 
     async def through(self, still: Iterator[Planned], concurrency: int) -> None:
-        """Hold what is still to be held, so many at once."""
+        """Hold what is still to be held, so many at once; an error ends them all."""
         workers = [asyncio.create_task(self._work(still)) for _ in range(concurrency)]
-        if not workers:
-            return
         try:
-            finished, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-            for worker in finished:
-                worker.result()
+            await asyncio.gather(*workers)
         finally:
             for worker in workers:
                 worker.cancel()
@@ -241,14 +259,13 @@ class _Run:
             self._budget.require_known_cost()
 
     def _count(self, held: Held) -> None:
-        if held.outcome.ended == "budget":
-            self.cut_off += 1
-        elif held.out_of_reach:
-            self._failed += 1
-            if self._failed >= MOST_FAILED:
-                raise ModelUnavailableError(
-                    f"a model was out of reach in {MOST_FAILED} conversations in a row, so the run ends here; the "
-                    f"last: {getattr(held.outcome, 'error', '')}"
-                )
-        else:
-            self._failed = 0
+        self.cut_off += held.outcome.ended == "budget"
+        if held.out_of_reach:
+            self._out_of_reach += 1
+        elif held.outcome.ended != "budget":
+            self._out_of_reach = 0
+        if self._out_of_reach >= MOST_OUT_OF_REACH:
+            raise ModelUnavailableError(
+                f"a model was out of reach in {MOST_OUT_OF_REACH} conversations in a row, so the run ends here; the "
+                f"last: {getattr(held.outcome, 'error', '')}"
+            )

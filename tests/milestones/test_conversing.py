@@ -1,0 +1,325 @@
+"""One conversation between an app and a user: what each is given, how it ends, and what is kept of it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import interrupt
+
+from arq_graph import ScriptedChatModel
+from arq_graph.errors import InputError, SpecError
+from arq_graph.milestones import AgendaUser, Conversation, Limits, UserSpec, aconverse, converse
+from tests.milestones.evaluated import Answers, Says, buyer, deed, talker
+
+
+def graph(*nodes: Any) -> Any:
+    """A LangGraph app of these nodes in a row, which keeps its threads."""
+    builder = StateGraph(MessagesState)
+    names = [f"n{number}" for number in range(len(nodes))]
+    for name, node in zip(names, nodes, strict=True):
+        builder.add_node(name, node)
+    for before, after in zip([START, *names], [*names, END], strict=True):
+        builder.add_edge(before, after)
+    return builder.compile(InMemorySaver())
+
+
+def both(make_app: Callable[[], Any], *words: str, **fields: Any) -> Conversation:
+    """Hold it in both ways, which must come to the same."""
+    one = converse(make_app(), Says(*words), **fields)
+    other = asyncio.run(aconverse(make_app(), Says(*words), **fields))
+    assert texts(one) == texts(other)
+    assert (one.ended, one.error, one.turns) == (other.ended, other.error, other.turns)
+    return one
+
+
+def texts(held: Conversation) -> list[str]:
+    return [message.text for message in held.messages]
+
+
+class Gives:
+    """An app that gives the same for every turn, or raises it."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def invoke(self, input: Any, config: Any = None) -> Any:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+def test_an_app_without_memory_is_given_the_whole_conversation():
+    app = Answers(buyer)
+    held = converse(app, Says("A lamp?", "Buy it."))
+    assert [len(messages) for messages in app.given] == [1, 5]
+    assert [message.type for message in held.messages] == ["human", "ai", "tool", "ai"] * 2
+    assert (held.ended, len(held.turn_seconds)) == ("user", 2)
+
+
+def test_an_app_with_a_checkpointer_is_given_what_is_new_in_one_thread():
+    def node(state: MessagesState) -> Any:
+        return {"messages": [AIMessage(f"{len(state['messages'])} so far")]}
+
+    assert texts(both(lambda: graph(node), "one", "two")) == ["one", "1 so far", "two", "3 so far"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "fine",
+        AIMessage("fine"),
+        [AIMessage("fine")],
+        {"messages": [{"role": "assistant", "content": "fine"}]},
+    ],
+)
+def test_an_app_may_give_only_what_is_new_in_any_form(answer: Any):
+    assert texts(both(lambda: Gives(answer), "one", "two")) == ["one", "fine", "two", "fine"]
+
+
+def test_a_turn_begins_at_its_own_message_though_others_have_the_same_words():
+    def answer(messages: Any) -> Any:
+        return [AIMessage("Sure?"), HumanMessage("blue"), AIMessage(f"{len(messages)}")]
+
+    held = both(lambda: Answers(answer), "blue", "blue")
+    assert texts(held) == ["blue", "Sure?", "blue", "1", "blue", "Sure?", "blue", "5"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (7, "the app answered with int"),
+        ({"messages": []}, "no message of its own"),
+        ([{"role": "nobody", "content": 3}], "messages that are none"),
+        (RuntimeError("out of lamps"), "RuntimeError: out of lamps"),
+        (TimeoutError("its own"), "TimeoutError: its own"),
+        (asyncio.CancelledError("tired"), "cancelled"),
+    ],
+)
+def test_what_goes_wrong_in_an_app_ends_its_conversation_and_is_told(answer: Any, told: str):
+    held = asyncio.run(aconverse(Gives(answer), Says("one", "two")))
+    assert held.ended == "error"
+    assert told in str(held.error).lower() or told in str(held.error)
+    assert texts(held) == ["one"]
+
+
+def test_a_program_that_wants_to_end_ends_its_conversation():
+    class Leaves:
+        def invoke(self, input: Any, config: Any = None) -> Any:
+            sys.exit(3)
+
+    for held in (converse(Leaves(), Says("one")), asyncio.run(aconverse(Leaves(), Says("one")))):
+        assert held.ended == "error"
+        assert "3" in str(held.error)
+
+
+def test_what_an_app_with_a_checkpointer_did_before_it_raised_is_kept():
+    def fail(state: MessagesState) -> Any:
+        raise RuntimeError("out of lamps")
+
+    held = both(lambda: graph(lambda state: {"messages": deed("find")}, fail), "one")
+    assert held.ended == "error"
+    assert [message.type for message in held.messages] == ["human", "ai", "tool"]
+
+
+def test_a_user_who_fails_ends_it_and_is_named():
+    class Silent(Says):
+        def speak(self, said: Any) -> Any:
+            raise RuntimeError("no words")
+
+    held = converse(Answers(talker), Silent())
+    assert (held.ended, held.by_user, held.messages) == ("error", True, [])
+
+
+# --- what an app waits for within a turn -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("operator", "decided"),
+    [
+        ("approve", "approve, approve"),
+        ("reject", "reject, reject"),
+        (
+            lambda calls: [{"type": "edit" if call["name"] == "a" else "reject"} for call in calls],
+            "edit, reject",
+        ),
+    ],
+)
+def test_calls_that_wait_for_an_operator_are_decided(operator: Any, decided: str):
+    def node(state: MessagesState) -> Any:
+        answer = interrupt({"action_requests": [{"name": "a", "args": {}}, {"name": "b", "args": {}}]})
+        return {"messages": [AIMessage(", ".join(each["type"] for each in answer["decisions"]))]}
+
+    held = both(lambda: graph(node), "go", operator=operator)
+    assert texts(held)[-1] == decided
+    assert len(held.turn_seconds) == 1
+
+
+@pytest.mark.parametrize("question", ["before waiting", "after the answer", "never"])
+@pytest.mark.parametrize("keeps_answer", [True, False])
+def test_what_is_asked_within_a_turn_stands_once_however_the_app_keeps_it(question: str, keeps_answer: bool):
+    """The same question twice in one turn, each with its own answer."""
+
+    def ask(state: MessagesState) -> Any:
+        return {"messages": [AIMessage("Which colour?")] if question == "before waiting" else []}
+
+    def listen(state: MessagesState) -> Any:
+        answer = interrupt({"type": "speak", "text": "Which colour?"})
+        asked = [AIMessage("Which colour?")] if question == "after the answer" else []
+        return {"messages": [*asked, *([HumanMessage(answer)] if keeps_answer else [])]}
+
+    def paint(state: MessagesState) -> Any:
+        return {"messages": deed("paint")}
+
+    def done(state: MessagesState) -> Any:
+        return {"messages": [AIMessage("Painted.")]}
+
+    held = both(lambda: graph(ask, listen, paint, ask, listen, done), "Paint two.", "blue", "red")
+    assert texts(held) == [
+        "Paint two.",
+        "Which colour?",
+        "blue",
+        "",
+        "done",
+        "Which colour?",
+        "red",
+        "Painted.",
+    ]
+    assert held.turns == 3
+
+
+def asking(value: Any, *, for_ever: bool = False) -> Callable[[], Any]:
+    def node(state: MessagesState) -> Any:
+        answer = interrupt(value)
+        while for_ever:
+            interrupt(value)
+        return {"messages": [AIMessage(f"It is {answer}.")]}
+
+    return lambda: graph(node)
+
+
+def test_a_user_who_leaves_when_asked_ends_the_conversation():
+    held = both(asking("Which colour?"), "Paint it.")
+    assert (held.ended, texts(held)) == ("user", ["Paint it.", "Which colour?"])
+
+
+def test_an_answer_within_a_turn_counts_as_a_message_of_the_user():
+    assert both(asking("Which colour?"), "Paint it.", "blue", limits=Limits(turns=1)).ended == "turns"
+    assert both(asking("Which colour?"), "Paint it.", "blue", limits=Limits(turns=2)).ended == "user"
+
+
+def test_what_nobody_can_answer_and_what_is_asked_for_ever_are_errors():
+    assert "nobody here can answer" in str(both(asking({"what": "is this"}), "go").error)
+    assert "25 times in one turn" in str(
+        both(asking({"action_requests": [{"name": "a"}]}, for_ever=True), "go").error
+    )
+
+
+def test_a_guides_task_has_ended_with_a_turn_that_asks_nothing():
+    guide = UserSpec.model_validate(
+        {"role": "guide", "intents": ["Paint it."], "knowledge": {"colour": "blue"}}
+    )
+    lines = [AIMessage("Which colour?"), AIMessage("It is painted."), AIMessage("never said")]
+    held = converse(Answers(lambda messages: [lines.pop(0)]), AgendaUser(guide, seed=0))
+    assert texts(held)[-1] == "It is painted."
+    assert (held.ended, held.turns) == ("user", 2)
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_limit_of_turns_ends_it():
+    held = both(lambda: Answers(talker), *"abcdef", limits=Limits(turns=3))
+    assert (held.ended, held.turns) == ("turns", 3)
+
+
+@pytest.mark.parametrize("passes_config", [True, False])
+def test_no_more_calls_are_made_than_the_limit_whatever_the_app_does(passes_config: bool):
+    model = ScriptedChatModel(lambda call: "again")
+
+    class Loops:
+        def invoke(self, input: Any, config: Any = None) -> Any:
+            while True:
+                model.invoke(input["messages"], config if passes_config else None)
+
+    assert both(Loops, "one", limits=Limits(calls=7)).ended == "calls"
+    assert len(model.calls) == 14
+
+
+@pytest.mark.parametrize("kind", ["async", "async, and cannot be stopped", "sync"])
+async def test_a_call_that_hangs_is_left_behind_at_the_limit(kind: str):
+    over = threading.Event()
+
+    class Sync:
+        def invoke(self, input: Any, config: Any = None) -> Any:
+            over.wait()
+
+    class Async:
+        async def ainvoke(self, input: Any, config: Any = None) -> Any:
+            while not over.is_set():
+                try:
+                    await asyncio.sleep(0.01)
+                except asyncio.CancelledError:
+                    if kind == "async":
+                        raise
+
+    held = await aconverse(Sync() if kind == "sync" else Async(), Says("one"), limits=Limits(seconds=0.05))
+    over.set()
+    assert (held.ended, held.error, texts(held)) == ("seconds", None, ["one"])
+
+
+def test_time_is_looked_at_after_each_turn_where_nothing_can_be_left_behind():
+    held = converse(Answers(talker), Says("one", "two"), limits=Limits(seconds=1e-9))
+    assert held.ended == "seconds"
+    assert converse(Answers(talker), Says("one", "two"), limits=Limits(seconds=None)).ended == "user"
+
+
+def test_nothing_is_begun_once_it_is_stopped():
+    app = Answers(talker)
+    held = converse(app, Says("one", "two", "three"), stopped=lambda: len(app.given) >= 2)
+    assert (held.ended, texts(held)) == ("budget", ["one", "I see.", "two", "I see."])
+
+
+def test_an_async_app_is_refused_where_it_cannot_be_awaited():
+    class App:
+        async def ainvoke(self, input: Any, config: Any = None) -> Any:
+            return "hi"
+
+    with pytest.raises(InputError, match="aconverse"):
+        converse(App(), Says("one"))
+
+
+@pytest.mark.parametrize(
+    "limits", [{"turns": 0}, {"calls": 0}, {"seconds": 0}, {"turns": True}, {"seconds": "x"}]
+)
+def test_a_limit_out_of_its_range_is_refused(limits: Any):
+    with pytest.raises(SpecError, match=next(iter(limits))):
+        Limits(**limits)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    words=st.lists(st.text(max_size=8), max_size=5),
+    deeds=st.lists(st.integers(0, 3), min_size=5, max_size=5),
+    turns=st.integers(1, 4),
+)
+def test_the_app_is_asked_once_a_turn_and_everything_is_kept_in_order(words: Any, deeds: Any, turns: int):
+    def answer(messages: list[Any]) -> list[Any]:
+        turn = sum(message.type == "human" for message in messages)
+        made = [each for number in range(deeds[turn - 1]) for each in deed("do", turn * 10 + number)]
+        return [*made, AIMessage(f"turn {turn}")]
+
+    held = both(lambda: Answers(answer), *words, limits=Limits(turns=turns))
+    n = min(len(words), turns)
+    assert held.ended == ("user" if len(words) <= turns else "turns")
+    assert [text for text in texts(held) if text.startswith("turn ")] == [f"turn {k + 1}" for k in range(n)]
+    assert sum(message.type == "tool" for message in held.messages) == sum(deeds[:n])

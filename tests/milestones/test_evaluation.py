@@ -1,0 +1,503 @@
+"""Runs × scenarios × arms: what is held, kept and gone on with, what it may cost, and what is said of failures."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import MessagesState, StateGraph
+
+from arq_graph import Agent, Guideline, ScriptedChatModel, Term, Variable
+from arq_graph.errors import InputError, ModelUnavailableError, SpecError
+from arq_graph.milestones import (
+    Limits,
+    MilestoneGraph,
+    Scenario,
+    Suite,
+    Transcript,
+    aevaluate,
+    evaluate,
+    read_report,
+    read_transcripts,
+    score,
+    write_report,
+)
+from tests.milestones.evaluated import (
+    FIND_AND_BUY,
+    Answers,
+    buyer,
+    deed,
+    find,
+    lamp,
+    no_way_there,
+    shop_agent,
+    shopper,
+    suite,
+    talker,
+)
+
+USAGE = UsageMetadata(input_tokens=1_000, output_tokens=100, total_tokens=1_100)
+
+
+def test_every_scenario_is_run_so_often_with_every_arm_side_by_side():
+    apps = {"buys": Answers(buyer), "talks": Answers(talker)}
+    report = evaluate(suite("red", "blue"), apps, runs=3)
+    keys = [(one.run, one.scenario, one.arm) for one in report.conversations]
+    assert keys == [(run, scenario, arm) for run in (1, 2, 3) for scenario in ("red", "blue") for arm in apps]
+    assert {arm: one.goal_completion.rate for arm, one in report.summary.arms.items()} == {
+        "buys": 1,
+        "talks": 0,
+    }
+    assert (report.missing, report.stopped) == (0, None)
+    assert len(set(apps["buys"].threads)) == 6
+
+
+def test_arms_of_one_run_have_the_same_seed_and_are_compared_in_pairs():
+    turns = [0]
+
+    def fails_once(messages: list[BaseMessage]) -> list[BaseMessage]:
+        turns[0] += 1
+        if turns[0] == 1:
+            no_way_there()
+        return talker(messages)
+
+    arms = {"buys": Answers(buyer), "fails once": Answers(fails_once)}
+    report = evaluate(suite("red", "blue"), arms, runs=4, concurrency=1)
+    seeds = {(one.arm, one.scenario, one.run): one.seed for one in report.conversations}
+    both = [key[1:] for key in seeds if key[0] == "fails once"]
+    assert all(seeds["buys", *key] == seeds["fails once", *key] for key in both)
+    assert len({seeds["buys", *key] for key in both}) == len(both) == 7
+    overall = report.summary.comparisons[0].comparison.overall
+    assert (overall.pairs, overall.split.only_a, overall.goal_completion.difference) == (7, 7, -1)
+
+
+def test_every_conversation_has_a_fresh_world_with_its_seed_however_many_are_held_at_once():
+    seeds = set()
+
+    class Shop:
+        def __init__(self, seed: int) -> None:
+            self.lamps = 1
+            seeds.add(seed)
+
+        def buy(self) -> str:
+            """Buy a lamp."""
+            self.lamps -= 1
+            return "bought" if self.lamps == 0 else "sold out"
+
+    class Buys:
+        def __init__(self, scenario: Scenario, agent: Agent, model: Any) -> None:
+            self.tool = agent.toolbox["buy"]
+
+        async def ainvoke(self, input: Any, config: Any = None) -> Any:
+            await asyncio.sleep(0)
+            return {"messages": [*deed("buy", result=str(self.tool.invoke({}))), AIMessage("Bought.")]}
+
+    one = lamp(agent=shop_agent(), world=Shop, limits=Limits(turns=1))
+    report = evaluate(Suite(scenarios=(one,)), {"arm": Buys}, runs=12, concurrency=6)
+    assert [each.error for each in report.conversations] == [None] * 12
+    assert len(seeds) == 12
+
+
+def test_without_a_world_an_arm_is_made_once_for_a_scenario_and_given_the_model():
+    made = []
+
+    def make(scenario: Scenario, agent: Any, model: Any) -> Answers:
+        made.append((scenario.name, model))
+        return Answers(talker)
+
+    evaluate(suite("red", "blue"), {"arm": make}, runs=3, model=7)
+    assert made == [("red", 7), ("blue", 7)]
+
+
+def test_threads_that_an_arm_keeps_in_memory_are_forgotten_and_the_users_own_are_kept():
+    def app() -> Any:
+        builder = StateGraph(MessagesState)
+        builder.add_node("answer", lambda state: {"messages": [AIMessage("hi")]})
+        builder.set_entry_point("answer")
+        return builder.compile(InMemorySaver())
+
+    made, own = app(), app()
+    evaluate(suite(), {"made": lambda scenario, agent, model: made, "own": own}, runs=3)
+    assert (len(made.checkpointer.storage), len(own.checkpointer.storage)) == (0, 3)
+
+
+def test_whether_the_users_own_goal_was_reached_is_told_apart_from_the_end():
+    report = evaluate(
+        suite(goal="find", limits=Limits(turns=1)), {"finds": Answers(buyer), "talks": Answers(talker)}
+    )
+    assert [(one.goal, one.goal_reached, one.goal_completed) for one in report.conversations] == [
+        ("find", True, False),
+        ("find", False, False),
+    ]
+    reached = report.summary.arms["finds"].goal_reached
+    assert reached is not None
+    assert (reached.count, reached.n) == (1, 1)
+
+
+# --- what goes wrong -------------------------------------------------------------------------------------------------
+
+
+def test_an_app_that_raises_is_measured_and_the_others_are_unharmed():
+    def answer(messages: list[BaseMessage]) -> list[BaseMessage]:
+        if len({*app.threads}) == 3:
+            raise RuntimeError("kaputt")
+        return buyer(messages)
+
+    app = Answers(answer)
+    report = evaluate(suite(*"abcde"), {"arm": app}, concurrency=1)
+    assert [one.error for one in report.conversations] == [None, None, "RuntimeError: kaputt", None, None]
+    assert [one.goal_completed for one in report.conversations] == [True, True, False, True, True]
+    assert report.summary.arms["arm"].ended == {"user": 4, "error": 1}
+
+
+def test_an_arm_or_a_world_that_cannot_be_made_is_named_and_does_not_end_the_run():
+    def broken(scenario: Scenario, agent: Any, model: Any) -> Any:
+        raise KeyError("no such thing")
+
+    class Empty:
+        pass
+
+    scenarios = Suite(scenarios=(lamp("a"), lamp("b", agent=shop_agent(), world=Empty)))
+    arms = {"broken": broken, "buys": lambda scenario, agent, model: Answers(buyer)}
+    report = evaluate(scenarios, arms, concurrency=1)
+    assert "a / broken / 1: the arm could not be made: KeyError: 'no such thing'" in report.broken[0].error
+    assert "none of the agent's tools" in report.broken[2].error
+    assert [one.id for one in report.conversations] == ["a / buys / 1"]
+
+
+def test_a_judge_that_raises_costs_the_conversation_alone():
+    def judge(*_: Any) -> Any:
+        raise ValueError("no idea")
+
+    nfc = MilestoneGraph.from_actions([{"name": "find", "kwargs": {}}])
+    report = evaluate(suite(milestones=nfc), {"buys": Answers(buyer)}, judge=judge)
+    assert report.conversations or "could not be measured: ValueError: no idea" in report.broken[0].error
+
+
+def test_models_out_of_reach_three_times_in_a_row_end_the_run_and_what_ended_is_kept(tmp_path: Path):
+    file = tmp_path / "results.jsonl"
+
+    def answer(messages: list[BaseMessage]) -> list[BaseMessage]:
+        if len({*app.threads}) > 2:
+            no_way_there()
+        return talker(messages)
+
+    app = Answers(answer)
+    with pytest.raises(ModelUnavailableError, match="3 conversations in a row"):
+        evaluate(suite(), {"app": app}, runs=20, concurrency=1, results=file)
+    assert len({*app.threads}) == 5
+    report = evaluate(suite(), {"app": Answers(talker)}, runs=20, results=file, resume=True)
+    assert [one.run for one in report.conversations] == list(range(1, 21))
+
+
+def test_a_lost_connection_of_the_apps_own_is_its_error_and_no_models():
+    def answer(messages: list[BaseMessage]) -> list[BaseMessage]:
+        raise ConnectionError("the database is down")
+
+    report = evaluate(suite(), {"app": Answers(answer)}, runs=6, concurrency=1)
+    assert [one.ended for one in report.conversations] == ["error"] * 6
+
+
+@pytest.mark.parametrize("kind", ["model", "user_model"])
+def test_a_model_that_lacks_its_key_or_is_none_is_told_before_anything_is_held(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    app = Answers(talker)
+    with pytest.raises(InputError, match="OPENAI_API_KEY"):
+        evaluate(suite(), {"arm": lambda *_: app}, **{kind: "openai:gpt-4o"})
+    assert not app.threads
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"runs": 0}, {"runs": "2"}, {"concurrency": 0}, {"concurrency": True}),
+        *({"max_calls": 0}, {"max_calls": 1.5}, {"operator": "maybe"}, {"judge": 5}),
+        *({"max_cost": bad, "prices": {"m": (1, 1)}} for bad in (0, "2", float("nan"))),
+        *({"prices": {"m": price}} for price in (1, (1,), (1, -1), ("a", "b"))),
+        {"max_cost": 5},
+    ],
+)
+def test_a_setting_out_of_its_range_is_refused_before_anything_is_held(settings: Any):
+    app = Answers(talker)
+    with pytest.raises(InputError, match=next(iter(settings))):
+        evaluate(suite(), {"app": app}, **settings)
+    assert not app.threads
+
+
+@pytest.mark.parametrize(
+    ("arms", "told"),
+    [
+        ({"x": 3}, "the arm 'x' is a int"),
+        ({"x": lambda messages: messages}, r"cannot be called with \(scenario, agent, model\)"),
+        (["x"], "the arms are a list"),
+        ({}, "no arm"),
+    ],
+)
+def test_what_is_no_arm_is_refused(arms: Any, told: str):
+    with pytest.raises(InputError, match=told):
+        evaluate(suite(), arms)
+
+
+async def test_it_can_be_awaited_and_a_loop_that_runs_already_is_told_apart():
+    report = await aevaluate(suite(), {"app": Answers(buyer)}, runs=2)
+    assert report.summary.overall.goal_completion.count == 2
+    with pytest.raises(InputError, match="aevaluate"):
+        evaluate(suite(), {"app": Answers(talker)})
+
+
+def test_it_can_be_run_twice_with_an_app_that_keeps_connections_of_its_loop():
+    class Keeps:
+        loop: Any = None
+
+        async def ainvoke(self, input: Any, config: Any = None) -> Any:
+            self.loop = self.loop or asyncio.get_running_loop()
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self.loop))
+            return "hi"
+
+    app = Keeps()
+    for _ in range(2):
+        assert evaluate(suite(), {"app": app}).conversations[0].error is None
+
+
+def test_so_many_conversations_are_under_way_at_once_and_no_more():
+    now, most = 0, 0
+
+    class Slow:
+        async def ainvoke(self, input: Any, config: Any = None) -> Any:
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            now -= 1
+            return "hi"
+
+    evaluate(suite(), {"app": Slow()}, runs=30, concurrency=7)
+    assert most == 7
+
+
+def test_ctrl_c_ends_the_run_and_what_ended_is_kept(tmp_path: Path):
+    def answer(messages: list[BaseMessage]) -> list[BaseMessage]:
+        if len({*app.threads}) == 3:
+            raise KeyboardInterrupt
+        return talker(messages)
+
+    app = Answers(answer)
+    file = tmp_path / "results.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(suite(), {"app": app}, runs=9, concurrency=1, results=file)
+    report = evaluate(suite(), {"app": Answers(talker)}, runs=9, results=file, resume=True)
+    assert len(report.conversations) == 9
+
+
+# --- what is kept, and gone on with ----------------------------------------------------------------------------------
+
+
+def test_results_are_kept_as_they_come_and_nothing_is_held_twice(tmp_path: Path):
+    file, app = tmp_path / "results.jsonl", Answers(talker)
+    first = evaluate(suite("red", "blue"), {"app": app}, runs=2, results=file)
+    held = len(app.threads)
+    again = evaluate(suite("red", "blue"), {"app": app}, runs=2, results=file, resume=True)
+    assert len(app.threads) == held
+    assert again.to_json() == first.to_json()
+    more = evaluate(
+        suite("red", "new"), {"app": app, "buys": Answers(buyer)}, runs=3, results=file, resume=True
+    )
+    assert len(more.conversations) == 12
+    write_report(tmp_path / "report.json", more)
+    assert read_report(tmp_path / "report.json") == more
+
+
+def test_a_line_that_was_cut_off_is_held_again(tmp_path: Path):
+    file, app = tmp_path / "results.jsonl", Answers(talker)
+    evaluate(suite(), {"app": app}, runs=3, results=file, concurrency=1)
+    file.write_bytes(file.read_bytes()[:-20])
+    app.threads.clear()
+    again = evaluate(suite(), {"app": app}, runs=3, results=file, resume=True)
+    assert len(set(app.threads)) == 1
+    assert [one.run for one in again.conversations] == [1, 2, 3]
+
+
+def test_the_file_of_results_can_be_scored_again(tmp_path: Path):
+    file = tmp_path / "results.jsonl"
+    report = evaluate(suite(), {"buys": Answers(buyer), "talks": Answers(talker)}, runs=2, results=file)
+    again = {one.id: one for one in read_transcripts(file) if isinstance(one, Transcript)}
+    assert len(again) == 4
+    for one in report.conversations:
+        assert score(FIND_AND_BUY, again[one.id]).progress_rate == one.progress_rate
+
+
+def test_results_that_are_there_are_not_touched_unless_asked_for(tmp_path: Path):
+    file = tmp_path / "results.jsonl"
+    evaluate(suite(), {"app": Answers(talker)}, results=file)
+    before = file.read_bytes()
+    with pytest.raises(InputError, match="holds results already"):
+        evaluate(suite(), {"app": Answers(talker)}, results=file)
+    assert file.read_bytes() == before
+
+
+def desk(**changes: Any) -> dict[str, Any]:
+    """A scenario's fields, its agent's among them, with changes."""
+    rules = (
+        Guideline("they ask for a lamp", "sell one", id="sell", priority=changes.pop("priority", 0)),
+        Guideline("they are sad", "cheer them up", id="cheer", overrides=changes.pop("overrides", ())),
+    )
+    agent = shop_agent(
+        guidelines=rules,
+        glossary=[Term("lamp", changes.pop("glossary", "a light"))],
+        variables=[Variable("tier", "their tier", changes.pop("variable", "gold"))],
+    )
+    return {"agent": agent, **changes}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"glossary": "a lantern"}, "glossary"),
+        ({"variable": "silver"}, "variables"),
+        ({"overrides": ["sell"]}, "relations"),
+        ({"priority": 3}, "priorities"),
+        ({"user": shopper(patience=9)}, "the user of scenario 'lamp'"),
+        ({"limits": Limits(turns=3)}, "the limits of scenario"),
+        ({"milestones": MilestoneGraph.from_actions([{"name": "find", "kwargs": {}}])}, "the milestones of"),
+        ({"world": dict}, "the world of scenario"),
+    ],
+)
+def test_a_run_whose_scenario_changed_is_not_gone_on_with_and_told_what_changed(
+    tmp_path: Path, change: dict[str, Any], told: str
+):
+    file = tmp_path / "results.jsonl"
+    arms = {"app": Answers(talker)}
+    evaluate(suite(**desk()), arms, results=file)
+    assert evaluate(suite(**desk()), arms, results=file, resume=True).conversations
+    with pytest.raises(InputError, match=told) as error:
+        evaluate(suite(**desk(**change)), arms, results=file, resume=True)
+    assert "changed since" in str(error.value)
+    assert str(error.value).count("of scenario") == 1, "nothing else is said to have changed"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"model": ScriptedChatModel([], model_name="other")}, "the model"),
+        ({"user_model": ScriptedChatModel([], model_name="other")}, "the user's model"),
+        ({"operator": "reject"}, "the operator"),
+        ({"depends_on": {"the endpoint": "there"}}, "the endpoint"),
+    ],
+)
+def test_a_run_with_other_settings_is_not_gone_on_with(tmp_path: Path, change: dict[str, Any], told: str):
+    file = tmp_path / "results.jsonl"
+    evaluate(suite(), {"app": Answers(talker)}, results=file)
+    with pytest.raises(InputError, match=told):
+        evaluate(suite(), {"app": Answers(talker)}, results=file, resume=True, **change)
+    with pytest.raises(InputError, match="the seed"):
+        evaluate(suite().replace(seed=2), {"app": Answers(talker)}, results=file, resume=True)
+
+
+# --- what it costs ---------------------------------------------------------------------------------------------------
+
+
+def asks(calls: int, name: str = "gpt-4o-2024", usage: UsageMetadata | None = USAGE) -> Any:
+    """An app that makes so many calls a turn."""
+    model = ScriptedChatModel(lambda call: AIMessage("hi", usage_metadata=usage), model_name=name)
+
+    class Asks:
+        made = model
+
+        async def ainvoke(self, input: Any, config: Any = None) -> Any:
+            for _ in range(calls):
+                await model.ainvoke(input["messages"])
+            return "hi"
+
+    return Asks()
+
+
+def test_calls_tokens_and_times_are_told_for_each_conversation_and_arm():
+    report = evaluate(suite(), {"one": asks(1), "three": asks(3)}, runs=2)
+    for one in report.conversations:
+        assert one.model_calls == one.turns * (1 if one.arm == "one" else 3)
+        assert one.input_tokens == 1_000 * one.model_calls
+        assert len(one.turn_seconds) == one.turns
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_ceiling_for_calls_stops_cleanly_and_is_gone_on_with(tmp_path: Path, concurrency: int):
+    file, app = tmp_path / "results.jsonl", asks(2)
+    report = evaluate(suite(), {"app": app}, runs=20, concurrency=concurrency, max_calls=41, results=file)
+    assert "max_calls" in str(report.stopped)
+    assert report.missing == 20 - len(report.conversations)
+    assert 41 <= len(app.made.calls) <= 41 + 2 * concurrency, (
+        "turns under way are finished, and none is begun"
+    )
+    assert all(one.ended == "budget" for one in report.broken)
+    again = asks(2)
+    evaluate(suite(), {"app": again}, runs=20, max_calls=41, results=file, resume=True)
+    assert not again.made.calls, "what was spent before counts"
+    report = evaluate(suite(), {"app": asks(2)}, runs=20, max_calls=1_000, results=file, resume=True)
+    assert (len(report.conversations), report.missing) == (20, 0)
+
+
+def test_a_ceiling_for_cost_holds_by_the_price_of_the_longest_name_that_fits():
+    prices = {"gpt-4o": (2.5, 10.0), "gpt-4": (30.0, 60.0)}
+    app = asks(2)
+    cost = (1_000 * 2.5 + 100 * 10) / 1_000_000  # one call
+    report = evaluate(suite(), {"app": app}, runs=20, concurrency=1, max_cost=10 * cost, prices=prices)
+    assert "max_cost" in str(report.stopped)
+    assert 10 <= len(app.made.calls) <= 12
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [(lambda: asks(2, "other"), "other has no price"), (lambda: asks(2, usage=None), "reports no tokens")],
+)
+def test_a_cost_that_cannot_be_known_ends_the_run(make: Callable[[], Any], told: str):
+    app = make()
+    with pytest.raises(InputError, match=told):
+        evaluate(suite(), {"app": app}, runs=20, concurrency=1, max_cost=5, prices={"gpt-4o": (2.5, 10)})
+    assert len(app.made.calls) < 20
+
+
+def test_what_users_ask_counts_against_the_ceiling_and_not_for_the_arm(tmp_path: Path):
+    speaks = ScriptedChatModel(
+        lambda call: {
+            "what_the_agent_asked": [],
+            "what_the_agent_got_wrong": None,
+            "what_is_open": [],
+            "what_i_know_of_it": [],
+            "what_i_may_say": [],
+            "message": "Hello.",
+            "finished": False,
+            "one_message_of_the_user": True,
+            "tells_what_is_not_known": False,
+        }
+    )
+    limits = Limits(turns=2)
+    report = evaluate(
+        suite(limits=limits), {"app": asks(1)}, runs=9, concurrency=1, user_model=speaks, max_calls=11
+    )
+    assert [one.model_calls for one in report.conversations] == [2] * len(report.conversations)
+    assert 0 < len(report.conversations) < 3
+    assert report.stopped
+
+
+def test_a_suite_whose_scenarios_do_not_fit_is_refused():
+    with pytest.raises(SpecError, match="two scenarios called 'a'"):
+        Suite(scenarios=(lamp("a"), lamp("a")))
+    with pytest.raises(SpecError, match="no scenarios"):
+        Suite(scenarios=())
+    fly = MilestoneGraph.from_actions([{"name": "fly", "kwargs": {}}])
+    with pytest.raises(SpecError, match="'fly' is no tool of the agent"):
+        lamp(milestones=fly, agent=Agent("Shop", "A shop.", tools=[find]))
+    with pytest.raises(SpecError, match="names no `agent`"):
+        lamp(world=dict)
+    with pytest.raises(SpecError, match="the goal 'fly', which is no milestone"):
+        lamp(goal="fly")

@@ -1,0 +1,164 @@
+"""Suites as YAML files: what a right one holds, and what a mistake is told as."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arq_graph.errors import InputError, SpecError
+from arq_graph.milestones import Limits, Suite, evaluate
+from tests.milestones.evaluated import Answers, buyer
+
+FILES = {
+    "agent.yaml": "name: Shop\nprofile: A shop.\ntools: [shop:find, shop:buy]\n",
+    "milestones.yaml": """
+milestones:
+- {name: Start, type: NFC}
+- {name: find, type: FC, dependencies: [Start]}
+- {name: buy, type: FC, dependencies: [find]}
+- {name: aside, type: FC, tool: find, dependencies: [Start]}
+- {name: End, type: NFC, dependencies: [buy]}
+""",
+    "shop.py": '''
+def find() -> str:
+    """Find a lamp."""
+    return "one lamp"
+
+def buy() -> str:
+    """Buy it."""
+    return "bought"
+
+class Shop:
+    def __init__(self):
+        self.lamps = ["lamp"]
+
+    def buy(self, colour: str) -> str:
+        """Buy one of a colour."""
+        return f"{colour} {self.lamps.pop()}"
+
+number = 3
+''',
+    "suite.yaml": """
+seed: 7
+defaults:
+  agent: agent.yaml
+  milestones: milestones.yaml
+  limits: {turns: 5}
+  user: {patience: 2}
+scenarios:
+- name: lamp
+  goal: buy
+  use_case: shopping
+  world: shop:Shop
+  limits: {calls: 9}
+  user:
+    intents: [A lamp please]
+- name: kinds
+  kinds: [helpful, perturbed, unhelpful]
+  user: {intents: [{request: A lamp please, slots: {colour: blue}}]}
+""",
+}
+SUITE = FILES["suite.yaml"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_a_suite_is_read_with_files_and_modules_beside_it(folder: Path):
+    suite = Suite.from_yaml(folder / "suite.yaml")
+    lamp, *kinds = suite.scenarios
+    assert [lamp.name, *(one.name for one in kinds)] == [
+        *("lamp", "kinds (helpful)", "kinds (perturbed)", "kinds (unhelpful)"),
+    ]
+    assert (suite.seed, suite.name) == (7, "suite")
+    assert lamp.limits == Limits(turns=5, calls=9)
+    assert (lamp.use_case, lamp.goal, lamp.user.patience) == ("shopping", "buy", 2)
+    assert [one.user.kind for one in kinds] == ["helpful", "perturbed", "unhelpful"]
+    assert kinds[0].agent is lamp.agent
+    report = evaluate(suite, {"app": Answers(buyer)})
+    assert report.summary.users["perturbed"].conversations == 1
+
+
+def test_every_conversation_gets_tools_of_a_world_of_its_own(folder: Path):
+    sold: list[Any] = []
+
+    def arm(scenario: Any, agent: Any, model: Any) -> Any:
+        sold.append(agent.toolbox["buy"].invoke({"colour": "red"} if scenario.world else {}))
+        sold.append(agent.toolbox["find"].invoke({}))
+        return Answers(buyer)
+
+    evaluate(Suite.from_yaml(folder / "suite.yaml"), {"arm": arm}, runs=2, concurrency=1)
+    assert sold.count("red lamp") == 2
+    assert sold.count("bought") == 3
+    assert sold.count("one lamp") == 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("seed: 7", "sead: 7", 2, "did you mean `seed`?"),
+        ("seed: 7", "seed: x", 2, "`seed`"),
+        ("  goal: buy", "  gaol: buy", 10, "did you mean `goal`?"),
+        ("goal: buy", "goal: bay", 9, "the goal 'bay', which is no milestone"),
+        ("goal: buy", "goal: aside", 9, "from which no way leads to End"),
+        ("agent: agent.yaml", "agent: nope.yaml", 4, "no such file"),
+        ("milestones: milestones.yaml", "milestones: nope.yaml", 5, "no such file"),
+        ("  milestones: milestones.yaml\n", "", 8, "no `milestones`"),
+        ("world: shop:Shop", "world: shop:Shap", 12, "did you mean `Shop`?"),
+        ("world: shop:Shop", "world: nope:Shop", 12, "names the module 'nope'"),
+        ("world: shop:Shop", "world: shop:number", 12, "which can make none"),
+        ("limits: {calls: 9}", "limits: {calls: 0}", 13, "limits.calls"),
+        ("limits: {calls: 9}", "limits: {cells: 9}", 13, "did you mean `calls`?"),
+        ("limits: {turns: 5}", "limits: 5", 6, "defaults.limits"),
+        ("intents: [A lamp please]", "intentions: [A lamp please]", 15, "did you mean `intents`?"),
+        ("user:\n    intents: [A lamp please]", "task: one", 7, "without `intents`"),
+        ("user: {patience: 2}", "user: {persona: impatiend}", 7, "Did you mean 'impatient'?"),
+        ("kinds: [helpful, perturbed", "kinds: [helpless, perturbed", 17, "helpless"),
+        ("intents: [{request", "kind: helpful, intents: [{request", 17, "give one of the two"),
+        ("name: kinds", "name: lamp", None, "two scenarios called 'lamp'"),
+        ("- name: kinds", "- task: kinds", 16, "`name`"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(folder: Path, old: str, new: str, line: int | None, said: str):
+    file = folder / "suite.yaml"
+    assert old in SUITE
+    file.write_text(SUITE.replace(old, new, 1))
+    with pytest.raises(SpecError) as error:
+        Suite.from_yaml(file)
+    assert said in str(error.value)
+    assert line is None or f"{file}:{line}" in str(error.value) or f"line {line}" in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["- 1\n", "seed: 1\n", "scenarios: []\n", "scenarios: [x]\n", "a: [\n", ""])
+def test_a_file_that_is_no_suite_is_told_so(tmp_path: Path, text: str):
+    (tmp_path / "suite.yaml").write_text(text)
+    with pytest.raises(SpecError, match=r"suite\.yaml"):
+        Suite.from_yaml(tmp_path / "suite.yaml")
+
+
+def test_a_scenario_that_cannot_be_used_is_named_and_the_others_are_run(folder: Path):
+    file = folder / "suite.yaml"
+    (folder / "bad.yaml").write_text("name: Bad\nprofile: Bad.\ntools: [no_such_module:tool]\n")
+    file.write_text(SUITE.replace("  world: shop:Shop\n", "  agent: bad.yaml\n"))
+    with pytest.raises(SpecError, match="no_such_module"):
+        Suite.from_yaml(file)
+    report = evaluate(Suite.from_yaml(file, strict=False), {"app": Answers(buyer)})
+    assert [one.scenario for one in report.broken] == ["lamp"]
+    assert "bad.yaml:3" in report.broken[0].error
+    assert len(report.conversations) == 3
+    file.write_text(SUITE.replace("seed: 7", "sead: 7"))
+    with pytest.raises(SpecError, match="sead"):
+        Suite.from_yaml(file, strict=False)
+
+
+def test_a_scenario_is_found_by_its_name_and_an_unknown_one_is_told(folder: Path):
+    suite = Suite.from_yaml(folder / "suite.yaml")
+    assert suite.scenario("lamp") is suite.scenarios[0]
+    with pytest.raises(InputError, match="there is no scenario 'lamb'"):
+        suite.scenario("lamb")
