@@ -52,11 +52,10 @@ def test_an_arm_of_ours_gets_to_the_goal_with_the_offline_model(name):
 
 
 @pytest.mark.parametrize("name", ["react", "pre-act", "respact"])
-def test_an_agent_without_guidelines_plans_alone(name, caplog):
+def test_an_agent_without_guidelines_plans_alone(name):
     (one,) = evaluate(suite(agent()), arms([name]), model="offline").conversations
     assert one.error is None
     assert one.goal_completed
-    assert "deserializ" not in caplog.text.lower()
 
 
 def test_the_three_modes_ask_in_three_ways():
