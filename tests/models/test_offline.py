@@ -95,7 +95,7 @@ class Mood(ARQ):
     is_checked: bool = verify("Is it so?", must_be=True)
 
 
-@pytest.mark.parametrize("method", ["json_schema", "function_calling", "json_mode"])
+@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
 def test_it_answers_by_every_method_that_langchain_knows(method: Any) -> None:
     class City(BaseModel):
         name: str

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from arq_graph.models.offline.instance import Instances
 from arq_graph.models.offline.prompt import Prompt
@@ -14,7 +12,7 @@ from arq_graph.models.offline.stems import share, stems, weights, words
 ENOUGH = 0.6
 """From this share of its stems' weight on, a condition holds."""
 
-_STARTS = ({"convers", "start"}, {"convers", "begun"}, {"convers", "begin"})
+_STARTS = {"start", "begin", "begun"}
 _ANSWERS = {"yes", "no"}
 _LASTING = {"always", "never", "not", "don't", "don’t", "every", "only", "avoid", "keep"}
 """Words of an action that is never done with."""
@@ -22,7 +20,8 @@ _LASTING = {"always", "never", "not", "don't", "don’t", "every", "only", "avoi
 
 def is_opening(condition: str | None) -> bool:
     """Whether a condition says that the conversation has just started."""
-    return any(each <= stems(condition or "") for each in _STARTS)
+    said = stems(condition or "")
+    return "convers" in said and bool(said & _STARTS)
 
 
 def is_constant(condition: str | None) -> bool:
@@ -35,91 +34,65 @@ def _is_about_customer(condition: str | None) -> bool:
     return "customer" in words(condition or "")
 
 
-class Reason(NamedTuple):
-    """Whether a condition holds, and why, in a sentence."""
+def _reason(prompt: Prompt, entry: Mapping[str, Any], weight: Mapping[str, float]) -> tuple[bool, str]:
+    """Whether a guideline's condition holds now, and why."""
+    condition = entry.get("condition")
+    if is_constant(condition):
+        return True, "There is no condition: it always holds."
+    if entry.get("id") in prompt.listed("holds"):
+        return True, "Code has checked it."
+    if is_opening(condition):
+        return (
+            not prompt.said,
+            f"The agent has {'spoken before' if prompt.said else 'not said anything yet'}.",
+        )
+    if entry.get("id") in prompt.listed("unfinished"):
+        return True, "What the last reply asked for is still open."
+    best, found = 0.0, "Nothing that was just said or found has its words."
+    # Each alternative of "asks for a human or is angry" is enough.
+    for wanted in map(stems, f"{condition} ".split(" or ")):
+        for place, said in _said(prompt, wanted, by_customer=_is_about_customer(condition)):
+            if (part := share(wanted, said, weight)) > best:
+                best, found = part, f"{place} speaks of {', '.join(sorted(wanted & said))}."
+    return best >= ENOUGH, found if best >= ENOUGH or not best else f"{found} That is not enough."
 
-    holds: bool
-    rationale: str
 
-
-@dataclass(frozen=True)
-class Conditions:
-    """The conditions of a prompt's guidelines, held against the conversation."""
-
-    prompt: Prompt
-
-    @cached_property
-    def _weights(self) -> Mapping[str, float]:
-        entries = self.prompt.entries("guidelines")
-        return weights(stems(str(entry.get("condition") or "")) for entry in entries)
-
-    def reason(self, entry: Mapping[str, Any]) -> Reason:
-        """Whether a guideline's condition holds now, and why."""
-        condition = entry.get("condition")
-        if is_constant(condition):
-            return Reason(True, "There is no condition: it always holds.")
-        if entry.get("id") in self.prompt.listed("holds"):
-            return Reason(True, "Code has checked it.")
-        if is_opening(condition):
-            spoken = bool(self.prompt.said)
-            return Reason(
-                not spoken, f"The agent has {'spoken before' if spoken else 'not said anything yet'}."
-            )
-        if entry.get("id") in self.prompt.listed("unfinished"):
-            return Reason(True, "What the last reply asked for is still open.")
-        return self._by_words(str(condition))
-
-    def _by_words(self, condition: str) -> Reason:
-        best, found = 0.0, "Nothing that was just said or found has its words."
-        # Each alternative of "asks for a human or is angry" is enough.
-        for wanted in map(stems, f"{condition} ".split(" or ")):
-            for place, said in self._said(wanted, by_customer=_is_about_customer(condition)):
-                if (part := share(wanted, said, self._weights)) > best:
-                    best, found = part, f"{place} speaks of {', '.join(sorted(wanted & said))}."
-        return Reason(best >= ENOUGH, found if best >= ENOUGH or not best else f"{found} That is not enough.")
-
-    def _said(self, wanted: frozenset[str], *, by_customer: bool) -> Iterator[tuple[str, frozenset[str]]]:
-        """What the customer's last message and this turn's results say, as stems, with the id of each."""
-        customer = self.prompt.customer
-        if customer and (
-            by_customer or "?" not in customer.text
-        ):  # who asks whether it is so does not say so
-            said = stems(customer.text)
-            if answer := wanted & _ANSWERS:
-                # A condition about a yes is about what was asked: the agent's words say it for the customer.
-                said = said | stems(self.prompt.answered) if answer & said else frozenset()
-            yield customer.id, said
-        for line in () if by_customer else self.prompt.results:
-            if not line.failed:
-                yield line.id, stems(line.words)
+def _said(
+    prompt: Prompt, wanted: frozenset[str], *, by_customer: bool
+) -> Iterator[tuple[str, frozenset[str]]]:
+    """What the customer's last message and this turn's results say, as stems, with the id of each."""
+    customer = prompt.customer
+    if customer and (by_customer or "?" not in customer.text):  # who asks whether it is so does not say so
+        said = stems(customer.text)
+        if answer := wanted & _ANSWERS:
+            # A condition about a yes is about what was asked: the agent's words say it for the customer.
+            said = said | stems(prompt.answered) if answer & said else frozenset()
+        yield customer.id, said
+    for line in () if by_customer else prompt.results:
+        if not line.failed:
+            yield line.id, stems(line.words)
 
 
 def judge_guidelines(prompt: Prompt, asked: Mapping[str, Any], kinds: Instances) -> dict[str, Any]:
-    """The answers to the matcher's queries, by guideline id; null for those that are not to be judged.
-
-    Args:
-        prompt: The prompt.
-        asked: What is asked about each guideline, by its id.
-        kinds: Fills the schema that it belongs to.
-    """
-    conditions = Conditions(prompt)
+    """The answers to the matcher's queries, by guideline id; null for those that are not to be judged."""
     entries = {str(entry.get("id")): entry for entry in prompt.entries("guidelines")}
-    applied = {record.get("guideline") for record in prompt.listed("applied") if isinstance(record, dict)}
+    weight = weights(stems(str(entry.get("condition") or "")) for entry in entries.values())
+    applied = {record.get("guideline") for record in prompt.listed("applied")}
     answers: dict[str, Any] = dict.fromkeys(entries)
     for id in entries.keys() & set(prompt.listed("judge")):
         application = kinds.asked(kinds.asked(asked.get(id)).get("application"))
-        reason = conditions.reason(entries[id])
-        answers[id] = _judgement(entries[id], reason, application, was_applied=id in applied)
+        # Where more is asked about the action but not this, the designer has said that it is done once.
+        may_last = not application or "guideline_is_continuous" in application
+        reason = _reason(prompt, entries[id], weight)
+        answers[id] = _judgement(entries[id], *reason, may_last=may_last, was_applied=id in applied)
     return answers
 
 
 def _judgement(
-    entry: Mapping[str, Any], reason: Reason, application: Mapping[str, Any], *, was_applied: bool
+    entry: Mapping[str, Any], holds: bool, why: str, *, may_last: bool, was_applied: bool
 ) -> dict[str, Any]:
     condition, action = entry.get("condition"), str(entry.get("action") or "")
-    # Where more is asked about the action but not this, the designer has said that it is done once.
-    asked_twice = not application or "guideline_is_continuous" in application
-    continuous = asked_twice and _is_continuous(condition, action)
+    continuous = may_last and _is_continuous(condition, action)
     # Only fresh words make a condition hold; what always holds is never new.
     again = was_applied and not is_constant(condition)
     applied = {
@@ -128,18 +101,18 @@ def _judgement(
         "guideline_previously_applied_rationale": [
             f"{action.upper()}: {'done' if was_applied else 'not done'}."
         ],
-        "new_or_subtly_different_context": reason.rationale if again else None,
+        "new_or_subtly_different_context": why if again else None,
         "guideline_previously_applied": "fully" if was_applied else "no",
         "guideline_should_reapply": again if was_applied else None,
     }
     return {
         "condition": condition,
-        "condition_application_rationale": reason.rationale,
-        "condition_applies": "yes" if reason.holds else "no",
+        "condition_application_rationale": why,
+        "condition_applies": "yes" if holds else "no",
         "only_words_can_change_that": _is_about_customer(condition),
-        "application": applied if reason.holds else None,
-        "score": 9 if reason.holds else 2,
-        "should_apply": reason.holds and (continuous or not was_applied or again),
+        "application": applied if holds else None,
+        "score": 9 if holds else 2,
+        "should_apply": holds and (continuous or not was_applied or again),
     }
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -44,51 +43,30 @@ class Found(NamedTuple):
     is_said: bool
 
 
-@dataclass(frozen=True)
 class Argument:
-    """One argument of a tool, looked for in a prompt.
+    """One argument of a tool: its entry in the prompt, and the schema of its value among `kinds`."""
 
-    Args:
-        entry: The argument as the prompt shows it: its name, description, type in words.
-        schema: The schema of its value.
-        prompt: The prompt.
-        kinds: Fills the schema that it belongs to.
-    """
-
-    entry: Mapping[str, Any]
-    schema: Mapping[str, Any]
-    prompt: Prompt
-    kinds: Instances
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return str(self.entry.get("name", ""))
-
-    @property
-    def description(self) -> str:
-        """What the tool says about it."""
-        return str(self.entry.get("description") or "")
-
-    @cached_property
-    def label(self) -> str:
-        """Its name in words."""
-        return label(self.name)
-
-    @cached_property
-    def was_asked_for(self) -> bool:
-        """Whether the agent's last message asked for it."""
-        return "?" in self.prompt.answered and self.label in self.prompt.answered
+    def __init__(self, entry: Mapping[str, Any], schema: Any, prompt: Prompt, kinds: Instances) -> None:
+        self.name = str(entry.get("name"))
+        self.key = str(entry.get("key") or self.name)
+        self.label = label(self.name)
+        self.description = str(entry.get("description") or "")
+        self.is_required = bool(entry.get("required"))
+        self.was_asked_for = "?" in prompt.answered and self.label in prompt.answered
+        self._type = entry.get("type")
+        self._schema = kinds.given(schema)
+        self._prompt = prompt
+        self._kinds = kinds
 
     @cached_property
     def found(self) -> Found | None:
         """The newest value; None where nobody told it."""
-        return next((each for each in self._told() if self.kinds.takes(self._own_schema, each.value)), None)
+        return next((each for each in self._told() if self._kinds.takes(self._schema, each.value)), None)
 
     def _told(self) -> Iterator[Found]:
         """What may be the value, the newest first; of what was dealt with since, values of a clear shape alone."""
         is_settled = customer_spoke = False
-        for line in reversed(self.prompt.lines):
+        for line in reversed(self._prompt.lines):
             if line.speaker == "tool":
                 is_settled = is_settled or customer_spoke
                 told = {**(line.arguments if self._shape else {}), **line.told}
@@ -97,21 +75,17 @@ class Argument:
             elif line.speaker == "customer":
                 customer_spoke = True
                 if self._shape or not is_settled:
-                    is_answer = line is self.prompt.customer and self.was_asked_for
+                    is_answer = line is self._prompt.customer and self.was_asked_for
                     yield from (Found(value, line.id, True) for value in self._said_in(line.text, is_answer))
-        for variable in self.prompt.entries("variables"):
+        for variable in self._prompt.entries("variables"):
             if variable.get("name") == self.name:
                 yield Found(variable.get("value"), str(variable.get("id")), False)
 
-    @cached_property
-    def _own_schema(self) -> Mapping[str, Any]:
-        return self.kinds.given(self.schema)
-
     def _said_in(self, text: str, is_answer: bool) -> Iterator[Any]:
         """The values that a message of the customer's may give, the likeliest first."""
-        kind = self._own_schema.get("type")
-        items = self.kinds.resolved(self._own_schema.get("items", {}))
-        if choices := self._own_schema.get("enum") or items.get("enum"):
+        kind = self._schema.get("type")
+        items = self._kinds.resolved(self._schema.get("items", {}))
+        if choices := self._schema.get("enum") or items.get("enum"):
             said = stems(text) | set(words(text))
             chosen = [each for each in choices if (stems(str(each)) or set(words(str(each)))) <= said]
             yield from [chosen] if kind == "array" and chosen else chosen
@@ -121,7 +95,7 @@ class Argument:
             yield from self._numbers(text, is_answer)
         elif kind == "array":
             yield from (re.split(r",\s*|\s+and\s+", each) for each in self._texts(text, is_answer))
-        elif self.entry.get("type") not in ("object", "any"):  # these are asked as a text of JSON
+        elif self._type not in ("object", "any"):  # these are asked as a text of JSON
             yield from self._texts(text, is_answer)
 
     def _yes_or_no(self, said: list[str], is_answer: bool) -> Iterator[bool]:
@@ -164,7 +138,7 @@ class Argument:
     @cached_property
     def _shape(self) -> re.Pattern[str] | None:
         """What a value looks like: by its format, or as the example in its description does."""
-        known = (self._own_schema.get("format"), self.entry.get("type"), self.label.rpartition(" ")[2])
+        known = (self._schema.get("format"), self._type, self.label.rpartition(" ")[2])
         wanted = next((_FORMATS[each] for each in known if each in _FORMATS), "")
         wanted = wanted or "".join(map(_like, re.findall(r"[A-Za-z]+|\d+|.", self._example)))
         return re.compile(rf"(?<![\w-]){wanted}(?![\w-])", re.IGNORECASE) if wanted else None

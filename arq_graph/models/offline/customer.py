@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from arq_graph.models.offline.prompt import Prompt
@@ -16,46 +17,24 @@ def play_customer(prompt: Prompt) -> dict[str, Any]:
     said = [str(entry.get("text")) for entry in talk if entry.get("from") == "you"]
     last = str(talk[-1].get("text")) if talk and talk[-1].get("from") == "agent" else ""
     closing = str(prompt.sections.get("closing") or "")
-    message = "" if closing and closing in said else _message(prompt, said, last) or closing
-    return {
-        "message": message or "Exit.",
-        "finished": not message,
-        "one_message_of_the_user": True,
-        "tells_what_is_not_known": False,
-    }
+    wishes = [wish for wish in prompt.entries("wishes") if wish.get("request")]
+    begun = [wish for wish in reversed(wishes) if wish["request"] in said]
+    answers = _answers(prompt, begun, stems(last)) if begun and "?" in last else iter(())
+    further = [*answers, *(wish["request"] for wish in wishes if wish not in begun), closing]
+    new = (text for text in further if said.count(text) < (_MOST_ANSWERS if text not in (closing, "") else 1))
+    message = "" if closing and closing in said else next(new, "")
+    return {"message": message or "Exit.", "finished": not message, "one_message_of_the_user": True}
 
 
-def _message(prompt: Prompt, said: list[str], last: str) -> str:
-    wishes = [wish for wish in prompt.entries("wishes") if isinstance(wish.get("request"), str)]
-    begun = [wish for wish in wishes if wish["request"] in said]
-    if begun and "?" in last:
-        answer = _answer(prompt, begun, last)
-        if said.count(answer) < _MOST_ANSWERS:
-            return answer
-        if (fallback := str(begun[-1].get("fallback") or "")) and fallback not in said:
-            return fallback
-    return next((wish["request"] for wish in wishes if wish["request"] not in said), "")
-
-
-def _answer(prompt: Prompt, wishes: list[dict[str, Any]], question: str) -> str:
-    asked = stems(question)
-    for wish in reversed(wishes):
-        answers, offers = _mapping(wish.get("answers")), wish.get("accepts") or ()
-        for topic, said in answers.items():
-            if stems(topic) <= asked:
-                return str(said)
-        for offer in offers:
-            if stems(str(offer)) <= asked:
-                return f"Yes, {offer}, please."
-    known = [_mapping(wish.get("slots")) for wish in reversed(wishes)] + [
-        _mapping(prompt.sections.get("known"))
-    ]
-    for facts in known:
-        told = [f"the {label(name)} is {value}" for name, value in facts.items() if stems(name) <= asked]
+def _answers(prompt: Prompt, wishes: list[dict[str, Any]], asked: frozenset[str]) -> Iterator[str]:
+    """What may be said to a question, the fittest first."""
+    for wish in wishes:
+        yield from (str(said) for topic, said in (wish.get("answers") or {}).items() if stems(topic) <= asked)
+        yield from (f"Yes, {offer}, please." for offer in wish.get("accepts") or () if stems(offer) <= asked)
+    for facts in [*(wish.get("slots") for wish in wishes), prompt.sections.get("known")]:
+        known = facts.items() if isinstance(facts, dict) else ()
+        told = [f"the {label(name)} is {value}" for name, value in known if stems(name) <= asked]
         if told:
-            return f"T{', '.join(told)[1:]}."
-    return "I do not know that."
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+            yield f"T{', '.join(told)[1:]}."
+    yield "I do not know that."
+    yield from (str(wish["fallback"]) for wish in wishes if wish.get("fallback"))

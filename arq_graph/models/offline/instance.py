@@ -17,11 +17,8 @@ _FORMATS = {
     "date": "2026-01-01",
     "date-time": "2026-01-01T12:00:00Z",
     "time": "12:00:00Z",
-    "duration": "PT1H",
     "email": "nobody@example.com",
-    "hostname": "example.com",
     "ipv4": "192.0.2.1",
-    "ipv6": "2001:db8::1",
     "uri": "https://example.com/",
     "uuid": "00000000-0000-4000-8000-000000000000",
 }
@@ -29,12 +26,9 @@ _DEEPEST = 8  # of a schema that refers to itself
 
 
 class Instances:
-    """Fills one schema, in OpenAI's strict subset or near it: ranges, lengths, patterns and formats are kept, too.
+    """Fills one schema, in OpenAI's strict subset or near it; ranges, lengths, patterns and formats are kept, too.
 
-    Args:
-        schema: A JSON schema; references lead into its `$defs`.
-        text: What stands where any text may stand.
-        confirmed: Names of properties whose yes or no is to be yes.
+    `text` stands where any text may stand; the yes or no of a property named in `confirmed` is yes.
     """
 
     def __init__(self, schema: Mapping[str, Any], text: str = "-", confirmed: Collection[str] = ()) -> None:

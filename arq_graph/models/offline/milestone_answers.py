@@ -1,4 +1,4 @@
-"""Milestones: judging whether one was reached by the words it shares with a step, and drafting a graph."""
+"""Milestones: whether one was reached, by the words it shares with a sentence; and a graph of the tools."""
 
 from __future__ import annotations
 
@@ -20,122 +20,83 @@ _MOST_TOOLS = 100
 
 def judge_milestones(prompt: Prompt) -> dict[str, Any]:
     """The answers to a milestone judge's queries, by milestone id: calls are genuine, quotes stand in their steps."""
-    asked = [entry for entry in prompt.entries("milestones") if entry.get("id") in prompt.listed("judge")]
-    texts = (
-        str(step["text"])
-        for step in prompt.entries("steps")
-        if step.get("from") == "user" and step.get("text")
-    )
+    texts = (str(step.get("text")) for step in prompt.entries("steps") if step.get("from") == "user")
     answers: dict[str, Any] = {"intent_of_the_conversation": next(texts, "Nothing is said.")[:240]}
-    for entry in asked:
-        is_call = entry.get("type") == "call"
-        answers[str(entry["id"])] = _of_call(prompt, entry) if is_call else _of_state(prompt, entry)
+    for entry in prompt.entries("milestones"):
+        if entry.get("id") in prompt.listed("judge"):
+            is_call = entry.get("type") == "call"
+            found = (
+                [(step, None) for step in _seen(prompt, entry["id"])] if is_call else _quotes(prompt, entry)
+            )
+            step, quote = next(iter(found), (None, None))
+            answers[str(entry["id"])] = {
+                "milestone": str(entry.get("name")),
+                "reason": "By the words of the step alone." if step else "Nothing has its words.",
+                "step": step,
+                "quote": quote,
+                # Whether a call that code did not see was made is not the judge's to say.
+                "achieved": True if step else None if is_call else False,
+            }
     return answers
 
 
-def _of_call(prompt: Prompt, entry: Mapping[str, Any]) -> dict[str, Any]:
-    calls = _seen(prompt, entry.get("id"))
-    return {
-        "milestone": str(entry.get("name")),
-        "reason": "A call of the tool went through; whether it fits is not looked at.",
-        "step": calls[0] if calls else None,
-        "quote": None,
-        "achieved": True if calls else None,
-    }
-
-
-def _of_state(prompt: Prompt, entry: Mapping[str, Any]) -> dict[str, Any]:
-    said = next(_sentences(prompt, entry), None)
-    return {
-        "milestone": str(entry.get("name")),
-        "evidence": [f"{said[0]}: {said[1]}"] if said else [],
-        "reason": f"Step {said[0]} has its words." if said else "Nobody says anything with its words.",
-        "step": said[0] if said else None,
-        "quote": said[1] if said else None,
-        "achieved": said is not None,
-    }
-
-
-def _sentences(prompt: Prompt, entry: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+def _quotes(prompt: Prompt, entry: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
     """The sentences after the dependencies that have enough of the description's words, with their steps."""
     description = str(entry.get("description") or label(str(entry.get("name"))))
     # "The agent offers …" is about the agent's words, "The customer accepts …" about the user's.
-    named = re.search(r"\b(?:(agent|desk|assistant)|(customer|user))\b", description, re.IGNORECASE)
-    speakers = ("agent",) if named and named[1] else ("user",) if named else ("agent", "user", "tool")
+    named = re.search(r"\b(?:(agent|desk|assistant)|(?:customer|user))\b", description, re.IGNORECASE)
+    speakers = ("agent", "user", "tool") if named is None else ("agent",) if named[1] else ("user",)
+    seen = [steps[0] for id in entry.get("dependencies") or () if (steps := _seen(prompt, id))]
+    begin = (max if entry.get("requires") == "all" else min)(seen) if seen and not entry.get("holds") else 0
     for step in prompt.entries("steps"):
-        text, number = step.get("text") or step.get("result"), step.get("step")
-        if step.get("from") not in speakers or not isinstance(text, str) or not isinstance(number, int):
-            continue
-        if number <= _begin(prompt, entry):
-            continue
-        for match in _SENTENCE.finditer(text):
-            if share(stems(description), stems(match[0]), {}) >= HOLDS_FROM:
-                sentence = match[0].strip()
+        text, number = str(step.get("text") or step.get("result") or ""), int(step.get("step", 0))
+        for sentence in _sentences(text) if step.get("from") in speakers and number > begin else ():
+            if share(stems(description), stems(sentence)) >= HOLDS_FROM:
                 yield number, sentence if len(sentence) >= _SHORTEST_QUOTE else text
 
 
-def _begin(prompt: Prompt, entry: Mapping[str, Any]) -> int:
-    """The step at which the dependencies that code saw were reached; 0 where it saw none."""
-    seen = [steps[0] for id in entry.get("dependencies") or () if (steps := _seen(prompt, id))]
-    if not seen or entry.get("holds"):
-        return 0
-    return max(seen) if entry.get("requires") == "all" else min(seen)
+def _sentences(text: str) -> list[str]:
+    return [match[0].strip() for match in _SENTENCE.finditer(text) if match[0].strip()]
 
 
-def _seen(prompt: Prompt, id: Any) -> list[int]:
+def _seen(prompt: Prompt, id: str) -> list[int]:
     seen = prompt.sections.get("seen")
-    steps = seen.get(id) if isinstance(seen, dict) else None
-    return steps if isinstance(steps, list) else []
+    return seen.get(id, []) if isinstance(seen, dict) else []
 
 
 def draft_milestones(prompt: Prompt) -> dict[str, Any]:
-    """A chain from Start to End: the tools, in the order in which the workflow names them.
+    """A chain from Start to End of the tools, in the order in which the workflow names them.
 
     Where it names none by its words, all tools; where there is none, the workflow's first sentence.
     """
-    workflow = str(prompt.sections.get("workflow") or "")
-    sentences = [match[0].strip() for match in _SENTENCE.finditer(workflow) if match[0].strip()]
-    tools = {
-        str(tool.get("name")): str(tool.get("description") or "")
-        for tool in prompt.entries("tools")[:_MOST_TOOLS]
-    }
-    places = {name: _place(name, sentences) for name in tools}
-    named = sorted((name for name in tools if places[name] >= 0), key=lambda name: places[name]) or list(
-        tools
-    )
-    first = sentences[0] if sentences else "The workflow is done."
-    steps = [_draft(name, "FC", tools[name], sentences, places[name]) for name in named]
-    steps = steps or [_draft(first[:80], "NFC", first, sentences, 0)]
-    start = _draft("Start", "NFC", "The conversation begins.", sentences, -1)
-    chain = [start, *steps, _draft("End", "NFC", "The workflow is done.", sentences, -1)]
-    for before, after in pairwise(chain):
+    sentences = _sentences(str(prompt.sections.get("workflow") or "")) or ["The workflow is done."]
+    tools = {str(tool.get("name")): tool.get("description") for tool in prompt.entries("tools")[:_MOST_TOOLS]}
+    places = {name: place for name in tools if (place := _place(name, sentences)) is not None}
+    named = sorted(places, key=places.__getitem__) or list(tools)
+    steps = [(name, "FC", str(tools[name] or name)) for name in named] or [
+        (sentences[0][:80], "NFC", sentences[0])
+    ]
+    chain = [("Start", "NFC", "The conversation begins."), *steps, ("End", "NFC", "The workflow is done.")]
+    drafts: list[dict[str, Any]] = [
+        {"name": name, "type": kind, "description": " ".join(description.split())[:400], "dependencies": []}
+        for name, kind, description in chain
+    ]
+    for before, after in pairwise(drafts):
         after["dependencies"] = [before["name"]]
+    checks = ("every_tool_has_its_exact_name", "every_way_leads_to_the_end", "requires_follows_the_workflow")
     return {
-        "goal": first,
+        "goal": sentences[0],
         "tool_names": list(tools),
-        "milestones": chain,
-        "every_tool_has_its_exact_name": True,
-        "every_way_leads_to_the_end": True,
-        "requires_follows_the_workflow": True,
+        "milestones": drafts,
+        **dict.fromkeys(checks, True),
     }
 
 
-def _draft(name: str, kind: str, description: str, sentences: list[str], place: int) -> dict[str, Any]:
-    return {
-        "workflow_words": sentences[place] if 0 <= place < len(sentences) else "",
-        "dependency_rationale": "It is what the workflow names before.",
-        "name": name,
-        "type": kind,
-        "tool": None,
-        "description": " ".join(description.split())[:400],
-        "dependencies": [],
-        "requires": None,
-    }
-
-
-def _place(tool: str, sentences: list[str]) -> int:
-    """The first sentence that names a tool by its name or by most of its words; -1 where none does."""
-    for number, sentence in enumerate(sentences):
-        if tool in sentence or share(stems(tool), stems(sentence), {}) >= HOLDS_FROM:
-            return number
-    return -1
+def _place(tool: str, sentences: list[str]) -> int | None:
+    """The first sentence that names a tool by its name or by most of its words."""
+    found = (
+        number
+        for number, sentence in enumerate(sentences)
+        if tool in sentence or share(stems(tool), stems(sentence)) >= HOLDS_FROM
+    )
+    return next(found, None)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
 from arq_graph.models.in_process import InProcessChatModel, object_message, text_message
@@ -21,8 +20,6 @@ from arq_graph.models.offline.prompt import Prompt, read_prompt
 from arq_graph.models.offline.reply import NOT_UNDERSTOOD, Reply, revise
 from arq_graph.models.offline.tool_choice import candidate_answers
 from arq_graph.models.requested import requested_schema
-
-_SCHEMA_START = re.compile(r"^\{", re.MULTILINE)
 
 
 class OfflineChatModel(InProcessChatModel):
@@ -70,8 +67,6 @@ def is_stand_in(model: object) -> bool:
 def _answer_message(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> AIMessage:
     text = "\n\n".join(str(message.text) for message in messages)
     _, schema = requested_schema(kwargs)
-    if schema is None and _wants_json(kwargs):
-        schema = _schema_in(messages)
     prompt = read_prompt(messages)
     if schema is None:
         return text_message(Reply(prompt).text, text)
@@ -106,21 +101,3 @@ def _suggested(prompt: Prompt, kinds: Instances, properties: Mapping[str, Any]) 
     if "guidelines" in sections:
         return judge_guidelines(prompt, properties, kinds)
     return candidate_answers(prompt, properties, kinds) if "tools" in sections else UNSAID
-
-
-def _wants_json(kwargs: Mapping[str, Any]) -> bool:
-    wanted = kwargs.get("response_format")
-    return isinstance(wanted, Mapping) and wanted.get("type") == "json_object"
-
-
-def _schema_in(messages: Sequence[BaseMessage]) -> dict[str, Any] | None:
-    """The JSON schema at the end of the first system message, where JSON mode has put it."""
-    text = next((str(message.text) for message in messages if isinstance(message, SystemMessage)), "")
-    for start in [match.start() for match in _SCHEMA_START.finditer(text)][::-1][:20]:
-        try:
-            found, _ = json.JSONDecoder().raw_decode(text, start)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, dict) and ("properties" in found or "$defs" in found):
-            return found
-    return None

@@ -38,75 +38,50 @@ class Line:
         """A tool's result as data; the text itself where it is no JSON."""
         return _json(self.text, self.text)
 
-    @cached_property
+    @property
     def told(self) -> dict[str, Any]:
         """The fields of a result that hold something."""
         fields = self.result if isinstance(self.result, dict) else {}
         return {name: value for name, value in fields.items() if value}
 
-    @cached_property
+    @property
     def words(self) -> str:
         """What a result says, as one text with its call and the names of its fields."""
-        told = _flat(self.told) if isinstance(self.result, dict) else self.text
-        return f"{self.tool} {_flat(dict(self.arguments))} {told}"
+        told = self.told if isinstance(self.result, dict) else self.text
+        return f"{self.tool} {_flat(self.arguments)} {_flat(told)}"
 
 
-@dataclass(frozen=True)
 class Prompt:
-    """A prompt, read.
+    """A prompt, read: its sections, the conversation, and the places complained about in earlier answers.
 
-    Args:
-        sections: The sections by name, as data.
-        lines: The conversation.
-        complaints: The places that were complained about in earlier answers to this prompt, `Name.path` each.
+    Its `request` is what the `customer` said last, `answered` what the agent had said before, `results` what tools
+    told since, `said` all that the agent has said, and `now` what the prompt's tail says about this very turn.
     """
 
-    sections: Mapping[str, Any]
-    lines: tuple[Line, ...]
-    complaints: tuple[str, ...] = ()
+    def __init__(
+        self, sections: Mapping[str, Any], lines: Sequence[Line], complaints: Sequence[str] = ()
+    ) -> None:
+        self.sections = sections
+        self.lines = lines
+        self.complaints = complaints
+        turn = max((at for at, line in enumerate(lines) if line.speaker == "customer"), default=-1)
+        self.customer = lines[turn] if turn >= 0 else None
+        self.request = self.customer.text if self.customer else ""
+        self.said = [line.text for line in lines if line.speaker == "agent"]
+        self.answered = next((line.text for line in lines[:turn][::-1] if line.speaker == "agent"), "")
+        self.results = [line for line in lines[turn + 1 :] if line.speaker == "tool"]
+        now = sections.get("now")
+        self.now: Mapping[str, Any] = now if isinstance(now, dict) else {}
 
     def entries(self, name: str) -> list[dict[str, Any]]:
         """The objects that a section lists; none where it is absent or holds something else."""
         value = self.sections.get(name)
         return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
-    @property
-    def now(self) -> Mapping[str, Any]:
-        """What the tail says about this very turn."""
-        value = self.sections.get("now")
-        return value if isinstance(value, dict) else {}
-
     def listed(self, name: str) -> list[Any]:
         """What the tail lists under a name."""
         value = self.now.get(name)
         return value if isinstance(value, list) else []
-
-    @cached_property
-    def customer(self) -> Line | None:
-        """The customer's last message."""
-        return next((line for line in reversed(self.lines) if line.speaker == "customer"), None)
-
-    @property
-    def request(self) -> str:
-        """The customer's last message as text."""
-        return self.customer.text if self.customer else ""
-
-    @cached_property
-    def answered(self) -> str:
-        """What the agent had said last when the customer spoke."""
-        before = self.lines[: self.lines.index(self.customer)] if self.customer else self.lines
-        return next((line.text for line in reversed(before) if line.speaker == "agent"), "")
-
-    @cached_property
-    def results(self) -> list[Line]:
-        """The tools' results of this turn."""
-        after = self.lines[self.lines.index(self.customer) :] if self.customer else self.lines
-        return [line for line in after if line.speaker == "tool"]
-
-    @cached_property
-    def said(self) -> list[str]:
-        """What the agent has said so far."""
-        return [line.text for line in self.lines if line.speaker == "agent"]
 
 
 def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
@@ -115,7 +90,7 @@ def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
     Where no human message holds a `<conversation>`, the messages themselves are the conversation.
     """
     head = next((str(message.text) for message in messages if isinstance(message, SystemMessage)), "")
-    spoken = [message for message in messages if not isinstance(message, SystemMessage)]
+    spoken: list[BaseMessage] = [each for each in messages if isinstance(each, HumanMessage | AIMessage)]
     body = next((str(message.text) for message in spoken if isinstance(message, HumanMessage)), "")
     raw = {match[1]: match[2] for match in [*_SECTION.finditer(body), *_SECTION.finditer(head)]}
     spoken, complaints = _without_complaints(spoken)
@@ -142,7 +117,7 @@ def _json(text: str, otherwise: Any = None) -> Any:
 
 
 def _flat(value: Any) -> str:
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return " ".join(f"{name} {_flat(each)}" for name, each in value.items() if each)
     return " ".join(map(_flat, value)) if isinstance(value, list) else str(value)
 
@@ -166,7 +141,5 @@ def _lines(text: str) -> Iterator[Line]:
 
 def _lines_of(messages: Iterable[BaseMessage]) -> Iterator[Line]:
     for number, message in enumerate(messages, start=1):
-        if isinstance(message, HumanMessage | AIMessage) and message.text:
-            yield Line(
-                f"M{number}", "agent" if isinstance(message, AIMessage) else "customer", str(message.text)
-            )
+        speaker = "agent" if isinstance(message, AIMessage) else "customer"
+        yield Line(f"M{number}", speaker, str(message.text))

@@ -47,16 +47,6 @@ class Reply:
             return f"We are going round in circles, I have said this {times} times. {text}"
         return f"As I said: {text}" if times else text
 
-    @property
-    def facts(self) -> list[dict[str, str]]:
-        """What the reply tells of results, each with the result's id."""
-        return [{"fact": _told(line), "source": line.id} for line in self.prompt.results]
-
-    @property
-    def asks(self) -> bool:
-        """Whether it asks something."""
-        return "?" in self.text
-
     @cached_property
     def question(self) -> str:
         """The question for everything that is missing; empty where nothing is."""
@@ -67,40 +57,30 @@ class Reply:
         return f"Could you please tell me {listed}?"
 
     def _parts(self) -> Iterable[str]:
-        active = self.prompt.entries("active_guidelines")
-        opening = [
-            quote for entry in active if is_opening(entry.get("condition")) for quote in _quotes(entry)
-        ]
-        body = [_told(line) for line in self.prompt.results]
-        body += [
-            quote
-            for entry in active
-            if not is_opening(entry.get("condition")) and not self._waits(entry)
-            for quote in _quotes(entry)
-        ]
-        body += [] if self.prompt.results else [self._term()]
-        body = [part for part in [*body, self.question] if part]
+        opening, quotes = [], []
+        for entry in self.prompt.entries("active_guidelines"):
+            action = str(entry.get("action") or "")
+            if is_opening(entry.get("condition")):
+                opening += _QUOTE.findall(action)
+            elif not self._waits(_QUOTE.sub("", action)):
+                quotes += _QUOTE.findall(action)
+        told = [_told(line) for line in self.prompt.results] or [self._term()]
+        body = [part for part in [*told, *quotes, self.question] if part]
         is_greeted = bool(opening) and len(words(self.prompt.request)) <= _GREETING
         return [*opening, *(body if body or is_greeted else [NOT_UNDERSTOOD])]
 
-    def _waits(self, entry: dict[str, Any]) -> bool:
-        """Whether what an action says belongs to a tool that waits for the customer."""
-        means = stems(_QUOTE.sub("", str(entry.get("action") or "")))
-        return any(stems(each.tool) & means for each in self.wanted)
+    def _waits(self, action: str) -> bool:
+        """Whether an action is that of a tool which waits for the customer."""
+        return any(stems(each.tool) & stems(action) for each in self.wanted)
 
     def _term(self) -> str:
         """What the glossary says about a term that the customer uses."""
-        said = f" {' '.join(words(self.prompt.request))} "
+        said = f" {label(self.prompt.request)} "
         for entry in self.prompt.entries("glossary"):
-            names = [entry.get("name"), *(entry.get("synonyms") or ())]
-            if any(f" {' '.join(words(str(name)))} " in said for name in names):
-                name = str(entry.get("name"))
+            name = str(entry.get("name"))
+            if any(f" {label(each)} " in said for each in (name, *entry.get("synonyms", ()))):
                 return f"{name[:1].upper()}{name[1:]}: {entry.get('description')}."
         return ""
-
-
-def _quotes(entry: dict[str, Any]) -> list[str]:
-    return _QUOTE.findall(str(entry.get("action") or ""))
 
 
 def _told(line: Line) -> str:
@@ -133,33 +113,14 @@ def revise(prompt: Prompt) -> dict[str, Any]:
         for each in prompt.entries("insights")
         if each.get("kind") in ("missing", "invalid") and each.get("argument")
     ]
-    reply = Reply(prompt, tuple(wanted))
     draft = prompt.sections.get("draft")
-    content = (
-        draft
-        if isinstance(draft, str) and draft and draft not in prompt.said and not prompt.complaints
-        else reply.text
-    )
-    active = [str(entry.get("id")) for entry in prompt.entries("active_guidelines")]
+    is_new = isinstance(draft, str) and draft not in prompt.said and not prompt.complaints
+    content = draft if draft and is_new else Reply(prompt, tuple(wanted)).text
+    facts = [{"fact": _told(line), "source": line.id} for line in prompt.results]
+    followed = [entry.get("id") for entry in prompt.entries("active_guidelines")]
+    revision = {"content": content, "followed": followed, "factual_information_provided": facts}
     return {
         "last_message_of_customer": prompt.request,
-        "context_evaluation": {
-            "most_recent_customer_inquiries_or_needs": prompt.request,
-            "should_i_tell_the_customer_i_cannot_help_with_some_needs": NOT_UNDERSTOOD in content,
-        },
-        "insights": [],
-        "evaluation_for_each_instruction": [
-            {"instruction": id, "evaluation": "By what its action says between quotes."} for id in active
-        ],
-        "revisions": [
-            {
-                "revision_number": 1,
-                "content": content,
-                "followed": active,
-                "factual_information_provided": reply.facts,
-                "offered_services": [],
-                "instructions_broken": [],
-                "is_repeat_message": False,
-            }
-        ],
+        "context_evaluation": {"most_recent_customer_inquiries_or_needs": prompt.request},
+        "revisions": [{"revision_number": 1, **revision}],
     }
