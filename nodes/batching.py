@@ -1,15 +1,56 @@
-"""How guidelines are grouped into batches, one model call each."""
+"""How guidelines are grouped into batches, one model call each, and which of a batch are judged in a look."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from arq_graph.agent.spec import Guideline
+from arq_graph.agent.state import GuidelineMatch
 from arq_graph.errors import InputError
+from arq_graph.reasoning.blueprint import ARQ
 
 BatchPolicy: TypeAlias = Callable[[int], int]
 """From the number of guidelines to judge to the size of a batch."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Guidelines that are judged in one call; formed once, so that its head and schema never change.
+
+    Args:
+        guidelines: The guidelines.
+        blueprint: What is asked: one property for each of them, by its id.
+        head: The beginning of the prompt.
+        name: The batch's name, for traces.
+    """
+
+    guidelines: tuple[Guideline, ...]
+    blueprint: type[ARQ]
+    head: str
+    name: str
+
+    def still_open(self, matches: Mapping[str, GuidelineMatch], holds: Mapping[str, bool]) -> list[str]:
+        """Ids of the guidelines that are judged now: all at first, then what a tool's result could change.
+
+        Args:
+            matches: What was found in this turn so far, by id.
+            holds: Of which conditions code knows whether they hold, by id.
+        """
+        return [
+            guideline.id
+            for guideline in self.guidelines
+            if holds.get(guideline.id) is not False and _is_open(guideline, matches.get(guideline.id))
+        ]
+
+
+def _is_open(guideline: Guideline, match: GuidelineMatch | None) -> bool:
+    if match is None or match.matched or match.active:
+        return match is None
+    if guideline.sensitive_to_tools is None:
+        return not match.settled
+    return guideline.sensitive_to_tools
 
 
 def default_batch_size(guidelines: int) -> int:

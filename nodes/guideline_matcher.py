@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -14,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, ToolInsight
 from arq_graph.errors import BlueprintError, ReasoningError, SpecError
-from arq_graph.nodes.batching import BatchPolicy, as_policy, default_batch_size, form_batches
+from arq_graph.nodes.batching import Batch, BatchPolicy, as_policy, default_batch_size, form_batches
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
     Answers,
@@ -57,16 +56,6 @@ _ASKED_FOR = ("missing", "invalid", "confirm")
 _ENTAILED = "active because"
 _REMOVED = "not active:"
 _OF_RELATIONS = (_ENTAILED, _REMOVED)
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Guidelines that are judged in one call; formed once, so that its head and schema never change."""
-
-    guidelines: tuple[Guideline, ...]
-    blueprint: type[ARQ]
-    head: str
-    name: str
 
 
 class GuidelineMatcher(BlueprintNode[ARQ]):
@@ -146,7 +135,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         matches = {match.guideline: match for match in matches_of_turn(state, turn) or []}
         holds = self._conditions_in_code(state)
         asked = [
-            (batch, open_ids) for batch in self.batches if (open_ids := _still_open(batch, matches, holds))
+            (batch, open_ids) for batch in self.batches if (open_ids := batch.still_open(matches, holds))
         ]
         variables = shown_variables(self.agent, state)
         answers: Answers = []
@@ -315,20 +304,6 @@ def _decided_by_code(guideline: Guideline) -> bool:
     return not isinstance(guideline.condition, str) and (
         guideline.continuous is True or guideline.action is None
     )
-
-
-def _still_open(batch: Batch, matches: Mapping[str, GuidelineMatch], holds: Mapping[str, bool]) -> list[str]:
-    """The guidelines of a batch that are judged now: all at first, then what a tool's result could change."""
-
-    def is_open(guideline: Guideline) -> bool:
-        if holds.get(guideline.id) is False:
-            return False
-        match = matches.get(guideline.id)
-        if match is None or match.matched or match.active:
-            return match is None
-        return guideline.sensitive_to_tools or (guideline.sensitive_to_tools is None and not match.settled)
-
-    return [guideline.id for guideline in batch.guidelines if is_open(guideline)]
 
 
 def _settled_in_code(guideline: Guideline, before: GuidelineMatch | None, holds: Mapping[str, bool]) -> bool:
