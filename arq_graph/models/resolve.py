@@ -34,9 +34,7 @@ def chat_model(spec: str, *, base_url: str | None = None) -> BaseChatModel:
         return OfflineChatModel()
     if provider == "openai" and colon:
         return _openai(name, base_url)
-    if base_url is not None or not colon:
-        return _openai(spec, base_url)
-    return _of_provider(spec)
+    return _openai(spec, base_url) if base_url is not None or not colon else _of_provider(spec)
 
 
 def _openai(name: str, base_url: str | None) -> BaseChatModel:
@@ -70,14 +68,15 @@ def _of_provider(spec: str) -> BaseChatModel:
     except ImportError as error:
         raise InputError(f'The model string "{spec}" needs another package: {error}') from error
     except Exception as error:
-        # LangChain's own words name an argument that nobody can give here.
-        if isinstance(error, ValueError) and "model_provider" in str(error):
-            raise InputError(
-                f'The model string "{spec}" names no provider that is known: known are "openai:NAME",'
-                ' "anthropic:NAME" and the others of LangChain\'s init_chat_model. For a model of a server of your'
-                " own give its endpoint (base_url=, --base-url)."
-            ) from error
-        raise InputError(f'The model string "{spec}" cannot be used: {error}') from error
+        # Where no provider is found, LangChain's own words name an argument that nobody can give here.
+        problem = f"cannot be used: {error}"
+        if "model_provider" in str(error):
+            problem = (
+                'names no provider that is known: known are "openai:NAME", "anthropic:NAME" and the others of'
+                " LangChain's init_chat_model. For a model of a server of your own give its endpoint (base_url=,"
+                " --base-url)."
+            )
+        raise InputError(f'The model string "{spec}" {problem}') from error
     if not isinstance(model, BaseChatModel):
         raise InputError(f'The model string "{spec}" names no single model: write it like "openai:gpt-4o".')
     return model

@@ -81,7 +81,7 @@ class ScriptedChatModel(InProcessChatModel):
 
     @property
     def calls(self) -> list[ScriptedCall]:
-        """Every call so far, in the order of arrival."""
+        """Every call so far, in the order of arrival, those of the model's copies included."""
         return self._calls
 
     @property
@@ -89,32 +89,35 @@ class ScriptedChatModel(InProcessChatModel):
         return "arq-graph-scripted"
 
     def _next_of(self, script: list[Answerish]) -> Callable[[ScriptedCall], Answerish]:
-        position = iter(range(len(script)))
+        left = iter(script)
 
         def answer(call: ScriptedCall) -> Answerish:
             with self._lock:
-                index = next(position, None)
-            if index is None:
+                following = next(left, None)
+            if following is None:
                 raise InputError(
                     f"ScriptedChatModel has {len(script)} answers, and one call too many came: module"
                     f" {call.module!r}, blueprint {call.blueprint!r}. Add an answer to the script, or give"
                     " a function of the call instead of a list." + _refused(call)
                 )
-            return script[index]
+            return following
 
         return answer
 
-    def _settings(self) -> dict[str, Any]:
-        """What the model's own settings add to each call, as a provider's class would send it."""
-        settings = {"temperature": self.temperature, "max_tokens": self.max_tokens}
-        return {name: value for name, value in settings.items() if value is not None}
-
-    def _record(self, messages: list[BaseMessage], metadata: Any, kwargs: dict[str, Any]) -> ScriptedCall:
+    def _record(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        manager: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None,
+        kwargs: dict[str, Any],
+    ) -> ScriptedCall:
         name, schema = requested_schema(kwargs)
-        metadata = dict(metadata or {})
+        metadata = dict((manager and manager.metadata) or {})
+        own = {"temperature": self.temperature, "max_tokens": self.max_tokens, "stop": stop or None}
         call = ScriptedCall(
             messages=list(messages),
-            kwargs={**self._settings(), **kwargs},
+            # Settings of its own are part of a call, as in what a provider's class sends.
+            kwargs={**{key: value for key, value in own.items() if value is not None}, **kwargs},
             schema=schema,
             blueprint=name or metadata.get("arq_blueprint"),
             metadata=metadata,
@@ -130,7 +133,7 @@ class ScriptedChatModel(InProcessChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        call = self._record(messages, run_manager and run_manager.metadata, _with_stop(kwargs, stop))
+        call = self._record(messages, stop, run_manager, kwargs)
         return _result(self._answer(call), call)
 
     async def _agenerate(
@@ -140,31 +143,26 @@ class ScriptedChatModel(InProcessChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        call = self._record(messages, run_manager and run_manager.metadata, _with_stop(kwargs, stop))
+        call = self._record(messages, stop, run_manager, kwargs)
         answer = self._answer(call)
-        if inspect.isawaitable(answer):
-            answer = await answer
-        return _result(answer, call)
-
-
-def _with_stop(kwargs: dict[str, Any], stop: list[str] | None) -> dict[str, Any]:
-    return {**kwargs, "stop": stop} if stop else kwargs
+        return _result(await answer if inspect.isawaitable(answer) else answer, call)
 
 
 def _result(answer: Answerish, call: ScriptedCall) -> ChatResult:
-    if isinstance(answer, BaseException):
-        raise answer
-    return ChatResult(generations=[ChatGeneration(message=_message(answer, call))])
-
-
-def _message(answer: str | dict[str, Any] | BaseModel | AIMessage, call: ScriptedCall) -> AIMessage:
-    if isinstance(answer, AIMessage):
-        return answer.model_copy()  # LangChain sets ids on what it gets back; the script stays as it was
-    if isinstance(answer, str):
-        return text_message(answer, call.text)
-    if isinstance(answer, BaseModel):
-        return object_message(answer.model_dump_json(), call.text, call.kwargs)
-    return object_message(json.dumps(answer, ensure_ascii=False), call.text, call.kwargs)
+    match answer:
+        case BaseException():
+            raise answer
+        case AIMessage():
+            message = (
+                answer.model_copy()
+            )  # LangChain sets ids on what it gets back; the script stays as it was
+        case str():
+            message = text_message(answer, call.text)
+        case BaseModel():
+            message = object_message(answer.model_dump_json(), call.text, call.kwargs)
+        case _:
+            message = object_message(json.dumps(answer, ensure_ascii=False), call.text, call.kwargs)
+    return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 def _refused(call: ScriptedCall) -> str:

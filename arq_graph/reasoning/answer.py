@@ -4,33 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic
 
 from langchain_core.messages import BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from arq_graph.reasoning.blueprint import ARQ, Mode
+from arq_graph.reasoning.blueprint import B, Complaint
+from arq_graph.reasoning.modes import Mode
 
-B = TypeVar("B", bound=ARQ)
-
-
-@dataclass(frozen=True)
-class Complaint:
-    """One thing that a valid answer does not meet.
-
-    Args:
-        blueprint: The blueprint's name.
-        query: Path of the query, such as "G3.score".
-        message: What is wrong, and what was expected.
-    """
-
-    blueprint: str
-    query: str
-    message: str
-
-    def __str__(self) -> str:
-        place = f"{self.blueprint}.{self.query}" if self.query else self.blueprint
-        return f"{place}: {self.message}"
+__all__ = ["Answer", "Attempt", "Complaint", "Question"]
 
 
 @dataclass(frozen=True)
@@ -58,21 +40,21 @@ class Answer(Generic[B]):
 
     Args:
         value: The blueprint's instance; in the modes "cot" and "direct" it holds response fields only.
+        reasoning: The free reasoning of mode "cot"; "" in the others.
         text: The raw text that it was read from.
-        usage: Tokens of all attempts together, if the model reports them.
-        attempts: Every attempt, the one that became the answer included.
         mode: The mode it was asked in.
         complaints: What `value` does not meet.
-        reasoning: The free reasoning of mode "cot"; "" in the others.
+        usage: Tokens of all attempts together, if the model reports them.
+        attempts: Every attempt, the one that became the answer included.
     """
 
     value: B
+    reasoning: str
     text: str
-    usage: UsageMetadata | None
-    attempts: tuple[Attempt, ...]
     mode: Mode
-    complaints: tuple[Complaint, ...]
-    reasoning: str = ""
+    complaints: tuple[Complaint, ...] = ()
+    usage: UsageMetadata | None = None
+    attempts: tuple[Attempt, ...] = ()
 
     @property
     def satisfied(self) -> bool:

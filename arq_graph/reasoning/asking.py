@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, Literal, NoReturn
 
@@ -11,11 +11,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from arq_graph.errors import ArqGraphError, BlueprintError, RefusalError, UnsatisfiedError
-from arq_graph.reasoning.answer import Answer, Attempt, B, Complaint, Question
-from arq_graph.reasoning.blueprint import Mode, read_answer, schema_in_mode
+from arq_graph.reasoning.answer import Answer, Attempt, Complaint, Question
+from arq_graph.reasoning.blueprint import B, read_answer, schema_in_mode
 from arq_graph.reasoning.failures import Failure, rejected
 from arq_graph.reasoning.methods import METHODS, Bound, Endpoint, Method, schema_name
 from arq_graph.reasoning.model_settings import token_limit, with_temperature, with_token_limit
+from arq_graph.reasoning.modes import Mode
 from arq_graph.reasoning.parsing import parse_answer
 from arq_graph.reasoning.replies import is_cut_off, message_from, refusal_of, sum_of, usage_of
 from arq_graph.reasoning.sections import clean, escaped
@@ -27,16 +28,7 @@ _MAX_QUOTED = 500
 
 @dataclass(frozen=True)
 class Terms:
-    """What holds for every ask of a reasoner.
-
-    Args:
-        module: The part of the program that asks, for messages and traces.
-        max_attempts: Invalid answers, of which the last ends the ask; 1 or more.
-        on_unsatisfied: What happens with the last candidate when none was satisfying.
-        temperature: What to ask with where the model has none of its own; None: whatever the provider takes.
-        transport: Makes the calls.
-        endpoint: What is known of the endpoint.
-    """
+    """What holds for every ask of a reasoner; see the arguments of `Reasoner`."""
 
     module: str
     max_attempts: int
@@ -52,25 +44,8 @@ class Terms:
         return with_temperature(self.transport.model, temperature)
 
 
-@dataclass(frozen=True)
-class Candidate(Generic[B]):
-    """A valid answer, and what it does not meet."""
-
-    value: B
-    reasoning: str
-    text: str
-    complaints: tuple[Complaint, ...]
-
-
 class Asking(Generic[B]):
-    """One ask, as a generator of the steps that it needs performed.
-
-    Args:
-        terms: What holds for every ask of this reasoner.
-        question: What to ask.
-        mode: The mode to ask it in.
-        max_candidates: Valid answers to ask for at most, 1 or more.
-    """
+    """One ask of a question in a mode, with so many valid answers at most."""
 
     def __init__(self, terms: Terms, question: Question[B], mode: Mode, max_candidates: int) -> None:
         self._terms = terms
@@ -88,34 +63,33 @@ class Asking(Generic[B]):
         self._settled = False
         self._attempts: list[Attempt] = []
         self._invalid = 0
-        self._candidates: list[Candidate[B]] = []
+        self._candidates: list[Answer[B]] = []
 
     def steps(self) -> Steps[Answer[B]]:
-        """The steps to perform; returns the answer.
+        """The ask, as a generator of the steps that it needs performed.
 
         Raises:
             ReasoningError: As `Reasoner.ask` says.
         """
+        read = partial(read_answer, self._question.blueprint, self._mode)
         retry: list[BaseMessage] = []
         while True:
             message = yield from self._reply(retry)
             if (words := refusal_of(message)) is not None:
                 raise RefusalError(f"{self._asked}: the model refused: {words[:_MAX_QUOTED]}", words)
             text = self._method.read(message)
-            parsed = parse_answer(
-                partial(read_answer, self._question.blueprint, self._mode), text, self._name
-            )
+            parsed = parse_answer(read, text, self._name)
             if parsed.value is not None:
                 self._terms.endpoint.worked(self._method)
-                candidate = Candidate(*parsed.value, text, self._complaints(parsed.value[0]))
-                self._candidates.append(candidate)
-                self._record(message, text, complaints=candidate.complaints)
-                if not candidate.complaints or len(self._candidates) >= self._max_candidates:
+                complaints = self._complaints(parsed.value[0])
+                self._record(message, text, None, complaints)
+                self._candidates.append(Answer(*parsed.value, text, self._mode, complaints))
+                if not complaints or len(self._candidates) >= self._max_candidates:
                     return self._finished()
-                retry = _asked_again(text, "does not meet what was asked", candidate.complaints)
+                retry = _asked_again(text, "does not meet what was asked", complaints)
                 continue
             self._settled = self._settled or parsed.has_object
-            self._record(message, text, errors=parsed.errors)
+            self._record(message, text, "\n".join(parsed.errors), ())
             self._invalid += 1
             if is_cut_off(message):
                 if not self._limit_raised():
@@ -125,9 +99,8 @@ class Asking(Generic[B]):
                 continue
             if self._invalid >= self._terms.max_attempts:
                 return self._gave_up("; ".join(parsed.errors)[:_MAX_QUOTED])
-            if not parsed.has_object and not self._works and self._moved_on(None):
-                continue
-            retry = _asked_again(text, "could not be used", parsed.errors)
+            if parsed.has_object or self._works or not self._moved_on(None):
+                retry = _asked_again(text, "could not be used", parsed.errors)
 
     @property
     def _works(self) -> bool:
@@ -137,25 +110,22 @@ class Asking(Generic[B]):
     def _reply(self, retry: Sequence[BaseMessage]) -> Steps[BaseMessage]:
         """The next answer; what a provider refuses of the method or the settings is left out, if it can be."""
         while True:
-            model, method = self._model, self._method
-
-            def bind(model: BaseChatModel, method: Method = method) -> Bound:
-                return method.bind(model, schema_name(self._name), self._schema)
-
-            messages = [*method.messages(self._question.messages, self._schema), *retry]
+            prompt = [*self._method.messages(self._question.messages, self._schema), *retry]
             try:
                 reply = yield from self._terms.transport.call(
-                    self._asked, messages, bind, model=model, is_final=self._may_be_the_method
+                    self._asked, prompt, self._bound, model=self._model, is_final=self._may_be_the_method
                 )
             except ArqGraphError:
                 raise
             except Exception as error:
-                hidden = message_from(error)
-                if hidden is not None:
+                if (hidden := message_from(error)) is not None:
                     return hidden
                 self._recover(self._terms.transport.failure(error))
             else:
                 return reply
+
+    def _bound(self, model: BaseChatModel) -> Bound:
+        return self._method.bind(model, schema_name(self._name), self._schema)
 
     def _may_be_the_method(self, failure: Failure) -> bool:
         return failure.maybe_unsupported and not self._works
@@ -209,18 +179,11 @@ class Asking(Generic[B]):
         return True
 
     def _complaints(self, value: B) -> tuple[Complaint, ...]:
-        unmet = [Complaint(item.blueprint, item.query, item.problem) for item in value.unmet()]
-        return (*unmet, *(self._question.check(value) if self._question.check else ()))
+        return (*value.unmet(), *(self._question.check(value) if self._question.check else ()))
 
     def _record(
-        self,
-        message: BaseMessage,
-        text: str,
-        *,
-        errors: Sequence[str] = (),
-        complaints: tuple[Complaint, ...] = (),
+        self, message: BaseMessage, text: str, error: str | None, complaints: tuple[Complaint, ...]
     ) -> None:
-        error = "\n".join(errors) or None
         self._attempts.append(Attempt(text, self._method.name, error, complaints, usage_of(message)))
 
     def _finished(self) -> Answer[B]:
@@ -232,15 +195,8 @@ class Asking(Generic[B]):
                 " at the texts in .attempts.",
                 self._attempts,
             )
-        return Answer(
-            value=last.value,
-            text=last.text,
-            usage=sum_of(attempt.usage for attempt in self._attempts),
-            attempts=tuple(self._attempts),
-            mode=self._mode,
-            complaints=last.complaints,
-            reasoning=last.reasoning,
-        )
+        usage = sum_of(attempt.usage for attempt in self._attempts)
+        return replace(last, usage=usage, attempts=tuple(self._attempts))
 
     def _gave_up(self, reason: str) -> Answer[B]:
         """End without a further try: with the last valid candidate if there was one, else with an error."""
@@ -256,13 +212,9 @@ class Asking(Generic[B]):
 
 def _asked_again(text: str, verdict: str, problems: Sequence[object]) -> list[BaseMessage]:
     lines = "\n".join(f"- {str(problem)[:_MAX_QUOTED]}" for problem in problems)
-    return [
-        AIMessage(_repeatable(text)),
-        HumanMessage(
-            f"Your answer {verdict}:\n{escaped(lines)}\n"
-            "Answer again: the whole object, corrected, and nothing else."
-        ),
-    ]
+    again = "Answer again: the whole object, corrected, and nothing else."
+    correction = f"Your answer {verdict}:\n{escaped(lines)}\n{again}"
+    return [AIMessage(_repeatable(text)), HumanMessage(correction)]
 
 
 def _repeatable(text: str) -> str:

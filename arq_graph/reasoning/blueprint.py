@@ -42,35 +42,26 @@ from arq_graph.reasoning.modes import (
 )
 from arq_graph.reasoning.queries import Query, by_stage, queries_of, query, reinstate, respond, verify
 
-__all__ = ["ARQ", "Mode", "Unmet", "queries_of", "query", "reinstate", "respond", "verify"]
+__all__ = ["ARQ", "Complaint", "Mode", "queries_of", "query", "reinstate", "respond", "verify"]
 
 
-@dataclass(frozen=True, slots=True)
-class Unmet:
-    """A verification whose answer is not the one it must be.
+@dataclass(frozen=True)
+class Complaint:
+    """One thing that a valid answer does not meet.
 
     Args:
-        blueprint: Name of the blueprint's class.
-        query: Name of the field.
-        question: What the field asks.
-        value: The answer.
-        expected: `must_be` as the designer wrote it: a value, or a predicate.
+        blueprint: The blueprint's name.
+        query: Path of the query, such as "G3.score".
+        message: What is wrong, and what was expected.
     """
 
     blueprint: str
     query: str
-    question: str
-    value: Any
-    expected: Any
+    message: str
 
     def __str__(self) -> str:
-        return f"{self.blueprint}.{self.query}: {self.problem}"
-
-    @property
-    def problem(self) -> str:
-        """What was asked and answered, and what the answer must be."""
-        wanted = "is not acceptable" if callable(self.expected) else f"must be {self.expected!r}"
-        return f'"{self.question}" was answered {self.value!r}, which {wanted}'
+        place = f"{self.blueprint}.{self.query}" if self.query else self.blueprint
+        return f"{place}: {self.message}"
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(reinstate, query, respond, verify, PrivateAttr))
@@ -111,17 +102,15 @@ class ARQ(BaseModel):
         """
         return deepcopy(schema_in_mode(cls, mode))
 
-    def unmet(self) -> list[Unmet]:
-        """The verifications of this instance, not of those inside it, whose answer is not what it must be.
+    def unmet(self) -> list[Complaint]:
+        """Complaints about this instance's verifications, not about those inside it, that are not what they must be.
 
         One that was not asked, or whose `when` is false, is not looked at.
         """
         return [
-            Unmet(type(self).__name__, name, asked.question, value, asked.must_be)
+            Complaint(type(self).__name__, name, asked.problem(self.__dict__[name]))
             for name, asked in queries_of(type(self)).items()
-            if name in self.__dict__
-            and self._applies(asked)
-            and not asked.is_met(value := self.__dict__[name])
+            if name in self.__dict__ and self._applies(asked) and asked.problem(self.__dict__[name])
         ]
 
     def _applies(self, asked: Query) -> bool:

@@ -7,6 +7,7 @@ the next turn begins with the prompt of this one.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,14 +27,9 @@ def estimate_tokens(text: str) -> int:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the conversation.
+    """One line of the conversation: `M…` or `T…`, said by the customer, the agent, a tool or the system.
 
-    Args:
-        id: `M…` or `T…`.
-        speaker: `customer`, `agent`, `tool` or `system`.
-        message: The message it shows.
-        text: The line as the prompt has it.
-        call: For a tool result, the call that it answers.
+    `text` is the line as the prompt has it; `call` is the call that a tool result answers.
     """
 
     id: str
@@ -49,9 +45,9 @@ class Conversation:
 
     Args:
         messages: The messages of the thread, oldest first.
-        max_tokens: Budget of the history. Over it, whole turns' worth of lines are left out from the
-            beginning until half the budget is kept; where the cut falls depends on the history alone, so
-            that it stays where it is while the conversation grows. One line may take a quarter of it at most.
+        max_tokens: Budget of the history. Over it, whole turns are left out from the beginning until half the
+            budget is kept; where the cut falls depends on the history alone, so that it stays where it is while
+            the conversation grows. One line may take a quarter of it at most.
         count_tokens: How tokens are counted.
     """
 
@@ -65,18 +61,19 @@ class Conversation:
         return tuple(self._number())
 
     def _number(self) -> Iterator[Line]:
-        calls: dict[str, Mapping[str, Any]] = {}
+        calls: dict[str | None, Mapping[str, Any]] = {}
         spoken = results = 0
         for message in self.messages:
             if isinstance(message, ToolMessage):
                 results += 1
-                yield self._result(f"T{results}", message, calls.get(message.tool_call_id))
+                call = calls.get(message.tool_call_id) or {"name": message.name or "", "args": {}}
+                yield self._result(f"T{results}", message, call)
                 continue
-            if isinstance(message, AIMessage):
-                for call in message.tool_calls:
-                    if call["id"] is not None:
-                        calls[call["id"]] = {"name": call["name"], "args": call["args"]}
-                if message.tool_calls and not message.text:
+            if isinstance(message, AIMessage) and message.tool_calls:
+                calls |= {
+                    call["id"]: {"name": call["name"], "args": call["args"]} for call in message.tool_calls
+                }
+                if not message.text:
                     continue
             spoken += 1
             speaker = _speaker(message)
@@ -85,48 +82,35 @@ class Conversation:
                 record["attachments"] = attachments
             yield Line(f"M{spoken}", speaker, message, as_json(record))
 
-    def _result(self, id: str, message: ToolMessage, call: Mapping[str, Any] | None) -> Line:
-        name = call["name"] if call else (message.name or "")
-        record: dict[str, Any] = {"id": id, "from": "tool", "tool": name}
-        record["arguments"] = call["args"] if call else {}
-        record.update(self._shortened("result", message.text))
+    def _result(self, id: str, message: ToolMessage, call: Mapping[str, Any]) -> Line:
+        record = {"id": id, "from": "tool", "tool": call["name"], "arguments": call["args"]}
+        record |= self._shortened("result", message.text)
         if message.status == "error":
             record["error"] = True
-        return Line(id, "tool", message, as_json(record), call or {"name": name, "args": {}})
+        return Line(id, "tool", message, as_json(record), call)
 
     def _shortened(self, key: str, text: str) -> dict[str, Any]:
         # Four characters a token is what any tokenizer stays near enough to, for a bound on one line.
-        room = self.max_tokens
-        if len(text) <= room:
+        if len(text) <= self.max_tokens:
             return {key: text}
-        half = room // 2
+        half = self.max_tokens // 2
         return {key: f"{text[:half]} … {text[-half:]}", "shortened_from_characters": len(text)}
 
     @cached_property
     def first_shown(self) -> int:
-        """Index of the first line that the prompt shows.
-
-        A cut falls before something said, never between a message and the tool results that follow it, and
-        never behind the last customer message: a turn is read whole.
-        """
+        """Index of the first line that the prompt shows; a turn is shown whole or not at all."""
+        counts = [self.count_tokens(line.text) for line in self.lines]
         start = shown = 0
-        counts: list[int] = []
-        cuts: list[int] = []
+        later_turns: deque[int] = deque()
         for index, line in enumerate(self.lines):
-            counts.append(self.count_tokens(line.text))
-            shown += counts[-1]
-            if line.speaker == "customer":
-                cuts.extend(at for at in range(cuts[-1] + 1 if cuts else 0, index + 1) if self._may_cut(at))
-            while shown > self.max_tokens and any(cut > start for cut in cuts):
-                for cut in [cut for cut in cuts if cut > start]:
-                    shown -= sum(counts[start:cut])
-                    start = cut
-                    if shown <= self.max_tokens // 2:
-                        break
+            shown += counts[index]
+            if line.speaker == "customer" and index:
+                later_turns.append(index)
+            if shown > self.max_tokens:
+                while later_turns and shown > self.max_tokens // 2:
+                    shown -= sum(counts[start : later_turns[0]])
+                    start = later_turns.popleft()
         return start
-
-    def _may_cut(self, index: int) -> bool:
-        return self.lines[index].speaker != "tool"
 
     @property
     def shown(self) -> tuple[Line, ...]:
@@ -180,13 +164,9 @@ class Conversation:
         """Each line that the prompt shows by its id."""
         return {line.id: line for line in self.shown}
 
-    @cached_property
-    def _ids_of_messages(self) -> dict[str, str]:
-        return {line.message.id: line.id for line in self.shown if line.message.id}
-
     def id_of(self, message_id: str | None) -> str | None:
         """The line id of the message with this id; None where the prompt does not show it."""
-        return self._ids_of_messages.get(message_id) if message_id else None
+        return next((line.id for line in self.shown if message_id and line.message.id == message_id), None)
 
 
 def _speaker(message: BaseMessage) -> str:

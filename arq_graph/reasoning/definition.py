@@ -17,11 +17,7 @@ _METHODS = frozenset({"response_schema", "unmet"})
 
 
 def check_fields(blueprint: type[BaseModel]) -> None:
-    """Every field is one query, without default or alias, and one of them is the response.
-
-    Raises:
-        BlueprintDefinitionError: It is not so.
-    """
+    """Raise BlueprintDefinitionError unless each field is one query, without default or alias, and one responds."""
     for name, field in blueprint.model_fields.items():
         if problem := _problem(name, field):
             raise BlueprintDefinitionError(f"{blueprint.__name__}.{name} {problem}")
@@ -36,11 +32,7 @@ def check_fields(blueprint: type[BaseModel]) -> None:
 
 
 def require_complete(blueprint: type[BaseModel]) -> None:
-    """Resolve what is left of a class's forward references.
-
-    Raises:
-        BlueprintDefinitionError: One names what does not exist, or a generic class's parameters are not set.
-    """
+    """Resolve what is left of a class's forward references, or raise BlueprintDefinitionError."""
     if parameters := blueprint.__pydantic_generic_metadata__["parameters"]:
         raise BlueprintDefinitionError(
             f"{blueprint.__name__} is generic: set its parameters before it is asked, "
@@ -56,12 +48,7 @@ def require_complete(blueprint: type[BaseModel]) -> None:
 
 
 def checked_schema(blueprint: type[BaseModel]) -> dict[str, Any]:
-    """The strict JSON schema of a blueprint with all its queries.
-
-    Raises:
-        BlueprintDefinitionError: A type is outside the strict subset, or a conditional query's type does not
-            admit None.
-    """
+    """The strict JSON schema of a blueprint with all its queries, or BlueprintDefinitionError."""
     try:
         schema = strict_schema(blueprint.model_json_schema(schema_generator=AnswerJsonSchema))
     except NotStrict as error:

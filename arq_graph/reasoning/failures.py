@@ -7,9 +7,6 @@ status and the names in the class hierarchy are stable.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
-from time import time
-from typing import Any
 
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
@@ -40,21 +37,16 @@ _MAX_WORDS = 600
 
 @dataclass(frozen=True)
 class Failure:
-    """One failed model call.
-
-    Args:
-        error: What was raised.
-        status: The HTTP status, if the provider answered with one.
-        transient: Whether the same request may succeed later.
-        maybe_unsupported: Whether the cause may be the way of asking, which the provider does not know.
-        malformed: Whether the endpoint answered with something that is no chat completion.
-    """
+    """One failed model call, with the HTTP status if the provider answered with one."""
 
     error: Exception
     status: int | None
     transient: bool
+    """Whether the same request may succeed later."""
     maybe_unsupported: bool
+    """Whether the cause may be the way of asking, which the provider does not know."""
     malformed: bool = False
+    """Whether the endpoint answered with something that is no chat completion."""
 
     @property
     def from_provider(self) -> bool:
@@ -71,10 +63,8 @@ class Failure:
 def read_failure(error: Exception, *, openai_class: bool = False) -> Failure:
     """Tell what an exception of a model call means.
 
-    Args:
-        error: What the chat model raised.
-        openai_class: Whether the model is of LangChain's OpenAI family, whose client raises plain Python
-            errors when a 200 response is no chat completion.
+    The client of LangChain's OpenAI family (`openai_class`) raises plain Python errors when a 200 response is no
+    chat completion.
     """
     status = http_status(error)
     if _is_request(error):
@@ -113,28 +103,16 @@ def http_status(error: BaseException) -> int | None:
 def retry_after(error: BaseException) -> float | None:
     """Seconds that the provider asks to wait (`Retry-After`, `retry-after-ms`), or None."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    milliseconds, wanted = headers.get("retry-after-ms"), headers.get("retry-after")
-    try:
-        if milliseconds is not None:
-            return max(0.0, float(milliseconds) / 1000)
-        return None if wanted is None else max(0.0, float(wanted))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(str(wanted)).timestamp() - time())
-    except (TypeError, ValueError):
-        return None
+    for name, scale in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            return max(0.0, float(headers[name]) / scale)
+        except (KeyError, TypeError, ValueError):
+            continue  # a date, which is further off than anybody waits, or nothing
+    return None
 
 
 def unavailable(failure: Failure, *, asked: str, tries: int, seconds: float) -> ModelUnavailableError:
-    """The error for a model that could not be reached, or was overloaded, for too long.
-
-    Args:
-        failure: The last failure.
-        asked: What was asked, for the message.
-        tries: Requests made.
-        seconds: Seconds that the caller waits at most.
-    """
+    """The error for a model that could not be reached, or was overloaded, in so many tries and seconds."""
     return ModelUnavailableError(
         f"{asked}: the model did not answer ({tries} {'try' if tries == 1 else 'tries'}, timeout {seconds:g}"
         f" s); the last said: {_words(failure)}. Try again later; if it goes on, look at the provider's"
@@ -143,25 +121,17 @@ def unavailable(failure: Failure, *, asked: str, tries: int, seconds: float) -> 
 
 
 def rejected(failure: Failure, *, asked: str) -> ModelRequestError:
-    """The error for a request that the provider rejects as it is.
-
-    Args:
-        failure: What the provider said.
-        asked: What was asked, for the message.
-    """
+    """The error for a request that the provider rejects as it is."""
     return ModelRequestError(f"{asked}: {_words(failure)}. {_advice(failure)}")
 
 
 def _is_request(error: BaseException) -> bool:
     """Whether the request itself is at fault, whatever the method of asking."""
-    cause: BaseException | None = error
+    names, cause = _names(error), error.__cause__
     for _ in range(10):
-        if cause is None:
-            break
-        if _names(cause) & _BAD_ADDRESS_NAMES:
-            return True
-        cause = cause.__cause__
-    return _is_too_long(error)
+        names |= _names(cause) if cause else set()
+        cause = cause.__cause__ if cause else None
+    return bool(names & _BAD_ADDRESS_NAMES) or _is_too_long(error)
 
 
 def _is_too_long(error: BaseException) -> bool:
@@ -185,17 +155,14 @@ def _names(error: BaseException) -> set[str]:
 
 def _words(failure: Failure) -> str:
     words = f"{type(failure.error).__name__}: {failure.error}"
-    if failure.malformed and (body := _body(failure.error)):
+    try:
+        body = getattr(getattr(failure.error, "response", None), "text", "")
+    except RuntimeError:  # httpx: a body that was never read
+        body = ""
+    if failure.malformed and body:
         words += f"; the response was: {body}"
     words = " ".join(words.split())
     return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
-
-
-def _body(error: BaseException) -> Any:
-    try:
-        return getattr(getattr(error, "response", None), "text", "")
-    except RuntimeError:  # httpx: a body that was never read
-        return ""
 
 
 def _advice(failure: Failure) -> str:

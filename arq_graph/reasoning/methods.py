@@ -24,19 +24,13 @@ _ADDRESS_FIELDS = ("openai_api_base", "base_url", "azure_endpoint", "endpoint_ur
 
 @dataclass(frozen=True)
 class Method:
-    """One way to ask for JSON.
-
-    Args:
-        name: "json_schema", "function_calling", "json_mode" or "prompt".
-        bind: Binds a schema of a given name to a chat model.
-        read: Reads the answer's text off the model's message.
-        schema_in_prompt: Whether the schema must stand in the prompt, because nothing else carries it.
-    """
+    """One way to ask for JSON: how a named schema is bound to a model, and how the answer is read."""
 
     name: str
     bind: Callable[[BaseChatModel, str, Schema], Bound]
     read: Callable[[BaseMessage], str]
     schema_in_prompt: bool = False
+    """Whether the schema must stand in the prompt, because nothing else carries it."""
 
     def messages(self, messages: Sequence[BaseMessage], schema: Schema) -> list[BaseMessage]:
         """The prompt as this method needs it: the schema may stand at the end of the first system message."""
@@ -69,14 +63,6 @@ def _bind_function(model: BaseChatModel, name: str, schema: Schema) -> Bound:
     return model.bind_tools([{"type": "function", "function": function}], tool_choice=name)
 
 
-def _bind_json_object(model: BaseChatModel, name: str, schema: Schema) -> Bound:  # noqa: ARG001
-    return model.bind(response_format={"type": "json_object"})
-
-
-def _bind_nothing(model: BaseChatModel, name: str, schema: Schema) -> Bound:  # noqa: ARG001
-    return model
-
-
 def _read_text(message: BaseMessage) -> str:
     return str(message.text)
 
@@ -102,8 +88,13 @@ def _appended(message: SystemMessage, text: str) -> SystemMessage:
 METHODS = (
     Method("json_schema", _bind_json_schema, _read_text),
     Method("function_calling", _bind_function, _read_arguments),
-    Method("json_mode", _bind_json_object, _read_text, schema_in_prompt=True),
-    Method("prompt", _bind_nothing, _read_text, schema_in_prompt=True),
+    Method(
+        "json_mode",
+        lambda model, *_: model.bind(response_format={"type": "json_object"}),
+        _read_text,
+        schema_in_prompt=True,
+    ),
+    Method("prompt", lambda model, *_: model, _read_text, schema_in_prompt=True),
 )
 """Every method, the most exact first."""
 

@@ -26,17 +26,12 @@ _MAX_ERROR_LENGTH = 300
 
 @dataclass(frozen=True)
 class Parsed(Generic[T]):
-    """What a text holds.
-
-    Args:
-        value: What was read from the last JSON object that validates; None if none does.
-        errors: Why there is no value, one line per error, each with the path of its query.
-        has_object: Whether the text holds a JSON object at all.
-    """
+    """The last JSON object of a text that validates, or else one line per error, each with the path of its query."""
 
     value: T | None
     errors: tuple[str, ...]
     has_object: bool
+    """Whether the text holds a JSON object at all."""
 
 
 def parse_answer(read: Read[T], text: str, name: str) -> Parsed[T]:

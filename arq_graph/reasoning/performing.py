@@ -1,4 +1,4 @@
-"""Performing what a generator asks for: the sync and the async side share the generator and differ in who performs."""
+"""Performing what a generator asks for: sync and async share the driver and differ in who performs."""
 
 from __future__ import annotations
 
@@ -9,31 +9,13 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-def perform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
+async def aperform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
     """Perform each step that a generator yields, and return what it returns.
 
     Args:
         steps: Yields steps; is sent what came of each, or has the error thrown in.
         perform: Performs one step.
     """
-    try:
-        step = next(steps)
-        while True:
-            try:
-                given = perform(step)
-            except Exception as error:
-                step = steps.throw(error)
-            else:
-                step = steps.send(given)
-    except StopIteration as finished:
-        result: T = finished.value
-        return result
-    finally:
-        steps.close()
-
-
-async def aperform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
-    """Perform each step that a generator yields without blocking; see `perform_steps`."""
     try:
         step = next(steps)
         while True:
@@ -48,3 +30,17 @@ async def aperform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Awa
         return result
     finally:
         steps.close()
+
+
+def perform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T:
+    """The same without an event loop: where nothing is waited for, a coroutine ends as soon as it begins."""
+
+    async def at_once(step: S) -> Any:
+        return perform(step)
+
+    try:
+        aperform_steps(steps, at_once).send(None)
+    except StopIteration as finished:
+        result: T = finished.value
+        return result
+    raise AssertionError("a step was awaited in a sync run")

@@ -64,11 +64,12 @@ class Query:
         """0 for leading queries, 1 for the response, 2 for verification."""
         return _STAGES[self.kind]
 
-    def is_met(self, value: object) -> bool:
-        """Whether a verification's answer is the one that `must_be` names; true where it names none."""
-        if self.must_be is ...:
-            return True
-        return bool(self.must_be(value)) if callable(self.must_be) else bool(value == self.must_be)
+    def problem(self, value: object) -> str:
+        """Why a verification's answer is not the one that `must_be` names; "" if it is, or none is named."""
+        if self.must_be is ... or (self.must_be(value) if callable(self.must_be) else value == self.must_be):
+            return ""
+        wanted = "is not acceptable" if callable(self.must_be) else f"must be {self.must_be!r}"
+        return f'"{self.question}" was answered {value!r}, which {wanted}'
 
 
 def reinstate(

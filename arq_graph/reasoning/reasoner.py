@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
@@ -15,16 +15,15 @@ from langchain_core.runnables import RunnableConfig
 
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.models.resolve import chat_model
-from arq_graph.reasoning.answer import Answer, B, Complaint, Question
+from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, Terms
-from arq_graph.reasoning.blueprint import ARQ, Mode
+from arq_graph.reasoning.blueprint import ARQ, B, Mode
 from arq_graph.reasoning.methods import endpoint_of
 from arq_graph.reasoning.transport import Steps, Transport
 
 # langgraph.constants.TAG_NOSTREAM; this layer does not import langgraph.
 _NOSTREAM = "nostream"
 _MAX_THREADS = 64
-T = TypeVar("T")
 
 
 class Reasoner:
@@ -152,10 +151,23 @@ class Reasoner:
             For each question, in order, its answer, or the error that its ask ended with. Errors of other
             kinds are raised.
         """
-        asks = [_kept(self._ask, question, mode, config) for question in questions]
-        if len(asks) <= 1:
-            return [ask() for ask in asks]
-        return _in_threads(asks, (config or {}).get("max_concurrency") or _MAX_THREADS)
+
+        def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
+            try:
+                return self._ask(question, mode, config)
+            except ReasoningError as error:
+                return error
+
+        if len(questions) <= 1:
+            return [ask(question) for question in questions]
+        limit = (config or {}).get("max_concurrency") or _MAX_THREADS
+        pool = ThreadPoolExecutor(min(limit, len(questions)), thread_name_prefix="arq_graph-ask")
+        try:
+            asks = [pool.submit(copy_context().run, ask, question) for question in questions]
+            return [asked.result() for asked in asks]
+        finally:
+            # After Ctrl-C nobody waits for requests that are still under way.
+            pool.shutdown(wait=False, cancel_futures=True)
 
     async def aask_all(
         self,
@@ -165,8 +177,7 @@ class Reasoner:
         config: RunnableConfig | None = None,
     ) -> list[Answer[Any] | ReasoningError]:
         """Ask several blueprints at the same time; arguments and result are those of `ask_all`."""
-        limit = (config or {}).get("max_concurrency") or len(questions) or 1
-        places = asyncio.Semaphore(limit)
+        places = asyncio.Semaphore((config or {}).get("max_concurrency") or len(questions) or 1)
 
         async def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
             async with places:
@@ -175,7 +186,14 @@ class Reasoner:
                 except ReasoningError as error:
                     return error
 
-        return await _all_or_none([ask(question) for question in questions])
+        asks = [asyncio.ensure_future(ask(question)) for question in questions]
+        try:
+            return list(await asyncio.gather(*asks))
+        finally:
+            # If one raises, the others end with it, and none goes on unseen.
+            for task in asks:
+                task.cancel()
+            await asyncio.gather(*asks, return_exceptions=True)
 
     def _ask(self, question: Question[B], mode: Mode | None, config: RunnableConfig | None) -> Answer[B]:
         return self._terms.transport.run(*self._asking(question, mode, config))
@@ -203,17 +221,16 @@ class Reasoner:
     def _config_of(
         self, question: Question[Any], mode: Mode, config: RunnableConfig | None
     ) -> RunnableConfig:
-        given = config or {}
         name = question.blueprint.__name__
-        labels = {
+        merged = RunnableConfig(**(config or {}))
+        merged["tags"] = [*(merged.get("tags") or ()), _NOSTREAM]
+        merged["metadata"] = {
+            **(merged.get("metadata") or {}),
             "arq_module": self.module,
             "arq_blueprint": name,
             "arq_batch": question.name,
             "arq_mode": mode,
         }
-        merged = RunnableConfig(**given)
-        merged["tags"] = [*(given.get("tags") or ()), _NOSTREAM]
-        merged["metadata"] = {**(given.get("metadata") or {}), **labels}
         merged["run_name"] = f"{self.module}:{question.name or name}"
         merged.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
         return merged
@@ -229,39 +246,6 @@ def _resolved(model: BaseChatModel | str, base_url: str | None) -> BaseChatModel
     )
     _require(base_url is None, "base_url belongs to a model given as a string: set it on the chat model.")
     return model
-
-
-def _kept(
-    ask: Callable[..., Answer[Any]], question: Question[Any], mode: Mode | None, config: RunnableConfig | None
-) -> Callable[[], Answer[Any] | ReasoningError]:
-    def kept() -> Answer[Any] | ReasoningError:
-        try:
-            return ask(question, mode, config)
-        except ReasoningError as error:
-            return error
-
-    return kept
-
-
-def _in_threads(tasks: Sequence[Callable[[], T]], limit: int) -> list[T]:
-    pool = ThreadPoolExecutor(min(limit, len(tasks)), thread_name_prefix="arq_graph-ask")
-    try:
-        futures: list[Future[T]] = [pool.submit(copy_context().run, task) for task in tasks]
-        return [future.result() for future in futures]
-    finally:
-        # After Ctrl-C nobody waits for requests that are still under way.
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-async def _all_or_none(asks: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run all at the same time; if one raises, cancel the others and let none go on unseen."""
-    tasks = [asyncio.ensure_future(ask) for ask in asks]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _checked_mode(mode: Mode) -> Mode:

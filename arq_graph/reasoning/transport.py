@@ -110,8 +110,7 @@ class Transport:
             is_final: Whether a failure that may pass is to be raised all the same.
 
         Raises:
-            ModelUnavailableError: The model could not be reached in time.
-            Exception: Whatever else the model raised.
+            ModelUnavailableError: The model could not be reached in time; whatever else it raised is raised as is.
         """
         model = model or self.model
         deadline = time.monotonic() + self._timeout

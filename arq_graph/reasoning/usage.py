@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -34,11 +34,15 @@ class ModuleUsage:
         usage: Tokens of all calls that report them; None if none does.
     """
 
-    calls: int = 0
-    usage: UsageMetadata | None = None
+    calls: int
+    usage: UsageMetadata | None
 
-    def __add__(self, other: ModuleUsage) -> ModuleUsage:
-        return ModuleUsage(self.calls + other.calls, sum_of([self.usage, other.usage]))
+
+@dataclass
+class _Call:
+    module: str
+    model: str
+    usage: UsageMetadata | None = None
 
 
 class UsageTracker(BaseCallbackHandler):
@@ -55,32 +59,41 @@ class UsageTracker(BaseCallbackHandler):
         self._max_calls = max_calls
         self._outer = outer
         self._lock = threading.Lock()
-        self._modules: dict[str, ModuleUsage] = {}
-        self._models: dict[str, ModuleUsage] = {}
-        self._running: dict[UUID, tuple[str, str]] = {}
+        self._calls: dict[UUID, _Call] = {}
 
     @property
     def calls(self) -> int:
         """Requests made, failed and repeated ones included."""
-        return sum(module.calls for module in self.by_module.values())
+        return len(self._calls)
 
     @property
     def total(self) -> UsageMetadata:
         """Tokens of all calls that report them."""
-        spent = sum_of(module.usage for module in self.by_module.values())
+        spent = sum_of(call.usage for call in self._seen())
         return spent or UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
 
     @property
     def by_module(self) -> dict[str, ModuleUsage]:
         """Calls and tokens by the reasoner's `module`; calls that no reasoner made are under "other"."""
-        with self._lock:
-            return dict(self._modules)
+        return self._by(lambda call: call.module)
 
     @property
     def by_model(self) -> dict[str, ModuleUsage]:
-        """Calls that have ended, and their tokens, by the model's name as its answer tells it ("": unknown)."""
+        """Calls and tokens by the model's name, as its answer tells it if there is one ("": not known)."""
+        return self._by(lambda call: call.model)
+
+    def _seen(self) -> list[_Call]:
         with self._lock:
-            return dict(self._models)
+            return list(self._calls.values())
+
+    def _by(self, key: Callable[[_Call], str]) -> dict[str, ModuleUsage]:
+        groups: dict[str, list[_Call]] = {}
+        for call in self._seen():
+            groups.setdefault(key(call), []).append(call)
+        return {
+            name: ModuleUsage(len(calls), sum_of(call.usage for call in calls))
+            for name, calls in groups.items()
+        }
 
     def on_chat_model_start(
         self,
@@ -97,13 +110,11 @@ class UsageTracker(BaseCallbackHandler):
             CallLimitReached: It would be one too many.
         """
         labels = metadata or {}
-        module = str(labels.get("arq_module") or OTHER)
         with self._lock:
-            made = sum(each.calls for each in self._modules.values())
-            if self._max_calls is not None and made >= self._max_calls:
+            if self._max_calls is not None and len(self._calls) >= self._max_calls:
                 raise CallLimitReached
-            self._running[run_id] = module, str(labels.get("ls_model_name") or "")
-            self._modules[module] = self._modules.get(module, ModuleUsage()) + ModuleUsage(calls=1)
+            module, model = labels.get("arq_module") or OTHER, labels.get("ls_model_name") or ""
+            self._calls[run_id] = _Call(str(module), str(model))
         if self._outer:
             self._outer.on_chat_model_start(serialized, messages, run_id=run_id, metadata=metadata)
 
@@ -117,27 +128,25 @@ class UsageTracker(BaseCallbackHandler):
         """Count the tokens of a call."""
         if self._outer:
             self._outer.on_llm_end(response, run_id=run_id)
-        generations = [batch[0] for batch in response.generations if batch]
-        messages = [each.message for each in generations if isinstance(each, ChatGeneration)]
+        firsts = [batch[0] for batch in response.generations if batch]
+        messages = [first.message for first in firsts if isinstance(first, ChatGeneration)]
         named = [response.llm_output or {}, *(message.response_metadata for message in messages)]
-        name = next((str(each["model_name"]) for each in named if each.get("model_name")), "")
-        self._end(run_id, name, sum_of(map(usage_of, messages)))
+        with self._lock:
+            if call := self._calls.get(run_id):
+                call.usage = sum_of(map(usage_of, messages))
+                call.model = next(
+                    (str(each["model_name"]) for each in named if each.get("model_name")), call.model
+                )
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call whose answer was cut off or filtered."""
         if self._outer:
             self._outer.on_llm_error(error, run_id=run_id)
+        hidden = message_from(error) if isinstance(error, Exception) else None
         with self._lock:
             self.failures.append(error)
-        hidden = message_from(error) if isinstance(error, Exception) else None
-        self._end(run_id, "", usage_of(hidden) if hidden else None)
-
-    def _end(self, run_id: UUID, name: str, usage: UsageMetadata | None) -> None:
-        with self._lock:
-            module, begun = self._running.pop(run_id, (OTHER, ""))
-            self._modules[module] = self._modules.get(module, ModuleUsage()) + ModuleUsage(usage=usage)
-            name = name or begun
-            self._models[name] = self._models.get(name, ModuleUsage()) + ModuleUsage(1, usage)
+            if hidden and (call := self._calls.get(run_id)):
+                call.usage = usage_of(hidden)
 
 
 _tracker: ContextVar[UsageTracker | None] = ContextVar("arq_graph_usage", default=None)

@@ -7,10 +7,14 @@ import sys
 import pytest
 from langchain_openai import ChatOpenAI
 
-from arq_graph.errors import InputError
-from arq_graph.models.resolve import chat_model
+from arq_graph import Reasoner, errors
 
 LOCAL = "http://127.0.0.1:1/v1"
+
+
+def chat_model(spec, **settings):
+    """The model that a reasoner makes of a string."""
+    return Reasoner(spec, **settings).model
 
 
 @pytest.fixture(autouse=True)
@@ -52,13 +56,13 @@ def test_a_server_named_by_the_environment_needs_no_key(monkeypatch, variable):
 
 @pytest.mark.parametrize("spec", ["openai:gpt-4o", "gpt-4o"])
 def test_a_missing_key_is_said_with_the_ways_out(spec):
-    with pytest.raises(InputError, match=r'"gpt-4o".*OPENAI_API_KEY.*base_url.*"offline"'):
+    with pytest.raises(errors.InputError, match=r'"gpt-4o".*OPENAI_API_KEY.*base_url.*"offline"'):
         chat_model(spec)
 
 
 @pytest.mark.parametrize("spec", ["", "  ", "openai:"])
 def test_a_string_that_names_nothing_is_said(spec):
-    with pytest.raises(InputError, match="names no model"):
+    with pytest.raises(errors.InputError, match="names no model"):
         chat_model(spec)
 
 
@@ -69,24 +73,24 @@ def test_offline_is_the_model_that_needs_nothing():
 
 
 def test_the_offline_model_has_no_endpoint():
-    with pytest.raises(InputError, match="base_url"):
+    with pytest.raises(errors.InputError, match="base_url"):
         chat_model("offline", base_url=LOCAL)
 
 
 def test_other_providers_without_langchain_name_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
-    with pytest.raises(InputError, match=r"arq_graph\[providers\]"):
+    with pytest.raises(errors.InputError, match=r"arq_graph\[providers\]"):
         chat_model("anthropic:claude-x")
 
 
 def test_a_providers_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "langchain_anthropic", None)
-    with pytest.raises(InputError, match="langchain-anthropic"):
+    with pytest.raises(errors.InputError, match="langchain-anthropic"):
         chat_model("anthropic:claude-x")
 
 
 def test_an_unknown_provider_is_said():
-    with pytest.raises(InputError, match=r'"nobody:model-x".*"anthropic:NAME".*--base-url') as caught:
+    with pytest.raises(errors.InputError, match=r'"nobody:model-x".*"anthropic:NAME".*--base-url') as caught:
         chat_model("nobody:model-x")
     assert "model_provider" not in str(caught.value)
     assert "Supported providers" in str(caught.value.__cause__)

@@ -7,9 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from arq_graph import Agent, Guideline, create_guided_agent
-from arq_graph.errors import InputError
-from arq_graph.models import ScriptedCall, ScriptedChatModel
+from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent, errors
 
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 JSON_SCHEMA = {"type": "json_schema", "json_schema": {"name": "Reply", "schema": SCHEMA, "strict": True}}
@@ -78,7 +76,7 @@ def test_an_exception_in_the_script_is_raised():
 def test_a_script_that_runs_out_says_which_call_came_too_many():
     model = ScriptedChatModel(["only one"])
     model.invoke("x")
-    with pytest.raises(InputError, match=r"1 answers.*'matcher'.*'Reply'"):
+    with pytest.raises(errors.InputError, match=r"1 answers.*'matcher'.*'Reply'"):
         model.bind(response_format=JSON_SCHEMA).invoke("x", config={"metadata": {"arq_module": "matcher"}})
 
 
@@ -99,7 +97,7 @@ def test_one_scripted_message_can_be_given_twice():
 
 
 def test_a_function_answers_each_call():
-    def echo(call: ScriptedCall) -> dict:
+    def echo(call):
         return {"answer": call.text.upper()}
 
     assert ScriptedChatModel(echo).invoke("abc").content == '{"answer": "ABC"}'
@@ -112,7 +110,7 @@ async def test_async_calls_take_the_same_script():
 
 
 async def test_an_async_function_may_answer_an_awaited_model():
-    async def answer(call: ScriptedCall) -> str:
+    async def answer(call):
         await asyncio.sleep(0)
         return "later"
 
@@ -130,5 +128,5 @@ def test_many_threads_share_one_script():
 def test_a_script_that_ran_out_over_a_refused_answer_says_why_it_was_refused() -> None:
     agent = Agent("Desk", "You help.", [Guideline("they ask", "answer")])
     model = ScriptedChatModel([{"G1": {"score": 20, "should_apply": True}}])
-    with pytest.raises(InputError, match=r"(?s)an answer was refused.*G1\.score"):
+    with pytest.raises(errors.InputError, match=r"(?s)an answer was refused.*G1\.score"):
         create_guided_agent(model, agent, mode="direct").invoke({"messages": [("user", "Hi")]})

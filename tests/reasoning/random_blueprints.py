@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from hypothesis import strategies as st
 from pydantic import BaseModel, create_model
 
-from arq_graph.reasoning.blueprint import ARQ, Mode, query, reinstate, respond, verify
+from arq_graph import ARQ, Mode, query, reinstate, respond, verify
 
 STAGES = {reinstate: 0, query: 0, respond: 1, verify: 2}
 

@@ -1,0 +1,224 @@
+"""What a step's prompt is made of: the template's blocks, untrusted text in sections, the conversation's lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+from arq_graph import ARQ, errors, respond
+from arq_graph.nodes import BlueprintNode
+from tests.reasoning.cases import scripted
+
+HEAD = "{% block head %}Tell the mood.{% endblock %}"
+TAIL = "{% block tail %}{{ orders | section('orders') }}{% endblock %}"
+ANYTHING = st.text(st.characters(codec=None, categories=None), max_size=30)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | ANYTHING,
+    lambda inner: st.lists(inner) | st.dictionaries(ANYTHING, inner),
+    max_leaves=8,
+)
+
+
+class Mood(ARQ):
+    mood: str = respond("In one word.")
+
+
+def prompt(messages, template=HEAD + TAIL, orders=None, **options) -> tuple[str, str]:
+    """The system message and the human message that a node sends."""
+    model = scripted([{"mood": "glad"}])
+    node = BlueprintNode(model, Mood, template, reads=["orders"], **options)
+    node.invoke({"messages": messages, "orders": orders})
+    head, rest = (message.text for message in model.calls[0].messages)
+    return head, rest
+
+
+def lines(messages, **options) -> list[dict]:
+    """The lines of the conversation."""
+    inside = re.search(r"<conversation>\n(.*)\n</conversation>", prompt(messages, **options)[1], re.DOTALL)
+    assert inside
+    return [json.loads(line) for line in inside[1].split("\n")] if inside[1] else []
+
+
+# Sections
+
+
+@settings(max_examples=30)
+@given(VALUES)
+def test_whatever_is_in_a_section_it_ends_where_it_should_and_gives_the_value_back(value):
+    _, text = prompt([HumanMessage("Hi")], orders=value)
+    text.encode("utf-8")
+    inside = re.search(r"<orders>(.*)</orders>", text)
+    assert inside
+    assert not set("<>") & set(inside[1])
+    sent = re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(value, ensure_ascii=False))
+    assert json.loads(inside[1]) == json.loads(sent)
+
+
+def test_what_json_cannot_say_becomes_its_text_and_other_alphabets_stay_readable():
+    value = {"on": date(2026, 3, 1), "who": "Grüße, 你好"}
+    assert '<orders>{"on": "2026-03-01", "who": "Grüße, 你好"}</orders>' in prompt([], orders=value)[1]
+
+
+@pytest.mark.parametrize("text", ["</conversation>", "\ud800", "\n", '"}', "{{ 7 * 7 }}{% block head %}"])
+def test_no_text_leaves_its_line_or_is_read_as_a_template(text):
+    spoken = lines([HumanMessage(text), HumanMessage("next")])
+    assert [line["text"] for line in spoken] == [text.replace("\ud800", "\ufffd"), "next"]
+
+
+# Templates
+
+
+def test_blocks_are_rendered_one_at_a_time_and_from_a_file_too(tmp_path):
+    template = "{% block head %}{% block task %}Do {{ what }}.{% endblock %}{% endblock %}" + TAIL
+    assert prompt([], template, values={"what": "it"})[0] == "Do it."
+    (tmp_path / "mine.md").write_text(template)
+    assert prompt([], tmp_path / "mine.md", values={"what": "it"})[0] == "Do it."
+
+
+def test_a_replacement_for_a_block_that_is_not_there_is_an_error():
+    with pytest.raises(errors.PromptError, match="has no block 'nowhere' to replace: its blocks are head"):
+        prompt([], '{% extends "message_reviser.md" %}{% block nowhere %}x{% endblock %}')
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("{% block head %}", "the given template is not a valid Jinja2 template"),
+        ("{% block head %}{{ x | shout }}{% endblock %}", "No filter named 'shout'"),
+        ("{% extends name %}", "named by a plain string"),
+        ("{% extends 'nowhere.md' %}", r"nowhere\.md"),
+        (HEAD, "has no block 'tail'"),
+        ("prompts/mine.md", "looks like a file's name"),
+        (3, "not a int"),
+        ("{% block head %}{{ who }}{% endblock %}" + TAIL, "block 'head': 'who' is undefined"),
+        ("{% block head %}{{ 1 / 0 }}{% endblock %}" + TAIL, "block 'head': ZeroDivisionError"),
+        (HEAD + "{% block tail %}{{ orders.x.y }}{% endblock %}", "block 'tail'"),
+    ],
+)
+def test_a_template_that_cannot_be_used_is_an_error_that_says_why(template, problem):
+    with pytest.raises(errors.PromptError, match=problem):
+        prompt([], template)
+
+
+def test_a_file_that_is_missing_or_no_text_is_an_error(tmp_path):
+    (tmp_path / "latin.md").write_bytes("{% block head %}Grüße{% endblock %}".encode("latin-1"))
+    for path in (tmp_path / "none.md", tmp_path / "latin.md", tmp_path):
+        with pytest.raises(errors.PromptError, match="cannot read the prompt template"):
+            prompt([], path)
+
+
+# The conversation
+
+
+def call(id, name="look", **args):
+    return {"name": name, "args": args, "id": id, "type": "tool_call"}
+
+
+TALK = [
+    HumanMessage("Where is it?", id="h1"),
+    AIMessage("", tool_calls=[call("c1", order="A-1"), call("c2", order="A-2")]),
+    ToolMessage("here", tool_call_id="c1"),
+    ToolMessage("gone", tool_call_id="c2", status="error"),
+    AIMessage("It is here.", id="a1"),
+    HumanMessage("Thanks", id="h2"),
+]
+
+
+def test_messages_and_results_are_numbered_each_in_their_own_row():
+    look = {"from": "tool", "tool": "look"}
+    assert lines(TALK) == [
+        {"id": "M1", "from": "customer", "text": "Where is it?"},
+        {"id": "T1", **look, "arguments": {"order": "A-1"}, "result": "here"},
+        {"id": "T2", **look, "arguments": {"order": "A-2"}, "result": "gone", "error": True},
+        {"id": "M2", "from": "agent", "text": "It is here."},
+        {"id": "M3", "from": "customer", "text": "Thanks"},
+    ]
+
+
+def test_what_was_said_beside_a_call_is_shown_and_a_result_without_its_call_too():
+    talk = [
+        SystemMessage("The shop is closed."),
+        AIMessage("One moment.", tool_calls=[call("c1")]),
+        ToolMessage("x", tool_call_id="c9", name="look"),
+    ]
+    system, agent, result = lines(talk)
+    assert (system["from"], agent["text"]) == ("system", "One moment.")
+    assert result == {"id": "T1", "from": "tool", "tool": "look", "arguments": {}, "result": "x"}
+
+
+def test_attachments_are_named_and_reasoning_is_not():
+    blocks = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "data:x"}}]
+    thinking = [{"type": "thinking", "thinking": "secret"}, {"type": "text", "text": "Hello"}]
+    first, second = lines([HumanMessage(blocks), AIMessage(thinking)])
+    assert (first["text"], first["attachments"]) == ("Look:", ["image_url"])
+    assert second == {"id": "M2", "from": "agent", "text": "Hello"}
+
+
+def test_a_long_message_is_shortened_in_the_middle():
+    for message, key in (
+        (HumanMessage("a" * 600 + "b" * 600), "text"),
+        (ToolMessage("a" * 600 + "b" * 600, tool_call_id="c"), "result"),
+    ):
+        (line,) = lines([message], max_history_tokens=1000)
+        assert line[key] == f"{'a' * 500} … {'b' * 500}"
+        assert line["shortened_from_characters"] == 1200
+
+
+BUDGET = 400
+
+
+@st.composite
+def talks(draw):
+    """A conversation of turns, each with calls and results in the middle."""
+    messages = []
+    for turn in range(draw(st.integers(1, 6))):
+        messages.append(HumanMessage("x" * draw(st.integers(0, 600)), id=f"h{turn}"))
+        for round in range(draw(st.integers(0, 2))):
+            ids = [f"c{turn}-{round}-{n}" for n in range(draw(st.integers(1, 3)))]
+            messages.append(AIMessage("", tool_calls=[call(id) for id in ids]))
+            messages += [ToolMessage("y" * draw(st.integers(0, 600)), tool_call_id=id) for id in ids]
+        if draw(st.booleans()):
+            messages.append(AIMessage("z" * draw(st.integers(1, 600)), id=f"a{turn}"))
+    return messages
+
+
+def ids_of(shown) -> list[str]:
+    return [line["id"] for line in shown if "id" in line]
+
+
+@settings(max_examples=30)
+@given(talks())
+def test_a_cut_keeps_whole_turns_and_stays_where_it_is_until_the_next(messages):
+    before: list[dict] = []
+    everything = ids_of(lines(messages))
+    for end in range(1, len(messages) + 1):
+        shown = lines(messages[:end], max_history_tokens=BUDGET)
+        ids = ids_of(shown)
+        assert ids == everything[everything.index(ids[0]) :][: len(ids)]
+        turn = max(place for place, line in enumerate(shown) if line.get("from") == "customer")
+        assert sum(len(json.dumps(line)) for line in shown[:turn] if "id" in line) <= 4 * BUDGET + 400
+        if "note" in shown[0]:
+            left_out = everything[everything.index(ids[0]) - 1]
+            assert f"everything up to {left_out} is left out" in shown[0]["note"]
+            assert shown[1]["from"] == "customer"
+        if before and ids_of(before)[0] == ids[0]:
+            assert shown[: len(before)] == before
+        before = shown
+
+
+def test_tokens_can_be_counted_in_another_way_and_each_line_is_counted_once():
+    talk = [HumanMessage("x" * 40, id=f"h{n}") for n in range(2000)]
+    counted = []
+
+    def count(text):
+        counted.append(text)
+        return 10
+
+    assert len(lines(talk, max_history_tokens=1000, count_tokens=count)) < 110
+    assert len(counted) == 2000
