@@ -19,6 +19,7 @@ def evaluation_report(
     *,
     missing: int = 0,
     stopped: str | None = None,
+    stand_ins: Sequence[str] = (),
 ) -> Report:
     """A report that tells arms and kinds of users apart.
 
@@ -31,9 +32,10 @@ def evaluation_report(
         graphs: The graphs that were measured on, by name.
         missing: How many conversations were not finished, because a ceiling was reached.
         stopped: What was reached.
+        stand_ins: What a stand-in did; see `Report`.
     """
     conversations = tuple(records)
-    whole = report(conversations, broken, graphs)
+    whole = report(conversations, broken, graphs, stand_ins=stand_ins)
     arms = _grouped(conversations, "arm")
     users = _grouped(conversations, "user")
     summary = whole.summary.model_copy(

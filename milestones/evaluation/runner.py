@@ -25,6 +25,7 @@ from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.users.simulated import make_user
+from arq_graph.models import is_stand_in
 
 CONCURRENCY = 8
 MOST_OUT_OF_REACH = 3
@@ -208,6 +209,15 @@ async def aevaluate(
         graphs,
         missing=len(planned) - len(ordered) + run.cut_off,
         stopped=budget.reached if len(outcomes) < len(planned) or run.cut_off else None,
+        stand_ins=[
+            name
+            for name, asked in (
+                ("the agent's model", model),
+                ("the users' model", user_model),
+                ("the judge", getattr(judge, "reasoner", judge)),
+            )
+            if is_stand_in(asked)
+        ],
     )
 
 

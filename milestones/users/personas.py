@@ -7,10 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, TypeAdapter
-from rapidfuzz import fuzz, process
+from pydantic import RootModel
 
+from arq_graph.agent.parts import Part
+from arq_graph.agent.spelling import suggestion
+from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError
 
 Moment = Literal[
@@ -29,21 +30,16 @@ Moment = Literal[
 _FILE = Path(__file__).with_name("personas.yaml")
 
 
-class Persona(BaseModel):
-    """How a user talks.
-
-    Args:
-        description: Who it is, as a model reads it.
-        lines: Its words for moments of a conversation, with `{said}` for what there is to say; for any moment that
-            is not here, the plain persona's.
-        challenges: What it puts to the agent beyond its wishes, one a turn, once all of them are dealt with.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Persona(Part):
+    """How a user talks."""
 
     description: str
+    """Who it is, as a model reads it."""
     lines: Mapping[Moment, tuple[str, ...]] = {}
+    """Its words for moments of a conversation, with `{said}` for what there is to say; for any moment that is not
+    here, the plain persona's."""
     challenges: tuple[str, ...] = ()
+    """What it puts to the agent beyond its wishes, one a turn, once all of them are dealt with."""
 
     def lines_for(self, moment: Moment) -> tuple[str, ...]:
         """The words that it may choose from at a moment."""
@@ -53,8 +49,7 @@ class Persona(BaseModel):
 @cache
 def shipped_personas() -> Mapping[str, Persona]:
     """The personas that come with the library, by name."""
-    written = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
-    return TypeAdapter(dict[str, Persona]).validate_python(written)
+    return read_model(_FILE, RootModel[dict[str, Persona]], what="file of personas").root
 
 
 def persona_of(text: str) -> Persona:
@@ -72,9 +67,7 @@ def persona_of(text: str) -> Persona:
         return found
     if len(text.split()) >= 3:
         return Persona(description=text)
-    near = process.extractOne(name, list(shipped), scorer=fuzz.ratio, score_cutoff=60)
-    meant = f" Did you mean {near[0]!r}?" if near else ""
     raise SpecError(
-        f"There is no persona {text!r}.{meant} The library ships {', '.join(shipped)}; a description of your own has "
-        "three words or more."
+        f"is {text!r}, which is no persona{suggestion(name, shipped)} (the personas are {', '.join(shipped)}; a "
+        "description of your own has three words or more)"
     )

@@ -284,7 +284,7 @@ def test_a_very_long_message_is_answered_as_well():
     [
         ({"intents": []}, "intents"),
         ({"intents": ["x"], "kind": "angry"}, "helpful"),
-        ({"intents": ["x"], "persona": "impatiend"}, "Did you mean 'impatient'?"),
+        ({"intents": ["x"], "persona": "impatiend"}, "did you mean `impatient`"),
         ({"intents": [{"request": "x", "done_when": "("}]}, "not a regular expression"),
         ({"intents": ["x"], "deviations": {"asr": 2}}, "less than or equal to 1"),
         ({"intents": ["x"], "patiense": 2}, "patiense"),

@@ -140,6 +140,13 @@ def test_whether_the_users_own_goal_was_reached_is_told_apart_from_the_end():
     assert (reached.count, reached.n) == (1, 1)
 
 
+def test_what_a_stand_in_did_is_marked_in_the_report():
+    assert evaluate(suite(), {"app": Answers(talker)}).stand_ins == ()
+    limits = Limits(turns=1)
+    report = evaluate(suite(limits=limits), {"app": Answers(talker)}, model="offline", user_model="offline")
+    assert report.stand_ins == ("the agent's model", "the users' model")
+
+
 # --- what goes wrong -------------------------------------------------------------------------------------------------
 
 

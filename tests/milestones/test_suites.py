@@ -118,7 +118,7 @@ def test_every_conversation_gets_tools_of_a_world_of_its_own(folder: Path):
         ("limits: {turns: 5}", "limits: 5", 6, "defaults.limits"),
         ("intents: [A lamp please]", "intentions: [A lamp please]", 15, "did you mean `intents`?"),
         ("user:\n    intents: [A lamp please]", "task: one", 7, "without `intents`"),
-        ("user: {patience: 2}", "user: {persona: impatiend}", 7, "Did you mean 'impatient'?"),
+        ("user: {patience: 2}", "user: {persona: impatiend}", 7, "did you mean `impatient`?"),
         ("kinds: [helpful, perturbed", "kinds: [helpless, perturbed", 17, "helpless"),
         ("intents: [{request", "kind: helpful, intents: [{request", 17, "give one of the two"),
         ("name: kinds", "name: lamp", None, "two scenarios called 'lamp'"),
