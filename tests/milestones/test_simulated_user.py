@@ -20,7 +20,7 @@ SHOP: dict[str, Any] = {
             "fallback": "Then exchange it.",
         },
     ],
-    "knowledge": {"email": "ann.lee@example.org", "code": "KXQWZT"},
+    "knowledge": {"email": "ann.lee@example.org", "code": "KXQWZT", "budget": "about 451 euros"},
 }
 
 
@@ -90,7 +90,7 @@ def test_of_a_very_long_conversation_the_end_is_shown():
 def test_the_model_of_a_perturbed_user_is_told_no_number():
     model = ScriptedChatModel([speaking("", finished=True)])
     talk(user(model, kind="perturbed"), QUESTION)
-    assert not any(kept in model.calls[0].text for kept in ("1002", "2417", "ann.lee", "KXQWZT"))
+    assert not any(kept in model.calls[0].text for kept in ("1002", "2417", "ann.lee", "KXQWZT", "451"))
     assert "too small" in model.calls[0].text
 
 
@@ -124,6 +124,11 @@ def test_what_a_kind_of_user_must_not_say_is_asked_for_again_and_then_taken_out(
     assert form not in text
     assert "1002" not in text
     assert "zero" not in text
+
+
+def test_a_perturbed_user_says_no_number_at_all():
+    script = [speaking("I need 7 of them."), speaking("I need some."), speaking("", finished=True)]
+    assert talk(user(ScriptedChatModel(script), kind="perturbed"), QUESTION) == ["I need some."]
 
 
 def test_an_unhelpful_user_keeps_its_wrong_numbers():
