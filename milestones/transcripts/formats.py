@@ -75,8 +75,7 @@ def read_transcripts(
         raise InputError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")
     if isinstance(source, str | Path):
         file: Path | None = Path(source)
-        is_text = format in (None, "glaive") and glaive.is_text_file(Path(source))
-        raws = (glaive.read_text if is_text else read_records)(Path(source))
+        raws = read_records(Path(source))
     else:
         file = None
         whole = [source] if isinstance(source, Mapping) else source

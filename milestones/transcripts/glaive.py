@@ -17,20 +17,17 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.transcripts.messages import Recorded
-from arq_graph.milestones.transcripts.records import LARGEST_RECORD, Raw
 
 _ROLES = "SYSTEM|USER|ASSISTANT|FUNCTION RESPONSE"
 _BEGINS = re.compile(rf"\s*(?:{_ROLES}):")
 _PART = re.compile(rf"(?:^[ \t]*|<\|endoftext\|>\s*)({_ROLES}):", re.MULTILINE)
 _END = "<|endoftext|>"
 _CALL = "<functioncall>"
-_SNIFFED = 4096
 
 _FUNCTIONS = re.compile(r"(?:^|-)\s*(?=[\[{])", re.MULTILINE)
 _BETWEEN = re.compile(r"[\s,]*")
@@ -75,45 +72,6 @@ def read(record: Any) -> Recorded:
             messages.append({"type": "human" if role == "USER" else "tool", "content": said, "step": index})
     held = record if isinstance(record, Mapping) else {}
     return Recorded(messages, {**held, "tools": tools}, ("system", "chat", "sample"))
-
-
-def is_text_file(path: Path) -> bool:
-    """Whether a file holds conversations as plain text, not as JSON."""
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as stream:
-            return _BEGINS.match(stream.read(_SNIFFED)) is not None
-    except OSError:
-        return False
-
-
-def read_text(path: Path, *, largest: int = LARGEST_RECORD) -> Iterator[Raw]:
-    """The conversations of a plain text file; each begins with a line `SYSTEM:`, or there is one.
-
-    Args:
-        path: A UTF-8 file.
-        largest: A conversation of more characters is broken, and so is what follows it.
-
-    Raises:
-        InputError: The file cannot be opened, or is not UTF-8.
-    """
-    index, size = 0, 0
-    lines: list[str] = []
-    try:
-        with path.open(encoding="utf-8-sig") as stream:
-            for line in stream:
-                if line.lstrip().startswith("SYSTEM:") and any(map(str.strip, lines)):
-                    yield Raw(index, "".join(lines))
-                    index, size, lines = index + 1, 0, []
-                lines.append(line)
-                size += len(line)
-                if size > largest:
-                    yield Raw(index, None, f"longer than {largest:,} characters; is it one conversation?")
-                    return
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 (byte {error.start} of a part): save it as UTF-8") from None
-    yield Raw(index, "".join(lines))
 
 
 def _texts(record: Any) -> tuple[str, str]:

@@ -22,13 +22,10 @@ class Recording:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.instructions: list[str] = []
-        self._unanswered: dict[int, Call] = {}
-        # The calls by their id, those that one message makes together in one group; and those that a result
-        # without an id may answer, by (whether calls with an id are among them, the tool or any). Answered
-        # ones are dropped where they are met, so that many results cost no more than many calls.
-        self._by_id: dict[str, list[deque[int]]] = {}
-        self._in_order: dict[tuple[bool, str], deque[int]] = {}
-        self._first_of_message = 1
+        # Calls without a result, by event number; and in which order they may be answered, by id and by tool.
+        self._open: dict[int, Call] = {}
+        self._by_id: dict[str, list[int]] = {}
+        self._by_tool: dict[str, deque[int]] = {}
 
     def instruct(self, text: str, step: Step) -> None:
         """The system prompt; one that comes later, in the middle of the conversation, is an event."""
@@ -72,59 +69,39 @@ class Recording:
             call = Call(tool, read, known, None, step)
         else:
             call = Call(tool, {}, known, str(arguments), step)
-        together = bool(self.events) and isinstance(self.events[-1], Call) and self.events[-1].step == step
         self.events.append(call)
-        if not together:
-            self._first_of_message = len(self.events)
-        self._open(len(self.events), call)
+        number = len(self.events)
+        self._open[number] = call
+        if known is not None:
+            self._by_id.setdefault(known, []).append(number)
+        for name in ("", tool):
+            self._by_tool.setdefault(name, deque()).append(number)
 
     def answer(self, id: Any, tool: Any, text: str, step: Step, *, failed: bool = False) -> None:
         """A tool gives something back.
 
         Args:
-            id: The id of the call that it answers. Where an id is used again, the newest open call has it (of
-                several that one message makes, the first). Without an id, it answers the first open call of
-                the tool.
+            id: The id of the call that it answers; where an id is used again, the newest open call has it. Without
+                an id it answers the first open call of the tool.
             tool: The tool's name, if the record has it.
             text: What it gives back.
             step: Where it stands in the record.
             failed: The record marks it as an error.
         """
-        known = str(id) if id is not None else None
         name = tool if isinstance(tool, str) else ""
-        number = self._newest(known) if known else None
-        if number is None:
-            number = self._first(self._in_order.get((known is None, name)))
+        waiting: Any = self._by_tool.get(name) if id is None else self._by_id.get(str(id))
+        number = self._next(waiting, newest=id is not None)
         if number is None:
             self.events.append(Result(None, name, text, failed, step))
         else:
-            self.events.append(Result(number, self._unanswered.pop(number).tool, text, failed, step))
+            self.events.append(Result(number, self._open.pop(number).tool, text, failed, step))
 
-    def _open(self, number: int, call: Call) -> None:
-        self._unanswered[number] = call
-        for any_id in (True,) if call.id is not None else (True, False):
-            for tool in ("", call.tool):
-                self._in_order.setdefault((any_id, tool), deque()).append(number)
-        if call.id is not None:
-            groups = self._by_id.setdefault(call.id, [])
-            if groups and groups[-1] and groups[-1][-1] >= self._first_of_message:
-                groups[-1].append(number)
-            else:
-                groups.append(deque((number,)))
-
-    def _newest(self, id: str) -> int | None:
-        groups = self._by_id.get(id, [])
-        while groups:
-            if (number := self._first(groups[-1])) is not None:
+    def _next(self, waiting: Any, *, newest: bool) -> int | None:
+        """The newest or the first of these calls that is open; what was answered is dropped on the way."""
+        while waiting:
+            number: int = waiting.pop() if newest else waiting.popleft()
+            if number in self._open:
                 return number
-            groups.pop()
-        return None
-
-    def _first(self, numbers: deque[int] | None) -> int | None:
-        while numbers:
-            if numbers[0] in self._unanswered:
-                return numbers[0]
-            numbers.popleft()
         return None
 
 

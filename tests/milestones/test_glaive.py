@@ -210,21 +210,6 @@ def test_a_role_inside_a_line_is_no_new_part():
     ]
 
 
-@pytest.mark.parametrize("name", ["talks.txt", "talks", "talks.jsonl", "talks.json"])
-def test_files_are_read_as_text_and_as_json(tmp_path, name):
-    file = tmp_path / name
-    records = [{"system": SYSTEM, "chat": CHAT}] * 2
-    written = {
-        "talks.jsonl": "\n".join(map(json.dumps, records)),
-        "talks.json": json.dumps(records, indent=1),
-    }
-    file.write_text(written.get(name, f"\n\ufeff{SYSTEM}\n{CHAT}{SYSTEM}\n{CHAT}".lstrip("\n\ufeff")))
-    read = list(read_transcripts(file))
-    assert [transcript.events[-1].text for transcript in read] == ["You are welcome!"] * 2
-    assert [transcript.id for transcript in read] == ["0", "1"]
-    assert all(transcript.tools for transcript in read)
-
-
 def test_the_first_version_of_the_dataset_has_one_text():
     transcript = read_transcript({"sample": f"{SYSTEM}\n{CHAT}"})
     assert len(transcript) == len(EVENTS)

@@ -179,8 +179,6 @@ def test_a_result_with_an_id_that_is_used_again_answers_the_newest_call():
     result = {"role": "tool", "tool_call_id": "a", "content": "ok"}
     assert _answered(asked, _calls(("a", 1)), asked, _calls(("a", 2)), result) == [2]
     assert _answered(_calls(("a", 1)), _calls(("a", 2)), result, result, result) == [2, 1, None]
-    # Of several that one message makes, the first comes first.
-    assert _answered(_calls(("a", 1), ("a", 2)), result, result) == [1, 2]
 
 
 def test_results_of_thousands_of_calls_at_once_find_their_calls():
