@@ -74,14 +74,10 @@ def check(graph: MilestoneGraph, tools: Any = None) -> Findings:
         graph: The graph.
         tools: The agent's tools: names, LangChain tools or OpenAI tool definitions; None: not compared.
     """
-    found = [*_broken(graph), *_doubtful(graph), *_about_review(graph)]
-    if tools is not None:
-        found += _unknown_tools(graph, [tool_name(tool) for tool in tools])
-    found.sort(key=lambda finding: finding.line or 0)
-    return Findings(
-        tuple(finding for finding in found if finding.severity == "error"),
-        tuple(finding for finding in found if finding.severity == "warning"),
-    )
+    known = None if tools is None else [tool_name(tool) for tool in tools]
+    errors = [*_errors(graph), *(_unknown_tools(graph, known) if known is not None else ())]
+    warnings = [*_doubts(graph), *(_unknown_forbidden(graph, known) if known is not None else ())]
+    return Findings(tuple(sorted(errors, key=_line)), tuple(sorted(warnings, key=_line)))
 
 
 def require_sound(graph: MilestoneGraph) -> None:
@@ -90,89 +86,43 @@ def require_sound(graph: MilestoneGraph) -> None:
     Raises:
         SpecError: It has an error; the first is named, with its line.
     """
-    errors = sorted(_broken(graph), key=lambda finding: finding.line or 0)
+    errors = sorted(_errors(graph), key=_line)
     if errors:
         more = f" (and {len(errors) - 1} more: `check()` lists them)" if len(errors) > 1 else ""
         raise SpecError(errors[0].message + more, file=graph.file, line=errors[0].line)
 
 
-def _broken(graph: MilestoneGraph) -> Iterator[Finding]:
+def _errors(graph: MilestoneGraph) -> Iterator[Finding]:
     for end in (START, END):
         if end not in graph:
             near = next((name for name in graph if name.strip().lower() == end.lower()), None)
             hint = f"; {near!r} is there: write it {end!r}" if near else f"; add a milestone named {end!r}"
             yield Finding("error", f"there is no milestone named {end!r}{hint}")
-    for milestone in graph.milestones:
-        for dependency in milestone.dependencies:
-            if dependency not in graph:
+    for one in graph.milestones:
+        for name in one.dependencies:
+            if name not in graph:
                 yield _error(
-                    milestone,
-                    f"{milestone.name!r} depends on {dependency!r}, which is no milestone"
-                    + _near(dependency, graph),
+                    one, f"{one.name!r} depends on {name!r}, which is no milestone{_near(name, graph)}"
                 )
-        if milestone.name in (START, END):
-            yield from _broken_end(milestone)
-    if START not in graph or END not in graph:
-        return
-    structure = Structure.of(graph)
-    if depths(structure)[structure.end] == NEVER:
-        yield _error(
-            graph.milestone(END),
-            "End cannot be reached: not even if every milestone is observed all the time; "
-            "look for a cycle or a missing milestone on each way to it",
-        )
-
-
-def _broken_end(milestone: Milestone) -> Iterator[Finding]:
-    if milestone.name == START and milestone.dependencies:
-        yield _error(milestone, "Start depends on other milestones; it is reached before anything happens")
-    if milestone.type == "FC":
-        yield _error(milestone, f"{milestone.name} must be an NFC; a tool's call is a milestone before it")
-    if milestone.check is not None:
-        yield _error(
-            milestone, f"{milestone.name} is never observed by itself; put its check in a milestone before it"
-        )
-
-
-def _doubtful(graph: MilestoneGraph) -> Iterator[Finding]:
-    for milestone in graph.milestones:
-        if len(set(milestone.dependencies)) < len(milestone.dependencies):
-            yield _warning(milestone, f"{milestone.name!r} lists a dependency twice; it counts once")
-        for argument, rule in milestone.arguments.items():
-            if isinstance(rule, Equals) and (meant := meant_as_rule(rule.equals)):
-                yield _warning(
-                    milestone,
-                    f"`{argument}` of {milestone.name!r} must be exactly {rule.equals}: for a rule, write `{meant}`",
-                )
-        if milestone.type == "Aggregator" and not milestone.dependencies:
-            yield _warning(milestone, f"the join {milestone.name!r} joins nothing: it is reached at Start")
-    for members in nx.strongly_connected_components(graph):
-        names = [name for name in members if len(members) > 1 or graph.has_edge(name, name)]
-        if names:
-            names.sort(key=lambda name: graph.milestone(name).line or 0)
-            listed = ", ".join(map(repr, names[:MOST_NAMES_SHOWN])) + (
-                ", …" if names[MOST_NAMES_SHOWN:] else ""
+        if one.name == START and one.dependencies:
+            yield _error(one, "Start depends on other milestones; it is reached before anything happens")
+        if one.name in (START, END) and one.type == "FC":
+            yield _error(one, f"{one.name} must be an NFC; a tool's call is a milestone before it")
+        if one.name in (START, END) and one.check is not None:
+            yield _error(
+                one, f"{one.name} is never observed by itself; put its check in a milestone before it"
             )
-            yield _warning(
-                graph.milestone(names[0]),
-                f"a cycle: {listed} depend on each other; it is entered only from outside it",
+    if START in graph and END in graph:
+        structure = Structure.of(graph)
+        if depths(structure)[structure.end] == NEVER:
+            yield _error(
+                graph.milestone(END),
+                "End cannot be reached: not even if every milestone is observed all the time; "
+                "look for a cycle or a missing milestone on each way to it",
             )
-    if START not in graph or END not in graph:
-        return
-    structure = Structure.of(graph)
-    leads_to_end = nx.ancestors(graph, END) | {END}
-    for milestone, depth in zip(graph.milestones, depths(structure), strict=True):
-        if depth == NEVER and milestone.name != END:
-            yield _warning(milestone, f"{milestone.name!r} can never be reached")
-        elif milestone.name not in leads_to_end:
-            yield _warning(milestone, f"End cannot be reached from {milestone.name!r}: a dead end")
-    if end_is_given(structure):
-        yield _warning(
-            graph.milestone(END), "End needs nothing to happen: neither goal nor progress is measured"
-        )
 
 
-def _about_review(graph: MilestoneGraph) -> Iterator[Finding]:
+def _doubts(graph: MilestoneGraph) -> Iterator[Finding]:
     if graph.is_unreviewed:
         yield Finding(
             "warning",
@@ -180,28 +130,49 @@ def _about_review(graph: MilestoneGraph) -> Iterator[Finding]:
             "look it over, then write `reviewed: {by: …, date: …}` into the file",
             is_about_review=True,
         )
+    for one in graph.milestones:
+        if len(set(one.dependencies)) < len(one.dependencies):
+            yield _warning(one, f"{one.name!r} lists a dependency twice; it counts once")
+        for argument, rule in one.arguments.items():
+            if isinstance(rule, Equals) and (meant := meant_as_rule(rule.equals)):
+                said = (
+                    f"`{argument}` of {one.name!r} must be exactly {rule.equals}: for a rule, write `{meant}`"
+                )
+                yield _warning(one, said)
+        if one.type == "Aggregator" and not one.dependencies:
+            yield _warning(one, f"the join {one.name!r} joins nothing: it is reached at Start")
+    for members in nx.strongly_connected_components(graph):
+        names = [name for name in members if len(members) > 1 or graph.has_edge(name, name)]
+        if names:
+            names.sort(key=lambda name: graph.milestone(name).line or 0)
+            listed = ", ".join(map(repr, names[:MOST_NAMES_SHOWN])) + ", …" * (len(names) > MOST_NAMES_SHOWN)
+            said = f"a cycle: {listed} depend on each other; it is entered only from outside it"
+            yield _warning(graph.milestone(names[0]), said)
+    if START in graph and END in graph:
+        structure = Structure.of(graph)
+        leads_to_end = nx.ancestors(graph, END) | {END}
+        for one, depth in zip(graph.milestones, depths(structure), strict=True):
+            if depth == NEVER and one.name != END:
+                yield _warning(one, f"{one.name!r} can never be reached")
+            elif one.name not in leads_to_end:
+                yield _warning(one, f"End cannot be reached from {one.name!r}: a dead end")
+        if end_is_given(structure):
+            end = graph.milestone(END)
+            yield _warning(end, "End needs nothing to happen: neither goal nor progress is measured")
 
 
-def _unknown_tools(graph: MilestoneGraph, names: list[str]) -> Iterator[Finding]:
-    known = set(names)
-    for milestone in graph.milestones:
-        if (
-            milestone.type == "FC"
-            and milestone.name not in (START, END)
-            and milestone.called_tool not in known
-        ):
-            yield _error(
-                milestone,
-                f"{milestone.called_tool!r} is no tool of the agent"
-                + (_near(milestone.called_tool, names) or "; if the tool has another name, write `tool:`"),
-            )
+def _unknown_tools(graph: MilestoneGraph, known: list[str]) -> Iterator[Finding]:
+    for one in graph.milestones:
+        if one.type == "FC" and one.name not in (START, END) and one.called_tool not in known:
+            hint = _near(one.called_tool, known) or "; if the tool has another name, write `tool:`"
+            yield _error(one, f"{one.called_tool!r} is no tool of the agent{hint}")
+
+
+def _unknown_forbidden(graph: MilestoneGraph, known: list[str]) -> Iterator[Finding]:
     for rule in graph.forbidden:
         if rule.tool is not None and rule.tool not in known:
-            yield Finding(
-                "warning",
-                f"the forbidden {rule.tool!r} is no tool of the agent{_near(rule.tool, names)}",
-                line=rule.line,
-            )
+            said = f"the forbidden {rule.tool!r} is no tool of the agent{_near(rule.tool, known)}"
+            yield Finding("warning", said, line=rule.line)
 
 
 def _near(name: str, known: Iterable[str]) -> str:
@@ -214,3 +185,7 @@ def _error(milestone: Milestone, message: str) -> Finding:
 
 def _warning(milestone: Milestone, message: str) -> Finding:
     return Finding("warning", message, milestone.name, milestone.line)
+
+
+def _line(finding: Finding) -> int:
+    return finding.line or 0

@@ -17,15 +17,11 @@ _BELOW_ONE = nextafter(1.0, 0.0)
 
 
 class Reaching:
-    """The event at which each milestone was reached, given what was observed so far.
+    """The event at which each milestone was reached, given what was observed so far (see `measure.reach`).
 
-    A milestone is reached at the first event, strictly later than the one that satisfied its dependencies,
-    at which it was observed; joins and End at the event that satisfied theirs; Start at event 0. Observations
-    may arrive late (a call is known to be genuine only from its result): times only ever get earlier, and
-    stand where they would if all observations had been known at once.
-
-    Cost O(E log V + observations) for all that is known at the start and for all that arrives in order;
-    O(E log V) at worst for one that arrives late.
+    Observations may arrive late (a call is known to be genuine only from its result): times only ever get earlier,
+    and stand where they would if all had been known at once. Cost O(E log V + observations) for what is known at the
+    start or arrives in order; O(E log V) at worst for one that arrives late.
 
     Args:
         structure: The graph.
@@ -157,10 +153,7 @@ def needs(structure: Structure, reached: Collection[int]) -> list[Whole]:
     open_ = _not_in(structure, reached)
     for number in reached:
         need[number] = 0
-    step = structure.step
-    unit = structure.unit
-    dependents = structure.dependents
-    needs_all = structure.needs_all
+    step, needs_all = structure.step, structure.needs_all
     # Where all are required: how many are not in R, and how many of these are not settled yet.
     open_count: dict[int, int] = {}
     unsettled: dict[int, int] = {}
@@ -181,16 +174,16 @@ def needs(structure: Structure, reached: Collection[int]) -> list[Whole]:
         if need[number] != NEVER:
             continue
         need[number] = cost
-        for dependent in dependents[number]:
+        for dependent in structure.dependents[number]:
             if need[dependent] != NEVER:
                 continue
+            further = 0
             if needs_all[dependent]:
                 unsettled[dependent] -= 1
-                if not unsettled[dependent]:
-                    further = (open_count[dependent] - 1) * unit
-                    heappush(heap, (step[dependent] + cost + further, dependent))
-            else:
-                heappush(heap, (step[dependent] + cost, dependent))
+                if unsettled[dependent]:
+                    continue
+                further = (open_count[dependent] - 1) * structure.unit
+            heappush(heap, (step[dependent] + cost + further, dependent))
     return need
 
 

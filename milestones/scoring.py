@@ -96,12 +96,28 @@ class Score:
     @cached_property
     def wasted_calls(self) -> tuple[int, ...]:
         """The calls, by event number, that served no milestone: neither they nor their results reached one."""
-        return wasted_calls(self._transcript, self.observations, self.reached, self.possibly_reached)
+        events = self.observations.events
+        serving = {
+            event
+            for run in (self.reached, self.possibly_reached)
+            for name, event in run.items()
+            if event in events.get(name, ())
+        }
+        answers = {one.call: at for at, one in self._transcript.numbered() if isinstance(one, Result)}
+        return tuple(
+            at for at, _ in self._transcript.calls() if at not in serving and answers.get(at) not in serving
+        )
 
     @cached_property
     def repeated_calls(self) -> tuple[int, ...]:
         """The calls, by event number, of a tool that was called before with the same arguments."""
-        return repeated_calls(self._transcript)
+        seen: set[str] = set()
+        repeated: list[int] = []
+        for number, call in self._transcript.calls():
+            if (key := call.key()) in seen:
+                repeated.append(number)
+            seen.add(key)
+        return tuple(repeated)
 
     @property
     def repetition_rate(self) -> float:
@@ -242,42 +258,3 @@ def measured(
         transcript,
         judgement,
     )
-
-
-def wasted_calls(
-    transcript: Transcript, observations: Observations, *reached: Mapping[str, int]
-) -> tuple[int, ...]:
-    """The calls, by event number, that served no milestone.
-
-    A call serves one that was reached at its own event or at its result's, and observed there. Cost O(events).
-
-    Args:
-        transcript: What happened.
-        observations: What was observed in it.
-        reached: What was reached, as `reach` gives it: at least, and at most.
-    """
-    serving = {
-        event for run in reached for name, event in run.items() if event in observations.events.get(name, ())
-    }
-    answers = {
-        event.call: number
-        for number, event in transcript.numbered()
-        if isinstance(event, Result) and event.call
-    }
-    return tuple(
-        number
-        for number, _ in transcript.calls()
-        if number not in serving and answers.get(number) not in serving
-    )
-
-
-def repeated_calls(transcript: Transcript) -> tuple[int, ...]:
-    """The calls, by event number, of a tool that was called before with the same arguments. Cost O(events)."""
-    seen: set[str] = set()
-    repeated: list[int] = []
-    for number, call in transcript.calls():
-        key = call.key()
-        if key in seen:
-            repeated.append(number)
-        seen.add(key)
-    return tuple(repeated)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from arq_graph.errors import ToolError
-from arq_graph.milestones.values import same_value
+from arq_graph.milestones.values import is_number, same_value
 
 Schema = Mapping[str, Any]
 DEEPEST_SCHEMA = 32
@@ -100,70 +100,55 @@ class _Check:
         )
 
     def _fits(self, schema: Any, value: Any, depth: int) -> bool:
-        self._spend(1)
+        self._left -= 1
+        if self._left < 0:
+            raise _SpentError
         if not isinstance(schema, Mapping) or depth > DEEPEST_SCHEMA:
             return True
-        if "$ref" in schema and not self._fits(_resolve(schema["$ref"], self._root), value, depth + 1):
+        parts = [self._referenced(schema["$ref"])] if "$ref" in schema else []
+        parts += _listed(schema.get("allOf"))
+        if not all(self._fits(part, value, depth + 1) for part in parts):
             return False
         for key in ("anyOf", "oneOf"):
             choices = _listed(schema.get(key))
             if choices and not any(self._fits(choice, value, depth + 1) for choice in choices):
                 return False
-        if not all(self._fits(part, value, depth + 1) for part in _listed(schema.get("allOf"))):
-            return False
-        enum = schema.get("enum")
-        if isinstance(enum, list | tuple):
-            self._spend(len(enum))
-            if not any(same_value(one, value) for one in enum):
-                return False
-        if "const" in schema and not same_value(schema["const"], value):
+        allowed = [schema["const"]] if "const" in schema else schema.get("enum")
+        if isinstance(allowed, list | tuple) and not any(same_value(one, value) for one in allowed):
             return False
         types = schema.get("type")
         names = [types] if isinstance(types, str) else _listed(types)
-        if names and not any(_type(name)(value) for name in names):
+        if names and not any(_is(name, value) for name in names):
             return False
         if isinstance(value, Mapping):
             return self.required_fit(schema, value, depth)
-        if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
-            return all(self._fits(schema["items"], item, depth + 1) for item in value)
+        items = schema.get("items")
+        if isinstance(value, list) and isinstance(items, Mapping):
+            return all(self._fits(items, item, depth + 1) for item in value)
         return True
 
-    def _spend(self, checks: int) -> None:
-        self._left -= checks
-        if self._left < 0:
-            raise _SpentError
+    def _referenced(self, reference: Any) -> Any:
+        node: Any = self._root
+        for part in str(reference).removeprefix("#/").split("/"):
+            node = node.get(part) if isinstance(node, Mapping) else None
+        return node
 
 
 def _listed(part: Any) -> Sequence[Any]:
     return part if isinstance(part, list | tuple) else ()
 
 
-def _type(name: Any) -> Callable[[Any], bool]:
-    return _IS.get(name, _anything) if isinstance(name, str) else _anything
+def _is(name: Any, value: Any) -> bool:
+    """Whether a value is of a type of JSON Schema; of one that is not known it may be."""
+    match name:
+        case "integer":  # JSON does not tell 3 from 3.0: a whole number is an integer however it is written
+            return is_number(value) and (isinstance(value, int) or value.is_integer())
+        case "number":
+            return is_number(value)
+        case "null":
+            return value is None
+    kind = _KINDS.get(name) if isinstance(name, str) else None
+    return kind is None or isinstance(value, kind)
 
 
-def _resolve(reference: Any, root: Schema) -> Any:
-    node: Any = root
-    for part in str(reference).removeprefix("#/").split("/"):
-        node = node.get(part) if isinstance(node, Mapping) else None
-    return node
-
-
-def _anything(_: Any) -> bool:
-    return True
-
-
-_IS: dict[str, Callable[[Any], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    # JSON does not tell 3 from 3.0: a whole number is an integer however it is written.
-    "integer": lambda value: not isinstance(value, bool) and (isinstance(value, int) or _is_whole(value)),
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "object": lambda value: isinstance(value, Mapping),
-    "array": lambda value: isinstance(value, list),
-}
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, float) and value.is_integer()
+_KINDS: dict[str, type] = {"string": str, "boolean": bool, "object": Mapping, "array": list}
