@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from rich.console import Console
 
 from arq_graph.milestones import (
     MilestoneGraph,
-    ProgressTracker,
     Transcript,
     read_transcripts,
     score,
 )
 from benchmarks.airline import Run, is_same, read_runs, tools_left_out, why, writes_are_confirmed
-from benchmarks.airline_tables import agreement, tables
+from benchmarks.airline_tables import agreement
 from tests.milestones.recorded import AIRLINE as RECORDED
 
 pytestmark = pytest.mark.skipif(not RECORDED.exists(), reason="the recorded conversations are not here")
@@ -66,20 +62,6 @@ def test_every_conversation_is_scored_against_its_gold_actions(transcripts, orde
         if not ordered and found < len(actions):
             assert measured.goal_completed is False
     assert complete == 48
-
-
-def test_live_progress_equals_the_batch_result(transcripts):
-    for transcript in transcripts[:40]:
-        graph = MilestoneGraph.from_actions(
-            transcript.extra["actions"], failed_if="(?i)^error", grounded="strict"
-        )
-        tracker = ProgressTracker(graph)
-        rates = []
-        for event in transcript.events:
-            tracker.feed(event)
-            rates.append(tracker.score().progress_rate or 0)
-        assert tracker.score() == score(graph, transcript)
-        assert rates == sorted(rates)
 
 
 def test_most_arguments_of_a_real_agent_are_grounded(transcripts):
@@ -145,25 +127,8 @@ def test_a_conversation_that_was_read_falls_into_its_class(runs, run, variant, r
     assert why(found, variant) == reason
 
 
-def test_asking_for_the_gold_writes_and_no_other_comes_close_to_the_reward(runs):
-    shares = {variant: agreement(runs, variant) for variant in ("unordered", "writes", "only writes")}
-    assert shares["unordered"].rate < shares["writes"].rate < shares["only writes"].rate
-    # What is left of the differences is no matter of calls: an output, a cut-off run, another form of a call.
-    left = [why(run, "only writes") for run in runs]
-    assert set(left) <= {None, "output not said", "cut off", "other form"}
-
-
 def test_no_call_that_was_left_out_without_loss_writes(runs):
     assert not any(tool.startswith(("book", "cancel", "update", "send")) for tool in tools_left_out(runs))
     for run in runs:
         if why(run) == "reads left out":
             assert all(any(is_same(gold, call) for call in run.successful_writes) for gold in run.gold_writes)
-
-
-def test_the_tables_can_be_printed(runs):
-    console = Console(width=80, file=io.StringIO(), record=True)
-    for made in tables(RECORDED):
-        console.print(made)
-    text = console.export_text()
-    assert "200 conversations on 50 tasks" in text
-    assert "none of these" in text

@@ -9,8 +9,8 @@ import pytest
 
 from arq_graph.errors import InputError
 from arq_graph.milestones import BrokenRecord
-from benchmarks.airline import Run, read_runs, why, writes_are_confirmed
-from benchmarks.airline_tables import agreement, tables
+from benchmarks.airline import Run, read_runs, why
+from benchmarks.airline_tables import tables
 
 LOOK = {"name": "get_reservation", "kwargs": {"id": "R1"}}
 CANCEL = {"name": "cancel_reservation", "kwargs": {"id": "R1"}}
@@ -65,16 +65,6 @@ def test_a_write_with_further_keys_is_the_same_write_in_another_form(tmp_path):
     assert why(run(tmp_path, less, gold=[BOOK], reward=1.0)) == "other"
 
 
-def test_a_further_write_is_seen_and_a_failed_one_is_none(tmp_path):
-    again = run(tmp_path, LOOK, CANCEL, CANCEL)
-    assert why(again) == "further write"  # twice what is asked for once
-    assert len(again.further_writes) == 1
-    failed = run(tmp_path, LOOK, CANCEL, (BOOK, "Error: full"), reward=1.0)
-    assert why(failed) is None
-    assert failed.further_writes == []
-    assert why(failed, "only writes") is None
-
-
 def test_an_output_that_was_not_said(tmp_path):
     assert why(run(tmp_path, LOOK, CANCEL, outputs=["1200"], said="It costs 900.")) == "output not said"
     said = run(tmp_path, LOOK, CANCEL, outputs=["1200"], said="It costs 1,200.")
@@ -84,25 +74,6 @@ def test_an_output_that_was_not_said(tmp_path):
 
 def test_a_run_that_was_cut_off_has_no_reward_to_differ_from(tmp_path):
     assert why(run(tmp_path, LOOK, CANCEL, outputs=["1"], reward_info=None)) == "cut off"
-
-
-def test_doing_nothing_can_be_right_where_only_writes_are_asked_for(tmp_path):
-    idle = run(tmp_path, LOOK, gold=[], reward=1.0)
-    assert idle.goal_completed("unordered") is None
-    assert idle.goal_completed("only writes") is True
-    busy = run(tmp_path, CANCEL, gold=[], reward=0.0)
-    assert busy.goal_completed("only writes") is False
-    found = agreement([idle, busy], "only writes")
-    assert (found.both, found.neither, found.n) == (1, 1, 2)
-    assert agreement([idle, busy], "unordered").n == 0
-
-
-@pytest.mark.parametrize(("hashes", "confirmed"), [("ab", True), ("aa", False), (("a", None), None)])
-def test_the_recorded_hashes_tell_whether_the_right_tools_are_taken_to_write(tmp_path, hashes, confirmed):
-    infos = [{"reward": 0, "info": {"gt_data_hash": one} if one else {}} for one in hashes]
-    reads = run(tmp_path, gold=[LOOK], reward_info=infos[0])
-    writes = run(tmp_path, gold=[LOOK, CANCEL], reward_info=infos[1])
-    assert writes_are_confirmed([reads, writes]) is confirmed
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arq_graph.errors import InputError
 from arq_graph.milestones import (
     BrokenRecord,
     Call,
@@ -96,16 +95,6 @@ def test_a_system_text_without_functions_is_all_instructions():
     assert transcript.tools == {}
 
 
-@pytest.mark.parametrize("listed", [True, False], ids=["as a list", "on the same line"])
-def test_functions_may_be_written_otherwise(listed):
-    function = json.dumps({"name": "ping", "parameters": {"type": "object"}})
-    written = f"[{function}, {function}]" if listed else f"{function}, {function} Be brief."
-    transcript = read_transcript({"system": f"SYSTEM: Use them if required -{written}", "chat": CHAT})
-    assert list(transcript.tools) == ["ping"]
-    assert transcript.instructions.startswith("Use them if required -")
-    assert transcript.instructions.endswith("-" if listed else "Be brief.")
-
-
 @pytest.mark.parametrize(
     ("written", "arguments"),
     [
@@ -157,11 +146,6 @@ def test_a_broken_record_is_reported_with_its_index_and_does_not_stop_the_rest(c
     assert said in str(broken.error)
 
 
-def test_a_broken_function_is_named():
-    with pytest.raises(InputError, match="function 2 is no JSON"):
-        read_transcript({"system": 'SYSTEM: Functions -\n{"name": "f"}\n{"name": ', "chat": CHAT})
-
-
 def test_words_beside_a_call_and_several_calls_belong_to_one_message():
     chat = (
         "USER: both\nASSISTANT: Let me see. "
@@ -189,25 +173,6 @@ def test_a_marker_behind_words_without_a_call_is_words(said):
     assert read_transcript(f"USER: how?\nASSISTANT: {said} <|endoftext|>").events[1:] == (
         Message("agent", said, 1),
     )
-
-
-def test_words_about_the_marker_may_stand_beside_calls():
-    chat = 'USER: do\nASSISTANT: My <functioncall> is: <functioncall> {"name": "f"} A <functioncall> it was.'
-    assert read_transcript(chat).events[1:] == (
-        Message("agent", "My <functioncall> is:\nA <functioncall> it was.", 1),
-        Call("f", {}, None, None, 1),
-    )
-
-
-def test_a_role_inside_a_line_is_no_new_part():
-    transcript = read_transcript(
-        "USER: what does ASSISTANT: mean?\nASSISTANT: It is USER: reversed <|endoftext|> USER: ok"
-    )
-    assert [event.text for event in transcript.events] == [
-        "what does ASSISTANT: mean?",
-        "It is USER: reversed",
-        "ok",
-    ]
 
 
 def test_the_first_version_of_the_dataset_has_one_text():

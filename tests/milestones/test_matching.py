@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from langchain_core.tools import tool
 
 from arq_graph.errors import SpecError
 from arq_graph.milestones import (
     Call,
-    Message,
     MilestoneGraph,
     Result,
     Transcript,
@@ -183,17 +181,6 @@ def test_values_nested_deeper_than_the_stack_are_compared():
     assert observed(text, conversation(called("goal", it=deep(5_000, "Rome")))) == ()
 
 
-def test_langchain_tools_bring_their_schema():
-    @tool
-    def get_order(order_id: int) -> str:
-        """Look an order up."""
-        return "ok"
-
-    for tools in ([get_order], {"get_order": get_order}):
-        assert observed(graph_of(FC), conversation(called("get_order", order_id=3)), tools=tools) == (1,)
-        assert observed(graph_of(FC), conversation(called("get_order", order_id="x")), tools=tools) == ()
-
-
 def test_an_invented_argument_is_no_genuine_call_where_grounding_is_strict():
     strict = graph_of(FC, "grounded: strict")
     asked = conversation(user("Where is order 17?"), called("get_order", id=17))
@@ -300,9 +287,3 @@ def test_a_judge_may_take_a_call_away_and_grants_none():
     assert observed(graph, talk, verdicts=[Verdict("goal", False)]) == ()
     granted = Verdict("goal", True, event=1, quote="hello")
     assert observed(graph, conversation(user("hello")), verdicts=[granted]) == ()
-
-
-def test_a_system_message_in_the_middle_is_nobodys_word():
-    graph = graph_of("{name: goal, type: NFC, check: {pattern: later}}")
-    talk = Transcript((Message("user", "hi"), Message("system", "later")))
-    assert observed(graph, talk) == ()

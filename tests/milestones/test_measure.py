@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arq_graph.errors import InputError, SpecError
+from arq_graph.errors import InputError
 from arq_graph.milestones import (
     Call,
     MilestoneGraph,
@@ -117,20 +117,6 @@ def test_a_cycle_cannot_reach_itself():
     assert measured.progress_rate == 0
 
 
-def test_end_without_its_terminal_tool_is_not_reached():
-    graph = graph_of(BRANCHES)
-    measured = score(
-        graph,
-        conversation(
-            called("get_order"), called("refund"), agent("Anything else?"), user("No, thank you, bye!")
-        ),
-    )
-    assert measured.goal_completed is False
-    # refund: depth 2, left 2 (close, End).
-    assert measured.progress_rate == 2 / 4
-    assert "close" in measured.frontier
-
-
 def test_what_is_forbidden_counts_also_after_end():
     graph = graph_of("""
 forbidden:
@@ -177,29 +163,6 @@ def test_two_undecided_on_one_road_make_a_range():
     assert measured.reached == {"Start": 0, "get_order": 1}
 
 
-def test_a_range_is_no_range_where_the_events_do_not_suffice():
-    graph = graph_of(TWO_UNDECIDED)
-    # One event after get_order (its result): at most one of the two, which leaves 2 of 4.
-    measured = score(graph, conversation(called("get_order")))
-    assert measured.progress_range == (1 / 4, 2 / 4)
-    assert measured.goal_completed is False
-
-
-def test_what_is_forbidden_decides_what_is_undecided():
-    graph = graph_of("forbidden: [{tool: pay}]\n" + TWO_UNDECIDED.lstrip())
-    measured = score(graph, conversation(called("get_order"), agent("Shall I?"), called("pay")))
-    assert measured.progress_range == (1 / 4, 1.0)
-    assert measured.goal_completed is False
-
-
-def test_undecided_milestones_off_the_road_do_not_blur_it():
-    graph = graph_of(TWO_UNDECIDED.replace("dependencies: [Customer Is Told]", "dependencies: [get_order]"))
-    measured = score(graph, conversation(called("get_order")))
-    assert measured.goal_completed is True
-    assert measured.progress_rate == 1
-    assert measured.undecided
-
-
 def test_a_judge_decides_what_is_undecided():
     graph = graph_of(TWO_UNDECIDED)
     talk = conversation(called("get_order"), agent("Shall I?"), user("Yes."), agent("I shall."))
@@ -227,18 +190,6 @@ milestones:
     # The call is event 2, its result event 3: later than the call.
     assert measured.reached == {"Start": 0, "get_order": 2, "Delivered": 3, "End": 3}
     assert measured.wasted_calls == ()
-
-
-def test_a_call_whose_result_reached_a_milestone_is_not_wasted():
-    graph = graph_of("""
-milestones:
-- {name: Start, type: NFC}
-- {name: Delivered, type: NFC, check: {said_by: tool, pattern: delivered}}
-- {name: End, type: NFC, dependencies: [Delivered]}
-""")
-    measured = score(graph, conversation(called("track", "lost"), called("track", "delivered")))
-    assert measured.reached == {"Start": 0, "Delivered": 4, "End": 4}
-    assert measured.wasted_calls == (1,)
 
 
 def test_five_unordered_actions_go_up_in_sixths():
@@ -315,11 +266,6 @@ def test_a_call_counts_once_its_result_is_there():
     assert waiting.observations.unanswered == (1,)
 
 
-def test_an_empty_conversation_is_an_error():
-    with pytest.raises(InputError, match="empty"):
-        Transcript(())
-
-
 def test_an_empty_gold_list_measures_nothing():
     graph = MilestoneGraph.from_actions([])
     measured = score(graph, conversation(user("hello"), called("anything")))
@@ -338,33 +284,9 @@ def test_an_empty_gold_list_with_something_forbidden_measures_that():
     assert score(graph, conversation(called("pay"))).goal_completed is False
 
 
-def test_a_graph_without_an_end_is_refused_with_its_place(tmp_path):
-    file = tmp_path / "orders.yaml"
-    file.write_text("milestones:\n- {name: Start, type: NFC}\n- {name: end, type: NFC}\n")
-    with pytest.raises(SpecError, match=r"orders\.yaml: .*'End'; 'end' is there"):
-        MilestoneGraph.from_yaml(file)
-    graph = graph_of("- {name: Start, type: NFC}\n- {name: a, type: FC, dependencies: [b]}")
-    with pytest.raises(SpecError, match="'End'"):
-        score(graph, conversation(user("hello")))
-
-
 def rate(graph: MilestoneGraph, *tools: str) -> float | None:
     """The progress rate once these tools were called, one after the other."""
     return score(graph, conversation(user("go"), *(called(tool) for tool in tools))).progress_rate
-
-
-def test_the_shorter_of_two_branches_is_measured_on_its_own_length():
-    graph = graph_of("""
-milestones:
-- {name: Start, type: NFC}
-- {name: short, type: FC, dependencies: [Start]}
-- {name: long1, type: FC, dependencies: [Start]}
-- {name: long2, type: FC, dependencies: [long1]}
-- {name: End, type: NFC, weight: 2, dependencies: [short, long2]}
-""")
-    # long1: depth 1, left 3 (long2, End 2).
-    assert rate(graph, "long1") == 1 / 4
-    assert rate(graph, "short") == 1
 
 
 def test_a_join_half_done_counts_half_of_it():

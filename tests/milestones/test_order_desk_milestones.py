@@ -11,7 +11,6 @@ from langgraph.checkpoint.memory import MemorySaver
 import arq_graph.examples.order_desk as order_desk
 from arq_graph import Agent, create_guided_agent
 from arq_graph.milestones import (
-    Message,
     MilestoneGraph,
     ProgressTracker,
     Transcript,
@@ -135,42 +134,6 @@ def test_a_case_that_is_closed_without_looking_the_order_up_is_not_done(graph: M
     assert measured.progress_rate == 1 / 7
 
 
-def test_a_desk_that_forgets_to_close_the_case_is_told_where_it_stopped(graph: MilestoneGraph) -> None:
-    talk = conversation(
-        user("Where is my order?"),
-        agent("Thank you for writing to us! Which one?"),
-        user("ORD-1001"),
-        called("get_order_details", LOOKED_UP, order_id="ORD-1001"),
-        agent("It is in transit and expected on Thursday."),
-        user("Thanks, bye!"),
-        agent("Bye!"),
-    )
-    measured = score(graph, talk)
-    assert measured.goal_completed is False
-    # The join again: of its 5, mark_resolved is needed: (5 - 1) / (5 + 2).
-    assert measured.progress_rate == 4 / 7
-    assert "mark_resolved" in measured.frontier
-    assert measured.path_taken[-1] == "Delivery Day Told"
-
-
-def test_both_branches_of_the_goodwill_lead_on(graph: MilestoneGraph) -> None:
-    start = [
-        *user("ORD-1002?"),
-        *agent("Thank you for writing!"),
-        *called(
-            "get_order_details", LOOKED_UP.replace("in transit", "at the warehouse"), order_id="ORD-1002"
-        ),
-        *agent("I can offer expedited shipping."),
-    ]
-    rates = [
-        score(graph, conversation(start, called(tool, order_id="ORD-1002"))).progress_rate
-        for tool in ("expedite_shipping", "apply_discount")
-    ]
-    # The tool: depth 4 (look-up, status, offer, itself), left 3 (mark_resolved, Farewell, End; the join waits
-    # for nothing else, the customer was welcomed).
-    assert rates == [4 / 7, 4 / 7]
-
-
 @pytest.mark.parametrize(
     ("said", "is_forbidden"),
     [
@@ -202,7 +165,3 @@ def test_a_discount_beyond_the_limit_is_forbidden_even_if_the_tool_refuses_it(gr
 def test_a_made_up_order_number_is_no_look_up(graph: MilestoneGraph) -> None:
     talk = conversation(called("get_order_details", LOOKED_UP, order_id="the tent"))
     assert "get_order_details" not in score(graph, talk).reached
-
-
-def test_a_greeting_alone_is_no_progress(graph: MilestoneGraph) -> None:
-    assert score(graph, Transcript((Message("user", "Hello?"),))).progress_rate == 0
