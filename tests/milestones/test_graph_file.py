@@ -8,7 +8,7 @@ import warnings
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arq_graph.errors import SpecError
@@ -214,6 +214,7 @@ values = st.recursive(
     ),
     arguments=st.dictionaries(names, values, max_size=3),
 )
+@example(texts=["1.5e10", "nULL"], arguments={"no": "1.5e10", "on": "0o17"})
 def test_any_name_and_any_value_survives_writing_and_reading(texts, arguments):
     name, tool = texts
     graph = MilestoneGraph(
