@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from arq_graph.errors import InputError
@@ -26,63 +26,6 @@ _SCRIPTS = ("dom.js", "figures.js", "graph.js", "list.js", "reader.js", "page.js
 _FIRST_TO_READ = ("missed", "undecided", "nothing", "completed")
 
 
-def render_html(
-    report: Report,
-    transcripts: Mapping[int, Transcript] | Iterable[Transcript | None] = (),
-    *,
-    title: str = "Milestone report",
-    max_transcripts: int = MAX_TRANSCRIPTS,
-    max_characters: int = MAX_CHARACTERS,
-) -> str:
-    """A report as a page: one text that holds its style, its scripts and its data, and asks nobody for anything.
-
-    What the page leaves out, it says. Cost O(events), and O(E log E) for each graph.
-
-    Args:
-        report: What was measured.
-        transcripts: What was said: by the position of the conversation in `report.conversations`, from 0; or
-            one after the other in that order, None where a conversation is not at hand. Ids need not be
-            unique. Those that the page does not show are not looked at; `transcripts_shown` tells which it does.
-        title: What stands on top.
-        max_transcripts: How many conversations can be read at most; all are counted and listed. 0 or more.
-        max_characters: How much of each text is shown, from 1.
-
-    Raises:
-        InputError: A transcript is not the one that was measured, the report names a graph or a milestone that
-            it does not hold, or a limit is out of its range.
-        SpecError: A graph of the report is none that anything can be measured on.
-    """
-    if max_characters < 1:
-        raise InputError(f"max_characters is {max_characters}; it must be 1 or more")
-    words = Words(max_characters)
-    data = page_data(report, words)
-    wanted = set(transcripts_shown(report, max_transcripts))
-    conversations = [
-        (index, Markup(embedded(words.of(transcript))))
-        for index, transcript in _given(transcripts, len(report.conversations), wanted)
-        if _is_of(report, index, transcript)
-    ]
-    data |= {
-        "title": title,
-        "instructions": [words.text(text) for text in words.instructions],
-        "readable": len(conversations),
-        "texts_cut": words.cut,
-        "max_characters": max_characters,
-    }
-    style = _file("style.css")
-    script = _script()
-    return _page().render(
-        title=shown(title),
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-        data=Markup(embedded(data)),
-        conversations=conversations,
-        count=len(report.conversations),
-    )
-
-
 def write_html(
     path: str | Path,
     report: Report,
@@ -92,26 +35,56 @@ def write_html(
     max_transcripts: int = MAX_TRANSCRIPTS,
     max_characters: int = MAX_CHARACTERS,
 ) -> None:
-    """Write a report as a page; the file is there whole or as it was before.
+    """Write a report as a page that holds its style, its scripts and its data, and asks nobody for anything.
+
+    The file is there whole or as it was before. What the page leaves out, it says. Cost O(events), and O(E log E) for
+    each graph.
 
     Args:
         path: The file.
-        report: See `render_html`, as for all others.
-        transcripts: What was said.
+        report: What was measured.
+        transcripts: What was said: by the position of the conversation in `report.conversations`, from 0; or one
+            after the other in that order, None where a conversation is not at hand. Ids need not be unique. Those
+            that the page does not show are not looked at.
         title: What stands on top.
-        max_transcripts: How many conversations can be read at most.
-        max_characters: How much of each text is shown.
+        max_transcripts: How many conversations can be read at most; all are counted and listed. 0 or more.
+        max_characters: How much of each text is shown, from 1.
 
     Raises:
-        InputError: The file cannot be written, or `render_html` raises it.
+        InputError: A transcript is not the one that was measured, the report names a graph or a milestone that it
+            does not hold, a limit is out of its range, or the file cannot be written.
         SpecError: A graph of the report is none that anything can be measured on.
     """
-    write_whole(
-        path,
-        render_html(
-            report, transcripts, title=title, max_transcripts=max_transcripts, max_characters=max_characters
-        ),
+    if max_characters < 1:
+        raise InputError(f"max_characters is {max_characters}; it must be 1 or more")
+    words = Words(max_characters)
+    data = page_data(report, words)
+    wanted = set(transcripts_shown(report, max_transcripts))
+    conversations = [
+        (index, Markup(embedded(words.of(transcript))))
+        for index, transcript in _given(transcripts, report, wanted)
+    ]
+    data |= {
+        "title": title,
+        "instructions": [words.text(text) for text in words.instructions],
+        "readable": len(conversations),
+        "texts_cut": words.cut,
+        "max_characters": max_characters,
+    }
+    style = _file("style.css")
+    script = "\n".join(['"use strict";\n(function () {', *map(_file, _SCRIPTS), "})();"])
+    page = Environment(undefined=StrictUndefined, autoescape=True).from_string(_file("page.html"))
+    text = page.render(
+        title=shown(title),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        data=Markup(embedded(data)),
+        conversations=conversations,
+        count=len(report.conversations),
     )
+    write_whole(path, text)
 
 
 def transcripts_shown(report: Report, max_transcripts: int = MAX_TRANSCRIPTS) -> tuple[int, ...]:
@@ -138,29 +111,27 @@ def transcripts_shown(report: Report, max_transcripts: int = MAX_TRANSCRIPTS) ->
 
 
 def _given(
-    transcripts: Mapping[int, Transcript] | Iterable[Transcript | None], count: int, wanted: set[int]
+    transcripts: Mapping[int, Transcript] | Iterable[Transcript | None], report: Report, wanted: set[int]
 ) -> Iterator[tuple[int, Transcript]]:
-    if isinstance(transcripts, Mapping):
-        yield from ((index, transcripts[index]) for index in sorted(wanted) if index in transcripts)
-        return
-    for index, transcript in enumerate(transcripts):
-        if index >= count:
+    """The transcripts that the page shows, each the one that was measured."""
+    records = report.conversations
+    given = sorted(transcripts.items()) if isinstance(transcripts, Mapping) else enumerate(transcripts)
+    for index, transcript in given:
+        if index >= len(records):
             raise InputError(
-                f"there are more transcripts than the report has conversations ({count}); give one for each, in "
-                "the report's order and without the broken ones"
+                f"there are more transcripts than the report has conversations ({len(records)}); give one for each, "
+                "in the report's order and without the broken ones"
             )
-        if transcript is not None and index in wanted:
-            yield index, transcript
-
-
-def _is_of(report: Report, index: int, transcript: Transcript) -> bool:
-    record = report.conversations[index]
-    if (transcript.id, len(transcript)) != (record.id, record.events):
-        raise InputError(
-            f"conversation {index} of the report is {record.id!r} with {record.events} events, but its transcript "
-            f"is {transcript.id!r} with {len(transcript)}; give the transcripts that were measured, by position"
-        )
-    return True
+        if transcript is None or index not in wanted:
+            continue
+        record = records[index]
+        if (transcript.id, len(transcript)) != (record.id, record.events):
+            raise InputError(
+                f"conversation {index} of the report is {record.id!r} with {record.events} events, but its "
+                f"transcript is {transcript.id!r} with {len(transcript)}; give the transcripts that were measured, "
+                "by position"
+            )
+        yield index, transcript
 
 
 def _hash(text: str) -> str:
@@ -170,12 +141,3 @@ def _hash(text: str) -> str:
 @cache
 def _file(name: str) -> str:
     return resources.files(__package__).joinpath("page", name).read_text(encoding="utf-8")
-
-
-def _script() -> str:
-    return "\n".join(['"use strict";\n(function () {', *map(_file, _SCRIPTS), "})();"])
-
-
-@cache
-def _page() -> Template:
-    return Environment(undefined=StrictUndefined, autoescape=True).from_string(_file("page.html"))

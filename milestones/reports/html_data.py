@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
-from arq_graph.milestones.reports.html_flow import Edge, Flow, flow_of, flows, stopped_at
+from arq_graph.errors import InputError
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.measure import satisfied_by
+from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.reports.html_layout import layered
 from arq_graph.milestones.reports.html_words import Words
-from arq_graph.milestones.reports.records import ConversationRecord
-from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord
+from arq_graph.milestones.reports.report import Report, stand_in_notice
 
 MOST_BROKEN_SHOWN = 500
 
@@ -26,25 +29,27 @@ def page_data(report: Report, words: Words) -> dict[str, Any]:
         InputError: A conversation and its graph do not fit together.
         SpecError: A graph is none that anything can be measured on.
     """
-    known = flows(report)
-    numbers = {name: _Numbers.of(place, flow) for place, (name, flow) in enumerate(known.items())}
+    flows = {name: _Flow(number, name, record) for number, (name, record) in enumerate(report.graphs.items())}
     sources: dict[str, int] = {}
     conversations = []
     for index, record in enumerate(report.conversations):
-        edges = flow_of(record, known, index).add(record)
-        row = _conversation(record, numbers[record.graph], edges, words)
+        if record.graph not in flows:
+            raise InputError(
+                f"conversation {index} of the report ({record.id!r}) was measured on the graph {record.graph!r}, "
+                f"which the report does not hold; it holds {', '.join(map(repr, list(flows)[:8])) or 'none'}"
+            )
+        row = flows[record.graph].add(record, words)
         if record.source is not None:
             row["source"] = sources.setdefault(record.source, len(sources))
         conversations.append(row)
-    broken = [
-        {**one.model_dump(), "error": words.text(one.error)} for one in report.broken[:MOST_BROKEN_SHOWN]
-    ]
+    broken = report.broken[:MOST_BROKEN_SHOWN]
     return {
+        "stand_in": stand_in_notice(report.stand_ins),
         "summary": report.summary.model_dump(),
         "sources": list(sources),
-        "graphs": [_graph(flow, words) for flow in known.values()],
+        "graphs": [flow.drawn(words) for flow in flows.values()],
         "conversations": conversations,
-        "broken": broken,
+        "broken": [{**one.model_dump(), "error": words.text(one.error)} for one in broken],
         "broken_count": len(report.broken),
         "missing": report.missing,
         "stopped": None if report.stopped is None else words.text(report.stopped),
@@ -58,99 +63,104 @@ def status(record: ConversationRecord) -> str:
     return "completed" if record.goal_completed else "missed"
 
 
-@dataclass(frozen=True, slots=True)
-class _Numbers:
-    graph: int
-    milestone: dict[str, int]
-    edge: dict[Edge, int]
+class _Flow:
+    """A graph, and how conversations went through it: what they reached, along which edges, and where they stopped."""
 
-    @classmethod
-    def of(cls, graph: int, flow: Flow) -> _Numbers:
-        return cls(
-            graph,
-            {name: number for number, name in enumerate(flow.graph)},
-            {edge: number for number, edge in enumerate(flow.graph.edges)},
-        )
+    def __init__(self, number: int, name: str, record: GraphRecord) -> None:
+        self._number, self._name, self._record = number, name, record
+        # Its milestones and edges, without the rules that observe them.
+        shown = [Milestone(**one.model_dump()) for one in record.milestones]
+        self._graph = MilestoneGraph(shown, file=record.file)
+        self._numbers = {name: place for place, name in enumerate(self._graph)}
+        self._edges = {edge: place for place, edge in enumerate(self._graph.edges)}
+        self._conversations = self._completed = 0
+        self._reached, self._possibly, self._stopped = Counter[str](), Counter[str](), Counter[str]()
+        self._travelled = Counter[tuple[str, str]]()
 
-    def of_milestones(self, names: Sequence[str]) -> list[int]:
-        return [self.milestone[name] for name in names if name in self.milestone]
-
-
-def _conversation(
-    record: ConversationRecord, numbers: _Numbers, edges: Sequence[Edge], words: Words
-) -> dict[str, Any]:
-    stop = stopped_at(record)
-    row = {
-        "id": record.id,
-        "record": record.record,
-        "use_case": record.use_case,
-        "task": record.task,
-        "graph": numbers.graph,
-        "status": status(record),
-        "progress": record.progress_range,
-        "reached": [(numbers.milestone[one.name], one.step) for one in record.reached],
-        "edges": [numbers.edge[edge] for edge in edges if edge in numbers.edge],
-        "possibly": numbers.of_milestones(record.possibly_reached),
-        "undecided": numbers.of_milestones(record.undecided),
-        "frontier": numbers.of_milestones(record.frontier),
-        "stopped": None if stop is None else numbers.milestone.get(stop),
-        "forbidden": [(one.step, one.rule) for one in record.forbidden],
-        "counts": (record.events, record.turns, record.calls),
-        "wasted": record.wasted_calls,
-        "repeated": record.repeated_calls,
-        "unanswered": record.unanswered_calls,
-        "invented": dict(record.invented_arguments),
-        "reasons": _by_milestone(record, numbers, words),
-        "reward": record.reward,
-        "arm": record.arm,
-        "user": record.user,
-        "error": None if record.error is None else words.text(record.error),
-    }
-    return {name: value for name, value in row.items() if value is not None and value not in ([], (), {})}
-
-
-def _by_milestone(record: ConversationRecord, numbers: _Numbers, words: Words) -> list[list[Any]]:
-    """What a judge said of each milestone: its number, the reason, the share of votes that agree."""
-    return [
-        [numbers.milestone[name], words.text(record.reasons.get(name, "")), record.agreement.get(name)]
-        for name in dict.fromkeys([*record.reasons, *record.agreement])
-        if name in numbers.milestone
-    ]
-
-
-def _graph(flow: Flow, words: Words) -> dict[str, Any]:
-    layout = layered(flow.graph)
-    number = {name: index for index, name in enumerate(flow.graph)}
-    milestones = [
-        {
-            "name": one.name,
-            "type": one.type,
-            "description": words.text(one.description),
-            "all": one.requires == "all" and len(one.dependencies) > 1,
-            "weight": one.weight,
-            "at": layout.nodes[one.name],
-            "reached": flow.reached.get(one.name, 0),
-            "possibly": flow.possibly.get(one.name, 0),
-            "stopped": flow.stopped.get(one.name, 0),
+    def add(self, record: ConversationRecord, words: Words) -> dict[str, Any]:
+        """Count one more conversation; what the page knows of it."""
+        reached = {one.name: one.step for one in record.reached}
+        edges = [(one, name) for name, behind in satisfied_by(self._graph, reached).items() for one in behind]
+        stop = record.stopped_at if record.goal_completed is False else None
+        self._conversations += 1
+        self._completed += record.goal_completed is True
+        self._reached.update(reached.keys())
+        self._possibly.update(record.possibly_reached)
+        self._stopped.update([stop] if stop is not None else [])
+        self._travelled.update(edges)
+        row = {
+            "id": record.id,
+            "record": record.record,
+            "use_case": record.use_case,
+            "task": record.task,
+            "graph": self._number,
+            "status": status(record),
+            "goal": None if record.goal is None else (record.goal, record.goal_reached),
+            "progress": record.progress_range,
+            "reached": [(self._numbers[name], step) for name, step in reached.items()],
+            "edges": [self._edges[edge] for edge in edges if edge in self._edges],
+            "possibly": self._known(record.possibly_reached),
+            "undecided": self._known(record.undecided),
+            "frontier": self._known(record.frontier),
+            "stopped": None if stop is None else self._numbers.get(stop),
+            "forbidden": [(one.step, one.rule) for one in record.forbidden],
+            "counts": (record.events, record.turns, record.calls),
+            "wasted": record.wasted_calls,
+            "repeated": record.repeated_calls,
+            "unanswered": record.unanswered_calls,
+            "invented": dict(record.invented_arguments),
+            "reasons": self._reasons(record, words),
+            "reward": record.reward,
+            "arm": record.arm,
+            "user": record.user,
+            "error": None if record.error is None else words.text(record.error),
         }
-        for one in flow.record.milestones
-    ]
-    edges = [
-        {
-            "ends": (number[source], number[target]),
-            "bends": layout.bends[source, target],
-            "count": flow.travelled.get((source, target), 0),
+        return {name: value for name, value in row.items() if value is not None and value not in ([], (), {})}
+
+    def drawn(self, words: Words) -> dict[str, Any]:
+        """What the page knows of the graph, once all conversations are counted."""
+        layout = layered(self._graph)
+        milestones = [
+            {
+                "name": one.name,
+                "type": one.type,
+                "description": words.text(one.description),
+                "all": one.requires == "all" and len(one.dependencies) > 1,
+                "weight": one.weight,
+                "at": layout.nodes[one.name],
+                "reached": self._reached[one.name],
+                "possibly": self._possibly[one.name],
+                "stopped": self._stopped[one.name],
+            }
+            for one in self._record.milestones
+        ]
+        edges = [
+            {
+                "ends": (self._numbers[source], self._numbers[target]),
+                "bends": layout.bends[source, target],
+                "count": self._travelled[source, target],
+            }
+            for source, target in self._graph.edges
+        ]
+        return {
+            "name": self._name,
+            "file": self._record.file,
+            "reviewed": self._record.reviewed,
+            "conversations": self._conversations,
+            "completed": self._completed,
+            "layers": layout.layers,
+            "breadth": layout.breadth,
+            "milestones": milestones,
+            "edges": edges,
         }
-        for source, target in flow.graph.edges
-    ]
-    return {
-        "name": flow.name,
-        "file": flow.record.file,
-        "reviewed": flow.record.reviewed,
-        "conversations": flow.conversations,
-        "completed": flow.completed,
-        "layers": layout.layers,
-        "breadth": layout.breadth,
-        "milestones": milestones,
-        "edges": edges,
-    }
+
+    def _known(self, names: Iterable[str]) -> list[int]:
+        return [self._numbers[name] for name in names if name in self._numbers]
+
+    def _reasons(self, record: ConversationRecord, words: Words) -> list[list[Any]]:
+        """What a judge said of each milestone: its number, the reason, the share of votes that agree."""
+        return [
+            [self._numbers[name], words.text(record.reasons.get(name, "")), record.agreement.get(name)]
+            for name in dict.fromkeys([*record.reasons, *record.agreement])
+            if name in self._numbers
+        ]

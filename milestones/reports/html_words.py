@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Any
 
-from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
+from arq_graph.milestones.transcript import Call, Event, Message, Transcript
 from arq_graph.reasoning.sections import clean
 
 # Control characters, and those that turn the direction of a line: shown by their number, they cannot hide a text.
@@ -68,24 +67,14 @@ class Words:
         if isinstance(event, Message):
             return {"speaker": event.speaker, "text": self.text(event.text)}
         if isinstance(event, Call):
-            found: dict[str, Any] = {"tool": event.tool}
-            if event.malformed is None:
-                found["arguments"] = self._arguments(event.arguments)
-            else:
-                found["malformed"] = self.text(event.malformed)
-            return found
-        return self._result(event)
-
-    def _result(self, event: Result) -> dict[str, Any]:
-        found: dict[str, Any] = {"result": event.tool, "text": self.text(event.text)}
-        if event.call is not None:
-            found["call"] = event.call
-        if event.failed:
-            found["failed"] = True
-        return found
-
-    def _arguments(self, arguments: Mapping[str, Any]) -> list[list[Any]]:
-        return [[str(name), self.text(_as_text(value))] for name, value in arguments.items()]
+            if event.malformed is not None:
+                return {"tool": event.tool, "malformed": self.text(event.malformed)}
+            arguments = [[str(name), self.text(_as_text(value))] for name, value in event.arguments.items()]
+            return {"tool": event.tool, "arguments": arguments}
+        known = {"call": event.call, "failed": event.failed or None}
+        return {"result": event.tool, "text": self.text(event.text)} | {
+            name: value for name, value in known.items() if value is not None
+        }
 
 
 def _as_text(value: Any) -> str:

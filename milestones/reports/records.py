@@ -178,7 +178,7 @@ class MilestoneRecord(Record):
     type: MilestoneType
     description: str = ""
     dependencies: tuple[str, ...] = ()
-    requires: str = "any"
+    requires: Literal["any", "all"] = "any"
     weight: float = 1
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from arq_graph.errors import InputError
 from arq_graph.milestones import (
+    BrokenRecord,
     Call,
     Forbidden,
     Message,
     Milestone,
     MilestoneGraph,
+    Report,
     Result,
     Transcript,
-    Verdict,
-    score,
+    read_transcripts,
+    score_transcripts,
 )
-from arq_graph.milestones.reports.records import BrokenConversation, conversation_record, graph_record
-from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.summary import report
 from tests.milestones.conversations import agent, called, conversation, user
 
 GRAPH = "refunds"
@@ -84,14 +84,12 @@ def refund_talks() -> list[Transcript]:
 def made(
     talks: list[Transcript], graph: MilestoneGraph | None = None, *, name: str = GRAPH, **changes: Any
 ) -> Report:
-    """A report on these conversations, each measured on the graph."""
+    """A report on these conversations, each measured on the graph, and on a record that is broken."""
     graph = graph or refund_graph()
-    records = [
-        conversation_record(talk, score(graph, talk), graph=name, source=f"{at % 2}.jsonl", record=at // 2)
-        for at, talk in enumerate(talks)
-    ]
-    broken = [BrokenConversation(source="0.jsonl", record=9, error="record 9: the conversation is empty")]
-    return report(records, broken, {name: graph_record(graph)}).model_copy(update=changes)
+    graph.name = name
+    broken = read_transcripts([{"messages": []}])
+    run = score_transcripts([*talks, *broken], graph, source="talks.jsonl")
+    return run.report().model_copy(update=changes)
 
 
 def hostile_report() -> tuple[Report, list[Transcript]]:
@@ -118,8 +116,10 @@ def hostile_report() -> tuple[Report, list[Transcript]]:
         ],
         file=HOSTILE,
     )
-    verdict = Verdict("Judged", False, reason=HOSTILE)
-    record = conversation_record(talk, score(graph, talk, verdicts=[verdict]), graph=HOSTILE, source=HOSTILE)
-    record = record.model_copy(update={"reasons": {"Judged": HOSTILE}, "agreement": {"Judged": 0.5}})
-    broken = [BrokenConversation(error=HOSTILE)]
-    return report([record], broken, {HOSTILE: graph_record(graph)}), [talk]
+    graph.name = NAME
+    broken = BrokenRecord(0, InputError(HOSTILE))
+    run = score_transcripts([talk, broken], graph, source=HOSTILE)
+    report = run.report(stand_ins=[HOSTILE])
+    [record] = report.conversations
+    judged = {"reasons": {"Judged": HOSTILE}, "agreement": {"Judged": 0.5}, "goal": NAME, "arm": HOSTILE}
+    return report.model_copy(update={"conversations": (record.model_copy(update=judged),)}), [talk]

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arq_graph.milestones import Milestone, MilestoneGraph
-from arq_graph.milestones.reports.html import write_html
+from arq_graph.milestones import Milestone, MilestoneGraph, write_html
 from arq_graph.milestones.reports.records import graph_record
 from arq_graph.milestones.reports.summary import report
 from tests.milestones.conversations import called, conversation, user

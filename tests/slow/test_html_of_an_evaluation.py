@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from arq_graph.milestones import write_html
 from arq_graph.milestones.evaluation.report import evaluation_report
-from arq_graph.milestones.reports.html import write_html
 from tests.milestones.sample_report import made, refund_talks
 from tests.slow.browser import chromium, opened
 
@@ -52,9 +52,9 @@ def test_how_many_reached_the_goal_milestone_is_shown_over_all_and_for_each_arm(
         tmp_path, ("react", "refund"), ("react", "refund"), ("guided", "Pleased"), ("guided", "Pleased")
     )
     with opened(browser, file, viewport=DESK) as found:
-        card = found.page.locator(".card", has_text="Goal milestone reached").inner_text()
+        card = found.page.locator(".card", has_text="Customer's goal reached").inner_text()
         assert card.split("\n\n")[1:] == ["33%", "1 of 3 · 95% interval 6–79%", "and 1 undecided"]
-        assert cells(found.page, "Goal milestone reached") == {
+        assert cells(found.page, "Customer's goal reached") == {
             "react": "50% 1 of 2",
             "guided": "0% 0 of 1, and 1 undecided",
         }
@@ -65,11 +65,11 @@ def test_how_many_reached_the_goal_milestone_is_shown_over_all_and_for_each_arm(
 def test_an_arm_whose_scenarios_name_no_goal_has_none_to_reach(browser: Any, tmp_path: Path) -> None:
     file = evaluated(tmp_path, ("react", "refund"), ("guided", None), ("guided", None), ("guided", None))
     with opened(browser, file, viewport=DESK) as found:
-        assert cells(found.page, "Goal milestone reached") == {"react": "100% 1 of 1", "guided": "–"}
+        assert cells(found.page, "Customer's goal reached") == {"react": "100% 1 of 1", "guided": "–"}
 
 
 def test_where_no_scenario_names_a_goal_nothing_is_said_of_one(browser: Any, tmp_path: Path) -> None:
     file = evaluated(tmp_path, *[("react", None)] * 4)
     with opened(browser, file, viewport=DESK) as found:
         assert "By arm" in found.page.locator("#arms").inner_text()
-        assert "milestone reached" not in found.page.locator("body").inner_text()
+        assert "goal reached" not in found.page.locator("body").inner_text()

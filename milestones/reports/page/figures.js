@@ -33,6 +33,7 @@ function goalCard(summary) {
     goal.undecided
       ? `${number(least.count)} to ${number(most.count)} of ${number(least.n)}: ${number(most.count - least.count)} undecided`
       : [`${number(least.count)} of ${number(least.n)}`, interval(summary.goal_completion)].filter(Boolean).join(" · "),
+    summary.goal_reached ? "End, by any road" : null,
     summary.nothing_to_complete ? `${number(summary.nothing_to_complete)} with nothing to complete` : null,
   ], meter(goal.rate, goal.low, goal.high));
 }
@@ -48,7 +49,7 @@ function progressCard(summary) {
 
 function reachedCard(summary) {
   const reached = summary.goal_reached;
-  return reached && card("Goal milestone reached", percent(reached.rate), [
+  return reached && card("Customer's goal reached", percent(reached.rate), [
     [`${number(reached.count)} of ${number(reached.n)}`, interval(reached)].filter(Boolean).join(" · "),
     reached.unknown ? `and ${number(reached.unknown)} undecided` : null,
   ], meter(reached.rate, reached.low, reached.high));
@@ -101,9 +102,9 @@ function drawFigures() {
   const summary = data.summary.overall;
   const total = summary.conversations;
   byId("figures").append(...[
+    reachedCard(summary),
     goalCard(summary),
     progressCard(summary),
-    reachedCard(summary),
     card("Conversations", number(total), [
       `${decimal(summary.turns.mean)} user messages and ${decimal(summary.calls.mean)} calls each`,
       `${decimal(summary.wasted_calls.mean)} calls served no milestone, ${decimal(summary.repeated_calls.mean)} repeated an earlier one`,
@@ -150,8 +151,8 @@ function drawUseCases() {
 
 function drawGroups(id, title, cases) {
   if (!cases.length) return;
-  const reached = cases.some(([, summary]) => summary.goal_reached) ? ["Goal milestone reached"] : [];
-  const head = [title, "Conversations", "Goal completion", "Progress rate", ...reached, "Undecided", "Forbidden", "Calls", "Stops most at"];
+  const reached = cases.some(([, summary]) => summary.goal_reached) ? ["Customer's goal reached"] : [];
+  const head = [title, "Conversations", ...reached, "Goal completion", "Progress rate", "Undecided", "Forbidden", "Calls", "Stops most at"];
   const row = ([name, summary, search = name]) => {
     const goal = goalFigure(summary);
     const progress = progressFigure(summary);
@@ -159,10 +160,10 @@ function drawGroups(id, title, cases) {
     return el("tr", {},
       el("th", { scope: "row" }, button({ class: "link", onclick: () => searchFor(search) }, words(name))),
       el("td", {}, number(summary.conversations)),
+      reached.map(() => reachedCell(summary.goal_reached)),
       el("td", {}, meter(goal.rate, goal.low, goal.high), ` ${goal.text} `,
         el("span", { class: "quiet" }, goal.low === null || goal.undecided ? "" : percentRange([goal.low, goal.high]))),
       el("td", {}, meter(progress.rate, progress.low, progress.high), ` ${progress.text}`),
-      reached.map(() => reachedCell(summary.goal_reached)),
       el("td", {}, number(summary.goal_at_most.count - summary.goal_at_least.count)),
       el("td", {}, number(summary.forbidden.count)),
       el("td", {}, decimal(summary.calls.mean)),
@@ -204,6 +205,7 @@ function drawNotices() {
   if (data.texts_cut) {
     notes.push(`${counted(data.texts_cut, "text is", "texts are")} longer than ${number(data.max_characters)} characters and cut there.`);
   }
+  if (data.stand_in !== null) byId("notices").append(el("p", { class: "notice stand-in" }, data.stand_in));
   byId("notices").append(...notes.map((note) => el("p", { class: "notice" }, note)));
 }
 

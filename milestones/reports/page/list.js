@@ -3,6 +3,8 @@
 const PAGE_LENGTH = 100;
 const STATES = [
   ["all", "All", () => true],
+  ["came-for", "Customer's goal reached", (row) => row.goal !== undefined && row.goal[1] === true],
+  ["not-came-for", "Customer's goal not reached", (row) => row.goal !== undefined && row.goal[1] === false],
   ["completed", "Completed", (row) => row.status === "completed"],
   ["missed", "Not completed", (row) => row.status === "missed"],
   ["undecided", "Undecided", (row) => row.status === "undecided"],
@@ -13,6 +15,21 @@ const STATE_NAMES = {
   completed: ["✓", "Goal completed"], missed: ["✕", "Goal not completed"],
   undecided: ["?", "Undecided"], nothing: ["–", "Nothing to complete"],
 };
+
+// What the customer came for leads, where the scenario names it: End may be reached by another road, too.
+function leading(row) {
+  if (row.goal === undefined) return [row.status, ...STATE_NAMES[row.status]];
+  const state = row.goal[1] === null ? "undecided" : row.goal[1] ? "completed" : "missed";
+  const said = { completed: "reached", missed: "not reached", undecided: "undecided" }[state];
+  return [state, STATE_NAMES[state][0], `Customer's goal ${said}: ${row.goal[0]}`];
+}
+
+function endOf(row) {
+  if (row.goal === undefined) return null;
+  if (row.status === "completed") return row.goal[1] === false ? "End by another road" : "End reached";
+  if (row.status === "missed") return row.stopped !== undefined && stopName(row) === "End" ? "something forbidden on the way to End" : "End not reached";
+  return row.status === "undecided" ? "End undecided" : null;
+}
 
 // graph: the number of the only graph shown; at: [what, milestone], those who reached it or stopped there.
 const filter = { state: "all", search: "", sort: "order", page: 0, graph: null, at: null };
@@ -93,7 +110,7 @@ function searchFor(text) {
 
 function rowOf(index) {
   const row = data.conversations[index];
-  const [mark, spoken] = STATE_NAMES[row.status];
+  const [state, mark, spoken] = leading(row);
   const stop = stopName(row);
   const facts = [
     row.use_case, armOf(row), row.task !== undefined ? `task ${row.task}` : null,
@@ -101,13 +118,14 @@ function rowOf(index) {
     counted(row.counts[1], "message", "messages"), counted(row.counts[2], "call", "calls"),
   ].filter(Boolean).join(" · ");
   return el("li", {}, button({
-    class: `row ${row.status}`, "data-index": index, "aria-current": index === open ? "true" : null,
+    class: `row ${state}`, "data-index": index, "aria-current": index === open ? "true" : null,
     onclick: () => go({ c: index }),
   },
     el("span", { class: "mark", title: spoken }, mark),
     el("span", { class: "who" },
       words(row.id || `conversation ${index + 1}`, { class: "id" }),
       row.forbidden ? el("span", { class: "tag bad" }, "forbidden") : null,
+      endOf(row) === "End by another road" ? el("span", { class: "tag warn" }, "End by another road") : null,
       words(facts, { class: "quiet facts" }),
       stop ? el("span", { class: "quiet facts" }, stop === "End" ? `at ${stopWords(stop)}` : ["stopped at ", words(stop)]) : null),
     el("span", { class: "far" }, meter(row.progress ? row.progress[0] : null, ...(row.progress || [])),

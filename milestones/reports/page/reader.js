@@ -157,7 +157,8 @@ function judgeOf(row) {
 }
 
 function readerHead(index, row) {
-  const [mark, state] = STATE_NAMES[row.status];
+  const [state, mark, spoken] = leading(row);
+  const end = endOf(row);
   const all = found();
   const place = all.indexOf(index);
   const turn = (to, text) => button({ class: "plain", disabled: all[to] === undefined, onclick: () => go({ c: all[to] }) }, text);
@@ -172,7 +173,8 @@ function readerHead(index, row) {
     el("div", { class: "bar" }, el("h2", {}, words(row.id || `Conversation ${index + 1}`)),
       el("span", { class: "turning" }, turn(place - 1, "‹ Previous"), turn(place + 1, "Next ›"),
         button({ class: "plain", id: "close", onclick: () => go({ c: null }) }, "Close"))),
-    el("p", { class: "verdict" }, el("span", { class: `pill ${row.status}` }, `${mark} ${state}`),
+    el("p", { class: "verdict" }, el("span", { class: `pill ${state}` }, words(`${mark} ${spoken}`)),
+      end === null ? null : [" ", el("span", { class: `pill ${end === "End by another road" ? "undecided" : row.status}` }, end)],
       row.progress ? [el("span", { class: "label" }, " progress "), meter(row.progress[0], ...row.progress), " ", el("b", {}, percentRange(row.progress))] : null),
     el("p", { class: "quiet facts" }, facts.map((fact, at) => [at ? " · " : "", words(fact)]).flat()));
 }
