@@ -146,9 +146,13 @@ else:  # Pydantic need not look into callables and LangChain's tools
     ToolField = Annotated[Any, PlainValidator(tool_like), WithJsonSchema(_TOOL_SCHEMA)]
 
 
-def _summary_alone(schema: dict[str, Any]) -> None:
-    """Leave what a class raises out of the description that an editor shows."""
-    schema["description"] = str(schema.get("description", "")).partition("\n\nRaises:")[0]
+def _described(schema: dict[str, Any], model: type[BaseModel]) -> None:
+    """Describe a model and its fields to editors by what its docstring says under `Args:`."""
+    doc = inspect.getdoc(model) or ""
+    schema["description"] = doc.partition("\n\nArgs:")[0]
+    for name, text in re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", doc, re.MULTILINE):
+        if name in schema.get("properties", ()):
+            schema["properties"][name]["description"] = " ".join(text.split())
 
 
 class Part(BaseModel):
@@ -159,8 +163,7 @@ class Part(BaseModel):
         extra="forbid",
         str_strip_whitespace=True,
         arbitrary_types_allowed=True,
-        use_attribute_docstrings=True,
-        json_schema_extra=_summary_alone,
+        json_schema_extra=_described,
     )
 
     def __init__(self, *positions: Any, **values: Any) -> None:
@@ -188,35 +191,39 @@ class Part(BaseModel):
 class Guideline(Part):
     """When a condition holds, the agent takes an action.
 
+    Args:
+        condition: When it applies, in words. None: always. A function of the state, sync or async: decided in
+            code.
+        action: What the agent then does, says or refrains from, in words. None: an observation; only its
+            condition is judged, and tools and relations may hang on it.
+        id: 1 to 64 of `A-Z a-z 0-9 _ -`, not beginning with `_`. The agent gives `G1`, `G2`, … by place to
+            those without one; until then it is empty.
+        tools: Tools that may be called only while this guideline is active: LangChain tools, typed functions,
+            or "module:function". A bare name refers to a tool that the same agent names elsewhere.
+        continuous: Whether the action is to be kept up rather than done once. None: a model is asked.
+        priority: Among guidelines that conflict the higher priority wins; any whole number.
+        entails: Ids of guidelines that are active whenever this one is.
+        depends_on: Ids of guidelines without which this one is not active.
+        overrides: Ids of guidelines that are not active while this one is.
+        on_failure: What to do when no valid judgement can be had. None: as the matcher is set.
+        sensitive_to_tools: Whether a tool's result could make the condition true. None: a model is asked, or
+            it is taken to be so.
+
     Raises:
         SpecError: A value does not fit its field.
     """
 
     condition: ConditionField = None
-    """When it applies, in words. None: always. A function of the state, sync or async: decided in code."""
     action: Text | None = None
-    """What the agent then does, says or refrains from, in words. None: an observation; only its condition is
-    judged, and tools and relations may hang on it."""
     id: Id = ""
-    """1 to 64 of `A-Z a-z 0-9 _ -`, not beginning with `_`. The agent gives `G1`, `G2`, … by place to those
-    without one; until then it is empty."""
     tools: tuple[ToolField, ...] = ()
-    """Tools that may be called only while this guideline is active: LangChain tools, typed functions, or
-    "module:function". A bare name refers to a tool that the same agent names elsewhere."""
     continuous: bool | None = None
-    """Whether the action is to be kept up rather than done once. None: a model is asked."""
     priority: Annotated[int, Field(strict=True)] = 0
-    """Among guidelines that conflict the higher priority wins; any whole number."""
     entails: tuple[Id, ...] = ()
-    """Ids of guidelines that are active whenever this one is."""
     depends_on: tuple[Id, ...] = ()
-    """Ids of guidelines without which this one is not active."""
     overrides: tuple[Id, ...] = ()
-    """Ids of guidelines that are not active while this one is."""
     on_failure: OnFailure | None = None
-    """What to do when no valid judgement can be had. None: as the matcher is set."""
     sensitive_to_tools: bool | None = None
-    """Whether a tool's result could make the condition true. None: a model is asked, or it is taken to be so."""
 
     if TYPE_CHECKING:
 
@@ -246,6 +253,11 @@ class Guideline(Part):
 class Term(Part):
     """A word of the business, and what it means here.
 
+    Args:
+        name: The word.
+        description: What it means.
+        synonyms: Other words for the same.
+
     Raises:
         SpecError: A value does not fit its field.
     """
@@ -253,11 +265,8 @@ class Term(Part):
     model_config = ConfigDict(title="glossary term")
 
     name: Text
-    """The word."""
     description: Text
-    """What it means."""
     synonyms: tuple[Text, ...] = ()
-    """Other words for the same."""
 
     if TYPE_CHECKING:
 
@@ -267,18 +276,20 @@ class Term(Part):
 class Variable(Part):
     """Something that may be known about a customer or a conversation.
 
+    Args:
+        name: Its name; a thread's state holds values under it in `variables`.
+        description: What it means.
+        value: The value where the thread has none; anything that JSON can say.
+        settable: Whether whoever calls the app may set it, as a part of the input.
+
     Raises:
         SpecError: A value does not fit its field.
     """
 
     name: Text
-    """Its name; a thread's state holds values under it in `variables`."""
     description: Text
-    """What it means."""
     value: Annotated[Any, AfterValidator(_sayable)] = None
-    """The value where the thread has none; anything that JSON can say."""
     settable: bool = False
-    """Whether whoever calls the app may set it, as a part of the input."""
 
     if TYPE_CHECKING:
 
@@ -290,16 +301,19 @@ class Variable(Part):
 class Confirmation(Part):
     """Who has to agree to a call of a tool before it runs. In a file, `customer` is short for `{by: customer}`.
 
+    Args:
+        by: The customer (asked in the chat by a question that code writes), the operator (the run stops for a
+            person who approves, edits or rejects), or interrupt (the customer, by LangGraph's interrupt
+            instead of a message).
+        ask: The question to the customer, in any language, with every argument of the tool in braces: "Soll
+            ich {order_id} stornieren?". None: code writes it from the tool's name and arguments.
+
     Raises:
         SpecError: A value does not fit its field.
     """
 
     by: By
-    """The customer (asked in the chat by a question that code writes), the operator (the run stops for a person
-    who approves, edits or rejects), or interrupt (the customer, by LangGraph's interrupt instead of a message)."""
     ask: Text | None = None
-    """The question to the customer, in any language, with every argument of the tool in braces:
-    "Soll ich {order_id} stornieren?". None: code writes it from the tool's name and arguments."""
 
     if TYPE_CHECKING:
 

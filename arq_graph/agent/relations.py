@@ -148,11 +148,11 @@ class Relations:
                     yield place, f"overrides {target}, which it also needs or entails; drop one of the two"
 
     def _circles(self, guidelines: Sequence[Guideline]) -> Iterator[tuple[Place, str]]:
-        import networkx as nx
+        for kind in {"depends_on": 0, "overrides": 0}.keys() & self._graphs.keys():
+            import networkx as nx
 
-        for kind in ("depends_on", "overrides"):
             try:
-                circle = [source for source, _ in nx.find_cycle(self._graphs.get(kind, nx.DiGraph()))]
+                circle = [source for source, _ in nx.find_cycle(self._graphs[kind])]
             except nx.NetworkXNoCycle:
                 continue
             index = self._position[circle[0]]

@@ -87,6 +87,16 @@ class Agent(Part):
 
     `model_json_schema()` describes an agent's file to editors.
 
+    Args:
+        name: The agent's name.
+        profile: Who it is and how it speaks, in words.
+        guidelines: What it does when.
+        tools: Tools that it may always call, whatever guideline is active.
+        glossary: Words of the business.
+        variables: What may be known about a customer or a conversation.
+        confirm: By tool name, for tools that need it: who has to agree to a call before it runs.
+        fallback: What the agent says when no reply could be made.
+
     Raises:
         SpecError: Two guidelines of one id, a relation that names none or goes in a circle, a tool that cannot be
             used, two tools of one name, a confirmation for an unknown tool or one whose question does not use
@@ -94,21 +104,13 @@ class Agent(Part):
     """
 
     name: Text
-    """The agent's name."""
     profile: Text
-    """Who it is and how it speaks, in words."""
     guidelines: Annotated[tuple[Guideline, ...], AfterValidator(_with_ids)] = ()
-    """What it does when."""
     tools: tuple[ToolField, ...] = ()
-    """Tools that it may always call, whatever guideline is active."""
     glossary: Annotated[tuple[Term, ...], AfterValidator(_with_own_names)] = ()
-    """Words of the business."""
     variables: Annotated[tuple[Variable, ...], AfterValidator(_with_own_names)] = ()
-    """What may be known about a customer or a conversation."""
     confirm: Confirmations = Field(default_factory=lambda: MappingProxyType({}))
-    """By tool name, for tools that need it: who has to agree to a call before it runs."""
     fallback: Text = FALLBACK
-    """What the agent says when no reply could be made."""
 
     _box: Toolbox = PrivateAttr()
     _relations: Relations = PrivateAttr()

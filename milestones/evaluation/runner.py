@@ -25,7 +25,7 @@ from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.users.simulated import make_user
-from arq_graph.models import is_stand_in
+from arq_graph.models.offline.model import is_stand_in
 
 CONCURRENCY = 8
 MOST_OUT_OF_REACH = 3

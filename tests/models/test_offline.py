@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from arq_graph import ARQ, OfflineChatModel, Reasoner, ScriptedChatModel, query, respond, verify
 from arq_graph.milestones import LLMJudge, Message, MilestoneGraph, Transcript, author_milestones, score
-from arq_graph.models import is_stand_in
+from arq_graph.models.offline.model import is_stand_in
 
 PATTERNS = ["^ORD-\\d{4}$", "^[a-z]{3}$", "^(yes|no)$", "\\d+"]
 FORMATS = ["date", "date-time", "time", "email", "uuid", "uri", "ipv4"]

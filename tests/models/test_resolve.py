@@ -67,7 +67,7 @@ def test_a_string_that_names_nothing_is_said(spec):
 
 
 def test_offline_is_the_model_that_needs_nothing():
-    from arq_graph.models import OfflineChatModel
+    from arq_graph import OfflineChatModel
 
     assert isinstance(chat_model("offline"), OfflineChatModel)
 
