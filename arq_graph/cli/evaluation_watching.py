@@ -18,7 +18,6 @@ from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import LABEL_WIDTH, labelled, output, printable, sentence, spoken, words
 from arq_graph.errors import ArqGraphError, InputError
 from arq_graph.milestones.evaluation.arms import Arms, Made
-from arq_graph.milestones.evaluation.budget import CallCounter
 from arq_graph.milestones.evaluation.conversation import Conversation
 from arq_graph.milestones.evaluation.dialogue import converse
 from arq_graph.milestones.evaluation.failures import is_out_of_reach, told
@@ -32,6 +31,7 @@ from arq_graph.milestones.tracking import ProgressTracker
 from arq_graph.milestones.transcript import Call, Event, Message
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import Kind
+from arq_graph.reasoning.usage import track_usage
 
 _ENDS = {
     "user": "the user left",
@@ -62,7 +62,7 @@ def watch_conversation(wanted: WantedConversation) -> None:
     user = make_user(
         scenario.user, seed=seed, model=wanted.user_model.chat_model() if wanted.user_model else None
     )
-    console, counter, beside = output(), CallCounter(limit=scenario.limits.calls), CallCounter()
+    console = output()
     console.print(words(f"{scenario.name} · {wanted.arm} · {wanted.model.name} · seed {seed}", "dim"))
     progress = Progress()
     seen = _Seen(console, ProgressTracker(scenario.milestones, tools=scenario.tools), progress)
@@ -70,22 +70,19 @@ def watch_conversation(wanted: WantedConversation) -> None:
         quiet_callbacks(),
         leaving_on_ctrl_c(lambda: note("Interrupted.")),
         progress.shown("conversing"),
-        beside.listening(),
+        track_usage() as used,
     ):
-        held = converse(
-            made.app, user, limits=scenario.limits, counter=counter, watch=lambda held: seen.show(held)
-        )
+        held = converse(made.app, user, limits=scenario.limits, watch=lambda held: seen.show(held))
     seen.show(held)
-    _tell_end(console, held, counter)
+    _tell_end(console, held)
     if held.messages:
         judge = LLMJudge(wanted.judge.chat_model()) if wanted.judge else None
         transcript = transcript_of(one, written(held.messages), made.agent)
         measured = score(scenario.milestones, transcript, tools=transcript.tools or None, judge=judge)
         _tell_score(console, measured)
     if held.failure is not None:
-        failures = (*counter.failures, *beside.failures)
         show_error(held.failure, told(held.failure))
-        raise typer.Exit(NO_ANSWER if is_out_of_reach(held.failure, failures) else 1)
+        raise typer.Exit(NO_ANSWER if is_out_of_reach(held.failure, used.failures) else 1)
 
 
 def _made(arms: Arms, one: Planned) -> Made:
@@ -149,12 +146,12 @@ def _text(event: Event) -> str:
     return printable(event.text, _RESULT_SHOWN)
 
 
-def _tell_end(console: Console, held: Conversation, counter: CallCounter) -> None:
+def _tell_end(console: Console, held: Conversation) -> None:
     seconds = sum(held.turn_seconds) / len(held.turn_seconds) if held.turn_seconds else 0.0
     console.print()
     console.print(
         words(
-            f"{_ENDS.get(held.ended or '', 'it is over')}: {held.turns} messages of the user, {counter.calls} model "
+            f"{_ENDS.get(held.ended or '', 'it is over')}: {held.turns} messages of the user, {held.usage.calls} model "
             f"calls, {seconds:.2f} s a turn",
             "dim",
         )

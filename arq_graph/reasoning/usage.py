@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -54,12 +54,24 @@ class UsageTracker(BaseCallbackHandler):
     run_inline = True  # in async runs, too: it only counts, and a thread for each event would cost more
     raise_error = True  # the call beyond the limit must not be made
 
-    def __init__(self, max_calls: int | None = None, outer: UsageTracker | None = None) -> None:
+    def __init__(self, max_calls: int | None = None) -> None:
         self.failures: list[BaseException] = []
         self._max_calls = max_calls
-        self._outer = outer
+        self._outer: UsageTracker | None = None
         self._lock = threading.Lock()
         self._calls: dict[UUID, _Call] = {}
+
+    @contextmanager
+    def listening(self) -> Iterator[Self]:
+        """Count what is called inside the block; a tracker that listens around it counts that, too."""
+        around = _tracker.get()
+        if around is not self:
+            self._outer = around
+        token = _tracker.set(self)
+        try:
+            yield self
+        finally:
+            _tracker.reset(token)
 
     @property
     def calls(self) -> int:
@@ -169,9 +181,5 @@ def track_usage(*, max_calls: int | None = None) -> Iterator[UsageTracker]:
         print(used.calls, used.total["total_tokens"], used.by_module["matcher"].calls)
         ```
     """
-    tracker = UsageTracker(max_calls, outer=_tracker.get())
-    token = _tracker.set(tracker)
-    try:
+    with UsageTracker(max_calls).listening() as tracker:
         yield tracker
-    finally:
-        _tracker.reset(token)

@@ -1,33 +1,21 @@
-"""What model calls cost: counted for each conversation, and held against the ceiling of the whole run."""
+"""What a whole run may cost, and what it has cost so far."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Annotated, Any, Self
-from uuid import UUID
+from typing import Annotated, Self
 
-from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages.ai import UsageMetadata
-from langchain_core.outputs import ChatGeneration, LLMResult
-from langchain_core.tracers.context import register_configure_hook
 from pydantic import Field, model_validator
 
 from arq_graph.agent.parts import Part
 from arq_graph.errors import InputError
-from arq_graph.reasoning.replies import message_from, usage_of
+from arq_graph.reasoning.usage import UsageTracker, track_usage
 
 Prices = Mapping[str, tuple[float, float]]
 """What a million tokens cost, read and written, by the model's name or the beginning of it."""
 
 _MILLION = 1_000_000
-
-
-class CallLimitReached(Exception):
-    """One conversation has made as many model calls as it may; raised where it would make another."""
-
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 
@@ -58,177 +46,69 @@ class Ceilings(Part):
 
 
 class Budget:
-    """What a run has spent of its ceilings. Threads may share it.
+    """What a run has spent of its ceilings.
 
     Args:
         ceilings: What it may cost.
     """
 
-    def __init__(self, ceilings: Ceilings | None = None) -> None:
-        self._ceilings = ceilings or Ceilings()
-        self._lock = threading.Lock()
-        self.calls = 0
-        self.cost = 0.0
-        self._not_known: str | None = None
+    def __init__(self, ceilings: Ceilings) -> None:
+        self._ceilings = ceilings
+        self._calls = 0
+        self._cost = 0.0
+        self._under_way: list[UsageTracker] = []
+
+    def add(self, calls: int, cost: float) -> None:
+        """Count what is over."""
+        self._calls += calls
+        self._cost += cost
+
+    @contextmanager
+    def tracking(self) -> Iterator[UsageTracker]:
+        """Count all calls that one conversation makes inside the block, those of its user and judge included."""
+        with track_usage() as used:
+            self._under_way.append(used)
+            try:
+                yield used
+            finally:
+                self._under_way.remove(used)
+                self.add(used.calls, self.cost_of(used))
 
     @property
     def reached(self) -> str | None:
         """Which ceiling is reached, in words; None while none is."""
-        calls, cost = self._ceilings.max_calls, self._ceilings.max_cost
-        if calls is not None and self.calls >= calls:
-            return f"max_calls: {self.calls:,} of {calls:,} model calls are made"
-        if cost is not None and self.cost >= cost:
-            return f"max_cost: {self.cost:g} of {cost:g} is spent"
+        most, most_cost = self._ceilings.max_calls, self._ceilings.max_cost
+        calls = self._calls + sum(used.calls for used in self._under_way)
+        if most is not None and calls >= most:
+            return f"max_calls: {calls:,} of {most:,} model calls are made"
+        if most_cost is not None:
+            cost = self._cost + sum(map(self.cost_of, self._under_way))
+            return f"max_cost: {cost:g} of {most_cost:g} is spent" if cost >= most_cost else None
         return None
 
-    def require_known_cost(self) -> None:
+    def cost_of(self, used: UsageTracker) -> float:
+        """What calls cost by the prices; a model without a price, and one that reports no tokens, cost nothing."""
+        cost = 0.0
+        for model, spent in used.by_model.items() if self._ceilings.prices else ():
+            price = self._price(model)
+            if spent.usage is not None and price is not None:
+                read, written = spent.usage["input_tokens"], spent.usage["output_tokens"]
+                cost += (read * price[0] + written * price[1]) / _MILLION
+        return cost
+
+    def require_known_cost(self, used: UsageTracker) -> None:
         """Refuse to go on where a ceiling for cost would not hold.
 
         Raises:
             InputError: A model has no price, or reports no tokens.
         """
-        if self._ceilings.max_cost is not None and self._not_known is not None:
-            raise InputError(self._not_known)
+        for model, spent in used.by_model.items() if self._ceilings.max_cost is not None else ():
+            what = "has no price in `prices`" if self._price(model) is None else "reports no tokens"
+            if spent.usage is None or self._price(model) is None:
+                raise InputError(
+                    f"max_cost cannot hold: {model or 'a model'} {what}; give its price, or max_calls instead"
+                )
 
-    def add(self, calls: int, cost: float) -> None:
-        """Count what was spent before."""
-        with self._lock:
-            self.calls += calls
-            self.cost += cost
-
-    def count_call(self) -> None:
-        """Count a call that begins."""
-        with self._lock:
-            self.calls += 1
-
-    def count_tokens(self, models: tuple[str, ...], usage: UsageMetadata | None) -> float:
-        """Count what an answer cost.
-
-        Args:
-            models: The model's names, the one that the answer itself tells first.
-            usage: Its tokens, if it reports them.
-        """
-        if not self._ceilings.prices:
-            return 0.0
-        shown = models[0] if models else "a model"
-        price = self._price(models)
-        if usage is None or price is None:
-            what = "reports no tokens" if usage is None else "has no price in `prices`"
-            self._not_known = f"max_cost cannot hold: {shown} {what}; give its price, or max_calls instead"
-            return 0.0
-        cost = (usage["input_tokens"] * price[0] + usage["output_tokens"] * price[1]) / _MILLION
-        with self._lock:
-            self.cost += cost
-        return cost
-
-    def _price(self, models: tuple[str, ...]) -> tuple[float, float] | None:
-        for model in models:
-            if model in self._ceilings.prices:
-                return self._ceilings.prices[model]
-        for model in models:
-            if known := [name for name in self._ceilings.prices if model.startswith(name)]:
-                return self._ceilings.prices[max(known, key=len)]
-        return None
-
-
-class CallCounter(BaseCallbackHandler):
-    """Counts the calls of one conversation's app, or of its user and judge, and their tokens.
-
-    Args:
-        budget: What the calls are held against, too.
-        limit: How many calls may be made; None: any number.
-
-    `failures` holds what calls raised, so that a model's lost connection can be told from another's.
-    """
-
-    run_inline = True  # in async runs, too: it only counts, and a thread for each event would cost more
-    raise_error = True  # the call beyond the limit must not be made
-
-    def __init__(self, budget: Budget | None = None, *, limit: int | None = None) -> None:
-        self._budget = budget or Budget()
-        self._limit = limit
-        self._lock = threading.Lock()
-        self._models: dict[UUID, str] = {}
-        self.failures: list[BaseException] = []
-        self.calls = 0
-        self.input_tokens = 0
-        self.output_tokens = 0
-        self.cost = 0.0
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Count what is called inside the block, in its threads and tasks too, whether or not a config is passed on."""
-        token = _counter.set(self)
-        try:
-            yield
-        finally:
-            _counter.reset(token)
-
-    def on_chat_model_start(
-        self,
-        serialized: dict[str, Any],
-        messages: Any,
-        *,
-        run_id: UUID,
-        metadata: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Count a call.
-
-        Raises:
-            CallLimitReached: It would be one too many.
-        """
-        with self._lock:
-            if self._limit is not None and self.calls >= self._limit:
-                raise CallLimitReached
-            self.calls += 1
-            self._models[run_id] = str((metadata or {}).get("ls_model_name") or "")
-        self._budget.count_call()
-
-    def on_llm_start(
-        self,
-        serialized: dict[str, Any],
-        prompts: list[str],
-        *,
-        run_id: UUID,
-        metadata: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Count a call of a model that is no chat model."""
-        self.on_chat_model_start(serialized, prompts, run_id=run_id, metadata=metadata)
-
-    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count the tokens of a call."""
-        told = str((response.llm_output or {}).get("model_name") or "")
-        usage: UsageMetadata | None = None
-        for batch in response.generations:
-            if batch and isinstance(batch[0], ChatGeneration):
-                message = batch[0].message
-                usage = usage_of(message)
-                told = told or str(message.response_metadata.get("model_name") or "")
-        self._end(run_id, told, usage)
-
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count the tokens of a call whose answer was cut off or filtered; one that failed has none."""
-        with self._lock:
-            self.failures.append(error)
-        hidden = message_from(error) if isinstance(error, Exception) else None
-        if hidden is not None:
-            self._end(run_id, "", usage_of(hidden))
-        else:
-            with self._lock:
-                self._models.pop(run_id, None)
-
-    def _end(self, run_id: UUID, told: str, usage: UsageMetadata | None) -> None:
-        with self._lock:
-            begun = self._models.pop(run_id, "")
-            if usage is not None:
-                self.input_tokens += usage["input_tokens"]
-                self.output_tokens += usage["output_tokens"]
-        cost = self._budget.count_tokens(tuple(name for name in (told, begun) if name), usage)
-        with self._lock:
-            self.cost += cost
-
-
-_counter: ContextVar[CallCounter | None] = ContextVar("arq_graph_evaluation_calls", default=None)
-register_configure_hook(_counter, inheritable=True)
+    def _price(self, model: str) -> tuple[float, float] | None:
+        known = [name for name in self._ceilings.prices if model.startswith(name)]
+        return self._ceilings.prices[max(known, key=len)] if known else None

@@ -11,6 +11,7 @@ from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
 from arq_graph.milestones.transcripts.messages import events_of
 from arq_graph.reasoning.sections import clean
+from arq_graph.reasoning.usage import UsageTracker
 
 
 @dataclass
@@ -41,6 +42,7 @@ class Conversation:
         by_user: Whether it was the user who failed, and not the app.
         turn_seconds: How long the app took for each turn.
         seconds: How long it took altogether.
+        usage: The calls of the app to its models.
         turn_begins: How many messages there were before what the app does in the turn under way.
     """
 
@@ -52,6 +54,7 @@ class Conversation:
     by_user: bool = False
     turn_seconds: list[float] = field(default_factory=list)
     seconds: float = 0.0
+    usage: UsageTracker = field(default_factory=UsageTracker)
     turn_begins: int = 0
     _asides: list[Aside] = field(default_factory=list)
     _done: list[BaseMessage] = field(default_factory=list)

@@ -22,7 +22,6 @@ from arq_graph.milestones.evaluation.app import (
     resuming,
     waiting_in,
 )
-from arq_graph.milestones.evaluation.budget import CallCounter, CallLimitReached
 from arq_graph.milestones.evaluation.conversation import Conversation
 from arq_graph.milestones.evaluation.failures import causes
 from arq_graph.milestones.evaluation.scenario import Limits
@@ -30,6 +29,7 @@ from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.hearing import asks_something
 from arq_graph.milestones.users.user import User, UserTurn, last_words
 from arq_graph.reasoning.sections import clean
+from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
 
 MOST_INTERRUPTS = 25
 """So often may an app wait in one turn; more would be a circle."""
@@ -62,7 +62,6 @@ def converse(
     limits: Limits | None = None,
     thread_id: str | None = None,
     operator: Operator = "approve",
-    counter: CallCounter | None = None,
     stopped: Callable[[], bool] = lambda: False,
     watch: Watch = lambda _: None,
 ) -> Conversation:
@@ -78,7 +77,6 @@ def converse(
         limits: How far it may go; those of `Limits()` unless given.
         thread_id: Its thread, for an app that keeps threads; a new one unless given.
         operator: Decides on calls that wait for an operator.
-        counter: Counts the app's calls; it should have the limit of `limits.calls`, as one that is made here has.
         stopped: Asked before each turn: whether nothing more is to be begun.
         watch: Called whenever there is something new.
 
@@ -87,13 +85,13 @@ def converse(
     """
     if not callable(getattr(app, "invoke", None)):
         raise InputError("the app has no `invoke`: await `aconverse`")
-    talk = _Dialogue(app, user, limits, thread_id, operator, counter, stopped)
+    talk = _Dialogue(app, user, limits, thread_id, operator, stopped)
     while talk.step is not None:
         try:
             if isinstance(talk.step, AskUser):
                 talk.go_on(user.speak(talk.step.said))
             else:
-                with talk.counter.listening():
+                with talk.held.usage.listening():
                     given = app.invoke(talk.step.input, talk.config, **talk.settings)
                 talk.go_on(given)
         except (Exception, SystemExit) as error:
@@ -111,7 +109,6 @@ async def aconverse(
     limits: Limits | None = None,
     thread_id: str | None = None,
     operator: Operator = "approve",
-    counter: CallCounter | None = None,
     stopped: Callable[[], bool] = lambda: False,
     watch: Watch = lambda _: None,
 ) -> Conversation:
@@ -119,7 +116,7 @@ async def aconverse(
 
     What takes longer than the limit of seconds is cancelled and left behind, whether or not it can be stopped.
     """
-    talk = _Dialogue(app, user, limits, thread_id, operator, counter, stopped)
+    talk = _Dialogue(app, user, limits, thread_id, operator, stopped)
     # In a task of its own: one that hangs is left behind, and one that is cancelled by its app ends alone.
     task = asyncio.create_task(_talk(app, user, talk, watch))
     try:
@@ -151,7 +148,7 @@ async def _talk(app: App, user: User, talk: _Dialogue, watch: Watch) -> None:
             if isinstance(talk.step, AskUser):
                 talk.go_on(await user.aspeak(talk.step.said))
             else:
-                with talk.counter.listening():
+                with talk.held.usage.listening():
                     given = await _invoked(app, talk)
                 talk.go_on(given)
             watch(talk.held)
@@ -186,13 +183,11 @@ class _Dialogue:
         limits: Limits | None,
         thread_id: str | None,
         operator: Operator,
-        counter: CallCounter | None,
         stopped: Callable[[], bool],
     ) -> None:
-        self.held = Conversation(thread_id or str(uuid4()))
         self.limits = limits or Limits()
-        self.counter = counter or CallCounter(limit=self.limits.calls)
-        self.config = {"configurable": {"thread_id": self.held.thread_id}, "callbacks": [self.counter]}
+        self.held = Conversation(thread_id or str(uuid4()), usage=UsageTracker(self.limits.calls))
+        self.config = {"configurable": {"thread_id": self.held.thread_id}, "callbacks": [self.held.usage]}
         # A graph of LangGraph's with a checkpointer need not wait for each step to be written.
         is_graph = remembers(app) and hasattr(app, "aget_state")
         self.settings: dict[str, Any] = {"durability": "exit"} if is_graph else {}

@@ -30,7 +30,7 @@ def is_out_of_reach(error: BaseException | None, of_models: Collection[BaseExcep
 
     Args:
         error: What was raised.
-        of_models: What calls of models raised, as a `CallCounter` heard it.
+        of_models: What calls of models raised, as a `UsageTracker` heard it.
     """
     heard = {id(each) for each in of_models}
     for one in causes(error):

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from arq_graph.milestones.evaluation.app import Operator
 from arq_graph.milestones.evaluation.arms import Arms, Made
-from arq_graph.milestones.evaluation.budget import Budget, CallCounter
+from arq_graph.milestones.evaluation.budget import Budget
 from arq_graph.milestones.evaluation.conversation import Conversation
 from arq_graph.milestones.evaluation.dialogue import Watch, aconverse
 from arq_graph.milestones.evaluation.failures import is_out_of_reach, told
@@ -54,45 +54,33 @@ class Hold:
 
     async def __call__(self, one: Planned, watch: Watch = lambda _: None) -> Held:
         """Hold one conversation; whatever goes wrong in it is told in what it gives."""
-        beside = CallCounter(self.budget)  # what the user and the judge ask
-        counter = CallCounter(self.budget, limit=one.scenario.limits.calls)
-        with beside.listening():
+        with self.budget.tracking() as used:
             try:
                 made = self.arms.make(one)
                 user = make_user(one.scenario.user, seed=one.seed, model=self.user_model)
             except (Exception, SystemExit) as error:
                 return Held(_broken(one, f"the arm could not be made: {told(error)}", "error"))
-            thread = (
-                f"{one.id} / {uuid4().hex[:8]}"  # a thread that is kept for good must not be gone on with
-            )
+            thread = f"{one.id} / {uuid4().hex[:8]}"  # one that is kept for good must not be gone on with
             held = await aconverse(
                 made.app,
                 user,
                 limits=one.scenario.limits,
                 thread_id=thread,
                 operator=self.operator,
-                counter=counter,
                 stopped=lambda: self.budget.reached is not None,
                 watch=watch,
             )
             await made.forget(thread)
             messages = written(held.messages)
-            outcome, failure = await self._outcome(one, made, held, counter, messages)
-        return Held(
-            outcome,
-            messages,
-            counter.calls + beside.calls,
-            counter.cost + beside.cost,
-            isinstance(outcome, BrokenConversation)
-            and is_out_of_reach(failure, (*counter.failures, *beside.failures)),
-        )
+            outcome, failure = await self._outcome(one, made, held, messages)
+        is_lost = isinstance(outcome, BrokenConversation) and is_out_of_reach(failure, used.failures)
+        return Held(outcome, messages, used, self.budget.cost_of(used), is_lost)
 
     async def _outcome(
         self,
         one: Planned,
         made: Made,
         held: Conversation,
-        counter: CallCounter,
         messages: Sequence[Mapping[str, Any]],
     ) -> tuple[ConversationRecord | BrokenConversation, BaseException | None]:
         """What it was measured as, or why it was not, and what was raised in the end."""
@@ -100,7 +88,7 @@ class Hold:
             turns = len(held.turn_seconds)
             why = f"stopped after {turns} turn{'' if turns == 1 else 's'} by {self.budget.reached}"
             return _broken(one, why, "budget"), None
-        if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, counter.failures)):
+        if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, held.usage.failures)):
             who = "the simulated user failed" if held.by_user else "the model is out of reach"
             return _broken(one, f"{who}: {told(held.failure)}", "error"), held.failure
         if not held.messages:
@@ -123,9 +111,9 @@ class Hold:
             "seed": one.seed,
             "ended": held.ended,
             "error": held.error,
-            "model_calls": counter.calls,
-            "input_tokens": counter.input_tokens,
-            "output_tokens": counter.output_tokens,
+            "model_calls": held.usage.calls,
+            "input_tokens": held.usage.total["input_tokens"],
+            "output_tokens": held.usage.total["output_tokens"],
             "seconds": round(held.seconds, 4),
             "turn_seconds": tuple(round(each, 4) for each in held.turn_seconds),
         }

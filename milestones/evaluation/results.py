@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from arq_graph.milestones.reports.records import BrokenConversation, Conversatio
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import read_transcripts
+from arq_graph.reasoning.usage import UsageTracker
 
 _WRITTEN = ("tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status", "id")
 
@@ -34,14 +35,14 @@ class Held:
     Args:
         outcome: What it was measured as, or why it was not.
         messages: What was said, as plain data.
-        calls: Model calls, those of user and judge included.
+        used: Model calls, those of user and judge included.
         cost: What they cost, where prices are known.
         out_of_reach: Whether it was not measured because a model was out of reach.
     """
 
     outcome: Outcome
     messages: Sequence[Mapping[str, Any]] = ()
-    calls: int = 0
+    used: UsageTracker = field(default_factory=UsageTracker)
     cost: float = 0.0
     out_of_reach: bool = False
 
@@ -106,7 +107,7 @@ class EvaluationResults:
             "scenario": one.scenario.name,
             "run": one.run,
             "seed": one.seed,
-            "calls": held.calls,
+            "calls": held.used.calls,
             "cost": held.cost,
             "record" if is_measured else "broken": outcome.model_dump(mode="json", exclude_defaults=True),
         }

@@ -266,7 +266,7 @@ class _Run:
             self._outcomes[one.key] = held.outcome
             self._done(one, held.outcome)
             self._count(held)
-            self._budget.require_known_cost()
+            self._budget.require_known_cost(held.used)
 
     def _count(self, held: Held) -> None:
         self.cut_off += held.outcome.ended == "budget"
