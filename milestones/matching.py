@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -52,18 +52,9 @@ def observe(
         ToolError: A tool has no name.
     """
     observer = Observer(graph, tools=transcript.tools if tools is None else tools, conversation=transcript.id)
-    seen: dict[str, set[int]] = {}
     for event in transcript.events:
-        for name, number in observer.feed(event):
-            seen.setdefault(name, set()).add(number)
-    decided = apply_verdicts(graph, transcript, verdicts, seen)
-    return Observations(
-        {name: tuple(sorted(numbers)) for name, numbers in seen.items() if numbers},
-        observer.now,
-        tuple(name for name in observer.rules.for_judges if name not in decided),
-        tuple(observer.forbidden),
-        observer.unanswered,
-    )
+        observer.feed(event)
+    return observer.observations(apply_verdicts(graph, transcript, verdicts, observer.observed))
 
 
 class Observer:
@@ -82,6 +73,7 @@ class Observer:
     def __init__(self, graph: MilestoneGraph, *, tools: Any = None, conversation: str = "") -> None:
         self.rules = _Rules.of(graph)
         self.now = 0
+        self.observed: dict[str, set[int]] = {}
         self.forbidden: list[ForbiddenEvent] = []
         self._schemas: Mapping[str, Schema] = argument_schemas(tools) if tools else {}
         self._conversation = conversation
@@ -89,15 +81,22 @@ class Observer:
         self._grounding = Grounding() if graph.grounded else None
         self._earlier: list[Event] = []
 
-    @property
-    def unanswered(self) -> tuple[int, ...]:
-        """The calls, by event number, that have no result yet."""
-        return tuple(self._open)
+    def observations(self, decided: Collection[str] = ()) -> Observations:
+        """What was observed so far.
 
-    def feed(self, event: Event) -> list[tuple[str, int]]:
-        """The next event; which milestones it shows as observed, and at which event.
+        Args:
+            decided: The milestones that judges decided.
+        """
+        return Observations(
+            {name: tuple(sorted(numbers)) for name, numbers in self.observed.items() if numbers},
+            self.now,
+            tuple(name for name in self.rules.for_judges if name not in decided),
+            tuple(self.forbidden),
+            tuple(self._open),
+        )
 
-        A result shows the call before it to be genuine: the event is then the call's.
+    def feed(self, event: Event) -> None:
+        """The next event. A result may show the call before it to be genuine.
 
         Raises:
             SpecError: A pattern does not finish within one second; file and line are named.
@@ -105,28 +104,27 @@ class Observer:
         self.now += 1
         if isinstance(event, Message):
             voice = {"user": "user", "agent": "agent"}.get(event.speaker)
-            observed = self._said(voice, event.text)
+            self._said(voice, event.text)
         elif isinstance(event, Call):
             self._called(event)
-            observed = []
         else:
-            observed = self._said("tool", event.text)
-            observed += self._answered(event)
+            self._said("tool", event.text)
+            self._answered(event)
         if self._grounding is not None:
             self._grounding.hear(event)
         if self.rules.functions:
-            observed += self._asked(event)
-        return observed
+            self._asked(event)
 
-    def _said(self, voice: str | None, text: str) -> list[tuple[str, int]]:
+    def _see(self, milestone: Milestone, event: int) -> None:
+        self.observed.setdefault(milestone.name, set()).add(event)
+
+    def _said(self, voice: str | None, text: str) -> None:
         for rule, pattern in self.rules.forbidden_words.get(voice, ()):
             if self._is_in(pattern, text, rule):
                 self.forbidden.append(ForbiddenEvent(self.now, rule))
-        return [
-            (milestone.name, self.now)
-            for milestone, pattern in self.rules.words.get(voice, ())
-            if self._is_in(pattern, text, milestone)
-        ]
+        for milestone, pattern in self.rules.words.get(voice, ()):
+            if self._is_in(pattern, text, milestone):
+                self._see(milestone, self.now)
 
     def _called(self, call: Call) -> None:
         for rule, constraints in self.rules.forbidden_calls.get(call.tool, ()):
@@ -138,28 +136,25 @@ class Observer:
         invented = bool(self._grounding and self._grounding.invented(call))
         self._open[self.now] = (call, invented)
 
-    def _answered(self, result: Result) -> list[tuple[str, int]]:
+    def _answered(self, result: Result) -> None:
         called = self._open.pop(result.call, None) if result.call is not None else None
         if called is None or result.call is None:
-            return []
+            return
         call, invented = called
         watching = self.rules.calls.get(call.tool, ())
         if not watching or result.failed or invented or call.malformed is not None:
-            return []
+            return
         failed_if = self.rules.failed_if
         if failed_if is not None and self._is_in(failed_if, result.text, None):
-            return []
+            return
         schema = self._schemas.get(call.tool)
         if schema is not None and not has_required_arguments(schema, call.arguments):
-            return []
-        return [
-            (milestone.name, result.call)
-            for milestone, constraints in watching
-            if self._holds(constraints, call.arguments, milestone)
-        ]
+            return
+        for milestone, constraints in watching:
+            if self._holds(constraints, call.arguments, milestone):
+                self._see(milestone, result.call)
 
-    def _asked(self, event: Event) -> list[tuple[str, int]]:
-        held = []
+    def _asked(self, event: Event) -> None:
         for milestone, function in self.rules.functions:
             try:
                 holds = function(event, self._earlier)
@@ -171,9 +166,8 @@ class Observer:
                     line=milestone.line,
                 ) from error
             if holds:
-                held.append((milestone.name, self.now))
+                self._see(milestone, self.now)
         self._earlier.append(event)
-        return held
 
     def _is_in(self, pattern: Pattern, text: str, rule: Milestone | Forbidden | None) -> bool:
         try:

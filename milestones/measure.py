@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from arq_graph.milestones.findings import require_sound
-from arq_graph.milestones.fixpoints import Reaching, end_is_given, needs, progress
+from arq_graph.milestones.fixpoints import end_is_given, needs, progress, reached_at
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.observations import Observations
-from arq_graph.milestones.structure import Structure
+from arq_graph.milestones.structure import NEVER, Structure
 
 
 def structure_of(graph: MilestoneGraph) -> Structure:
@@ -47,7 +47,9 @@ def reach(graph: MilestoneGraph, observations: Observations, *, optimistic: bool
     undecided = structure.numbers(observations.undecided) if optimistic else set()
     structure.numbers(observations.events)
     observed = {structure.number[name]: events for name, events in observations.events.items()}
-    return Reaching(structure, observed, observations.length, undecided).reached()
+    time = reached_at(structure, observed, observations.length, undecided)
+    order = sorted((event, number) for number, event in enumerate(time) if event < NEVER)
+    return {structure.names[number]: int(event) for event, number in order}
 
 
 def goal_completed(

@@ -162,7 +162,7 @@ def score(
     if judge is not None and in_question(graph, observations):
         said = ask_judge(judge, graph, transcript, observations)
         observations, judgement = heard(graph, transcript, observations, said, judgement)
-    return _scored(graph, transcript, observations, judgement)
+    return scored(graph, transcript, observations, judgement)
 
 
 async def ascore(
@@ -182,7 +182,7 @@ async def ascore(
     if judge is not None and in_question(graph, observations):
         said = await aask_judge(judge, graph, transcript, observations)
         observations, judgement = heard(graph, transcript, observations, said, judgement)
-    return _scored(graph, transcript, observations, judgement)
+    return scored(graph, transcript, observations, judgement)
 
 
 def heard(
@@ -225,27 +225,18 @@ def _seen(
     return observations, _NOTHING_SAID
 
 
-def _scored(
-    graph: MilestoneGraph, transcript: Transcript, observations: Observations, judgement: Judgement
-) -> Score:
-    low = reach(graph, observations)
-    high = reach(graph, observations, optimistic=True) if observations.undecided else low
-    return measured(graph, transcript, observations, low, high, judgement)
-
-
-def measured(
+def scored(
     graph: MilestoneGraph,
     transcript: Transcript,
     observations: Observations,
-    low: Mapping[str, int],
-    high: Mapping[str, int],
     judgement: Judgement = _NOTHING_SAID,
 ) -> Score:
-    """The score from what was reached at least and at most."""
-    worst = goal_completed(graph, low, observations.forbidden)
-    least = progress_rate(graph, low)
-    best, most = worst, least
-    if high is not low:
+    """The score that follows from what was observed."""
+    low = high = reach(graph, observations)
+    worst = best = goal_completed(graph, low, observations.forbidden)
+    least = most = progress_rate(graph, low)
+    if observations.undecided:
+        high = reach(graph, observations, optimistic=True)
         best = goal_completed(graph, high, observations.forbidden)
         most = progress_rate(graph, high)
     return Score(
