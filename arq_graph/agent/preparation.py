@@ -19,12 +19,11 @@ from pydantic import create_model
 
 from arq_graph.agent.prepared_file import (
     PreparedAnswer,
-    PreparedAnswers,
+    PreparedFile,
     check_writable,
     filled,
     prepared_path,
     wording,
-    write_prepared,
 )
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.errors import ReasoningError
@@ -54,17 +53,15 @@ class StaticProperties(ARQ):
 def prepare(agent: A, model: BaseChatModel | str, *, path: str | os.PathLike[str] | None = None) -> A:
     """Ask what is not known yet; see `Agent.prepare`."""
     preparation = _Preparation(agent, path)
-    if not preparation.unknown:
-        return preparation.finished(agent, [])
-    return preparation.finished(agent, _reasoner(model).ask_all(preparation.questions()))
+    questions = preparation.questions()
+    return preparation.finished(agent, _reasoner(model).ask_all(questions) if questions else [])
 
 
 async def aprepare(agent: A, model: BaseChatModel | str, *, path: str | os.PathLike[str] | None = None) -> A:
     """Ask what is not known yet; see `Agent.aprepare`."""
     preparation = _Preparation(agent, path)
-    if not preparation.unknown:
-        return preparation.finished(agent, [])
-    return preparation.finished(agent, await _reasoner(model).aask_all(preparation.questions()))
+    questions = preparation.questions()
+    return preparation.finished(agent, await _reasoner(model).aask_all(questions) if questions else [])
 
 
 def _reasoner(model: BaseChatModel | str) -> Reasoner:
@@ -76,18 +73,16 @@ class _Preparation:
 
     def __init__(self, agent: Agent, path: str | os.PathLike[str] | None) -> None:
         self._path = Path(path) if path is not None else agent.file and prepared_path(agent.file)
-        kept = PreparedAnswers(self._path) if self._path else None
-        self._answers = {g.id: answer for g in agent.guidelines if kept and (answer := kept.get(g))}
+        kept = PreparedFile.read(self._path) if self._path else PreparedFile(guidelines={})
+        self._answers = {g.id: answer for g in agent.guidelines if (answer := kept.answer(g))}
         self.unknown = [g for g in agent.guidelines if g.id not in self._answers and _is_open(g)]
         if self.unknown and self._path:
             check_writable(self._path)
 
     def questions(self) -> list[Question[Any]]:
         """One question for each batch of guidelines."""
-        batches = [
-            self.unknown[start : start + BATCH_SIZE] for start in range(0, len(self.unknown), BATCH_SIZE)
-        ]
-        return [_question(batch) for batch in batches]
+        starts = range(0, len(self.unknown), BATCH_SIZE)
+        return [_question(self.unknown[start : start + BATCH_SIZE]) for start in starts]
 
     def finished(self, agent: A, replies: Sequence[Answer[Any] | ReasoningError]) -> A:
         """Keep what was answered and fill it in.
@@ -95,17 +90,17 @@ class _Preparation:
         Raises:
             ReasoningError: A batch was not answered; what the others answered is kept.
         """
-        by_id = {
-            id: answered
-            for reply in replies
-            if isinstance(reply, Answer)
-            for id in type(reply.value).model_fields
-            if isinstance(answered := getattr(reply.value, id), StaticProperties)
+        said = [reply.value for reply in replies if isinstance(reply, Answer)]
+        new = {
+            g.id: PreparedAnswer(wording=wording(g), **getattr(value, g.id).model_dump())
+            for g in self.unknown
+            for value in said
+            if hasattr(value, g.id)
         }
-        new = {g.id: _kept(g, by_id[g.id]) for g in self.unknown if g.id in by_id}
         answers = self._answers | new
         if new and self._path:
-            write_prepared(self._path, {g.id: answers[g.id] for g in agent.guidelines if g.id in answers})
+            in_order = {g.id: answers[g.id] for g in agent.guidelines if g.id in answers}
+            PreparedFile(guidelines=in_order).write(self._path)
         for reply in replies:
             if isinstance(reply, ReasoningError):
                 kept = f"are kept in {self._path}" if self._path else "are lost, as no file keeps them"
@@ -114,19 +109,13 @@ class _Preparation:
                     " Prepare again to ask for the rest."
                 )
                 raise reply
-        return agent.with_guidelines(
-            [filled(g, answers[g.id]) if g.id in answers else g for g in agent.guidelines]
-        )
+        return agent.with_guidelines([filled(g, answers.get(g.id)) for g in agent.guidelines])
 
 
 def _is_open(guideline: Guideline) -> bool:
     return (guideline.continuous is None and guideline.action is not None) or (
         guideline.sensitive_to_tools is None and isinstance(guideline.condition, str)
     )
-
-
-def _kept(guideline: Guideline, answer: StaticProperties) -> PreparedAnswer:
-    return PreparedAnswer(wording=wording(guideline), **answer.model_dump())
 
 
 def _question(batch: Sequence[Guideline]) -> Question[Any]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -46,7 +45,9 @@ class PreparedAnswer(BaseModel):
     sensitive_to_tools_rationale: str = ""
 
 
-class _File(BaseModel):
+class PreparedFile(BaseModel):
+    """A file of answers by guideline id; one that does not exist yet holds none."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
     about: str = (
@@ -55,29 +56,42 @@ class _File(BaseModel):
     version: Literal[1] = 1
     guidelines: dict[str, PreparedAnswer]
 
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file.
 
-class PreparedAnswers:
-    """The answers of one file, by the wording of the guideline.
+        Raises:
+            SpecError: It is not a file of answers, or cannot be read.
+        """
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return cls(guidelines={})
+        except OSError as error:
+            raise SpecError(f"the prepared answers cannot be read: {error}", file=str(path)) from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise SpecError(
+                f"is not a file of prepared answers: {first['msg']} ({'.'.join(map(str, first['loc']))}); delete it"
+                " and prepare the agent again",
+                file=str(path),
+            ) from None
 
-    Args:
-        path: The file; one that does not exist yet holds no answers.
+    def write(self, path: Path) -> None:
+        """Write the file; whoever reads it meanwhile sees the old one or the new one whole.
 
-    Raises:
-        SpecError: It is not a file of answers.
-    """
+        Raises:
+            SpecError: It cannot be written.
+        """
+        try:
+            write_atomically(path, f"{self.model_dump_json(indent=2)}\n".encode())
+        except OSError as error:
+            raise SpecError(f"the prepared answers cannot be written: {error}", file=str(path)) from error
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._by_id = _read(path)
-        self._by_wording = {answer.wording: answer for answer in self._by_id.values()}
-
-    def get(self, guideline: Guideline) -> PreparedAnswer | None:
+    def answer(self, guideline: Guideline) -> PreparedAnswer | None:
         """Return the answer about a guideline as it is worded now, if there is one."""
-        return self._by_wording.get(wording(guideline))
-
-    def outdated(self, guidelines: Sequence[Guideline]) -> list[str]:
-        """Ids of guidelines whose answer is about other words than theirs."""
-        return [g.id for g in guidelines if g.id in self._by_id and self.get(g) is None]
+        wanted = wording(guideline)
+        return next((answer for answer in self.guidelines.values() if answer.wording == wanted), None)
 
 
 def prepared_path(file: Path) -> Path:
@@ -87,22 +101,23 @@ def prepared_path(file: Path) -> Path:
 
 def with_prepared_answers(agent: A) -> A:
     """Return an agent that was read from a file, with the answers that were prepared beside it."""
-    if agent.file is None or not prepared_path(agent.file).exists():
+    if agent.file is None or not (path := prepared_path(agent.file)).exists():
         return agent
-    answers = PreparedAnswers(prepared_path(agent.file))
-    if outdated := answers.outdated(agent.guidelines):
+    kept = PreparedFile.read(path)
+    answers = {guideline.id: kept.answer(guideline) for guideline in agent.guidelines}
+    if outdated := [id for id, answer in answers.items() if id in kept.guidelines and answer is None]:
         warnings.warn(
-            f"{answers.path}: what it says of {', '.join(outdated)} is about an earlier wording and is not used;"
+            f"{path}: what it says of {', '.join(outdated)} is about an earlier wording and is not used;"
             f" run `arq-graph prepare {agent.file}` to ask again",
             stacklevel=3,  # whoever called Agent.from_yaml
         )
-    return agent.with_guidelines(
-        [filled(g, answer) if (answer := answers.get(g)) else g for g in agent.guidelines]
-    )
+    return agent.with_guidelines([filled(guideline, answers[guideline.id]) for guideline in agent.guidelines])
 
 
-def filled(guideline: Guideline, answer: PreparedAnswer) -> Guideline:
+def filled(guideline: Guideline, answer: PreparedAnswer | None) -> Guideline:
     """Fill in what the designer left open; a condition that is a function stays with the code."""
+    if answer is None:
+        return guideline
     continuous, sensitive = guideline.continuous, guideline.sensitive_to_tools
     if continuous is None and guideline.action is not None:
         continuous = answer.continuous
@@ -119,19 +134,6 @@ def wording(guideline: Guideline) -> str:
     return sha256(json.dumps([condition, guideline.action]).encode()).hexdigest()[:32]
 
 
-def write_prepared(path: Path, answers: Mapping[str, PreparedAnswer]) -> None:
-    """Write answers by guideline id; whoever reads the file meanwhile sees the old one or the new one whole.
-
-    Raises:
-        SpecError: The file cannot be written.
-    """
-    text = _File(guidelines=dict(answers)).model_dump_json(indent=2)
-    try:
-        write_atomically(path, f"{text}\n".encode())
-    except OSError as error:
-        raise SpecError(f"the prepared answers cannot be written: {error}", file=str(path)) from error
-
-
 def check_writable(path: Path) -> None:
     """Check that a file can be written, before a model is paid for what goes into it.
 
@@ -142,20 +144,3 @@ def check_writable(path: Path) -> None:
         raise SpecError(f"there is no folder {path.parent} to keep the prepared answers in", file=str(path))
     if path.is_dir() or not os.access(path.parent, os.W_OK):
         raise SpecError("the prepared answers cannot be written here; give another `path`", file=str(path))
-
-
-def _read(path: Path) -> dict[str, PreparedAnswer]:
-    try:
-        return _File.model_validate_json(path.read_bytes()).guidelines
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise SpecError(f"the prepared answers cannot be read: {error}", file=str(path)) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise SpecError(
-            f"is not a file of prepared answers: {first['msg']}{f' ({place})' if place else ''}; delete it and"
-            " prepare the agent again",
-            file=str(path),
-        ) from None

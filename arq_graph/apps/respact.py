@@ -13,9 +13,9 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
-from arq_graph.agent.entries import suggestion
 from arq_graph.agent.environment import Environment
 from arq_graph.agent.spec import Agent
+from arq_graph.agent.spelling import suggestion
 from arq_graph.agent.state import AgentState, WorldStatus
 from arq_graph.agent.tools import ToolLike
 from arq_graph.apps.specifying import without_guidelines

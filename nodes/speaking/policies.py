@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from arq_graph.agent.entries import suggestion
+from arq_graph.agent.spelling import suggestion
 from arq_graph.errors import InputError
 
 ByState = Callable[[Any], Iterable[str]]
