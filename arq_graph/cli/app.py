@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from arq_graph.cli.compare_command import compare
-from arq_graph.cli.env_file import load_env_file
 from arq_graph.cli.evaluate_command import evaluate
 from arq_graph.cli.failures import reported, warn
 from arq_graph.cli.milestones_command import milestones
@@ -22,14 +21,14 @@ from arq_graph.cli.options import (
     MilestonesOption,
     Model,
     ModeOption,
-    PlanningOption,
     Png,
-    SpeakingOption,
+    StrategyOption,
     Thread,
     choice_of,
     loading,
 )
 from arq_graph.cli.score_command import score
+from arq_graph.cli.settings import load_env_file
 from arq_graph.cli.simulate_command import simulate
 from arq_graph.cli.turns_command import turns
 
@@ -63,8 +62,8 @@ def _read_settings(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    for unread in load_env_file(Path(".env"), os.environ):
-        warn(unread)
+    for remark in load_env_file(Path(".env"), os.environ):
+        warn(remark)
 
 
 @app.command()
@@ -72,8 +71,7 @@ def demo(
     model: Model = None,
     base_url: BaseUrl = None,
     mode: ModeOption = "arq",
-    planning: PlanningOption = None,
-    speaking: SpeakingOption = False,
+    strategy: StrategyOption = "tools",
     milestones: MilestonesOption = None,
     thread: Thread = None,
     db: Database = None,
@@ -91,9 +89,9 @@ def demo(
         choice = choice_of(model, base_url)
         with loading():
             from arq_graph.cli.demo import demo_folder, hold_demo
-            from arq_graph.cli.opening import Setup
+            from arq_graph.cli.dialogue import Setup
         milestones = milestones or demo_folder() / "milestones.yaml"
-        setup = Setup(demo_folder() / "agent.yaml", choice, mode, thread, db, planning, speaking, milestones)
+        setup = Setup(demo_folder() / "agent.yaml", choice, mode, thread, db, strategy, milestones)
         hold_demo(setup, evaluation=evaluation)
 
 
@@ -103,8 +101,7 @@ def chat(
     model: Model = None,
     base_url: BaseUrl = None,
     mode: ModeOption = "arq",
-    planning: PlanningOption = None,
-    speaking: SpeakingOption = False,
+    strategy: StrategyOption = "tools",
     milestones: MilestonesOption = None,
     thread: Thread = None,
     db: Database = None,
@@ -120,8 +117,8 @@ def chat(
         choice = choice_of(model, base_url)
         with loading():
             from arq_graph.cli.chat import chat_with
-            from arq_graph.cli.opening import Setup
-        setup = Setup(agent, choice, mode, thread, db, planning, speaking, milestones)
+            from arq_graph.cli.dialogue import Setup
+        setup = Setup(agent, choice, mode, thread, db, strategy, milestones)
         chat_with(setup, quiet=quiet)
 
 
@@ -141,8 +138,7 @@ def run(
     model: Model = None,
     base_url: BaseUrl = None,
     mode: ModeOption = "arq",
-    planning: PlanningOption = None,
-    speaking: SpeakingOption = False,
+    strategy: StrategyOption = "tools",
     milestones: MilestonesOption = None,
     thread: Thread = None,
     db: Database = None,
@@ -158,9 +154,9 @@ def run(
     with reported(debug):
         choice = choice_of(model, base_url)
         with loading():
-            from arq_graph.cli.opening import Setup
+            from arq_graph.cli.dialogue import Setup
             from arq_graph.cli.run import run_conversation
-        setup = Setup(agent, choice, mode, thread, db, planning, speaking, milestones)
+        setup = Setup(agent, choice, mode, thread, db, strategy, milestones)
         run_conversation(setup, conversation, approve=approve)
 
 
@@ -189,8 +185,8 @@ def graph(
     """Print the agent's graph as Mermaid."""
     with reported(debug):
         with loading():
-            from arq_graph.cli.graph import draw_graph
-        draw_graph(agent, png)
+            from arq_graph.cli.picture import draw_agent
+        draw_agent(agent, png)
 
 
 @app.command()

@@ -1,24 +1,22 @@
-"""`arq-graph chat`: talk to an agent in the terminal."""
+"""`arq-graph chat`: talk to an agent in the terminal, as its customer and as its operator."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import typer
 
-from arq_graph.cli.dialogue import Dialogue, Outcome
+from arq_graph.cli.dialogue import Dialogue, Outcome, Setup, opened_dialogue
 from arq_graph.cli.explanation import explanation_of
-from arq_graph.cli.failures import INTERRUPTED, note, show_error
-from arq_graph.cli.leaving import Left
-from arq_graph.cli.opening import Setup, opened_dialogue
-from arq_graph.cli.operator import ask_operator
-from arq_graph.cli.prompting import ask, is_terminal
-from arq_graph.cli.screen import output, sentence, words
-from arq_graph.cli.threads import note_of
+from arq_graph.cli.failures import INTERRUPTED, Left, note, show_error
+from arq_graph.cli.screen import ask, is_terminal, labelled, output, printable, sentence, words
 from arq_graph.cli.turn_view import customer_said, outcome_of, reply_of
 from arq_graph.errors import ArqGraphError
 
 _HINT = "/why explains the last reply. /quit or Ctrl-D leaves; the thread is kept."
+_CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "respond"}
 
 
 def chat_with(setup: Setup, *, quiet: bool = False) -> None:
@@ -40,9 +38,9 @@ def chat_with(setup: Setup, *, quiet: bool = False) -> None:
             raise
         except KeyboardInterrupt:
             output().print()
-            dialogue.tell_ways_on()
+            dialogue.tell_way_on()
             raise typer.Exit(INTERRUPTED) from None
-        dialogue.tell_ways_on()
+        dialogue.tell_way_on()
 
 
 class _Chat:
@@ -113,6 +111,71 @@ class _Chat:
         if turn is None:
             note("There is no reply yet.")
             return
-        agent = self._dialogue.agent
-        for part in explanation_of(turn, note_of(agent, self._setup.choice.name, self._setup.mode)):
+        for part in explanation_of(turn, self._dialogue.about):
             self._console.print(part)
+
+
+def approve_all(calls: Sequence[Mapping[str, Any]], _problem: str | None) -> list[dict[str, Any]]:
+    """Approve every call as it is."""
+    return [{"type": "approve"} for _ in calls]
+
+
+def ask_operator(calls: Sequence[Mapping[str, Any]], problem: str | None) -> list[dict[str, Any]]:
+    """Ask whoever sits at the terminal about each call.
+
+    Args:
+        calls: The calls that wait.
+        problem: What was wrong with the last answer, if it did not fit.
+
+    Raises:
+        EOFError: Nobody answers any more.
+    """
+    if problem:
+        output().print(words(problem, "yellow"))
+    decisions = [_decision(call, f"{number} of {len(calls)}") for number, call in enumerate(calls, start=1)]
+    output().print()
+    return decisions
+
+
+def _decision(call: Mapping[str, Any], place: str) -> dict[str, Any]:
+    console = output()
+    rows = [
+        (name, "dim", [words(json.dumps(value, ensure_ascii=False))]) for name, value in call["args"].items()
+    ]
+    asked = words("Your word, operator: ", "bold yellow")
+    console.print()
+    console.print(sentence(asked, f"may {call['name']} run? ", words(f"({place})", "dim")))
+    if call.get("description"):
+        console.print(words(printable(call["description"].strip().split("\n\n")[0], 300), "dim"))
+    console.print(labelled(rows))
+    kind = _choice()
+    if kind == "edit":
+        return {"type": "edit", "edited_action": {"name": call["name"], "args": _arguments(call["args"])}}
+    if kind == "reject":
+        reason = ask("Why not (may be empty)? ").strip()
+        return {"type": "reject", "message": reason or None}
+    if kind == "respond":
+        return {"type": "respond", "message": ask("What to take for its result? ")}
+    return {"type": "approve"}
+
+
+def _choice() -> str:
+    while True:
+        said = ask("[a]pprove, [e]dit, [r]eject, or re[s]pond in its place? ").strip().lower()
+        for key, kind in _CHOICES.items():
+            if said in (key, kind):
+                return kind
+        output().print(words("Answer with a, e, r or s.", "yellow"))
+
+
+def _arguments(current: Mapping[str, Any]) -> dict[str, Any]:
+    while True:
+        written = ask("Arguments as JSON: ", prefilled=json.dumps(current, ensure_ascii=False))
+        try:
+            arguments = json.loads(written)
+        except (ValueError, RecursionError) as error:
+            output().print(words(f"That is not JSON: {error}", "yellow"))
+            continue
+        if isinstance(arguments, dict):
+            return arguments
+        output().print(words('Write an object, like {"name": "value"}.', "yellow"))

@@ -19,8 +19,7 @@ from arq_graph.cli.figures import (
     probability,
     rate_change,
 )
-from arq_graph.cli.json_lines import print_json
-from arq_graph.cli.screen import output, sentence, words
+from arq_graph.cli.screen import output, print_json, sentence, words
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.comparison import compare as compared
 from arq_graph.milestones.reports.figures import ComparedGroup, Comparison, Difference

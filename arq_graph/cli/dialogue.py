@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,13 +17,17 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
 from arq_graph.agent.spec import Agent
+from arq_graph.apps.guided import create_guided_agent
 from arq_graph.apps.resuming import resume_or_invoke
-from arq_graph.cli.failures import note
-from arq_graph.cli.leaving import leaving_on_ctrl_c
+from arq_graph.cli.failures import leaving_on_ctrl_c, note, warn
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import command, diagnostics
-from arq_graph.cli.turns import Turn, customer_messages, last_turn
-from arq_graph.errors import InputError
+from arq_graph.cli.settings import ModelChoice
+from arq_graph.cli.threads import ThreadNote, note_of, opened_threads, thread_id
+from arq_graph.cli.turn import Turn, customer_messages, last_turn
+from arq_graph.errors import InputError, ReasoningError
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import ModuleUsage, track_usage
 
@@ -29,16 +36,44 @@ Operator = Callable[[Sequence[Mapping[str, Any]], str | None], Sequence[Mapping[
 
 
 @dataclass(frozen=True)
-class WaysOn:
-    """Commands that go on with a thread.
+class Setup:
+    """What to converse with, and where it is kept.
 
     Args:
-        same: The command that was begun, on this thread.
-        chat: A chat on this thread.
+        file: The agent's YAML file.
+        choice: The model.
+        mode: `arq`, `cot` or `direct`.
+        thread: The thread's id; None begins a new one.
+        db: The file of threads; None takes the default one.
+        strategy: How the agent acts: `tools`, `pre-act`, `react` or `respact`.
+        milestones: The milestone file to measure on; None measures nothing.
     """
 
-    same: tuple[str, ...]
-    chat: tuple[str, ...]
+    file: Path
+    choice: ModelChoice
+    mode: Mode = "arq"
+    thread: str | None = None
+    db: Path | None = None
+    strategy: str = "tools"
+    milestones: Path | None = None
+
+    @property
+    def graph_options(self) -> tuple[str, ...]:
+        """The options that shape the graph: an unfinished turn can only be finished in the same graph."""
+        strategy = ("--strategy", self.strategy) if self.strategy != "tools" else ()
+        return strategy + (("--milestones", str(self.milestones)) if self.milestones else ())
+
+    @property
+    def db_option(self) -> tuple[str, ...]:
+        """The option that names the file of threads, if one was given."""
+        return ("--db", str(self.db)) if self.db else ()
+
+    def command(self, thread: str, conversation: Path | None = None) -> tuple[str, ...]:
+        """The command that goes on with a thread: a chat, or a run over the rest of a conversation."""
+        held = ("--conversation", str(conversation)) if conversation else ()
+        name = "run" if conversation else "chat"
+        where = ("--thread", thread, *self.db_option, *self.graph_options)
+        return ("arq-graph", name, str(self.file), *held, *where)
 
 
 @dataclass(frozen=True)
@@ -67,8 +102,9 @@ class Dialogue:
         app: The compiled agent, with a checkpointer.
         agent: Its specification.
         thread: The thread's id.
+        about: What is noted about the thread.
         operator: Decides on calls that need an operator's word; None leaves them waiting.
-        ways_on: Commands that go on with the thread; None where it is not kept.
+        way_on: The command that goes on with the thread; None where it is not kept.
         note_use: Notes that the thread is used; called before each turn.
     """
 
@@ -77,16 +113,18 @@ class Dialogue:
         app: CompiledStateGraph[Any, Any, Any, Any],
         agent: Agent,
         thread: str,
+        about: ThreadNote,
         *,
-        operator: Operator | None = None,
-        ways_on: WaysOn | None = None,
-        note_use: Callable[[], None] = lambda: None,
+        operator: Operator | None,
+        way_on: tuple[str, ...] | None,
+        note_use: Callable[[], None],
     ) -> None:
         self.app = app
         self.agent = agent
         self.thread = thread
+        self.about = about
         self.operator = operator
-        self.ways_on = ways_on
+        self.way_on = way_on
         self._note_use = note_use
         self._progress = Progress()
         self._config: RunnableConfig = {
@@ -105,7 +143,7 @@ class Dialogue:
 
     def last_turn(self) -> Turn | None:
         """The last turn; None before the first."""
-        return last_turn(self._values())
+        return last_turn(self._values(), self.agent.name)
 
     def finish(self) -> Outcome | None:
         """Finish the turn that was left unfinished; None if there is none.
@@ -126,11 +164,11 @@ class Dialogue:
         message = HumanMessage(clean(text), id=str(uuid4()))
         return self._run(lambda: self.app.invoke({"messages": [message]}, self._config, durability="sync"))
 
-    def tell_ways_on(self) -> None:
+    def tell_way_on(self) -> None:
         """Say how to go on with the thread, on standard error."""
-        if self.ways_on:
+        if self.way_on:
             note("The thread is kept. Go on with:")
-            diagnostics().print(command(*self.ways_on.same), soft_wrap=True)
+            diagnostics().print(command(*self.way_on), soft_wrap=True)
 
     def _run(self, step: Callable[[], Any]) -> Outcome:
         started = time.monotonic() - self._progress.seconds_paused
@@ -175,6 +213,57 @@ class Dialogue:
         return values
 
     def _leave(self) -> None:
-        self._progress.hide()
         note("Interrupted.")
-        self.tell_ways_on()
+        self.tell_way_on()
+
+
+@contextmanager
+def opened_dialogue(
+    setup: Setup, *, operator: Operator | None = None, conversation: Path | None = None
+) -> Iterator[Dialogue]:
+    """Read an agent, compile it, and open one of its threads.
+
+    Args:
+        setup: What to converse with.
+        operator: Decides on calls that need an operator's word; None leaves them waiting.
+        conversation: The file that `run` reads; None for a chat.
+
+    Raises:
+        ArqGraphError: The agent, the model, the thread's id or the file of threads cannot be used.
+    """
+    agent = Agent.from_yaml(setup.file)
+    milestones = MilestoneGraph.from_yaml(setup.milestones) if setup.milestones else None
+    thread = thread_id(setup.thread, agent)
+    model = setup.choice.chat_model()
+    if setup.choice.notice:
+        note(setup.choice.notice)
+    about = note_of(agent, setup.choice.name, setup.mode)
+    with opened_threads(setup.db) as threads:
+        app = create_guided_agent(
+            model,
+            agent,
+            planning=setup.strategy if setup.strategy in ("pre-act", "react") else None,  # type: ignore[arg-type]
+            speaking=setup.strategy == "respact",
+            mode=setup.mode,
+            milestones=milestones,
+            checkpointer=threads.checkpointer,
+        )
+        known = threads.about(thread)
+        if known is not None and known.agent != agent.name:
+            warn(f"thread {thread!r} was begun with the agent {known.agent!r}, not with {agent.name!r}")
+        way_on = setup.command(thread, conversation) if threads.file else None
+        try:
+            yield Dialogue(
+                app,
+                agent,
+                thread,
+                about,
+                operator=operator,
+                way_on=way_on,
+                note_use=lambda: threads.note(thread, about),
+            )
+        except ReasoningError as error:
+            if way_on:
+                error.add_note("The thread is kept. Go on with:")
+                error.add_note(f"  {shlex.join(way_on)}")
+            raise

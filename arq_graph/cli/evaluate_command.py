@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from arq_graph.cli.evaluation_models import choices_of
 from arq_graph.cli.failures import reported
 from arq_graph.cli.options import (
     BaseUrl,
@@ -18,6 +17,7 @@ from arq_graph.cli.options import (
     ReportOut,
     SuiteFile,
     UserModel,
+    choices_of,
     loading,
 )
 
@@ -82,8 +82,7 @@ def evaluate(
     with reported(debug):
         choice, users, judges = choices_of(model, user_model, judge, base_url)
         with loading():
-            from arq_graph.cli.evaluation_running import evaluate_suite
-            from arq_graph.cli.evaluation_wanted import WantedEvaluation, read_prices
+            from arq_graph.cli.evaluate import WantedEvaluation, evaluate_suite, read_prices
         evaluate_suite(
             WantedEvaluation(
                 suite,

@@ -16,7 +16,6 @@ from arq_graph.cli.figures import (
     points,
     probability,
     rate_change,
-    share_between,
 )
 from arq_graph.cli.screen import printable, words
 from arq_graph.milestones.reports.figures import ArmComparison, Mean, Summary
@@ -51,9 +50,6 @@ def _parts(report: Report) -> Iterator[RenderableType]:
     arms = report.summary.arms
     if not arms:
         return
-    if any(one.goal_reached is not None for one in arms.values()):
-        yield ""
-        yield _goals_reached(report)
     yield ""
     yield _costs(report)
     if any(reason != "user" for one in arms.values() for reason in one.ended):
@@ -101,26 +97,6 @@ def _errors(report: Report) -> Iterator[RenderableType]:
 def _first_line(error: str) -> str:
     """The first line of an error, whole: what it begins with does not yet say what was wrong."""
     return next((line for line in error.splitlines() if line.strip()), "")
-
-
-def _goals_reached(report: Report) -> RenderableType:
-    return columns(
-        "goal milestone reached",
-        ["n", "reached", "share"],
-        (
-            (
-                name,
-                [
-                    f"{rate.n:,}" + (f" (and {rate.unknown:,} undecided)" if rate.unknown else ""),
-                    f"{rate.count:,}",
-                    share_between(rate.rate, rate.low, rate.high),
-                ],
-            )
-            for name, one in report.summary.arms.items()
-            if (rate := one.goal_reached) is not None
-        ),
-        name_width=_NAME_WIDTH,
-    )
 
 
 def _costs(report: Report) -> RenderableType:

@@ -10,10 +10,9 @@ from langgraph.graph import START, StateGraph
 
 from arq_graph.agent.state import AgentState
 from arq_graph.cli.explanation import explanation_of, explanation_record
-from arq_graph.cli.json_lines import print_json
-from arq_graph.cli.screen import command, output, sentence, words
+from arq_graph.cli.screen import command, output, print_json, sentence, words
 from arq_graph.cli.threads import ThreadStore, existing_threads
-from arq_graph.cli.turns import last_turn
+from arq_graph.cli.turn import last_turn
 from arq_graph.errors import InputError
 
 

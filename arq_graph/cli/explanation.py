@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import RenderableType
@@ -12,6 +11,7 @@ from rich.text import Text
 from arq_graph.agent.state import GuidelineMatch, Revision, ToolInsight
 from arq_graph.cli.screen import entry, printable, sentence, spoken, words
 from arq_graph.cli.threads import ThreadNote, when
+from arq_graph.cli.turn import ToolRun, Turn
 from arq_graph.cli.turn_view import (
     call_in_words,
     customer_said,
@@ -21,7 +21,6 @@ from arq_graph.cli.turn_view import (
     reply_of,
     run_in_words,
 )
-from arq_graph.cli.turns import ToolRun, Turn
 
 LEGEND = "M1, M2, … are the messages of the thread and T1, T2, … its tool results, as the model counts them."
 _LONG = 2_000
@@ -87,30 +86,12 @@ def explanation_of(turn: Turn, about: ThreadNote | None) -> Iterator[RenderableT
 
 def explanation_record(turn: Turn, about: ThreadNote | None) -> dict[str, Any]:
     """The explanation of a turn, for programs."""
+    told = turn.as_data()
     texts = about.guidelines if about else {}
-    return {
-        "agent": about.agent if about else None,
-        "file": about.file if about else None,
-        "model": about.model if about else None,
-        "mode": about.mode if about else None,
-        "turn": turn.number,
-        "customer": turn.customer,
-        "reply": turn.reply,
-        "guidelines": [
-            {
-                **dict(zip(("condition", "action"), texts.get(match.guideline, (None, None)), strict=True)),
-                **match.model_dump(exclude={"turn"}),
-            }
-            for match in turn.matches
-        ],
-        "tool_calls": [asdict(run) for run in turn.tool_runs],
-        "tool_decisions": [decision.model_dump(exclude={"turn"}) for decision in turn.decisions],
-        "revisions": [revision.model_dump(exclude={"turn"}) for revision in turn.revisions],
-        "followed": list(turn.followed),
-        "plan": turn.plan.model_dump(exclude={"turn"}) if turn.plan else None,
-        "moves": [move.model_dump(exclude={"turn"}) for move in turn.moves],
-        "progress": turn.progress.model_dump() if turn.progress else None,
-    }
+    for match in told["guidelines"]:
+        match["condition"], match["action"] = texts.get(match["guideline"], (None, None))
+    names = ("agent", "file", "model", "mode")
+    return {**{name: getattr(about, name, None) for name in names}, **told}
 
 
 def _titled(title: str) -> Iterator[RenderableType]:
@@ -118,7 +99,7 @@ def _titled(title: str) -> Iterator[RenderableType]:
     yield words(title, "bold")
 
 
-def _guideline(match: GuidelineMatch, texts: tuple[str | None, str] | None) -> RenderableType:
+def _guideline(match: GuidelineMatch, texts: tuple[str | None, str | None] | None) -> RenderableType:
     head = sentence(
         words(match.guideline, "bold cyan" if match.active else "cyan"),
         f"  score {match.score}" if match.score is not None else "",
@@ -134,7 +115,7 @@ def _guideline(match: GuidelineMatch, texts: tuple[str | None, str] | None) -> R
     lines: list[Text] = [head]
     if texts is not None:
         condition, action = texts
-        lines.append(words(f"{when(condition)}: {action}", "dim"))
+        lines.append(words(": ".join(filter(None, (when(condition), action))), "dim"))
     if match.rationale:
         lines.append(words(printable(match.rationale, _LONG)))
     lines += [words(remark, "yellow") for remark in match.remarks]

@@ -1,25 +1,33 @@
-"""What goes wrong, said in one readable message, with an exit code that means something."""
+"""What goes wrong, said in one readable message with an exit code that means something; Ctrl-C among it."""
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
 import sqlite3
 import sys
+import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 
-from arq_graph.cli.leaving import Left
-from arq_graph.cli.screen import diagnostics, sentence, words
+from arq_graph.cli.screen import diagnostics, sentence, settle, words
 from arq_graph.errors import ArqGraphError, BlueprintError, ReasoningError
 
 WRONG_INPUT = 1
 NO_ANSWER = 3
 WAITING = 4
 INTERRUPTED = 130
+_GRACE = 1.0
+
+
+class Left(KeyboardInterrupt):
+    """Ctrl-C that the user was already told about."""
 
 
 @contextmanager
@@ -33,6 +41,7 @@ def reported(debug: bool) -> Iterator[None]:
         warnings.showwarning = _show_warning
         try:
             yield
+            sys.stdout.flush()  # a full disk or a reader that has gone shows here at the latest
         except typer.Exit:
             raise
         except Left:
@@ -41,19 +50,51 @@ def reported(debug: bool) -> Iterator[None]:
             note("Interrupted.")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            raise  # whoever reads has gone: typer ends quietly
-        except ArqGraphError as error:
-            _say(error, debug, str(error))
-            raise typer.Exit(NO_ANSWER if isinstance(error, ReasoningError) else WRONG_INPUT) from None
-        except sqlite3.Error as error:
-            _say(error, debug, f"the file of threads cannot be used: {error}; --db names another")
+            _forget_output()
+            note("Whatever was reading the output has closed it.")
             raise typer.Exit(WRONG_INPUT) from None
+        except ReasoningError as error:
+            _say(error, debug, str(error))
+            raise typer.Exit(NO_ANSWER) from None
         except SystemExit as error:
             _say(error, debug, f"a module or tool of the agent ended the program (exit code {error.code})")
             raise typer.Exit(WRONG_INPUT) from None
         except Exception as error:
-            _say(error, debug, _unexpected(error))
+            _say(error, debug, _message(error))
             raise typer.Exit(WRONG_INPUT) from None
+
+
+@contextmanager
+def leaving_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
+    """Leave on Ctrl-C even while threads wait for a model, which could hold the program for a minute.
+
+    Every finished step is on disk by then, so nothing is lost. What is running gets a second to clean up; a second
+    Ctrl-C takes that second away.
+
+    Args:
+        announce: Tells the user; called at once, below whatever progress was shown.
+
+    Raises:
+        Left: On Ctrl-C.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals reach the main thread alone
+        return
+
+    def leave(*_: object) -> None:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+        settle()
+        timer = threading.Timer(_GRACE, os._exit, [INTERRUPTED])
+        timer.daemon = True
+        timer.start()
+        announce()
+        raise Left
+
+    before = signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def warn(message: str) -> None:
@@ -76,6 +117,7 @@ def show_error(error: BaseException, message: str | None = None) -> None:
 
 
 def _say(error: BaseException, debug: bool, message: str) -> None:
+    settle()
     if debug:
         diagnostics().print(words("".join(traceback.format_exception(error))), soft_wrap=True)
         for number, attempt in enumerate(
@@ -87,7 +129,13 @@ def _say(error: BaseException, debug: bool, message: str) -> None:
     show_error(error, message)
 
 
-def _unexpected(error: Exception) -> str:
+def _message(error: Exception) -> str:
+    if isinstance(error, ArqGraphError):
+        return str(error)
+    if isinstance(error, sqlite3.Error):
+        return f"the file of threads cannot be used: {error}; --db names another"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full: {error.filename or 'the output'} could not be written"
     frames = traceback.extract_tb(error.__traceback__)
     where = f" in {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
     said = f": {error}" if str(error) else ""
@@ -95,6 +143,14 @@ def _unexpected(error: Exception) -> str:
         f"unexpected {type(error).__name__}{said}{where}. This should not happen: run the command again with "
         "--debug to see how it came about."
     )
+
+
+def _forget_output() -> None:
+    """Point standard output elsewhere: what is still buffered would fail once more at exit."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # no real file behind it
+        return
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

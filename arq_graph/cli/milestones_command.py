@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from arq_graph.cli.failures import reported
-from arq_graph.cli.options import BaseUrl, Debug, Model, ModeOption, Png, choice_of, loading
+from arq_graph.cli.options import BaseUrl, Debug, Model, ModeOption, Png, ToolsFile, choice_of, loading
 
 milestones = typer.Typer(
     name="milestones",
@@ -20,18 +20,10 @@ _File = Annotated[Path, typer.Argument(metavar="FILE", help="The milestone file.
 _Agent = Annotated[
     Path | None, typer.Option("--agent", metavar="AGENT.yaml", help="The agent whose tools they are.")
 ]
-_Tools = Annotated[
-    Path | None,
-    typer.Option(
-        "--tools",
-        metavar="FILE",
-        help="The tools as JSON: names, OpenAI tool definitions, or schemas by name.",
-    ),
-]
 
 
 @milestones.command()
-def check(file: _File, agent: _Agent = None, tools: _Tools = None, debug: Debug = False) -> None:
+def check(file: _File, agent: _Agent = None, tools: ToolsFile = None, debug: Debug = False) -> None:
     """Say what is wrong with a milestone file and what is doubtful, each with its line.
 
     Exit code 1 where something is wrong. With --agent or --tools every FC must be one of the tools.
@@ -39,8 +31,8 @@ def check(file: _File, agent: _Agent = None, tools: _Tools = None, debug: Debug 
     _at_most_one(agent, tools)
     with reported(debug):
         with loading():
-            from arq_graph.cli.milestone_check import check_milestones
-            from arq_graph.cli.tool_definitions import read_tools
+            from arq_graph.cli.milestones import check_milestones
+            from arq_graph.cli.tools_file import read_tools
         check_milestones(file, read_tools(agent, tools))
 
 
@@ -53,7 +45,7 @@ def draw(
     """Print a milestone graph as Mermaid."""
     with reported(debug):
         with loading():
-            from arq_graph.cli.milestone_drawing import draw_milestones
+            from arq_graph.cli.picture import draw_milestones
         draw_milestones(file, png)
 
 
@@ -70,7 +62,7 @@ def author(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The milestone file to make.")],
     agent: _Agent = None,
-    tools: _Tools = None,
+    tools: ToolsFile = None,
     model: Model = None,
     base_url: BaseUrl = None,
     mode: ModeOption = "arq",
@@ -79,7 +71,7 @@ def author(
 ) -> None:
     """Have a model make a milestone file of a workflow and the agent's tools.
 
-    The file says who generated it; look it over, then write `reviewed: {by: …, date: …}` into it.
+    The file says that nobody has reviewed it, and so does what is measured on it, until you write who did.
     """
     _at_most_one(agent, tools)
     if agent is None and tools is None:
@@ -87,8 +79,8 @@ def author(
     with reported(debug):
         choice = choice_of(model, base_url)
         with loading():
-            from arq_graph.cli.milestone_author import author_file
-            from arq_graph.cli.tool_definitions import read_tools
+            from arq_graph.cli.milestones import author_file
+            from arq_graph.cli.tools_file import read_tools
         author_file(workflow, read_tools(agent, tools), choice, out, mode=mode, force=force)
 
 

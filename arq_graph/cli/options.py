@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from arq_graph.cli.screen import diagnostics
-from arq_graph.cli.settings import ModelChoice, choose_model
+from arq_graph.cli.settings import OFFLINE, ModelChoice, choose_model
 
 Mode = Literal["arq", "cot", "direct"]
 
@@ -38,14 +38,12 @@ Database = Annotated[
     Path | None,
     typer.Option("--db", metavar="FILE", help="Where threads are kept. Else .arq_graph/threads.sqlite here."),
 ]
-PlanningOption = Annotated[
-    Literal["react", "pre-act"] | None,
-    typer.Option("--planning", help="Plan each turn before acting. Else all tools are decided on at once."),
-]
-SpeakingOption = Annotated[
-    bool,
+StrategyOption = Annotated[
+    Literal["tools", "pre-act", "react", "respact"],
     typer.Option(
-        "--speaking", help="Think, call one tool, or speak, one move at a time; not with --planning."
+        "--strategy",
+        help="How the agent acts: all tools decided on at once, a plan, a step at a time, or thinking, speaking and "
+        "acting in turns.",
     ),
 ]
 Png = Annotated[
@@ -74,6 +72,14 @@ ReportOut = Annotated[
     Path | None,
     typer.Option("--json", metavar="OUT", help="Write the report for programs and `compare`."),
 ]
+ToolsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--tools",
+        metavar="FILE",
+        help="The tools as JSON: names, OpenAI tool definitions, or schemas by name.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
 
@@ -89,3 +95,22 @@ def loading() -> Iterator[None]:
 def choice_of(model: str | None, base_url: str | None) -> ModelChoice:
     """The model that the options and the environment name."""
     return choose_model(model, base_url, os.environ)
+
+
+def choices_of(
+    model: str | None, user_model: str | None, judge: str | None, base_url: str | None
+) -> tuple[ModelChoice, ModelChoice | None, ModelChoice | None]:
+    """The models of the arms, of the users and of the judge; the base URL is for those that take one."""
+    arms = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
+    specs = (arms, *(each.strip() for each in (user_model, judge) if each))
+    # Where no model takes an address it is given to all, so that it is refused.
+    somebody_takes_it = any(spec != OFFLINE for spec in specs)
+
+    def url_of(spec: str) -> str | None:
+        return None if somebody_takes_it and spec.strip() == OFFLINE else base_url
+
+    return (
+        choice_of(model, url_of(arms)),
+        choice_of(user_model, url_of(user_model)) if user_model else None,
+        choice_of(judge, url_of(judge)) if judge else None,
+    )

@@ -1,34 +1,38 @@
-"""What is going on while a turn runs, named step by step in the terminal."""
+"""What is going on, and how far it has come, in a line of the terminal; nothing where no terminal is."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 from rich.status import Status
 
-from arq_graph.cli.screen import diagnostics, printable
+from arq_graph.cli.screen import diagnostics, on_screen, printable
 
 _STEPS = {
     "match": "matching guidelines",
+    "act": "deciding what to do",
     "call_tools": "deciding on tools",
     "plan": "planning",
     "speak": "thinking of the next move",
     "approve": "asking the operator",
     "tools": "running tools",
     "match_again": "looking again at what the results change",
+    "act_again": "looking again at what the results change",
     "call_tools_again": "looking again at what the results change",
     "message": "writing the reply",
 }
 
 
 class Progress(BaseCallbackHandler):
-    """A line in the terminal that names the step under way; nothing where no terminal is."""
+    """A line in the terminal that names the step under way."""
 
     run_inline = True  # in async runs, too: it only notes a name
 
@@ -49,13 +53,10 @@ class Progress(BaseCallbackHandler):
             return
         self._status = Status(f"{step} …", console=self._console)
         self._status.start()
-        try:
+        with on_screen(self._hide):
             yield
-        finally:
-            self.hide()
 
-    def hide(self) -> None:
-        """Take the line away for good, before something else is printed."""
+    def _hide(self) -> None:
         if self._status is not None:
             self._status.stop()
             self._status = None
@@ -63,14 +64,14 @@ class Progress(BaseCallbackHandler):
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Take the line away while somebody is asked something; `seconds_paused` counts how long."""
-        paused = time.monotonic()
+        began = time.monotonic()
         status = self._status
         if status is not None:
             status.stop()
         try:
             yield
         finally:
-            self.seconds_paused += time.monotonic() - paused
+            self.seconds_paused += time.monotonic() - began
             if status is not None and self._status is status:
                 status.start()
 
@@ -102,3 +103,44 @@ class Progress(BaseCallbackHandler):
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
         """Model calls say nothing about the step; the node has named it."""
+
+
+@contextmanager
+def progress_bar(doing: str, total: int | None, *, failing: str) -> Iterator[Callable[[bool], None]]:
+    """Show a bar inside the block, which gets a function to call after each: with whether it failed.
+
+    The bar goes when the block ends; after Ctrl-C its line stays, and says how far it came.
+
+    Args:
+        doing: What goes on: `scoring`.
+        total: How many there are; None: unknown.
+        failing: What is said behind the number of those that failed: `broken`.
+    """
+    console = diagnostics()
+    if not console.is_terminal:
+        yield lambda _failed: None
+        return
+    columns = (
+        SpinnerColumn("line"),
+        TextColumn(doing),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(" of "),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[failed]}", style="yellow"),
+    )
+    bar = Bar(*columns, console=console, transient=True)
+    task = bar.add_task(doing, total=total, failed="")
+    failures = 0
+
+    def done(failed: bool) -> None:
+        nonlocal failures
+        failures += failed
+        bar.update(task, advance=1, failed=f"{failures:,} {failing}" if failures else "")
+
+    def leave_line() -> None:
+        bar.live.transient = False
+        bar.stop()
+
+    with bar, on_screen(leave_line):
+        yield done
+        bar.live.transient = True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console, RenderableType
 
+from arq_graph.cli.failures import warn
 from arq_graph.cli.figures import (
+    NOT_KNOWN,
     average,
     columns,
     counted,
@@ -17,8 +19,10 @@ from arq_graph.cli.figures import (
 )
 from arq_graph.cli.screen import printable, sentence, words
 from arq_graph.milestones.reports.figures import Rate, Summary
-from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.reports.records import BrokenConversation
+from arq_graph.milestones.reports.report import Report, stand_in_notice
 
+_BROKEN_SHOWN = 5
 _STOPS_SHOWN = 8
 _STOP_WIDTH = 50
 _NAMED = 5
@@ -37,9 +41,24 @@ def show_report(report: Report, console: Console) -> None:
         console.print(part)
 
 
+def show_broken(broken: Sequence[BrokenConversation], done: str) -> None:
+    """Warn of the first records that are broken.
+
+    Args:
+        broken: All of them.
+        done: What could not be done with them: "scored".
+    """
+    for one in broken[:_BROKEN_SHOWN]:
+        warn(one.error)
+    if len(broken) > _BROKEN_SHOWN:
+        warn(f"and {len(broken) - _BROKEN_SHOWN:,} more that could not be {done}; --json lists them all")
+
+
 def _parts(report: Report) -> Iterator[RenderableType]:
     overall = report.summary.overall
     rows = _arms(report) or {"all": overall, **_use_cases(report)}
+    if notice := stand_in_notice(report.stand_ins):
+        yield words(notice, "yellow")
     yield words(_head(report), "bold")
     if not overall.conversations:
         return
@@ -88,15 +107,17 @@ def _head(report: Report) -> str:
 
 
 def _goals(rows: Mapping[str, Summary]) -> RenderableType:
+    """What the customers came for leads, where the scenarios say; End may be reached by another road, too."""
+    has_goals = any(summary.goal_reached is not None for summary in rows.values())
     return columns(
         "",
-        ["n", "completed", "goal completion", "progress rate"],
+        ["n", *(["customer's goal"] if has_goals else ["completed"]), "goal completion", "progress rate"],
         (
             (
                 name,
                 [
                     f"{summary.conversations:,}",
-                    _completed(summary),
+                    _reached(summary.goal_reached) if has_goals else _completed(summary),
                     _goal(summary),
                     _progress(summary),
                 ],
@@ -104,6 +125,13 @@ def _goals(rows: Mapping[str, Summary]) -> RenderableType:
             for name, summary in rows.items()
         ),
     )
+
+
+def _reached(goal: Rate | None) -> str:
+    if goal is None:
+        return NOT_KNOWN
+    unknown = f" (and {goal.unknown:,} undecided)" if goal.unknown else ""
+    return f"{goal.count:,} of {goal.n:,}{unknown}, {_rate(goal)}"
 
 
 def _undecided(summary: Summary) -> int:
@@ -187,6 +215,11 @@ def _stops(summary: Summary, arm: str = "") -> RenderableType:
 
 def _remarks(report: Report) -> Iterator[str]:
     overall = report.summary.overall
+    if any(summary.goal_reached is not None for summary in report.summary.arms.values()):
+        yield (
+            "The customer's goal is what their scenario came for; goal completion counts every road to the end of the "
+            "milestone graph."
+        )
     yield "[…] are 95% intervals. Wasted calls served no milestone; forbidden counts conversations."
     if undecided := _undecided(overall):
         yield (

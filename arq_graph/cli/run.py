@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Mapping
-from dataclasses import asdict
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from arq_graph.cli.conversation_file import read_customer_turns
-from arq_graph.cli.dialogue import Dialogue, Outcome
+from arq_graph.cli.chat import approve_all
+from arq_graph.cli.dialogue import Dialogue, Outcome, Setup, opened_dialogue
 from arq_graph.cli.failures import WAITING, note
-from arq_graph.cli.json_lines import print_json
-from arq_graph.cli.opening import Setup, opened_dialogue
-from arq_graph.cli.operator import approve_all
+from arq_graph.cli.screen import print_json
+from arq_graph.errors import InputError
+from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import ModuleUsage
+
+_OTHERS = {"agent", "ai", "assistant", "system", "developer", "tool", "function"}
 
 
 def run_conversation(setup: Setup, conversation: Path, *, approve: bool) -> None:
@@ -42,18 +46,18 @@ def run_conversation(setup: Setup, conversation: Path, *, approve: bool) -> None
             turns = turns[len(held) :]
         resumed = dialogue.finish()
         if resumed is not None:
-            _report(dialogue, resumed)
+            _report(dialogue, setup, resumed)
         for text in turns:
-            _report(dialogue, dialogue.say(text))
+            _report(dialogue, setup, dialogue.say(text))
 
 
-def _report(dialogue: Dialogue, outcome: Outcome) -> None:
+def _report(dialogue: Dialogue, setup: Setup, outcome: Outcome) -> None:
     record = _record(dialogue.thread, outcome)
     if not outcome.waiting:
         print_json(record)
         note(f"turn {outcome.turn.number}: {outcome.calls} model calls, {outcome.seconds:.1f} s")
         return
-    what_to_do = _what_to_do(dialogue)
+    what_to_do = _what_to_do(dialogue, setup)
     print_json({**record, "what_to_do": what_to_do})
     note(what_to_do)
     raise typer.Exit(WAITING)
@@ -61,21 +65,20 @@ def _report(dialogue: Dialogue, outcome: Outcome) -> None:
 
 def _record(thread: str, outcome: Outcome) -> dict[str, Any]:
     turn = outcome.turn
+    told = turn.as_data()
     return {
         "thread": thread,
-        "turn": turn.number,
-        "customer": turn.customer,
-        "reply": turn.reply,
+        **{name: told[name] for name in ("turn", "customer", "reply")},
         "active": list(turn.active),
-        "tool_calls": [asdict(run) for run in turn.tool_runs],
+        "tool_calls": told["tool_calls"],
         "missing": [
             {"tool": each.tool, "argument": each.argument, "problem": each.problem or each.kind}
             for each in turn.of_kind("missing", "invalid")
         ],
-        "followed": list(turn.followed),
+        "followed": told["followed"],
         "violations": list(turn.violations),
         "usage": {module: _usage(used) for module, used in outcome.usage.items()},
-        "progress": turn.progress.model_dump() if turn.progress else None,
+        "progress": told["progress"],
         "calls": outcome.calls,
         "waiting": [{"tool": call["name"], "arguments": call["args"]} for call in outcome.waiting],
     }
@@ -87,11 +90,98 @@ def _usage(used: ModuleUsage) -> Mapping[str, Any]:
     return {"calls": used.calls, **{name: tokens.get(name) for name in names}}
 
 
-def _what_to_do(dialogue: Dialogue) -> str:
-    if dialogue.ways_on is None:
+def _what_to_do(dialogue: Dialogue, setup: Setup) -> str:
+    if dialogue.way_on is None:
         return "a tool call waits for an operator's word: run again with --approve to approve all of them"
-    approve = shlex.join([*dialogue.ways_on.same, "--approve"])
+    approve = shlex.join([*dialogue.way_on, "--approve"])
     return (
-        f"a tool call waits for an operator's word: decide with `{shlex.join(dialogue.ways_on.chat)}`, or approve "
-        f"all with `{approve}`"
+        f"a tool call waits for an operator's word: decide with `{shlex.join(setup.command(dialogue.thread))}`, or "
+        f"approve all with `{approve}`"
     )
+
+
+class _Said(BaseModel):
+    """One entry of a conversation's file."""
+
+    role: str = "customer"
+    text: str | None = None
+    content: str | None = None
+
+
+_ENTRY: TypeAdapter[str | _Said] = TypeAdapter(str | _Said)
+
+
+def read_customer_turns(path: Path) -> list[str]:
+    """What the customer says, turn by turn.
+
+    A text file has one turn a line, empty lines aside. JSON is a list, JSON Lines one entry a line; an entry is a
+    text, or an object with `text` or `content`. Entries whose `role` is another than the customer's are left out,
+    so that a recorded conversation can be held again.
+
+    Args:
+        path: The file; `-` is standard input.
+
+    Raises:
+        InputError: It cannot be read, is not UTF-8, holds an entry that is none, or nothing at all.
+    """
+    name = "standard input" if str(path) == "-" else str(path)
+    turns = [clean(turn) for turn in _turns(_text(path, name), path.suffix, name)]
+    if not turns:
+        raise InputError(f"{name} holds nothing that a customer says; write one message a line")
+    return turns
+
+
+def _text(path: Path, name: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the conversation {name} cannot be read: {error.strerror}") from error
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError(f"{name}:{line}: is not UTF-8 text ({error.reason}); save it as UTF-8") from error
+
+
+def _turns(text: str, suffix: str, name: str) -> Iterator[str]:
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    is_lines = suffix in (".jsonl", ".ndjson") or (lines and isinstance(_json(lines[0][1]), dict))
+    entries: list[tuple[str, Any]]
+    if suffix != ".json" and is_lines:
+        entries = [(f"{name}:{number}", _parsed(line, f"{name}:{number}")) for number, line in lines]
+    elif suffix == ".json" or isinstance(_json(text), list):
+        listed = _parsed(text, name)
+        if not isinstance(listed, list):
+            raise InputError(f"{name}: must be a list of messages")
+        entries = [(f"{name}: entry {number}", entry) for number, entry in enumerate(listed, start=1)]
+    else:
+        yield from (line.strip() for _, line in lines)
+        return
+    for place, entry in entries:
+        try:
+            said = _ENTRY.validate_python(entry)
+        except ValidationError:
+            raise InputError(f"{place}: must be a text, or an object with `text` or `content`") from None
+        if isinstance(said, str):
+            yield said
+        elif said.role.lower() not in _OTHERS:
+            words = said.text if said.text is not None else said.content
+            if words is None:
+                raise InputError(f"{place}: needs `text` or `content` with what the customer says, as a text")
+            yield words
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _parsed(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise InputError(f"{place}: is nested too deeply to be a conversation") from error
+    except ValueError as error:
+        raise InputError(f"{place}: is not JSON: {error}") from error

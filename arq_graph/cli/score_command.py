@@ -83,8 +83,7 @@ def score(
     with reported(debug):
         choice = choice_of(judge, base_url) if judge else None
         with loading():
-            from arq_graph.cli.score_wanted import Wanted
-            from arq_graph.cli.scoring import score_files
+            from arq_graph.cli.score import Wanted, score_files
         score_files(
             Wanted(
                 tuple(transcripts),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import codecs
 import errno
+import json
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -16,6 +19,8 @@ from rich.text import Text
 from arq_graph.reasoning.sections import clean
 
 LABEL_WIDTH = 8
+
+_shown: list[Callable[[], None]] = []
 
 # Characters of ours that an old terminal may not have.
 _PLAIN = {
@@ -137,3 +142,64 @@ def entry(mark: str, style: str, lines: Sequence[RenderableType]) -> Table:
 def command(*parts: object) -> Text:
     """A command to copy."""
     return Text(f"  {shlex.join(map(str, parts))}", style="bold")
+
+
+def settle() -> None:
+    """End whatever progress is shown, and leave its line where it is; what is printed next stands below it."""
+    while _shown:
+        _shown.pop()()
+
+
+@contextmanager
+def on_screen(stop: Callable[[], None]) -> Iterator[None]:
+    """Inside the block something is shown that `stop` ends; `settle` may have to end it earlier."""
+    _shown.append(stop)
+    try:
+        yield
+    finally:
+        if stop in _shown:
+            _shown.remove(stop)
+            stop()
+
+
+def print_json(record: Mapping[str, Any]) -> None:
+    """Print one object on a line of standard output, for programs, and hand it on at once."""
+    line = json.dumps(record, ensure_ascii=False, default=str)
+    try:
+        line.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:  # lone surrogates, or a terminal of another encoding
+        line = json.dumps(record, default=str)
+    print(line, flush=True)
+
+
+def is_terminal() -> bool:
+    """Whether somebody types."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def ask(question: str, *, prefilled: str = "") -> str:
+    """Ask whoever sits at the terminal, or whatever is piped in, for one line.
+
+    Args:
+        question: What to ask.
+        prefilled: What stands there to be changed, where the terminal can do that.
+
+    Raises:
+        EOFError: Nobody answers any more.
+    """
+    if not is_terminal():
+        output().print(words(question), end="")
+        line = sys.stdin.readline() if sys.stdin is not None else ""
+        output().print(words(printable(line.rstrip("\n"), 300)))
+        if not line:
+            raise EOFError
+        return line.rstrip("\n")
+    try:
+        import readline
+    except ImportError:  # no line editing on this system
+        return input(question)
+    readline.set_startup_hook(lambda: readline.insert_text(prefilled))
+    try:
+        return input(question)
+    finally:
+        readline.set_startup_hook()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from arq_graph.errors import InputError
@@ -13,11 +15,12 @@ if TYPE_CHECKING:
 
 OFFLINE = "offline"
 WITH_A_KEY = "openai:gpt-4o"
-
 NO_KEY = (
     "No model and no key is set: the offline model answers, which compares words and understands nothing. Set "
     "OPENAI_API_KEY for a real one, or give --model, with --base-url for a server of your own."
 )
+_ADDRESSES = ("ARQ_GRAPH_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE")
+_KEY = "OPENAI_API_KEY"
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,58 @@ def choose_model(model: str | None, base_url: str | None, environ: Mapping[str, 
             f"the endpoint {endpoint} is set, but no model: name one of its models with --model or "
             "ARQ_GRAPH_MODEL"
         )
-    if environ.get("OPENAI_API_KEY"):
-        return ModelChoice(
-            WITH_A_KEY, notice=f"OPENAI_API_KEY is set: asking {WITH_A_KEY}; --model takes another."
-        )
+    if environ.get(_KEY):
+        return ModelChoice(WITH_A_KEY, notice=f"{_KEY} is set: asking {WITH_A_KEY}; --model takes another.")
     return ModelChoice(OFFLINE, notice=NO_KEY)
+
+
+def load_env_file(path: Path, environ: MutableMapping[str, str]) -> Iterator[str]:
+    """Take over what a `.env` file sets and the environment does not; nothing in a value is expanded.
+
+    Args:
+        path: The file; it need not exist.
+        environ: The environment; what it already holds stays.
+
+    Yields:
+        Warnings: what could not be read, and an address of the file that a key of the environment would go to.
+    """
+    from dotenv import dotenv_values
+
+    if not path.is_file():
+        return
+    unread = _Remarks()
+    log = logging.getLogger("dotenv.main")
+    log.addHandler(unread)
+    try:
+        found = dotenv_values(path, interpolate=False, encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        yield f"{path} is not read: {error}"
+        return
+    finally:
+        log.removeHandler(unread)
+    yield from (f"{path}: {remark}" for remark in unread.said)
+    has_own_key = _KEY in environ
+    taken = {name: value for name, value in found.items() if value is not None and name not in environ}
+    for name, value in taken.items():
+        try:
+            environ[name] = value
+        except ValueError as error:  # a null character
+            yield f"{path}: {name} is not read: {error}"
+    for name in _ADDRESSES:
+        if has_own_key and name in taken:
+            yield (
+                f"{path} sets {name} to {taken[name]}: the {_KEY} of your environment will be sent there. Put a key "
+                f"into {path} as well, or give --base-url, if that is not what you want."
+            )
+
+
+class _Remarks(logging.Handler):
+    """What the reader of `.env` files complains about."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a complaint."""
+        self.said.append(record.getMessage())

@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from arq_graph.cli.evaluation_models import choices_of
 from arq_graph.cli.failures import reported
-from arq_graph.cli.options import BaseUrl, Debug, Judge, Model, SuiteFile, UserModel, loading
+from arq_graph.cli.options import BaseUrl, Debug, Judge, Model, SuiteFile, UserModel, choices_of, loading
 
 UserKind = Literal["helpful", "perturbed", "unhelpful"]
 
@@ -35,6 +34,5 @@ def simulate(
     with reported(debug):
         choice, users, judges = choices_of(model, user_model, judge, base_url)
         with loading():
-            from arq_graph.cli.evaluation_wanted import WantedConversation
-            from arq_graph.cli.evaluation_watching import watch_conversation
+            from arq_graph.cli.simulate import WantedConversation, watch_conversation
         watch_conversation(WantedConversation(suite, arm, choice, scenario, kind, seed, users, judges))

@@ -47,7 +47,7 @@ class ThreadNote:
     file: str | None
     model: str
     mode: str
-    guidelines: dict[str, tuple[str | None, str]] = field(default_factory=dict)
+    guidelines: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
 
 
 class ThreadStore:

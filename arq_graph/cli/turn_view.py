@@ -16,7 +16,7 @@ from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, ToolInsi
 from arq_graph.cli.dialogue import Outcome
 from arq_graph.cli.screen import Row, labelled, printable, sentence, spoken, table, words
 from arq_graph.cli.threads import when
-from arq_graph.cli.turns import ToolRun, Turn
+from arq_graph.cli.turn import ToolRun, Turn
 from arq_graph.nodes.spec_sections import condition_text
 
 _MOVES = {"think": "thought", "speak": "said", "act": "called"}

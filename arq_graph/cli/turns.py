@@ -1,142 +1,273 @@
-"""One turn of a thread, read off its state: what was judged, called and said."""
+"""`arq-graph turns`: evaluate single turns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from pathlib import Path
+from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+import typer
+from rich.table import Table
 
-from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Record, Revision, ToolInsight
+from arq_graph.agent.spec import Agent
+from arq_graph.apps.guided import create_guided_agent
+from arq_graph.cli.failures import NO_ANSWER, note, show_error, warn
+from arq_graph.cli.figures import counted
+from arq_graph.cli.progress import progress_bar
+from arq_graph.cli.screen import output, print_json, printable, words
+from arq_graph.cli.settings import ModelChoice
+from arq_graph.cli.tools_file import read_tools
+from arq_graph.errors import InputError, SpecError, ToolError
+from arq_graph.milestones.fingerprint import fingerprint
+from arq_graph.milestones.transcripts.formats import FORMATS, Format
+from arq_graph.milestones.turn_level.comparison import StepOutcome
+from arq_graph.milestones.turn_level.dataset import DatasetSteps
+from arq_graph.milestones.turn_level.evaluation import TurnEvaluation, aevaluate_turns, evaluate_turns
+from arq_graph.milestones.turn_level.history import openai_definitions
+from arq_graph.milestones.turn_level.metrics import TurnMetrics
+from arq_graph.milestones.turn_level.predictions import evaluate_predictions, read_predictions
+from arq_graph.milestones.turn_level.results_file import ResultsFile
+from arq_graph.milestones.turn_level.similarity import scorer
+from arq_graph.reasoning.blueprint import Mode
 
-R = TypeVar("R", bound=Record)
+_SHOWN = 5
+_MOST_PAIRS = 10
+_NO_TOOLS = (
+    "neither the records nor --tools name any tool: the model can only answer, and every step that is a tool call "
+    "will be wrong; give --tools FILE, a JSON list of OpenAI tool definitions"
+)
 
 
 @dataclass(frozen=True)
-class ToolRun:
-    """One tool call and what came of it.
+class Evaluated:
+    """What is evaluated on, and where the figures go.
 
     Args:
-        tool: The tool's name.
-        arguments: What it was called with.
-        status: `success`, `error`, or `pending` where there is no result yet.
-        result: The result as text.
+        dataset: The recorded conversations.
+        format: Their format; None: it is recognised.
+        limit: How many steps at most.
+        out: Where each outcome is kept; None keeps none.
+        as_json: Whether to print JSON.
     """
 
-    tool: str
-    arguments: dict[str, Any]
-    status: Literal["success", "error", "pending"]
-    result: str | None
+    dataset: Path
+    format: str | None
+    limit: int | None
+    out: Path | None
+    as_json: bool
+
+    def steps(self) -> DatasetSteps:
+        """The steps to evaluate."""
+        return DatasetSteps(self.dataset, format=self.known_format(), limit=self.limit)
+
+    def known_format(self) -> Format | None:
+        """The format.
+
+        Raises:
+            InputError: There is none of that name.
+        """
+        if self.format is not None and self.format not in FORMATS:
+            raise InputError(f"the format {self.format!r} is not known; known are {', '.join(FORMATS)}")
+        return self.format
 
 
 @dataclass(frozen=True)
-class Turn:
-    """One turn.
+class Asked:
+    """What is asked for its next actions.
 
     Args:
-        number: Which of the thread's turns, from 1.
-        customer: What the customer said.
-        reply: What the agent said; None while the turn is unfinished.
-        matches: Every guideline's judgement.
-        decisions: Every decision about a tool.
-        tool_runs: The calls that were made.
-        revisions: The candidate replies.
-        plan: The turn's plan; None where nothing was planned.
-        moves: What a speaker thought, did and said; empty where there is none.
-        progress: How far the conversation got; None where that is not measured.
+        choice: The model.
+        agent: The file of an agent on that model; None: the model alone.
+        mode: How much an agent reasons.
+        tools: The file of the model's tools; None: those of the records.
+        concurrency: How many steps are asked at once.
     """
 
-    number: int
-    customer: str
-    reply: str | None
-    matches: tuple[GuidelineMatch, ...] = ()
-    decisions: tuple[ToolInsight, ...] = ()
-    tool_runs: tuple[ToolRun, ...] = ()
-    revisions: tuple[Revision, ...] = ()
-    plan: Plan | None = None
-    moves: tuple[Move, ...] = ()
-    progress: Progress | None = None
+    choice: ModelChoice
+    agent: Path | None
+    mode: Mode
+    tools: Path | None
+    concurrency: int
 
     @property
-    def active(self) -> tuple[str, ...]:
-        """Ids of the active guidelines."""
-        return tuple(match.guideline for match in self.matches if match.active)
-
-    @property
-    def sent(self) -> Revision | None:
-        """The candidate that became the reply."""
-        return next((revision for revision in self.revisions if revision.sent), None)
-
-    @property
-    def followed(self) -> tuple[str, ...]:
-        """Ids of the active guidelines that the reply follows."""
-        return tuple(id for id in self.active if self.sent and id in self.sent.followed)
-
-    @property
-    def violations(self) -> tuple[str, ...]:
-        """What is wrong with the reply that was sent."""
-        return self.sent.violations if self.sent else ()
-
-    def of_kind(self, *kinds: str) -> tuple[ToolInsight, ...]:
-        """The decisions of these kinds."""
-        return tuple(decision for decision in self.decisions if decision.kind in kinds)
+    def name(self) -> str:
+        """What is asked, as it is shown."""
+        return f"{self.agent} ({self.mode}), {self.choice.name}" if self.agent else self.choice.name
 
 
-def customer_messages(values: Mapping[str, Any]) -> list[HumanMessage]:
-    """What the customer said in a thread."""
-    return [message for message in values.get("messages") or () if isinstance(message, HumanMessage)]
-
-
-def last_turn(values: Mapping[str, Any]) -> Turn | None:
-    """The last turn of a thread; None before the first.
+def evaluate(evaluated: Evaluated, by: Asked | Path) -> None:
+    """Evaluate, and print the figures.
 
     Args:
-        values: The thread's state.
+        evaluated: The dataset.
+        by: What is asked, or a file of predictions.
+
+    Raises:
+        ArqGraphError: A file or the model cannot be used.
+        Exit: With 3 where every step ended in an error.
     """
-    said = customer_messages(values)
-    if not said:
-        return None
-    messages: Sequence[AnyMessage] = values["messages"]
-    start = max(index for index, message in enumerate(messages) if message is said[-1])
-    after = messages[start + 1 :]
-    turn = said[-1].id
-    return Turn(
-        number=len(said),
-        customer=said[-1].text,
-        reply=_reply(after),
-        matches=_of_turn(values, "guideline_matches", GuidelineMatch, turn),
-        decisions=_of_turn(values, "tool_insights", ToolInsight, turn),
-        tool_runs=tuple(_tool_runs(after)),
-        revisions=_of_turn(values, "revisions", Revision, turn),
-        plan=Plan.model_validate(plan) if (plan := values.get("plan")) and plan["turn"] == turn else None,
-        moves=_of_turn(values, "moves", Move, turn),
-        progress=Progress.model_validate(progress) if (progress := values.get("progress")) else None,
-    )
-
-
-def _of_turn(values: Mapping[str, Any], channel: str, kind: type[R], turn: str | None) -> tuple[R, ...]:
-    records = (kind.model_validate(raw) for raw in values.get(channel) or ())
-    return tuple(record for record in records if record.turn == turn)
-
-
-def _reply(messages: Sequence[AnyMessage]) -> str | None:
-    last = messages[-1] if messages else None
-    return last.text if isinstance(last, AIMessage) and not last.tool_calls else None
-
-
-def _tool_runs(messages: Sequence[AnyMessage]) -> list[ToolRun]:
-    results = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
-    runs = []
-    for message in messages:
-        for call in message.tool_calls if isinstance(message, AIMessage) else ():
-            result = results.get(call["id"] or "")
-            runs.append(
-                ToolRun(
-                    tool=call["name"],
-                    arguments=dict(call["args"]),
-                    status=result.status if result else "pending",
-                    result=result.text if result else None,
-                )
+    total, without_tools = _count(evaluated)
+    if isinstance(by, Path):
+        predictions = read_predictions(by)
+        with progress_bar("steps", total, failing="failed") as advance:
+            found = evaluate_predictions(
+                predictions,
+                evaluated.dataset,
+                format=evaluated.known_format(),
+                limit=evaluated.limit,
+                on_step=lambda _: advance(False),
             )
-    return runs
+        if missing := found.metrics.confusion["no_prediction"]:
+            warn(
+                f"{missing:,} of {found.metrics.steps:,} steps have no prediction in {printable(str(by), 200)}: "
+                "they count as wrong"
+            )
+        asked = str(by)
+    else:
+        if without_tools and by.agent is None and by.tools is None:
+            warn(_NO_TOOLS)
+        found = _ask(evaluated, by, total)
+        asked = by.name
+    for broken in found.broken[:_SHOWN]:
+        warn(f"left out: {printable(broken.error, 300)}")
+    if len(found.broken) > _SHOWN:
+        warn(f"left out: {len(found.broken) - _SHOWN} more broken records")
+    if evaluated.as_json:
+        print_json(_as_data(evaluated.dataset, asked, found))
+    else:
+        _show(asked, found.metrics)
+    if found.metrics.errors == found.metrics.steps and not isinstance(by, Path):
+        show_error(InputError("every step ended in an error; the last: " + str(found.outcomes[-1].error)))
+        raise typer.Exit(NO_ANSWER)
+
+
+def _count(evaluated: Evaluated) -> tuple[int, bool]:
+    """How many steps there are, and whether no record names a tool."""
+    steps = evaluated.steps()
+    total, without = 0, True
+    for step in steps:
+        total += 1
+        without = without and not step.transcript.tools and not step.transcript.extra.get("tools")
+    if not total:
+        said = f"; the first broken record: {steps.broken[0].error}" if steps.broken else ""
+        raise InputError(f"{evaluated.dataset} holds no step: no agent's message that follows a user's{said}")
+    return total, without
+
+
+def _ask(evaluated: Evaluated, asked: Asked, total: int) -> TurnEvaluation:
+    model: Any = asked.choice.chat_model()
+    if asked.choice.notice:
+        note(asked.choice.notice)
+    tools = None if asked.tools is None else _tools(asked.tools)
+    agent = model
+    if asked.agent is not None:
+        agent = create_guided_agent(model, Agent.from_yaml(asked.agent), mode=asked.mode)
+    note(f"{asked.name} · {total} steps")
+    with _results(evaluated, asked) as results, progress_bar("steps", total, failing="failed") as advance:
+        done = () if results is None else results.done
+        kept = sum(outcome.error is None for outcome in done)
+        if kept:
+            note(f"{evaluated.out} already holds {kept} steps: going on from there.")
+
+        def keep(outcome: StepOutcome) -> None:
+            if results is not None:
+                results.append(outcome)
+            advance(outcome.error is not None)
+
+        for _ in range(min(kept, total)):
+            advance(False)
+        run: dict[str, Any] = {"tools": tools, "format": evaluated.known_format(), "limit": evaluated.limit}
+        run |= {"done": done, "on_step": keep}
+        if asked.concurrency == 1:
+            return evaluate_turns(agent, evaluated.dataset, **run)
+        at_once = aevaluate_turns(agent, evaluated.dataset, concurrency=asked.concurrency, **run)
+        return asyncio.run(at_once)
+
+
+def _results(evaluated: Evaluated, asked: Asked) -> Any:
+    if evaluated.out is None:
+        return nullcontext()
+    settings = {
+        "dataset": fingerprint(evaluated.dataset),
+        "model": asked.choice.name,
+        "agent": f"{fingerprint(asked.agent)}, {asked.mode}" if asked.agent else "none",
+        "tools": fingerprint(asked.tools) if asked.tools else "those of the records",
+        "format": evaluated.format or "recognised",
+        "similarity": scorer(None).name,
+    }
+    return ResultsFile(evaluated.out, settings)
+
+
+def _tools(file: Path) -> list[dict[str, Any]]:
+    held = read_tools(None, file)
+    if not isinstance(held, dict) and any(isinstance(tool, str) for tool in held):
+        raise SpecError(
+            "a name alone tells a model nothing of a tool; give OpenAI tool definitions, or schemas by name",
+            file=str(file),
+        )
+    try:
+        return openai_definitions(held)
+    except ToolError as error:
+        raise SpecError(str(error), file=str(file)) from None
+
+
+def _as_data(dataset: Path, asked: str, found: TurnEvaluation) -> dict[str, Any]:
+    return {
+        "dataset": str(dataset),
+        "asked": asked,
+        "similarity": scorer(None).name,
+        "metrics": found.metrics.model_dump(),
+        "broken": [broken.model_dump() for broken in found.broken],
+    }
+
+
+def _show(asked: str, metrics: TurnMetrics) -> None:
+    """Print the figures, each with its n, and what went wrong."""
+    console = output()
+    said = f"{counted(metrics.steps, 'step')} of {counted(metrics.conversations, 'conversation')} · {asked}"
+    console.print(words(said, "bold"), soft_wrap=True)
+    console.print(_figures(metrics))
+    if wrong := [(kind.replace("_", " "), count) for kind, count in metrics.confusion.items() if count]:
+        console.print()
+        console.print(words("What went wrong", "bold"))
+        console.print(_counted(wrong))
+    if metrics.mistaken:
+        console.print()
+        console.print(words("Taken for another (truth → predicted)", "bold"))
+        pairs = [(f"{each.truth} → {each.predicted}", each.count) for each in metrics.mistaken]
+        console.print(_counted(pairs[:_MOST_PAIRS]))
+        if len(pairs) > _MOST_PAIRS:
+            console.print(words(f"and {len(pairs) - _MOST_PAIRS} more kinds (--json shows all)", "dim"))
+
+
+def _figures(metrics: TurnMetrics) -> Table:
+    calls, answers, matches = metrics.tool_calls, metrics.final_answers, metrics.parameter_match
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("figure", "value", "n", "of"):
+        table.add_column(name, justify="right" if name in ("value", "n") else "left", overflow="fold")
+    for name, value, n, of in (
+        ("action recall", metrics.action_recall.rate, metrics.action_recall.n, "steps"),
+        ("tool calls: precision", calls.precision, calls.predicted, "calls predicted"),
+        ("tool calls: recall", calls.recall, calls.actual, "calls made"),
+        ("tool calls: F1", calls.f1, calls.predicted + calls.actual, "both"),
+        ("parameter match (full)", matches.rate, matches.n, "steps, tools right"),
+        ("final answers: precision", answers.precision, answers.predicted, "answers predicted"),
+        ("final answers: recall", answers.recall, answers.actual, "answers given"),
+        ("final answers: F1", answers.f1, answers.predicted + answers.actual, "both"),
+        ("answer similarity (words)", metrics.similarity.mean, metrics.similarity.n, "steps, both answers"),
+    ):
+        shown = "-" if value is None else f"{value:.3f}"
+        table.add_row(words(name), words(shown, "bold"), words(f"{n:,}"), words(of, "dim"))
+    return table
+
+
+def _counted(rows: Iterable[tuple[str, int]]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(justify="right", min_width=6)
+    grid.add_column(overflow="fold")
+    for name, count in rows:
+        grid.add_row(words(f"{count:,}"), words(printable(name, 120)))
+    return grid

@@ -73,7 +73,7 @@ def turns(
     with reported(debug):
         choice = choice_of(model, base_url)
         with loading():
-            from arq_graph.cli.turn_metrics import Asked, Evaluated, evaluate
+            from arq_graph.cli.turns import Asked, Evaluated, evaluate
         evaluate(
             Evaluated(dataset, format, limit, out, as_json),
             predictions if predictions is not None else Asked(choice, agent, mode, tools, concurrency),

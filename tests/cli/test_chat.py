@@ -37,12 +37,6 @@ def test_quiet_shows_the_replies_alone(cli: Cli, shop: Path) -> None:
     assert "get_order" not in done.out
 
 
-def test_an_empty_line_is_no_message(cli: Cli, shop: Path) -> None:
-    done = cli("chat", shop, "--thread", "t1", stdin="\n\n")
-    assert done.code == 0
-    assert "Agent" not in done.out
-
-
 def test_why_explains_the_last_reply(cli: Cli, shop: Path) -> None:
     with Endpoint(serving(clerk())) as endpoint:
         done = cli("chat", shop, *options(endpoint), stdin="/why\nWhere is B-1?\n/why\n/quit\nnot read\n")
@@ -75,28 +69,6 @@ def test_the_operator_is_asked_in_the_terminal(
     assert "may cancel_order run?" in done.out
     assert journal(shop) == ran
     assert shown in done.words
-
-
-def test_an_edit_that_the_tool_refuses_can_be_corrected(cli: Cli, shop: Path) -> None:
-    wrong = '{"order_id": ["B-9"]}'
-    with Endpoint(serving(clerk())) as endpoint:
-        done = cli("chat", shop, *options(endpoint), stdin=f"Cancel B-1\ne\n{wrong}\na\n")
-    assert "order_id" in done.out
-    assert "does not fit" in done.out
-    assert journal(shop) == ["cancel B-1"]
-
-
-def test_a_call_that_nobody_decided_on_is_asked_about_again(cli: Cli, shop: Path) -> None:
-    with Endpoint(serving(clerk())) as endpoint:
-        chat = ["chat", str(shop), "--thread", "t1", *options(endpoint)]
-        left = cli(*chat, stdin="Cancel B-1\n")
-        assert left.code == 0
-        assert "--thread t1" in left.err
-        assert journal(shop) == []
-        done = cli(*chat, stdin="a\n")
-    assert "Cancel B-1" in done.out
-    assert journal(shop) == ["cancel B-1"]
-    assert "You said: Cancel B-1" in done.out
 
 
 def test_an_unfinished_turn_is_finished_first(cli: Cli, shop: Path) -> None:
@@ -208,17 +180,6 @@ class Terminal:
             return False
         self.said += piece.decode("utf-8", "replace")
         return bool(piece)
-
-
-def test_in_a_terminal_one_types_and_leaves_with_ctrl_d(shop: Path) -> None:
-    terminal = Terminal("chat", str(shop), "--thread", "t1")
-    terminal.until("> ")
-    terminal.type("Hello there\n")
-    terminal.until("model call")
-    terminal.until("> ")
-    terminal.type("\x04")
-    assert terminal.ended() == 0
-    assert "--thread t1" in terminal.said
 
 
 def test_in_a_terminal_ctrl_c_at_the_prompt_says_how_to_go_on(shop: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from arq_graph import Agent
 from tests.cli.conftest import Cli
 from tests.cli.shop import options
-from tests.reasoning.endpoint import Endpoint, Reply, Request, ok, status
+from tests.reasoning.endpoint import Endpoint, Reply, Request, ok
 
 
 def test_check_sums_up_guidelines_tools_and_what_is_unprepared(cli: Cli, shop: Path) -> None:
@@ -36,25 +36,12 @@ def test_check_names_file_and_line_of_a_mistake(cli: Cli, shop: Path) -> None:
     assert done.out == ""
 
 
-def test_check_shows_relations_and_priorities(cli: Cli, shop: Path) -> None:
-    more = "- {id: vip, condition: they are a VIP, action: hurry, priority: 3, overrides: [polite]}\nconfirm"
-    shop.write_text(shop.read_text().replace("confirm", more))
-    done = cli("check", shop)
-    assert "overrides polite · priority 3" in done.out
-
-
 def test_check_warns_of_a_tool_that_this_program_cannot_run(cli: Cli, shop: Path) -> None:
     tools = shop.with_name("desk.py")
     tools.write_text(tools.read_text().replace("def get_order", "async def get_order"))
     done = cli("check", shop)
     assert done.code == 0
     assert "'get_order' is async only" in done.words
-
-
-def test_check_warns_of_answers_about_an_earlier_wording(cli: Cli, shop: Path) -> None:
-    assert cli("prepare", shop).code == 0
-    shop.write_text(shop.read_text().replace("look the order up", "find the order"))
-    assert "look-up is about an earlier wording" in cli("check", shop).words
 
 
 def test_graph_prints_mermaid_and_nothing_else(cli: Cli, shop: Path) -> None:
@@ -82,15 +69,6 @@ def test_a_png_is_drawn_by_mermaids_own_program(
     done = cli("graph", shop, "--png", "agent.png")
     assert done.code == 0
     assert "match --> call_tools" in Path("agent.png").read_text()
-
-
-def test_a_drawing_program_that_fails_is_quoted(
-    cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program("mmdc", "echo no browser >&2; exit 7", monkeypatch)
-    done = cli("graph", shop, "--png", "agent.png")
-    assert done.code == 1
-    assert "no browser" in done.err
 
 
 def test_without_a_drawing_program_it_says_what_is_needed(
@@ -123,13 +101,6 @@ def test_prepare_asks_once_and_keeps_the_answers_beside_the_file(cli: Cli, shop:
         assert endpoint.calls == 1
     assert "Nothing was left to ask" in again.out
     assert Agent.from_yaml(shop).guideline("cancel").continuous is True
-
-
-def test_prepare_without_an_answer_ends_with_3(cli: Cli, shop: Path) -> None:
-    with Endpoint(lambda _: status(401, "revoked")) as endpoint:
-        done = cli("prepare", shop, *options(endpoint))
-    assert done.code == 3
-    assert "revoked" in done.err
 
 
 def test_prepare_with_the_offline_model_says_what_that_is_worth(cli: Cli, shop: Path) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from arq_graph.milestones import MilestoneGraph
-from arq_graph.milestones.reports.records import BrokenConversation, graph_record
+from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.reports.report import write_report
 from arq_graph.milestones.reports.summary import report
 from tests.cli.conftest import Cli
-from tests.milestones.report_records import measured, runs
+from tests.milestones.report_records import measured
 
 
 def written(file: Path, *goals: bool | None, lost: int = 0, **more: object) -> Path:
@@ -61,29 +59,6 @@ def test_the_figures_as_json(cli: Cli, before: Path, after: Path) -> None:
     assert found["only_a"] == []
 
 
-def test_use_cases_and_unpaired_conversations_are_named(cli: Cli, folder: Path) -> None:
-    one = [measured(str(n), n < 5, use_case=of) for of in ("refund", "exchange") for n in range(10)]
-    write_report(folder / "a.json", report([*one, *[measured(f"extra {n}") for n in range(7)]]))
-    write_report(folder / "b.json", report([*one, measured("new")], [BrokenConversation(error="no")]))
-    done = cli("compare", "a.json", "b.json")
-    assert done.code == 0
-    assert "only in A: 7 conversations (conversation extra 0; conversation extra 1; " in done.words
-    assert "; and 2 more)" in done.words
-    assert "only in B: 1 conversation (conversation new)" in done.words
-    assert "1 record could not be scored" in done.words
-    assert "refund 50% 50%" in done.words
-    assert "p of the 2 use cases is corrected" in done.words
-
-
-def test_several_runs_of_a_task_are_said_to_depend_on_each_other(cli: Cli, folder: Path) -> None:
-    for name, goals in (("a.json", [False] * 4), ("b.json", [True] * 4)):
-        write_report(folder / name, report(runs("1", *goals)))
-    done = cli("compare", "a.json", "b.json")
-    assert "no difference shown" in done.out
-    assert "Tasks were run up to 4 times" in done.words
-    assert "McNemar" not in done.out
-
-
 def test_what_is_undecided_is_left_out_and_said_to_be(cli: Cli, folder: Path, before: Path) -> None:
     done = cli("compare", before, written(folder / "b.json", *[None] * 3, *[True] * 27))
     assert "3 pairs left out of goal completion" in done.words
@@ -94,13 +69,6 @@ def test_reports_with_nothing_in_common_cannot_be_compared(cli: Cli, folder: Pat
     assert done.code == 1
     assert "there is nothing to compare" in done.words
     assert "0 pairs" in done.out
-
-
-def test_conversations_measured_on_other_graphs_are_warned_of(cli: Cli, folder: Path) -> None:
-    for name, tools in (("a.json", ["find"]), ("b.json", ["find", "pay"])):
-        graph = MilestoneGraph.from_actions([{"name": tool, "arguments": {}} for tool in tools])
-        write_report(folder / name, report([measured("x", graph="g")], graphs={"g": graph_record(graph)}))
-    assert "warning: not measured alike: g differ" in cli("compare", "a.json", "b.json").words
 
 
 def test_names_in_reports_do_not_drive_the_terminal(cli: Cli, folder: Path, before: Path) -> None:
@@ -135,21 +103,9 @@ def test_a_file_that_is_no_report_is_named(
     assert "Traceback" not in done.err
 
 
-def test_a_file_that_is_not_there_is_named(cli: Cli, before: Path) -> None:
-    done = cli("compare", before, "none.json")
-    assert done.code == 1
-    assert "the report none.json cannot be read: No such file" in done.words
-
-
 def test_two_reports_are_needed_and_two_names_that_differ(cli: Cli, before: Path, after: Path) -> None:
     assert cli("compare", before).code == 2
     assert cli("compare", before, after, "--names", "one").code == 2
     done = cli("compare", before, after, "--names", "same", "same")
     assert done.code == 1
     assert "two names that differ" in done.words
-
-
-def test_a_report_is_what_json_readers_expect(before: Path) -> None:
-    data = json.loads(before.read_text())
-    assert data["schema"] == 2
-    assert data["summary"]["overall"]["goal_completion"]["count"] == 10

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arq_graph.cli.conversation_file import read_customer_turns
+from arq_graph.cli.run import read_customer_turns
 from arq_graph.errors import InputError
 
 
@@ -52,7 +52,7 @@ def test_a_line_that_looks_like_json_and_is_none_is_said(tmp_path: Path) -> None
         ("talk.txt", " \n\n", "holds nothing"),
         ("talk.json", "[]", "holds nothing"),
         ("talk.json", "[", "not JSON"),
-        ("talk.json", '{"text": "Hello"}', "a list of messages, not an object"),
+        ("talk.json", '{"text": "Hello"}', "a list of messages"),
         ("talk.json", "[7]", "entry 1"),
         ("talk.json", '["Hello", {"text": 7}]', "entry 2"),
         ("talk.json", '[{"said": "Hello"}]', "`text` or `content`"),

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from arq_graph import OfflineChatModel
-from arq_graph.cli.demo import demo_folder, hold_demo
-from arq_graph.cli.demo_evaluation import evaluate_demo, page_beside
-from arq_graph.cli.opening import Setup
+from arq_graph.cli.demo import demo_folder, evaluate_demo, hold_demo, page_beside
+from arq_graph.cli.dialogue import Setup
 from arq_graph.cli.settings import OFFLINE, ModelChoice
 from tests.cli.conftest import Cli
 
@@ -32,22 +31,6 @@ def test_without_a_key_a_conversation_is_held_and_can_be_explained(cli: Cli) -> 
     assert "Guidelines:" in explained.out
 
 
-def test_no_key_is_spoken_of_when_a_model_is_chosen(cli: Cli) -> None:
-    assert "key" not in cli("demo", ALONE, "--model", "offline").err
-
-
-@pytest.mark.parametrize("mode", ["cot", "direct"])
-def test_it_can_be_held_in_every_mode(cli: Cli, mode: str) -> None:
-    assert cli("demo", ALONE, "--mode", mode).code == 0
-    assert f"mode {mode}" in cli("explain").out
-
-
-def test_each_demo_is_a_thread_of_its_own(cli: Cli) -> None:
-    first, second = cli("demo", ALONE).out, cli("demo", ALONE).out
-    assert first.splitlines()[0] != second.splitlines()[0]
-    assert " 1 " in second
-
-
 @pytest.mark.parametrize("columns", ["24", "40", "200"])
 def test_it_stays_within_the_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
@@ -59,21 +42,10 @@ def test_it_stays_within_the_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch,
         assert word in "".join("".join(text).split()), word
 
 
-def test_without_colour_there_are_no_escape_codes(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b" not in cli("demo", ALONE).out
-
-
 def test_threads_are_kept_out_of_repositories(cli: Cli) -> None:
     cli("demo", ALONE)
     assert Path(".arq_graph/threads.sqlite").exists()
     assert Path(".arq_graph/.gitignore").read_text() == "*\n"
-
-
-def test_threads_are_kept_where_one_says(cli: Cli) -> None:
-    cli("demo", ALONE, "--db", "elsewhere/mine.sqlite")
-    assert not Path(".arq_graph").exists()
-    assert cli("explain", "--db", "elsewhere/mine.sqlite").code == 0
 
 
 def test_without_the_sqlite_package_it_is_held_in_memory(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,12 +55,6 @@ def test_without_the_sqlite_package_it_is_held_in_memory(cli: Cli, monkeypatch: 
     assert 'pip install "arq_graph[sqlite]"' in done.words
     assert "arq-graph explain" not in done.out
     assert cli("demo", ALONE, "--db", "mine.sqlite").code == 1  # what cannot be kept is not pretended to be
-
-
-def test_without_the_evaluation_nothing_is_written_but_the_thread(cli: Cli) -> None:
-    done = cli("demo", ALONE)
-    assert "simulated" not in done.out
-    assert not Path(".arq_graph/demo.html").exists()
 
 
 class Paid(ModelChoice):
@@ -126,8 +92,3 @@ def test_the_evaluation_is_printed_by_arm_and_kind_and_written_as_a_page(
         assert [line.split()[0] for line in lines if "of 1 " in line] == [
             *("helpful:", "perturbed:", "unhelpful:") * 2,
         ]
-
-
-def test_the_page_is_beside_the_threads_and_takes_no_page_of_others() -> None:
-    assert page_beside(None) == Path(".arq_graph/demo.html")
-    assert page_beside(Path("mine/threads.sqlite")) == Path("mine/threads.demo.html")

@@ -62,20 +62,6 @@ def test_an_arm_whose_code_changed_is_not_gone_on_with(cli, folder, mine):
     assert lines(folder) == 4
 
 
-def test_an_arm_that_is_not_tried_any_more_keeps_nobody_from_going_on(cli, folder, mine):
-    assert evaluate(cli, "--arms", "mine:says,desk:echo").code == 0
-    mine.write_text(MINE.replace("warehouse", "harbour"))
-    assert evaluate(cli, "--arms", "desk:echo", "--runs", "2", "--resume").code == 0
-    assert lines(folder) == 6
-
-
-def test_an_arm_that_stayed_the_same_is_gone_on_with(cli, folder, mine):
-    assert evaluate(cli, "--arms", "mine:says").code == 0
-    mine.touch()
-    assert evaluate(cli, "--arms", "mine:says,guided", "--runs", "2", "--resume").code == 0
-    assert lines(folder) == 8
-
-
 def test_an_arm_in_a_package_counts_by_the_file_that_it_stands_in(cli, folder, mine):
     package = folder / "arms_of_mine"
     package.mkdir()
@@ -99,19 +85,6 @@ def test_the_results_of_another_suite_are_refused_and_left_alone(cli, folder, mi
     assert (folder / "suite.results.jsonl").read_bytes() == before
 
 
-def test_other_scenarios_of_the_same_file_are_no_other_suite(cli, folder, mine):
-    file = folder / "suite.yaml"
-    more = '- {name: more, user: {intents: ["Where is my parcel?"]}}\n'
-    file.write_text(file.read_text() + more)
-    assert evaluate(cli, "--arms", "mine:says", "--scenario", "order").code == 0
-    assert evaluate(cli, "--arms", "mine:says", "--scenario", "more", "--resume").code == 0
-    assert lines(folder) == 3
-    file.write_text(file.read_text().replace("more, user", "more, world: nowhere:World, user"))
-    done = evaluate(cli, "--arms", "mine:says", "--resume")
-    assert "names the module 'nowhere'" in done.words
-    assert "another suite" not in done.words
-
-
 def test_each_arm_that_failed_is_named_with_what_it_was_most_often(cli, folder, mine):
     mine.write_text(OTHER)
     arms = ["mine:fails", "mine:hostile", "mine:says"]
@@ -123,25 +96,3 @@ def test_each_arm_that_failed_is_named_with_what_it_was_most_often(cli, folder, 
     assert any(line.startswith("mine:hostile: 4: ValueError: \\x1b[2J[bold]gone") for line in shown)
     assert not any(line.startswith("mine:says: ") for line in shown)
     assert "\x1b" not in done.out
-
-
-def test_of_many_arms_that_failed_five_are_named(cli, folder, mine):
-    mine.write_text(OTHER)
-    done = evaluate(cli, "--arms", ",".join(f"mine:other{n}" for n in range(8)))
-    assert done.out.count(": 2: ValueError: reason") == 5
-    assert "and 3 further arms" in done.words
-
-
-def test_a_reason_that_is_the_only_one_is_told_once(cli, folder, mine):
-    done = evaluate(cli, "--arms", "mine:fails,mine:says")
-    assert done.out.count("no stock") == 1
-
-
-def test_of_several_reasons_the_most_frequent_is_told(cli, folder, mine):
-    mine.write_text(
-        MINE
-        + "tries = [0]\n\n\nclass Now(Fails):\n    def invoke(self, input, config=None):\n        tries[0] += 1\n"
-        "        raise ValueError('rare' if tries[0] == 1 else 'common')\n\n\nnow = Now('x')\n"
-    )
-    done = evaluate(cli, "--arms", "mine:now", "--runs", "3", "--concurrency", "1")
-    assert "mine:now: 6, 5 of them: ValueError: common" in done.words

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-import sys
 from pathlib import Path
-
-import pytest
 
 from arq_graph import Agent, create_guided_agent
 from tests.cli.conftest import Cli
@@ -32,20 +28,6 @@ def test_it_shows_every_guideline_tool_decision_and_revision(cli: Cli, shop: Pat
     assert "● polite  score 10  decided by code" in done.out
     assert '✓ get_order(order_id="B-1") →' in done.out
     assert "Followed: look-up, polite" in done.out
-
-
-def test_a_rejected_revision_is_shown_with_what_was_wrong(cli: Cli, shop: Path) -> None:
-    talk(cli, shop, "Hello", reply=["Use get_order for that.", "Hello!"])
-    done = cli("explain")
-    assert "Revisions: 2, the last was sent" in done.out
-    assert "'get_order' is internal" in done.words
-
-
-def test_a_missing_argument_is_explained(cli: Cli, shop: Path) -> None:
-    talk(cli, shop, "Where is my bike?")
-    done = cli("explain")
-    assert "get_order  an argument is missing" in done.out
-    assert "order_id: The number of the order, like B-1." in done.words
 
 
 def test_programs_get_one_json_object(cli: Cli, shop: Path) -> None:
@@ -87,12 +69,6 @@ def test_an_unfinished_turn_says_how_to_go_on(cli: Cli, shop: Path) -> None:
     assert f"arq-graph chat {shop} --thread t1" in done.words
 
 
-def test_a_call_that_waits_for_the_operator_is_shown(cli: Cli, shop: Path) -> None:
-    talk(cli, shop, "Cancel B-1")
-    done = cli("explain")
-    assert 'cancel_order(order_id="B-1") … no result yet' in done.out
-
-
 def test_a_thread_of_another_program_is_explained_too(cli: Cli, shop: Path) -> None:
     from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -102,12 +78,6 @@ def test_a_thread_of_another_program_is_explained_too(cli: Cli, shop: Path) -> N
     done = cli("explain", "--db", "own.sqlite")
     assert "thread mine, turn 1" in done.out
     assert "● look-up  score 9" in done.out
-
-
-def test_loading_a_thread_warns_of_nothing(cli: Cli, shop: Path, caplog: pytest.LogCaptureFixture) -> None:
-    talk(cli, shop, "Where is B-1?", "Cancel B-1")
-    assert cli("explain", "--json").code == 0
-    assert caplog.messages == []
 
 
 def test_without_a_conversation_it_says_how_to_have_one(cli: Cli) -> None:
@@ -131,23 +101,6 @@ def test_a_file_that_is_none_of_threads_is_named(cli: Cli) -> None:
     assert done.code == 1
     assert "notes.txt" in done.err
     assert "Traceback" not in done.err
-
-
-def test_an_empty_database_holds_no_thread(cli: Cli) -> None:
-    sqlite3.connect("empty.sqlite").close()
-    Path("empty.sqlite").touch()
-    done = cli("explain", "--db", "empty.sqlite")
-    assert done.code == 1
-    assert "no thread yet" in done.words
-
-
-def test_without_the_sqlite_package_it_says_what_to_install(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "langgraph.checkpoint.sqlite", None)
-    done = cli("explain")
-    assert done.code == 1
-    assert 'pip install "arq_graph[sqlite]"' in done.words
 
 
 def test_text_that_drives_terminals_is_shown_harmless(cli: Cli, shop: Path) -> None:

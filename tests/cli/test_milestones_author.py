@@ -54,12 +54,6 @@ def test_with_no_key_the_offline_model_makes_a_chain(cli: Cli, shop: Path) -> No
     assert "offline model" in done.err
 
 
-def test_the_workflow_may_be_piped_in(cli: Cli, given: list[str]) -> None:
-    given[given.index("workflow.txt")] = "-"
-    assert cli(*given, "--model", "offline", stdin="Call refund.").code == 0
-    assert list(MilestoneGraph.from_yaml(Path("graph.yaml"), check=False)) == ["Start", "refund", "End"]
-
-
 def test_a_file_that_is_there_is_replaced_only_by_force(cli: Cli, given: list[str]) -> None:
     Path("graph.yaml").write_text("mine")
     with Endpoint(lambda _: ok(REFUNDS)) as endpoint:

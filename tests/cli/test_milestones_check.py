@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -74,18 +73,6 @@ def test_errors_and_warnings_stand_apart_each_with_its_line(cli: Cli, file: Path
     assert "line 7 End cannot be reached from 'lost': a dead end" in warnings
 
 
-def test_a_published_file_loads_and_its_quirks_are_told_with_their_lines(cli: Cli, file: Path) -> None:
-    file.write_text(PUBLISHED)
-    done = cli("milestones", "check", file)
-    assert done.code == 0
-    assert "1 join ·" in done.out
-    assert "Warnings (1) line 9 a cycle: 'Ask Reason', 'Offer' depend on each other" in done.words
-    Path("tools.json").write_text('["get_order"]')
-    done = cli("milestones", "check", file, "--tools", "tools.json")
-    assert done.code == 1
-    assert "line 5 'getOrder' is no tool of the agent; did you mean `get_order`?" in done.words
-
-
 @pytest.mark.parametrize(
     "tools",
     [
@@ -104,14 +91,6 @@ def test_tools_come_as_names_definitions_or_schemas(cli: Cli, file: Path, tools:
     done = cli("milestones", "check", file, "--tools", "tools.json")
     assert done.code == 0
     assert "its tools are the agent's" in done.words
-
-
-def test_an_fc_is_held_against_the_tools_of_an_agent(cli: Cli, shop: Path, file: Path) -> None:
-    assert cli("milestones", "check", file, "--agent", shop).code == 0
-    file.write_text(SOUND.replace("tool: cancel_order", "tool: cancel_orders"))
-    done = cli("milestones", "check", file, "--agent", shop)
-    assert done.code == 1
-    assert "did you mean `cancel_order`?" in done.words
 
 
 @pytest.mark.parametrize(
@@ -182,48 +161,12 @@ def test_draw_prints_mermaid_and_nothing_else(cli: Cli, file: Path) -> None:
     assert done.err == ""
 
 
-def test_a_graph_with_errors_is_drawn_as_far_as_it_goes(cli: Cli, file: Path) -> None:
-    file.write_text(SOUND.replace("[cancel, Agreed]", "[cancel, Agred]"))
-    done = cli("milestones", "draw", file)
-    assert done.code == 0
-    assert "m3 --> m4" in done.out
-    assert "line 6: 'End' depends on 'Agred'" in done.err
-
-
 def program(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = Path("bin") / "mmdc"
     file.parent.mkdir()
     file.write_text(f"#!/bin/sh\n{script}\n")
     file.chmod(0o755)
     monkeypatch.setenv("PATH", str(file.parent.resolve()) + os.pathsep + os.environ["PATH"])
-
-
-def test_a_png_is_drawn_by_mermaids_own_program(
-    cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pygraphviz", None)
-    program('cp "$2" "$4"', monkeypatch)
-    done = cli("milestones", "draw", file, "--png", "graph.png")
-    assert done.code == 0
-    assert Path("graph.png").read_text().startswith("flowchart TD")
-    assert cli("milestones", "draw", file, "--png", "nowhere/graph.png").code == 1
-
-
-def test_without_a_drawing_program_it_says_what_is_needed(
-    cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pygraphviz", None)
-    monkeypatch.setenv("PATH", "")
-    done = cli("milestones", "draw", file, "--png", "graph.png")
-    assert done.code == 1
-    assert "mermaid-cli" in done.words
-
-
-def test_a_png_is_drawn_by_graphviz(cli: Cli, file: Path) -> None:
-    pytest.importorskip("pygraphviz")
-    file.write_text(SOUND.replace("Agreed", r"'<b>\N</b>'"))
-    assert cli("milestones", "draw", file, "--png", "graph.png").code == 0
-    assert Path("graph.png").read_bytes().startswith(b"\x89PNG")
 
 
 ESCAPES = '- {name: "a\\x1b[31m\\u202e", type: FC, description: "\\x1b]0;x\\x07"}\n'

@@ -1,4 +1,4 @@
-"""`--planning` and `--milestones`: an agent that plans, and how far its conversation gets, on the command line."""
+"""`--strategy` and `--milestones`: an agent that plans, and how far its conversation gets, on the command line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_planned_conversation_is_shown_with_its_plan_and_explained(
     cli: Cli, shop: Path, planning: str
 ) -> None:
     Path("stones.yaml").write_text(STONES)
-    options = ("--planning", planning, "--milestones", "stones.yaml")
+    options = ("--strategy", planning, "--milestones", "stones.yaml")
     done = cli("chat", shop, *options, stdin="Where is my order B-1?\n")
     assert done.code == 0
     assert 'get_order(order_id="B-1") →' in done.out
@@ -35,27 +35,15 @@ def test_a_planned_conversation_is_shown_with_its_plan_and_explained(
 
 
 def test_a_spoken_conversation_is_shown_with_its_moves_and_explained(cli: Cli, shop: Path) -> None:
-    done = cli("chat", shop, "--speaking", stdin="Where is my order B-1?\n")
+    done = cli("chat", shop, "--strategy", "respact", stdin="Where is my order B-1?\n")
     assert done.code == 0
     assert 'get_order(order_id="B-1") →' in done.out
     assert "moves  " in done.out
     assert "called: get_order" in done.out
-    assert "--speaking" in done.words
+    assert "--strategy", "respact" in done.words
     assert "Moves" in cli("explain").out
     (explained,) = cli("explain", "--json").lines
     assert [move["kind"] for move in explained["moves"]][-1] == "speak"
-
-
-def test_planning_and_speaking_at_once_are_refused(cli: Cli, shop: Path) -> None:
-    done = cli("chat", shop, "--speaking", "--planning", "react", stdin="Hello\n")
-    assert done.code == 1
-    assert "planning or speaking, not both" in done.words
-
-
-def test_the_command_to_go_on_keeps_the_shape_of_the_graph(cli: Cli, shop: Path) -> None:
-    Path("stones.yaml").write_text(STONES)
-    done = cli("chat", shop, "--planning", "react", "--milestones", "stones.yaml", stdin="Hello\n")
-    assert "--planning react --milestones stones.yaml" in done.words
 
 
 def test_progress_stands_in_each_line_of_a_run(cli: Cli, shop: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.shop import clerk, journal, options, serving
-from tests.reasoning.endpoint import Endpoint, Reply, Request, status
+from tests.reasoning.endpoint import Endpoint
 
 TALK = "Where is B-1?\n\nAnd where is B-2?\nThanks!\n"
 
@@ -37,14 +37,6 @@ def test_each_turn_is_one_json_line_that_says_what_happened(cli: Cli, shop: Path
     assert third["tool_calls"] == []
 
 
-def test_what_is_no_result_goes_to_standard_error(cli: Cli, shop: Path) -> None:
-    Path("talk.txt").write_text("Hello")
-    done = cli("run", shop, "-c", "talk.txt")
-    assert len(done.lines) == 1
-    assert "offline model" in done.err
-    assert "turn 1" in done.err
-
-
 def test_a_missing_argument_is_named(cli: Cli, shop: Path) -> None:
     with Endpoint(serving(clerk())) as endpoint:
         done = cli("run", shop, "-c", "-", *options(endpoint), stdin="Where is my bike?")
@@ -58,14 +50,6 @@ def test_a_failing_tool_is_a_call_with_an_error(cli: Cli, shop: Path) -> None:
     (call,) = done.lines[0]["tool_calls"]
     assert call["status"] == "error"
     assert "there is no order B-0" in call["result"]
-
-
-def test_a_reply_with_violations_names_them(cli: Cli, shop: Path) -> None:
-    with Endpoint(serving(clerk(reply="Hello once more."))) as endpoint:
-        done = cli("run", shop, "-c", "-", *options(endpoint), stdin="Hi\nHi\n")
-    first, second = done.lines
-    assert first["violations"] == []
-    assert "says exactly this" in second["violations"][0]
 
 
 def test_the_run_stops_where_an_operator_is_needed_and_says_what_to_do(cli: Cli, shop: Path) -> None:
@@ -95,34 +79,6 @@ def test_what_waits_can_be_approved_by_running_again(cli: Cli, shop: Path) -> No
     assert journal(shop) == ["cancel B-1"]
 
 
-def test_approve_lets_every_call_run(cli: Cli, shop: Path) -> None:
-    with Endpoint(serving(clerk())) as endpoint:
-        done = cli("run", shop, "-c", "-", "--approve", *options(endpoint), stdin="Cancel B-1 and B-2\n")
-    assert done.code == 0
-    assert sorted(journal(shop)) == ["cancel B-1", "cancel B-2"]
-
-
-def test_an_interrupted_run_goes_on_where_it_stopped(cli: Cli, shop: Path) -> None:
-    Path("talk.txt").write_text(TALK)
-    answer = serving(clerk())
-
-    def until_the_key_is_revoked(request: Request) -> Reply:
-        return status(401, "revoked") if "where is B-2" in request.prompt else answer(request)
-
-    with Endpoint(until_the_key_is_revoked) as endpoint:
-        broken = cli("run", shop, "-c", "talk.txt", "--thread", "t1", *options(endpoint))
-    assert broken.code == 3
-    assert [line["turn"] for line in broken.lines] == [1]
-    assert "arq-graph run" in broken.words
-    assert "--thread t1" in broken.words
-    with Endpoint(answer) as endpoint:
-        done = cli("run", shop, "-c", "talk.txt", "--thread", "t1", *options(endpoint))
-    assert done.code == 0
-    assert [line["turn"] for line in done.lines] == [2, 3]
-    assert [line["customer"] for line in done.lines] == ["And where is B-2?", "Thanks!"]
-    assert journal(shop) == ["get B-1", "get B-2"]
-
-
 def test_a_run_that_was_killed_goes_on_and_loses_no_message(cli: Cli, shop: Path) -> None:
     tools = shop.with_name("desk.py")
     kill = """if not (marker := JOURNAL.with_name("killed")).exists():
@@ -150,12 +106,6 @@ def test_a_run_that_is_over_is_not_held_again(cli: Cli, shop: Path) -> None:
     again = cli("run", shop, "-c", "talk.txt", "--thread", "t1")
     assert (again.code, again.out) == (0, "")
     assert "already holds" in again.err
-
-
-def test_another_conversation_on_a_thread_is_appended(cli: Cli, shop: Path) -> None:
-    cli("run", shop, "-c", "-", "--thread", "t1", stdin="Hello\n")
-    done = cli("run", shop, "-c", "-", "--thread", "t1", stdin="Something else\n")
-    assert [line["turn"] for line in done.lines] == [2]
 
 
 @pytest.mark.parametrize(

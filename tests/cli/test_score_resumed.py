@@ -94,29 +94,12 @@ def test_the_same_command_goes_on_where_it_was_stopped(cli, stopped):
     assert not (stopped.folder / "out.json.partial.jsonl").exists()
 
 
-def test_a_run_may_be_stopped_again_and_again(cli, stopped):
-    for number in (8, 9):
-        stopped.stop_at(number)
-        assert cli(*COMMAND).code == 130
-    stopped.go_on()
-    assert cli(*COMMAND).code == 0
-    assert stopped.scored() == [7, 8, 8, 9, 9]
-    assert stopped.report() == stopped.report("undisturbed.json")
-
-
 def test_a_last_line_that_was_cut_off_is_scored_again(cli, stopped):
     kept = stopped.folder / "out.json.partial.jsonl"
     kept.write_bytes(kept.read_bytes()[:-20])
     assert cli(*COMMAND).code == 0
     assert stopped.scored() == [6, 7, 8, 9]
     assert stopped.report() == stopped.report("undisturbed.json")
-
-
-def test_a_finished_run_begins_again(cli, stopped):
-    assert cli(*COMMAND).code == 0
-    stopped.scored()
-    assert cli(*COMMAND).code == 0
-    assert len(stopped.scored()) == 9
 
 
 def test_fresh_begins_again(cli, stopped):
@@ -170,33 +153,6 @@ def test_another_run_is_told_apart_and_says_what_to_do(cli, stopped, change, opt
     assert (stopped.folder / "out.json.partial.jsonl").read_bytes() == before
     assert stopped.scored() == []
     assert cli(*COMMAND, *options, "--fresh").code == 0
-
-
-def test_fewer_conversations_may_be_asked_for_than_before(cli, stopped):
-    assert cli(*COMMAND, "--limit", "3").code == 0
-    assert stopped.scored() == []
-    assert [one["record"] for one in stopped.report()["conversations"]] == [0, 1, 2]
-
-
-def test_a_page_alone_can_be_gone_on_with_too(cli, folder):
-    shop = Shop(folder)
-    command = ["score", "chats.json", "--milestones", "shop.yaml", "--html", "out.html"]
-    shop.stop_at(7)
-    assert cli(*command).code == 130
-    assert (folder / "out.html.partial.jsonl").exists()
-    shop.go_on()
-    shop.scored()
-    assert cli(*command).code == 0
-    assert shop.scored() == [7, 8, 9]
-    assert not (folder / "out.html.partial.jsonl").exists()
-
-
-def test_without_a_file_to_write_nothing_is_kept(cli, folder):
-    shop = Shop(folder)
-    shop.stop_at(7)
-    before = set(folder.iterdir()) | {folder / "log"}
-    assert cli("score", "chats.json", "--milestones", "shop.yaml").code == 130
-    assert {each for each in folder.iterdir() if each.name != "__pycache__"} == before
 
 
 def test_graphs_of_conversations_scored_before_are_in_the_report(cli, folder):

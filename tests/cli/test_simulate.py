@@ -24,15 +24,6 @@ def test_a_conversation_is_shown_turn_by_turn_with_its_milestones(cli, folder):
     assert not (folder / "suite.results.jsonl").exists()
 
 
-def test_a_seed_makes_the_same_conversation(cli, folder):
-    write_suite(folder)
-    options = ["suite.yaml", "--scenario", "order", "--kind", "unhelpful", *OFFLINE]
-    one, same = (_said(cli("simulate", *options, "--seed", "3").out) for _ in range(2))
-    assert one == same
-    seeds = {tuple(_said(cli("simulate", *options, "--seed", str(seed)).out)) for seed in (1, 2)}
-    assert len(seeds) > 1
-
-
 def test_a_kind_of_user_that_the_suite_does_not_name_can_be_watched(cli, folder):
     write_suite(folder)
     done = cli("simulate", "suite.yaml", "--kind", "perturbed", *OFFLINE)
@@ -55,15 +46,6 @@ def test_an_app_that_fails_is_told_after_what_was_said(cli, folder):
     assert "kaputt" in failed.err
     assert "Where is my order?" in failed.out
     assert cli("simulate", "suite.yaml", "--arm", "desk:unreached", *OFFLINE).code == 3
-
-
-def test_a_world_that_raises_is_named(cli, folder):
-    file = write_suite(folder)
-    file.write_text(file.read_text().replace("desk:World", "desk:burning"))
-    done = cli("simulate", "suite.yaml", *OFFLINE)
-    assert done.code == 1
-    assert "order (helpful) / guided / 1: the arm could not be made: OSError: disk on fire" in done.words
-    assert "should not happen" not in done.words
 
 
 def test_what_is_not_there_is_told(cli, folder):

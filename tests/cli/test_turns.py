@@ -86,14 +86,6 @@ def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(cli: Cli, tal
     assert "already holds 2 steps" in second.words
 
 
-def test_results_of_another_dataset_are_refused(cli: Cli, talks: Path) -> None:
-    assert cli("turns", talks, "--out", "r.jsonl").code == 0
-    talks.write_text(json.dumps(talk("t1", "B-9")))
-    done = cli("turns", talks, "--out", "r.jsonl")
-    assert done.code == 1
-    assert "written with another dataset" in done.words
-
-
 def test_where_every_step_failed_there_was_no_answer(cli: Cli, talks: Path) -> None:
     with Endpoint(lambda request: status(401, "a wrong key")) as endpoint:
         done = cli("turns", talks, *options(endpoint))
@@ -191,19 +183,3 @@ def test_mistakes_are_told(cli: Cli, talks: Path, arguments: list[str], code: in
     assert (done.code, said in done.words) == (code, True), done.words
     assert "unexpected" not in done.words
     assert talks.read_text() == before
-
-
-def test_the_help_says_what_a_step_of_predictions_counts(cli: Cli) -> None:
-    assert "counts, from 1 in each conversation" in cli("turns", "--help").words.replace("│ │ ", "")
-
-
-def test_glaive_texts_are_evaluated(cli: Cli, folder: Path) -> None:
-    Path("glaive.txt").write_text(
-        'SYSTEM: You help. Use them if required -\n{"name": "ping", "parameters": {}}\n'
-        'USER: ping it\n\n\nASSISTANT: <functioncall> {"name": "ping", "arguments": \'{}\'} <|endoftext|>\n\n\n'
-        "FUNCTION RESPONSE: {}\n\n\nASSISTANT: Done. <|endoftext|>\n"
-    )
-    done = cli("turns", "glaive.txt")
-    assert done.code == 0, done.err
-    assert "2 steps of 1 conversation ·" in done.words
-    assert "neither" not in done.words

@@ -1,33 +1,91 @@
-"""`arq-graph evaluate`: hold every conversation, and show how far each arm gets."""
+"""`arq-graph evaluate`: hold every conversation of a suite with every arm, and show how far each gets."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import typer
 
-from arq_graph.apps.arms import arms
-from arq_graph.cli.arm_digests import digests_of_arms
+from arq_graph.apps.arms import arms, known_arms
 from arq_graph.cli.evaluation_table import show_comparisons
-from arq_graph.cli.evaluation_wanted import WantedEvaluation, chosen, require_files, tell_choice
-from arq_graph.cli.failures import WRONG_INPUT, note, warn
+from arq_graph.cli.failures import WRONG_INPUT, leaving_on_ctrl_c, note, warn
 from arq_graph.cli.figures import counted
-from arq_graph.cli.leaving import leaving_on_ctrl_c
-from arq_graph.cli.progress_bar import progress_bar
-from arq_graph.cli.report_table import show_report
+from arq_graph.cli.progress import progress_bar
+from arq_graph.cli.report_table import show_broken, show_report
 from arq_graph.cli.screen import output
+from arq_graph.cli.settings import OFFLINE, ModelChoice
 from arq_graph.errors import InputError, ReasoningError
+from arq_graph.milestones.evaluation.budget import Prices
 from arq_graph.milestones.evaluation.results import Outcome, read_results
 from arq_graph.milestones.evaluation.runner import Done, evaluate
+from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned, Suite
+from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.judging.llm_judge import LLMJudge
+from arq_graph.milestones.reports.html import transcripts_shown, write_html
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.reports.report import Report, write_report
 from arq_graph.milestones.transcript import Transcript
 
-BROKEN_SHOWN = 5
+
+@dataclass(frozen=True)
+class WantedEvaluation:
+    """What is tried on what, how often, and where it goes.
+
+    Args:
+        suite: The file of scenarios.
+        arms: The names of the arms.
+        model: The model of the arms.
+        runs: How often, from 1.
+        concurrency: How many conversations at once, from 1.
+        user_model: Who plays the users; None: agendas.
+        judge: The judge's model; None: no judge.
+        scenarios: Names of the scenarios; none: all.
+        max_calls: The ceiling for model calls.
+        max_cost: The ceiling for what they cost.
+        prices: What tokens cost.
+        reject: Whether calls that wait for an operator are rejected.
+        results: Where conversations are kept.
+        resume: Whether to go on with what is there.
+        html: Where the page goes.
+        json: Where the report goes.
+    """
+
+    suite: Path
+    arms: tuple[str, ...]
+    model: ModelChoice
+    runs: int = 1
+    concurrency: int = 8
+    user_model: ModelChoice | None = None
+    judge: ModelChoice | None = None
+    scenarios: tuple[str, ...] = ()
+    max_calls: int | None = None
+    max_cost: float | None = None
+    prices: Prices = field(default_factory=dict)
+    reject: bool = False
+    results: Path | None = None
+    resume: bool = False
+    html: Path | None = None
+    json: Path | None = None
+
+    @property
+    def kept(self) -> Path:
+        """Where conversations are kept."""
+        return self.results or self.suite.with_name(f"{self.suite.stem}.results.jsonl")
+
+    @property
+    def depends_on(self) -> dict[str, str]:
+        """What results depend on beside the suite."""
+        return {
+            "the model": self.model.name,
+            "the user's model": self.user_model.name if self.user_model else "none",
+            "the judge": self.judge.name if self.judge else "none",
+            "the operator": "reject" if self.reject else "approve",
+        }
 
 
 def evaluate_suite(wanted: WantedEvaluation) -> None:
@@ -41,7 +99,7 @@ def evaluate_suite(wanted: WantedEvaluation) -> None:
         Left: Ctrl-C; what ended is kept.
         Exit: With 1 where something went wrong in single conversations or scenarios; the report is written then.
     """
-    require_files(wanted)
+    _require_files(wanted)
     suite = chosen(Suite.from_yaml(wanted.suite, strict=False), wanted.scenarios)
     if not suite.scenarios:
         raise suite.broken[0].error
@@ -66,7 +124,7 @@ def evaluate_suite(wanted: WantedEvaluation) -> None:
                 prices=wanted.prices,
                 operator="reject" if wanted.reject else "approve",
                 depends_on=wanted.depends_on,
-                arms_depend_on=digests_of_arms(wanted.arms, wanted.suite.absolute().parent),
+                arms_depend_on=_own_arms(wanted.arms, wanted.suite.absolute().parent),
                 done=done,
             )
         except ReasoningError as error:
@@ -76,6 +134,18 @@ def evaluate_suite(wanted: WantedEvaluation) -> None:
     if wrong := went_wrong(result):
         note(f"Exit code {WRONG_INPUT}: {wrong}.")
         raise typer.Exit(WRONG_INPUT)
+
+
+def _own_arms(names: Sequence[str], folder: Path) -> dict[str, str]:
+    """The files beside the suite that arms of one's own stand in: an app that a module holds has no source itself."""
+    found = {}
+    for name in names:
+        module, colon, _ = name.partition(":")
+        place = folder.joinpath(*module.split("."))
+        for file in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
+            if colon and name not in known_arms() and file.is_file():
+                found[name] = fingerprint(file)
+    return found
 
 
 def went_wrong(result: Report) -> str:
@@ -95,11 +165,7 @@ def went_wrong(result: Report) -> str:
 
 
 def _show(result: Report, wanted: WantedEvaluation) -> None:
-    broken = result.failed
-    for one in broken[:BROKEN_SHOWN]:
-        warn(one.error)
-    if len(broken) > BROKEN_SHOWN:
-        warn(f"and {len(broken) - BROKEN_SHOWN:,} more that could not be measured; --json lists them all")
+    show_broken(result.failed, "measured")
     if result.stopped:
         warn(_stopped(result.stopped, result, wanted))
     if result.conversations or result.stopped:
@@ -118,15 +184,11 @@ def _write(result: Report, wanted: WantedEvaluation) -> None:
         write_report(wanted.json, result)
         note(f"The report is in {wanted.json}.")
     if wanted.html is not None:
-        from arq_graph.milestones.reports.html import write_html
-
         write_html(wanted.html, result, _said(result, wanted), title="Evaluation")
         note(f"The page is in {wanted.html}.")
 
 
 def _said(result: Report, wanted: WantedEvaluation) -> dict[int, Transcript]:
-    from arq_graph.milestones.reports.html import transcripts_shown
-
     places = {
         (
             result.conversations[index].arm,
@@ -200,3 +262,80 @@ def shown(total: int) -> Iterator[Done]:
             advance(isinstance(outcome, BrokenConversation) or outcome.ended == "error")
 
         yield done
+
+
+def _require_files(wanted: WantedEvaluation) -> None:
+    """Refuse, before anything runs, what could not be written in the end.
+
+    Raises:
+        InputError: An output's folder is missing, or two files are one.
+    """
+    outs = [out for out in (wanted.kept, wanted.json, wanted.html) if out is not None]
+    for out in outs:
+        if out.is_dir() or not out.absolute().parent.is_dir():
+            raise InputError(f"{out} cannot be written: its folder is missing, or it is a folder itself")
+    files = [file.resolve() for file in (wanted.suite, *outs)]
+    if len(set(files)) < len(files):
+        raise InputError("the suite, the results, the page and the report must be four different files")
+
+
+def chosen(suite: Suite, names: tuple[str, ...]) -> Suite:
+    """The suite with the scenarios of these names alone; a name also stands for those of all its kinds.
+
+    Raises:
+        InputError: There is none of a name.
+    """
+    if not names:
+        return suite
+    wanted = [one for name in names for one in of_name(suite, name)]
+    distinct = tuple(dict.fromkeys(one.name for one in wanted))
+    return suite.replace(scenarios=tuple(suite.scenario(name) for name in distinct), broken=())
+
+
+def of_name(suite: Suite, name: str) -> list[Scenario]:
+    """The scenario of a name, or those of all its kinds.
+
+    Raises:
+        InputError: There is none, or it cannot be used.
+    """
+    found = [one for one in suite.scenarios if one.name in (name, f"{name} ({one.user.kind})")]
+    if not found:
+        for broken in suite.broken:
+            if broken.name == name:
+                raise broken.error
+        suite.scenario(name)
+    return found
+
+
+def read_prices(text: str | None) -> dict[str, tuple[float, float]]:
+    """The prices of `--prices`.
+
+    Args:
+        text: `MODEL=IN/OUT` for each model, with commas between them.
+
+    Raises:
+        InputError: It is written otherwise.
+    """
+    prices: dict[str, tuple[float, float]] = {}
+    for part in (text or "").split(","):
+        if not part.strip():
+            continue
+        model, equals, costs = part.strip().rpartition("=")
+        try:
+            read, written = (float(each) for each in costs.split("/"))
+        except ValueError:
+            equals = ""
+        if not equals or not model:
+            raise InputError(
+                f"--prices: {part.strip()!r} must be written MODEL=IN/OUT, such as gpt-4o=2.5/10"
+            )
+        prices[model] = (read, written)
+    return prices
+
+
+def tell_choice(choice: ModelChoice, arms: Sequence[str]) -> None:
+    """Say what should be known about the choice of the model for these arms."""
+    if choice.notice:
+        note(choice.notice)
+    if choice.spec == OFFLINE and "create_agent" in arms:
+        note("The offline model never calls a tool that is bound to it: the arm create_agent can only talk.")

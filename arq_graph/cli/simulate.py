@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 import typer
 from rich.console import Console
 
 from arq_graph.apps.arms import arm
-from arq_graph.cli.evaluation_running import quiet_callbacks
-from arq_graph.cli.evaluation_wanted import WantedConversation, of_name, tell_choice
-from arq_graph.cli.failures import NO_ANSWER, note, show_error
+from arq_graph.cli.evaluate import of_name, quiet_callbacks, tell_choice
+from arq_graph.cli.failures import NO_ANSWER, leaving_on_ctrl_c, note, show_error
 from arq_graph.cli.figures import number_between
-from arq_graph.cli.leaving import leaving_on_ctrl_c
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import LABEL_WIDTH, labelled, output, printable, sentence, spoken, words
+from arq_graph.cli.settings import ModelChoice
 from arq_graph.errors import ArqGraphError, InputError
 from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.conversation import Conversation
@@ -41,6 +42,31 @@ _ENDS = {
     "error": "something went wrong",
 }
 _RESULT_SHOWN = 300
+
+
+@dataclass(frozen=True)
+class WantedConversation:
+    """The one conversation that is watched.
+
+    Args:
+        suite: The file of scenarios.
+        arm: The name of the arm.
+        model: Its model.
+        scenario: The scenario's name; None: the first.
+        kind: The kind of its user; None: as it says.
+        seed: What chance depends on; None: that of the first run.
+        user_model: Who plays the user; None: an agenda.
+        judge: The judge's model; None: no judge.
+    """
+
+    suite: Path
+    arm: str
+    model: ModelChoice
+    scenario: str | None = None
+    kind: str | None = None
+    seed: int | None = None
+    user_model: ModelChoice | None = None
+    judge: ModelChoice | None = None
 
 
 def watch_conversation(wanted: WantedConversation) -> None:

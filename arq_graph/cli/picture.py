@@ -1,0 +1,117 @@
+"""`arq-graph graph` and `milestones draw`: graphs as Mermaid, or as PNG with what is installed.
+
+Nothing is sent to a web service, which is what LangChain's own way to a PNG would do.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from arq_graph.agent.spec import Agent
+from arq_graph.apps.guided import create_guided_agent
+from arq_graph.cli.failures import note, warn
+from arq_graph.errors import InputError
+from arq_graph.milestones.authoring.mermaid import label_of, mermaid
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.milestone import END, START, Milestone
+from arq_graph.models.scripted import ScriptedChatModel
+
+_MERMAID_PROGRAM = "mmdc"
+
+
+def draw_agent(file: Path, png: Path | None) -> None:
+    """Print an agent's graph as Mermaid, or write it as PNG.
+
+    Args:
+        file: The agent's YAML file.
+        png: Where to write the PNG.
+
+    Raises:
+        InputError: The picture cannot be drawn with what is installed, or not written there.
+    """
+    app = create_guided_agent(ScriptedChatModel([]), Agent.from_yaml(file))  # drawing asks no model
+    graph = app.get_graph()
+    _draw(graph.draw_mermaid(), png, lambda picture: graph.draw_png(str(picture)))
+
+
+def draw_milestones(file: Path, png: Path | None) -> None:
+    """Print a milestone graph as Mermaid, or write it as PNG; one with errors is drawn as far as it goes.
+
+    Args:
+        file: The milestone file.
+        png: Where to write the PNG.
+
+    Raises:
+        SpecError: The file cannot be read.
+        InputError: The picture cannot be drawn with what is installed, or not written there.
+    """
+    graph = MilestoneGraph.from_yaml(file, check=False)
+    for finding in graph.check().errors:
+        warn(str(finding))
+    _draw(mermaid(graph), png, lambda picture: _with_graphviz(graph, picture))
+
+
+def _draw(text: str, png: Path | None, with_graphviz: Callable[[Path], None]) -> None:
+    if png is None:
+        print(text, end="")
+        return
+    if not png.parent.is_dir():
+        raise InputError(f"there is no folder {png.parent} to write {png.name} to")
+    if importlib.util.find_spec("pygraphviz"):
+        try:
+            with_graphviz(png)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{png} cannot be written: {error}") from error
+    elif program := shutil.which(_MERMAID_PROGRAM):
+        _with_mermaid(program, text, png)
+    else:
+        raise InputError(
+            "a PNG needs one of two programs: `pip install pygraphviz`, or Mermaid's own, `npm install -g "
+            "@mermaid-js/mermaid-cli`. Without --png the graph is printed as Mermaid, which GitHub and "
+            "https://mermaid.live show as a picture"
+        )
+    note(f"written to {png}")
+
+
+def _with_mermaid(program: str, text: str, file: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "graph.mmd"
+        source.write_text(text, encoding="utf-8")
+        command = [program, "--input", str(source), "--output", str(file)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode or not file.is_file():
+        said = (run.stderr or run.stdout).strip()
+        raise InputError(f"{program} could not draw {file}: {said or f'exit code {run.returncode}'}")
+
+
+def _with_graphviz(graph: MilestoneGraph, file: Path) -> None:
+    pygraphviz: Any = importlib.import_module("pygraphviz")
+    drawing = pygraphviz.AGraph(directed=True)
+    numbers = {name: number for number, name in enumerate(graph)}
+    for milestone in graph.milestones:
+        drawing.add_node(numbers[milestone.name], label=_graphviz_label(milestone), **_look(milestone))
+    for before, after in graph.edges:
+        several = graph.in_degree(after) > 1 and graph.nodes[after]["requires"] == "any"
+        drawing.add_edge(numbers[before], numbers[after], style="dashed" if several else "solid")
+    drawing.draw(str(file), format="png", prog="dot")
+
+
+def _graphviz_label(milestone: Milestone) -> str:
+    # Graphviz reads \N as the node's name, and a text in angle brackets as HTML.
+    label = label_of(milestone).replace("\\", "\\\\")
+    return f" {label}" if label.startswith("<") else label
+
+
+def _look(milestone: Milestone) -> dict[str, str]:
+    if milestone.name in (START, END):
+        return {"shape": "circle"}
+    if milestone.type == "Aggregator":
+        return {"shape": "hexagon"}
+    return {"shape": "box"} if milestone.type == "FC" else {"shape": "box", "style": "rounded"}
