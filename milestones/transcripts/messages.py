@@ -139,6 +139,8 @@ def _agent(recording: Recording, fields: Mapping[str, Any], step: Any) -> None:
 
 
 def _fields(message: Any) -> Mapping[str, Any]:
+    if isinstance(message, dict) and "kwargs" not in message and "data" not in message:
+        return message  # the usual case, and there are many
     if isinstance(message, Mapping):
         if isinstance(message.get("kwargs"), Mapping) and message.get("lc") is not None:
             path = message.get("id") or [""]
@@ -155,6 +157,8 @@ def _kind(fields: Mapping[str, Any]) -> str | None:
     name = fields.get("type")
     if not isinstance(name, str) or "content" not in fields:
         return None
+    if name in _TYPES:
+        return _TYPES[name]
     if name in ("chat", "ChatMessageChunk"):
         return _TYPES.get(str(fields.get("role")).lower())
     return _TYPES.get(name.removesuffix("MessageChunk").lower())

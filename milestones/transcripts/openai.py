@@ -56,12 +56,14 @@ def as_langchain(messages: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
         role, content = message["role"], message.get("content")
         if role not in _TYPES:
             raise InputError(f"message {index} has the role {role!r}; known are {', '.join(_TYPES)}")
-        read = {"type": _TYPES[role], "content": content, "name": message.get("name")}
+        read = {"type": _TYPES[role], "content": content}
         if role == "assistant":
             read["content"] = content or message.get("refusal")
-            read["tool_calls"] = calls_of(message, index)
-        elif role == "tool":
+            if message.get("tool_calls") or message.get("function_call"):
+                read["tool_calls"] = calls_of(message, index)
+        elif _TYPES[role] == "tool":
             read["tool_call_id"] = message.get("tool_call_id")
+            read["name"] = message.get("name")
         yield read
 
 
