@@ -3,10 +3,8 @@
 from .authoring.author import aauthor_milestones as aauthor_milestones
 from .authoring.author import author_milestones as author_milestones
 from .authoring.mermaid import mermaid as mermaid
-from .evaluation.conversation import Conversation as Conversation
 from .evaluation.dialogue import aconverse as aconverse
 from .evaluation.dialogue import converse as converse
-from .evaluation.results import read_results as read_results
 from .evaluation.runner import aevaluate as aevaluate
 from .evaluation.runner import evaluate as evaluate
 from .evaluation.scenario import Limits as Limits
@@ -55,12 +53,7 @@ from .turn_level.similarity import lexical_similarity as lexical_similarity
 from .turn_level.steps import TurnStep as TurnStep
 from .turn_level.steps import steps_of as steps_of
 from .users.agenda import AgendaUser as AgendaUser
-from .users.personas import Persona as Persona
 from .users.simulated import SimulatedUser as SimulatedUser
-from .users.simulated import make_user as make_user
-from .users.spec import Intent as Intent
 from .users.spec import UserSpec as UserSpec
-from .users.user import EXIT as EXIT
-from .users.user import User as User
 from .users.user import UserTurn as UserTurn
 from .verdicts import Verdict as Verdict

@@ -39,7 +39,7 @@ _SECONDS_FOR_STATE = 5.0
 
 @dataclass(frozen=True)
 class AskUser:
-    """The user is to speak."""
+    """The user is to speak, who heard this."""
 
     said: tuple[Message, ...]
 

@@ -11,7 +11,7 @@ from arq_graph.milestones.evaluation.app import Operator
 from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.budget import Budget
 from arq_graph.milestones.evaluation.conversation import Conversation
-from arq_graph.milestones.evaluation.dialogue import Watch, aconverse
+from arq_graph.milestones.evaluation.dialogue import aconverse
 from arq_graph.milestones.evaluation.failures import is_out_of_reach, told
 from arq_graph.milestones.evaluation.results import Held, written
 from arq_graph.milestones.evaluation.suite import Planned
@@ -52,7 +52,7 @@ class Hold:
     judge: AnyJudge | None = None
     operator: Operator = "approve"
 
-    async def __call__(self, one: Planned, watch: Watch = lambda _: None) -> Held:
+    async def __call__(self, one: Planned) -> Held:
         """Hold one conversation; whatever goes wrong in it is told in what it gives."""
         with self.budget.tracking() as used:
             try:
@@ -68,7 +68,6 @@ class Hold:
                 thread_id=thread,
                 operator=self.operator,
                 stopped=lambda: self.budget.reached is not None,
-                watch=watch,
             )
             await made.forget(thread)
             messages = written(held.messages)

@@ -18,7 +18,7 @@ from langgraph.types import interrupt
 
 from arq_graph import ScriptedChatModel
 from arq_graph.errors import InputError, SpecError
-from arq_graph.milestones import AgendaUser, Conversation, Limits, UserSpec, aconverse, converse
+from arq_graph.milestones import AgendaUser, Limits, UserSpec, aconverse, converse
 from tests.milestones.evaluated import Answers, Says, buyer, deed, talker
 
 
@@ -33,7 +33,7 @@ def graph(*nodes: Any) -> Any:
     return builder.compile(InMemorySaver())
 
 
-def both(make_app: Callable[[], Any], *words: str, **fields: Any) -> Conversation:
+def both(make_app: Callable[[], Any], *words: str, **fields: Any) -> Any:
     """Hold it in both ways, which must come to the same."""
     one = converse(make_app(), Says(*words), **fields)
     other = asyncio.run(aconverse(make_app(), Says(*words), **fields))
@@ -42,7 +42,7 @@ def both(make_app: Callable[[], Any], *words: str, **fields: Any) -> Conversatio
     return one
 
 
-def texts(held: Conversation) -> list[str]:
+def texts(held: Any) -> list[str]:
     return [message.text for message in held.messages]
 
 
