@@ -149,15 +149,11 @@ class Conversation:
         return (asked.message.id or asked.id) if asked else None
 
     @cached_property
-    def turn_lines(self) -> tuple[Line, ...]:
-        """What came after the last customer message."""
-        line = self.last_customer_line
-        return self.lines[self.lines.index(line) + 1 :] if line else self.lines
-
-    @property
     def results(self) -> tuple[Line, ...]:
-        """The tool results of this turn."""
-        return tuple(line for line in self.turn_lines if line.speaker == "tool")
+        """The tool results of this turn: those after the last customer message."""
+        line = self.last_customer_line
+        since = self.lines.index(line) + 1 if line else 0
+        return tuple(line for line in self.lines[since:] if line.speaker == "tool")
 
     @cached_property
     def by_id(self) -> dict[str, Line]:

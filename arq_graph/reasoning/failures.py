@@ -87,17 +87,10 @@ def is_openai_class(model: BaseChatModel) -> bool:
 def http_status(error: BaseException) -> int | None:
     """The HTTP status that an exception carries, or None."""
     response = getattr(error, "response", None)
-    metadata = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}  # botocore
-    for value in (
-        getattr(error, "status_code", None),
-        getattr(response, "status_code", None),
-        metadata.get("HTTPStatusCode"),
-        getattr(error, "http_status", None),
-        getattr(error, "code", None),
-    ):
-        if isinstance(value, int) and 300 <= value < 600:
-            return int(value)
-    return None
+    botocore = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
+    places = [(error, "status_code"), (response, "status_code"), (error, "http_status"), (error, "code")]
+    values = [botocore.get("HTTPStatusCode"), *(getattr(place, name, None) for place, name in places)]
+    return next((value for value in values if isinstance(value, int) and 300 <= value < 600), None)
 
 
 def retry_after(error: BaseException) -> float | None:
@@ -174,10 +167,10 @@ def _advice(failure: Failure) -> str:
         )
     if failure.status == 404:
         return "Look at the model name and at base_url: the provider knows no such model or address."
-    if failure.status is None and _is_request(failure.error):
-        return "Look at base_url (it must start with http:// or https://) and at the API key."
     if failure.malformed:
         return "The endpoint answered, but not with a chat completion: look at base_url."
-    if failure.status is None:
-        return "This chat model class takes no call that the library knows to make: take another model."
-    return "Look at what the provider says: a setting of the model or of the request must change first."
+    if failure.status is not None:
+        return "Look at what the provider says: a setting of the model or of the request must change first."
+    if _is_request(failure.error):
+        return "Look at base_url (it must start with http:// or https://) and at the API key."
+    return "This chat model class takes no call that the library knows to make: take another model."

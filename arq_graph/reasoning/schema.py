@@ -44,11 +44,6 @@ _STRUCTURAL: Mapping[str, str] = {
         ("$dynamicRef", "$recursiveRef"), "a dynamic reference cannot be asked; use $defs and $ref"
     ),
 }
-_FORMS: Mapping[str, type] = {
-    **dict.fromkeys(("properties", "$defs", "definitions"), dict),
-    **dict.fromkeys(("anyOf", "oneOf", "allOf", "enum"), list),
-    "$ref": str,
-}
 _REFUSED = "x-arq-refused"
 
 
@@ -79,7 +74,10 @@ def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         NotStrict: The subset cannot say it.
     """
-    return _Conversion(schema).root()
+    try:
+        return _Conversion(schema).root()
+    except (AttributeError, TypeError) as error:
+        raise NotStrict(f"this is no JSON schema ({error})") from error
 
 
 def admits_null(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> bool:
@@ -138,7 +136,6 @@ class _Conversion:
     """One schema on its way into the subset, with the definitions reached so far."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        _check_form(schema, "")
         self.schema = schema
         self.sources = {
             f"#/{place}/{name}": (name, definition)
@@ -149,15 +146,11 @@ class _Conversion:
 
     def root(self) -> dict[str, Any]:
         schema = self.schema
-        followed: list[str] = []
-        while "$ref" in schema:
-            reference = schema["$ref"]
-            if reference in followed:
-                raise NotStrict(f"the reference {reference!r} leads back to itself")
-            followed.append(reference)
-            definition = self.source(reference, "")[1]
-            _check_form(definition, "")
-            schema = {**definition, **_description(schema)}
+        for _ in self.sources:  # as many references as there are may lead to one another
+            if "$ref" in schema:
+                schema = {**self.source(schema["$ref"], "")[1], **_description(schema)}
+        if "$ref" in schema:
+            raise NotStrict(f"the reference {schema['$ref']!r} leads to no schema")
         converted = self.node(schema, "")
         return {**converted, "$defs": self.definitions} if self.definitions else converted
 
@@ -168,7 +161,8 @@ class _Conversion:
             raise NotStrict(f"the reference {reference!r} does not lead into $defs", path) from None
 
     def node(self, schema: Any, path: str) -> dict[str, Any]:
-        _check_form(schema, path)
+        if not isinstance(schema, Mapping):
+            raise NotStrict(_ANY, path)
         if _REFUSED in schema:
             raise NotStrict(schema[_REFUSED], path)
         for keyword, reason in _STRUCTURAL.items():
@@ -251,14 +245,6 @@ class _Conversion:
             "required": list(properties),
             "additionalProperties": False,
         }
-
-
-def _check_form(schema: Any, path: str) -> None:
-    if not isinstance(schema, Mapping):
-        raise NotStrict(_ANY, path)
-    for keyword, form in _FORMS.items():
-        if not isinstance(schema.get(keyword, form()), form):
-            raise NotStrict(f"{keyword!r} holds {schema[keyword]!r}, which is no JSON schema", path)
 
 
 def _description(schema: Mapping[str, Any]) -> dict[str, str]:
