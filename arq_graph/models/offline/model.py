@@ -78,7 +78,10 @@ def _answer_message(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) 
 def _answer(prompt: Prompt, schema: Mapping[str, Any]) -> Any:
     confirmed = {place.rpartition(".")[2] for place in prompt.complaints}
     kinds = Instances(schema, NOT_UNDERSTOOD if not prompt.sections else "-", confirmed)
-    return kinds.of(_suggested(prompt, kinds, kinds.resolved(schema).get("properties") or {}))
+    suggested = _suggested(prompt, kinds, kinds.asked(schema))
+    if prompt.waiting and isinstance(suggested, dict):
+        suggested["still_wanted"] = [] if prompt.says_no else [each.get("id") for each in prompt.waiting]
+    return kinds.of(suggested)
 
 
 def _suggested(prompt: Prompt, kinds: Instances, properties: Mapping[str, Any]) -> Any:

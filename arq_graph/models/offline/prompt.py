@@ -15,6 +15,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+from arq_graph.models.offline.stems import words
+
 _SECTION = re.compile(r"^<([a-z_]+)>(.*?)</\1>[ \t\r]*$", re.MULTILINE | re.DOTALL)
 _COMPLAINT = re.compile(r"^- ([\w$.\[\]-]+)(?=:)", re.MULTILINE)
 
@@ -55,7 +57,8 @@ class Prompt:
     """A prompt, read: its sections, the conversation, and the places complained about in earlier answers.
 
     Its `request` is what the `customer` said last, `answered` what the agent had said before, `results` what tools
-    told since, `said` all that the agent has said, and `now` what the prompt's tail says about this very turn.
+    told since, `said` all that the agent has said, `now` what the prompt's tail says about this very turn, and `waiting`
+    the calls that were put to the customer.
     """
 
     def __init__(
@@ -72,6 +75,8 @@ class Prompt:
         self.results = [line for line in lines[turn + 1 :] if line.speaker == "tool"]
         now = sections.get("now")
         self.now: Mapping[str, Any] = now if isinstance(now, dict) else {}
+        self.waiting = [each for each in self.listed("awaiting_confirmation") if isinstance(each, dict)]
+        self.says_no = bool({"no", "not", "don't", "don’t"} & set(words(self.request)))
 
     def entries(self, name: str) -> list[dict[str, Any]]:
         """The objects that a section lists; none where it is absent or holds something else."""

@@ -18,7 +18,7 @@ NOT_UNDERSTOOD = "(offline model) I did not understand this. A real model would.
 _QUOTE = re.compile(r"[\"“]([^\"“”]+)[\"”]")
 _KIND_OF_ERROR = re.compile(r"^(?:Error: )?\w*(?:Error|Exception): ")
 _MOST_LISTED = 5
-_GREETING = 3  # words at most
+_SHORT = 3  # words at most
 
 
 class Wanted(NamedTuple):
@@ -66,8 +66,24 @@ class Reply:
                 quotes += _QUOTE.findall(action)
         told = [_told(line) for line in self.prompt.results] or [self._term()]
         body = [part for part in [*told, *quotes, self.question] if part]
-        is_greeted = bool(opening) and len(words(self.prompt.request)) <= _GREETING
-        return [*opening, *(body if body or is_greeted else [NOT_UNDERSTOOD])]
+        return [*opening, *(body or [self._otherwise(is_greeted=bool(opening))])]
+
+    def _otherwise(self, *, is_greeted: bool) -> str:
+        """What is said where there is nothing to tell, to ask or to quote."""
+        is_short = len(words(self.prompt.request)) <= _SHORT
+        if self._asks_for_agreement:
+            return "Let me make sure that I have this right."
+        if is_short and self.prompt.says_no:
+            return "All right."
+        return "" if is_short and is_greeted else NOT_UNDERSTOOD
+
+    @property
+    def _asks_for_agreement(self) -> bool:
+        """Whether code's own question stands below the reply, so that there is nothing more to say."""
+        put = [tool for tool in self.prompt.entries("tools") if tool.get("needs_agreement")]
+        refused = any(f".{tool.get('name')}" in place for tool in put for place in self.prompt.complaints)
+        is_put = any(each.get("kind") == "confirm" for each in self.prompt.entries("insights"))
+        return is_put or refused or (bool(self.prompt.waiting) and not self.prompt.says_no)
 
     def _waits(self, action: str) -> bool:
         """Whether an action is that of a tool which waits for the customer."""

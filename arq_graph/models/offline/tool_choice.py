@@ -11,7 +11,7 @@ from arq_graph.models.offline.activation import is_constant
 from arq_graph.models.offline.arguments import Argument
 from arq_graph.models.offline.instance import Instances
 from arq_graph.models.offline.prompt import Prompt
-from arq_graph.models.offline.stems import stems, weights, words
+from arq_graph.models.offline.stems import stems, weights
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def _decision(argument: Argument) -> dict[str, Any]:
 
 
 def due_calls(prompt: Prompt, calls: Mapping[str, Mapping[str, Any]], kinds: Instances) -> list[Proposal]:
-    """The calls to make, in the agent's order: called for, not made yet in this turn, and not declined.
+    """The calls to make, in the agent's order: called for, and neither made nor waiting yet.
 
     `calls` has what is asked about a call of each tool, by the property that asks it.
     """
@@ -58,7 +58,7 @@ def due_calls(prompt: Prompt, calls: Mapping[str, Mapping[str, Any]], kinds: Ins
     proposals = [each for entry in listed if (each := _proposal(prompt, entry, calls, kinds))]
     spoken_of = _spoken_of(prompt, [each for each in proposals if not each.entry.get("granted_by")])
     wanted = [each for each in proposals if each in spoken_of or _is_granted(prompt, each, len(listed))]
-    return [each for each in wanted if not _is_done(prompt, each) and not _is_declined(prompt, each)]
+    return [each for each in wanted if not _is_done(prompt, each)]
 
 
 def _proposal(
@@ -110,22 +110,14 @@ def _spoken_of(prompt: Prompt, free: Sequence[Proposal]) -> list[Proposal]:
 
 
 def _is_done(prompt: Prompt, proposal: Proposal) -> bool:
-    """Whether this very call was made in this turn, or the tool failed, or the call was refused."""
+    """Whether this very call was made in this turn or waits for the customer's yes, or the tool failed or was refused."""
     if any(f".{proposal.key}" in place for place in prompt.complaints):
         return True
     made = [line for line in prompt.results if line.tool == proposal.name]
-    return any(line.failed or dict(line.arguments).items() <= proposal.values.items() for line in made)
-
-
-def _is_declined(prompt: Prompt, proposal: Proposal) -> bool:
-    """Whether the customer has just said no to this very call."""
-    put = {"tool": proposal.name, "arguments": proposal.values}.items()
-    return says_no(prompt) and any(put <= each.items() for each in prompt.listed("awaiting_confirmation"))
-
-
-def says_no(prompt: Prompt) -> bool:
-    """Whether the customer's last message says no."""
-    return bool({"no", "not", "don't", "don’t"} & set(words(prompt.request)))
+    if any(line.failed or dict(line.arguments).items() <= proposal.values.items() for line in made):
+        return True
+    waiting = [each for each in prompt.waiting if each.get("tool") == proposal.name]
+    return any(proposal.values.items() <= each.get("arguments", {}).items() for each in waiting)
 
 
 def candidate_answers(prompt: Prompt, properties: Mapping[str, Any], kinds: Instances) -> dict[str, Any]:
