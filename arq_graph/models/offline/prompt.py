@@ -57,8 +57,8 @@ class Prompt:
     """A prompt, read: its sections, the conversation, and the places complained about in earlier answers.
 
     Its `request` is what the `customer` said last, `answered` what the agent had said before, `results` what tools
-    told since, `said` all that the agent has said, `now` what the prompt's tail says about this very turn, and `waiting`
-    the calls that were put to the customer.
+    told since, `said` all that the agent has said, `now` what the tail says about this turn, and `waiting` the calls
+    that were put to the customer.
     """
 
     def __init__(

@@ -110,7 +110,7 @@ def _spoken_of(prompt: Prompt, free: Sequence[Proposal]) -> list[Proposal]:
 
 
 def _is_done(prompt: Prompt, proposal: Proposal) -> bool:
-    """Whether this very call was made in this turn or waits for the customer's yes, or the tool failed or was refused."""
+    """Whether this very call was made in this turn, waits for a yes, or was refused, or its tool failed."""
     if any(f".{proposal.key}" in place for place in prompt.complaints):
         return True
     made = [line for line in prompt.results if line.tool == proposal.name]
