@@ -98,9 +98,7 @@ def _judgement(
     applied = {
         "action": action,
         "guideline_is_continuous": continuous,
-        "guideline_previously_applied_rationale": [
-            f"{action.upper()}: {'done' if was_applied else 'not done'}."
-        ],
+        "guideline_previously_applied_rationale": [action.upper()] if was_applied else [],
         "new_or_subtly_different_context": why if again else None,
         "guideline_previously_applied": "fully" if was_applied else "no",
         "guideline_should_reapply": again if was_applied else None,
@@ -128,8 +126,6 @@ def settle_guidelines(prompt: Prompt) -> dict[str, Any]:
         by_words = is_constant(condition) or is_opening(condition) or _is_about_customer(condition)
         settled[str(entry.get("id"))] = {
             "continuous": _is_continuous(condition, str(entry.get("action") or "")),
-            "continuous_rationale": "By the words always, never and the like in the action.",
             "sensitive_to_tools": not by_words,
-            "sensitive_to_tools_rationale": "By whether the condition speaks of the customer.",
         }
     return settled

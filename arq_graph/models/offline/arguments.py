@@ -90,19 +90,14 @@ class Argument:
             chosen = [each for each in choices if (stems(str(each)) or set(words(str(each)))) <= said]
             yield from [chosen] if kind == "array" and chosen else chosen
         elif kind == "boolean":
-            yield from self._yes_or_no(words(text), is_answer)
+            if is_answer or stems(self.name) & stems(text):
+                yield not {"no", "not", "without"} & set(words(text))
         elif kind in ("integer", "number"):
             yield from self._numbers(text, is_answer)
         elif kind == "array":
             yield from (re.split(r",\s*|\s+and\s+", each) for each in self._texts(text, is_answer))
         elif self._type not in ("object", "any"):  # these are asked as a text of JSON
             yield from self._texts(text, is_answer)
-
-    def _yes_or_no(self, said: list[str], is_answer: bool) -> Iterator[bool]:
-        if is_answer and said and said[0] in ("yes", "no"):
-            yield said[0] == "yes"
-        elif stems(self.name) & stems(" ".join(said)):
-            yield not {"no", "not", "without"} & set(said)
 
     def _numbers(self, text: str, is_answer: bool) -> Iterator[float]:
         """Numbers beside a word of the argument's name or description; any number, where one was asked for."""
@@ -117,18 +112,15 @@ class Argument:
             found = (match[0] for match in shape.finditer(text))
             yield from (each.upper() if self._example.isupper() else each for each in found)
             return
-        named = re.finditer(rf"\b(?i:{self._words_before})\b(?: is| called|:)? ({_NAMED}|{_QUOTED})", text)
+        # A value may stand behind each word of the name and of the description that says something.
+        about = words(f"{self.name} {self.description}")
+        before = [self.label, *filter(stems, about), *(["called"] if "name" in about else [])]
+        either = "|".join(map(re.escape, before))
+        named = re.finditer(rf"\b(?i:{either})\b(?: is| called|:)? ({_NAMED}|{_QUOTED})", text)
         yield from (match[1].strip(_MARKS) for match in named)
         yield from (quoted.strip(_MARKS) for quoted in re.findall(_QUOTED, text))
         if is_answer and len(text.split()) <= _LONGEST_ANSWER and not {"yes", "no"} & set(words(text)):
             yield _LEADING.sub("", text.strip()).strip(" .!?")
-
-    @property
-    def _words_before(self) -> str:
-        """The words behind which a value may stand: those of the name and of the description that say something."""
-        about = words(f"{self.name} {self.description}")
-        named = [self.label, *filter(stems, about), *(["called"] if "name" in about else [])]
-        return "|".join(map(re.escape, named))
 
     @cached_property
     def _example(self) -> str:

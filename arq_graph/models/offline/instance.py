@@ -60,15 +60,12 @@ class Instances:
     def given(self, schema: Any) -> Mapping[str, Any]:
         """A schema without the null that stands for what is not given."""
         resolved = self.resolved(schema)
-        options = [
-            each for each in map(self.resolved, resolved.get("anyOf", ())) if each.get("type") != "null"
-        ]
-        return options[0] if len(options) == 1 else resolved
+        options = [each for each in resolved.get("anyOf", ()) if self.resolved(each).get("type") != "null"]
+        return self.resolved(options[0]) if len(options) == 1 else resolved
 
     def asked(self, schema: Any) -> Mapping[str, Any]:
         """What an object is asked, by property."""
-        properties = self.given(schema).get("properties")
-        return properties if isinstance(properties, Mapping) else {}
+        return self.given(schema).get("properties") or {}
 
     def _fill(self, schema: Any, suggested: Any, name: str, depth: int) -> Any:
         schema = self.resolved(schema)
@@ -98,11 +95,13 @@ class Instances:
                 plain += [option for option in resolved if "properties" not in option]
             return (plain or resolved)[0]
         given = suggested.keys() if isinstance(suggested, Mapping) else ()
-        fits = [
-            (self.takes(each, suggested), len(each.get("properties", {}).keys() & given)) for each in resolved
-        ]
-        is_list = [isinstance(suggested, list) and each.get("type") == "array" for each in resolved]
-        return resolved[max(range(len(fits)), key=lambda place: (*fits[place], is_list[place], -place))]
+
+        def fit(option: Mapping[str, Any]) -> tuple[bool, int, bool]:
+            shared = len(option.get("properties", {}).keys() & given)
+            is_list = isinstance(suggested, list) and option.get("type") == "array"
+            return self.takes(option, suggested), shared, is_list
+
+        return max(resolved, key=fit)
 
     def _object(self, schema: Mapping[str, Any], suggested: Any, depth: int) -> dict[str, Any]:
         given = suggested if isinstance(suggested, Mapping) else {}
@@ -132,14 +131,12 @@ def _options_of(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _number(schema: Mapping[str, Any], *, whole: bool) -> Any:
     """1 where that is within the bounds, else the bound that is nearest to it."""
-    low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
-    over, under = schema.get("exclusiveMinimum", -math.inf), schema.get("exclusiveMaximum", math.inf)
-    if whole:
-        low, high = max(low, over + 1), min(high, under - 1)
-        return math.ceil(low) if low > 1 else math.floor(high) if high < 1 else 1
-    low, high = max(low, over), min(high, under)
-    if over < 1 < under and low <= 1 <= high:
-        return 1
-    if max(abs(low), abs(high)) < math.inf:
-        return (low + high) / 2
-    return low + 1 if low > -math.inf else high - 1
+    low = max(
+        schema.get("minimum", -math.inf), math.nextafter(schema.get("exclusiveMinimum", -math.inf), math.inf)
+    )
+    high = min(
+        schema.get("maximum", math.inf), math.nextafter(schema.get("exclusiveMaximum", math.inf), -math.inf)
+    )
+    if low > 1:
+        return math.ceil(low) if whole else low
+    return 1 if high >= 1 else math.floor(high) if whole else high

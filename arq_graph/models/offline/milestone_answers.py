@@ -71,7 +71,12 @@ def draft_milestones(prompt: Prompt) -> dict[str, Any]:
     """
     sentences = _sentences(str(prompt.sections.get("workflow") or "")) or ["The workflow is done."]
     tools = {str(tool.get("name")): tool.get("description") for tool in prompt.entries("tools")[:_MOST_TOOLS]}
-    places = {name: place for name in tools if (place := _place(name, sentences)) is not None}
+    places = {
+        name: place
+        for name in tools
+        for place, sentence in reversed([*enumerate(sentences)])  # so that the first one stays
+        if name in sentence or share(stems(name), stems(sentence)) >= HOLDS_FROM
+    }
     named = sorted(places, key=places.__getitem__) or list(tools)
     steps = [(name, "FC", str(tools[name] or name)) for name in named] or [
         (sentences[0][:80], "NFC", sentences[0])
@@ -90,13 +95,3 @@ def draft_milestones(prompt: Prompt) -> dict[str, Any]:
         "milestones": drafts,
         **dict.fromkeys(checks, True),
     }
-
-
-def _place(tool: str, sentences: list[str]) -> int | None:
-    """The first sentence that names a tool by its name or by most of its words."""
-    found = (
-        number
-        for number, sentence in enumerate(sentences)
-        if tool in sentence or share(stems(tool), stems(sentence)) >= HOLDS_FROM
-    )
-    return next(found, None)

@@ -38,10 +38,6 @@ class OfflineChatModel(InProcessChatModel):
     def _llm_type(self) -> str:
         return "arq-graph-offline"
 
-    @property
-    def _identifying_params(self) -> Mapping[str, Any]:
-        return {"model_name": self.model_name}
-
     def _generate(
         self,
         messages: list[BaseMessage],

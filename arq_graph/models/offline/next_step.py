@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from arq_graph.models.offline.arguments import asked_for
 from arq_graph.models.offline.instance import Instances
 from arq_graph.models.offline.prompt import Prompt
-from arq_graph.models.offline.reply import Reply, Wanted
+from arq_graph.models.offline.reply import Reply
 from arq_graph.models.offline.stems import share, stems
 from arq_graph.models.offline.tool_choice import Proposal, due_calls
 
@@ -22,8 +23,7 @@ class Step:
         missing = [(each, argument) for each in due for argument in each.missing]
         self.may_act = bool(prompt.now.get("steps_left", 1))
         self.ready = [each for each in due if not each.missing and self.may_act]
-        wanted = (Wanted(each.name, argument.name, argument.description) for each, argument in missing)
-        self.reply = Reply(prompt, tuple(wanted))
+        self.reply = Reply(prompt, [(each.name, asked_for(a.name, a.description)) for each, a in missing])
         self.asks_for = [{"tool": each.name, "argument": argument.name} for each, argument in missing]
 
 
@@ -84,12 +84,7 @@ def move(prompt: Prompt, choice: Mapping[str, Any], kinds: Instances) -> dict[st
 
 def _action(prompt: Prompt) -> str | None:
     """The action of the world that shares most words with the goal and was not taken yet."""
-    world = prompt.sections.get("world") or {}
-    taken = [line.arguments.get("action") for line in prompt.results]
-    fit = {
-        each: share(stems(each), stems(prompt.request))
-        for each in world.get("actions") or ()
-        if each not in taken
-    }
-    best = max(fit, key=lambda each: fit[each], default=None)
-    return best if best and fit[best] else None
+    goal, taken = stems(prompt.request), [line.arguments.get("action") for line in prompt.results]
+    actions = (prompt.sections.get("world") or {}).get("actions") or ()
+    fit = [each for each in actions if each not in taken and stems(each) & goal]
+    return max(fit, key=lambda each: share(stems(each), goal), default=None)

@@ -23,10 +23,7 @@ _COMPLAINT = re.compile(r"^- ([\w$.\[\]-]+)(?=:)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Line:
-    """One entry of the conversation: what somebody said, or a tool's result with the call that it answers.
-
-    Its `speaker` is `customer`, `agent`, `tool` or `system`.
-    """
+    """What the `customer`, the `agent` or the `system` said, or what a `tool` told, with the call that it answers."""
 
     id: str
     speaker: str
@@ -90,10 +87,7 @@ class Prompt:
 
 
 def read_prompt(messages: Sequence[BaseMessage]) -> Prompt:
-    """Read a prompt from its messages.
-
-    Where no human message holds a `<conversation>`, the messages themselves are the conversation.
-    """
+    """Read a prompt; where it holds no `<conversation>`, the messages themselves are the conversation."""
     head = next((str(message.text) for message in messages if isinstance(message, SystemMessage)), "")
     spoken: list[BaseMessage] = [each for each in messages if isinstance(each, HumanMessage | AIMessage)]
     body = next((str(message.text) for message in spoken if isinstance(message, HumanMessage)), "")

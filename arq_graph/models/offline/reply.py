@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from arq_graph.models.offline.activation import is_opening
 from arq_graph.models.offline.arguments import asked_for
@@ -21,20 +21,12 @@ _MOST_LISTED = 5
 _SHORT = 3  # words at most
 
 
-class Wanted(NamedTuple):
-    """An argument that the customer is asked for: the tool that waits, its name, what the tool says about it."""
-
-    tool: str
-    argument: str
-    description: str
-
-
 @dataclass(frozen=True)
 class Reply:
-    """The reply of this turn, with what the customer is asked for."""
+    """The reply of this turn; `wanted` has what the customer is asked for, each with the tool that waits for it."""
 
     prompt: Prompt
-    wanted: tuple[Wanted, ...] = ()
+    wanted: Sequence[tuple[str, str]] = ()
 
     @cached_property
     def text(self) -> str:
@@ -50,11 +42,9 @@ class Reply:
     @cached_property
     def question(self) -> str:
         """The question for everything that is missing; empty where nothing is."""
-        missing = list(dict.fromkeys(asked_for(each.argument, each.description) for each in self.wanted))
-        if not missing:
-            return ""
-        listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
-        return f"Could you please tell me {listed}?"
+        missing = list(dict.fromkeys(what for _, what in self.wanted))
+        listed = " and ".join([", ".join(missing[:-1]), *missing[-1:]] if len(missing) > 1 else missing)
+        return f"Could you please tell me {listed}?" if missing else ""
 
     def _parts(self) -> Iterable[str]:
         opening, quotes = [], []
@@ -87,7 +77,7 @@ class Reply:
 
     def _waits(self, action: str) -> bool:
         """Whether an action is that of a tool which waits for the customer."""
-        return any(stems(each.tool) & stems(action) for each in self.wanted)
+        return any(stems(tool) & stems(action) for tool, _ in self.wanted)
 
     def _term(self) -> str:
         """What the glossary says about a term that the customer uses."""
@@ -125,13 +115,13 @@ def _value(value: Any) -> str:
 def revise(prompt: Prompt) -> dict[str, Any]:
     """The answers to the reviser's queries: one revision, the draft where there is one."""
     wanted = [
-        Wanted(str(each.get("tool")), str(each["argument"]), str(each.get("description") or ""))
+        (str(each.get("tool")), asked_for(str(each["argument"]), str(each.get("description") or "")))
         for each in prompt.entries("insights")
         if each.get("kind") in ("missing", "invalid") and each.get("argument")
     ]
     draft = prompt.sections.get("draft")
     is_new = isinstance(draft, str) and draft not in prompt.said and not prompt.complaints
-    content = draft if draft and is_new else Reply(prompt, tuple(wanted)).text
+    content = draft if draft and is_new else Reply(prompt, wanted).text
     facts = [{"fact": _told(line), "source": line.id} for line in prompt.results]
     followed = [entry.get("id") for entry in prompt.entries("active_guidelines")]
     revision = {"content": content, "followed": followed, "factual_information_provided": facts}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from arq_graph.models.offline.activation import is_constant
@@ -14,28 +12,16 @@ from arq_graph.models.offline.prompt import Prompt
 from arq_graph.models.offline.stems import stems, weights
 
 
-@dataclass(frozen=True)
 class Proposal:
     """A call of one tool: its entry in the prompt, the property that asks about it, and its arguments."""
 
-    entry: Mapping[str, Any]
-    key: str
-    arguments: tuple[Argument, ...]
-
-    @property
-    def name(self) -> str:
-        """The tool's name."""
-        return str(self.entry["name"])
-
-    @cached_property
-    def missing(self) -> list[Argument]:
-        """The required arguments that nobody told."""
-        return [each for each in self.arguments if each.is_required and each.found is None]
-
-    @cached_property
-    def values(self) -> dict[str, Any]:
-        """The arguments that were found, by name."""
-        return {each.name: each.found.value for each in self.arguments if each.found}
+    def __init__(self, entry: Mapping[str, Any], key: str, arguments: Sequence[Argument]) -> None:
+        self.entry = entry
+        self.name = str(entry["name"])
+        self.key = key
+        self.arguments = arguments
+        self.missing = [each for each in arguments if each.is_required and each.found is None]
+        self.values = {each.name: each.found.value for each in arguments if each.found}
 
     def decisions(self) -> dict[str, Any]:
         """The answer to what is asked about each argument."""
@@ -74,7 +60,7 @@ def _proposal(
     for argument in entry.get("arguments") or ():
         value = kinds.asked(asked.get(argument.get("key") or argument["name"])).get("value")
         arguments.append(Argument(argument, value, prompt, kinds))
-    return Proposal(entry, key, tuple(arguments))
+    return Proposal(entry, key, arguments)
 
 
 def _is_granted(prompt: Prompt, proposal: Proposal, candidates: int) -> bool:
