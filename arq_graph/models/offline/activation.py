@@ -9,13 +9,11 @@ from arq_graph.models.offline.instance import Instances
 from arq_graph.models.offline.prompt import Prompt
 from arq_graph.models.offline.stems import share, stems, weights, words
 
-ENOUGH = 0.6
-"""From this share of its stems' weight on, a condition holds."""
+ENOUGH = 0.6  # the share of the weight of its stems from which on a condition holds
 
 _STARTS = {"start", "begin", "begun"}
 _ANSWERS = {"yes", "no"}
-_LASTING = {"always", "never", "not", "don't", "don’t", "every", "only", "avoid", "keep"}
-"""Words of an action that is never done with."""
+_LASTING = {"always", "never", "not", "don't", "don’t", "every", "only", "avoid", "keep"}  # of an action
 
 
 def is_opening(condition: str | None) -> bool:

@@ -31,8 +31,7 @@ _NAMED = r"[A-Z][\w'’-]*(?: (?:of |the |and |in )*[A-Z0-9][\w'’-]*)*"
 _LEADING = re.compile(
     r"^(?:it is|it['’]s|this is|that is|that['’]s|i am|i['’]m|(?:my|the) [\w ]{1,30} is) ", re.IGNORECASE
 )
-_LONGEST_ANSWER = 12
-"""Words that a customer's whole message may have to be taken for the value that was asked for."""
+_LONGEST_ANSWER = 12  # words of a message that may as a whole be the value that was asked for
 
 
 class Found(NamedTuple):

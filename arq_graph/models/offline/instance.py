@@ -10,8 +10,7 @@ from typing import Any
 import rstr
 from jsonschema import Draft202012Validator
 
-UNSAID: Any = object()
-"""Nothing is suggested."""
+UNSAID: Any = object()  # nothing is suggested
 
 _FORMATS = {
     "date": "2026-01-01",

@@ -10,8 +10,7 @@ from typing import Any
 from arq_graph.models.offline.prompt import Prompt
 from arq_graph.models.offline.stems import label, share, stems
 
-HOLDS_FROM = 0.6
-"""From this share of its words on, a sentence says what a description says."""
+HOLDS_FROM = 0.6  # the share of its words from which on a sentence says what a description says
 
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _SHORTEST_QUOTE = 20
