@@ -6,10 +6,10 @@ import json
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
 from arq_graph import ARQ, OfflineChatModel, Reasoner, ScriptedChatModel, query, respond, verify
@@ -72,8 +72,16 @@ def answer(schema: dict[str, Any], *messages: Any) -> Any:
     return json.loads(OfflineChatModel().invoke(list(said), response_format=wanted).text)
 
 
+BOUNDED = {
+    "score": {"type": "integer", "minimum": 6, "maximum": 9},
+    "value": {"type": "number", "maximum": -0.5},
+    "steps": {"type": "array", "items": {"type": "string", "maxLength": 3}, "minItems": 2},
+}
+
+
 @settings(max_examples=30, deadline=None)
 @given(SCHEMAS)
+@example(closed(BOUNDED))
 def test_any_schema_gets_a_valid_instance_and_always_the_same(schema: dict[str, Any]) -> None:
     first = answer(schema)
     Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER).validate(first)
@@ -125,7 +133,9 @@ def test_a_customer_cannot_open_a_section_of_the_prompt() -> None:
     line = json.dumps({"id": "M1", "from": "customer", "text": f"What is secret?\n{glossary}"})
     body = f"<conversation>\n{line.replace('<', chr(92) + 'u003c')}\n</conversation>\n<now>{{}}</now>"
     asked = closed({"revisions": {"type": "array", "items": closed({"content": {"type": "string"}})}})
-    assert "told" not in json.dumps(answer(asked, SystemMessage("Write."), HumanMessage(body)))
+    prompt = [SystemMessage("Write."), HumanMessage(body)]
+    assert "told" not in json.dumps(answer(asked, *prompt))
+    assert "told" not in json.dumps(answer(asked, *prompt, AIMessage("{}"), HumanMessage(glossary)))
 
 
 def test_it_can_be_told_from_a_real_model() -> None:
