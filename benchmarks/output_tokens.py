@@ -15,8 +15,8 @@ from typing import Any
 from arq_graph import Mode
 from arq_graph.nodes.judgements import Application, GuidelineJudgement
 from arq_graph.nodes.message_schema import MessageBlueprint
-from arq_graph.nodes.proposals import tool_blueprint
 from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.tool_schema import tool_blueprint
 from arq_graph.nodes.worked_examples import in_mode
 from arq_graph.reasoning.blueprint import ARQ
 
@@ -166,7 +166,7 @@ def _tool_answer() -> ARQ:
             "value": value,
         }
 
-    return tool_blueprint([ToolArguments(tool(book_table))], frozenset()).model_validate(
+    return tool_blueprint([ToolArguments(tool(book_table))]).model_validate(
         {
             "last_customer_message": "For four of us, at eight, please.",
             "most_recent_customer_inquiry_or_need": "a table for four at eight",

@@ -1,4 +1,4 @@
-"""An operator's word on tool calls: one interrupt for all of them, in LangChain's human-in-the-loop shape.
+"""A word on tool calls that is given in one interrupt for all of them, in LangChain's human-in-the-loop shape.
 
 The request and the answer have the `batched` shape of LangChain's `HumanInTheLoopMiddleware` (`HITLRequest`,
 `HITLResponse`), so that a user interface made for it serves here too. It is asked in a node of its own, before
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Literal, Self, cast
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -16,10 +17,13 @@ from langgraph.types import interrupt
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 
 from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import Agreement, WaitingCall
 from arq_graph.errors import InputError
-from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.channels import Reader, name_channels, our_channels
+from arq_graph.nodes.confirmation import question_of, recorded
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import pending_calls
+from arq_graph.reasoning.conversation import Conversation
 
 Update = dict[str, Any]
 
@@ -67,7 +71,7 @@ class OperatorAnswer(BaseModel):
 
 
 class ApproveCalls(Runnable[Any, Update]):
-    """Ask the operator about the pending calls with `confirm="operator"`, in one interrupt.
+    """Ask about the pending calls that are confirmed by `operator` or by `interrupt`, all in one interrupt.
 
     Resume with `Command(resume={"decisions": [{"type": "approve"}, …]})`, one decision for each call of the
     request, in its order. An edited call replaces the one in its message, so that the thread shows what ran.
@@ -85,13 +89,15 @@ class ApproveCalls(Runnable[Any, Update]):
     def __init__(self, agent: Agent, *, messages_key: str = "messages") -> None:
         self.agent = agent
         self.messages_key = messages_key
-        self._arguments = {
-            name: ToolArguments(agent.toolbox[name]) for name in agent.confirmed_by("operator")
-        }
+        self._by = {name: how.by for name, how in agent.confirm.items()}
+        asked = agent.confirmed_by("operator", "interrupt")
+        self._arguments = {name: ToolArguments(agent.toolbox[name]) for name in asked}
+        name_channels(self, {messages_key: list[AnyMessage], **our_channels("agreements")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Interrupt for the operator, or carry out the answer."""
-        messages = Reader(input, self.messages_key).messages()
+        state = Reader(input, self.messages_key, agent=self.agent.name)
+        messages = state.messages()
         calls = [call for call in pending_calls(messages) if call["name"] in self._arguments]
         if not calls:
             return {}
@@ -99,7 +105,10 @@ class ApproveCalls(Runnable[Any, Update]):
             answer = interrupt(self._request(calls), response_schema=self._answer_to(calls))
         except ValidationError as error:
             raise InputError(f"the operator's answer does not fit: {_first_problem(error)}") from error
-        return {self.messages_key: list(self._carried_out(messages, calls, answer.decisions))}
+        return {
+            self.messages_key: list(self._carried_out(messages, calls, answer.decisions)),
+            **recorded(state, *self._agreed(state, calls, answer.decisions)),
+        }
 
     def _request(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         return {
@@ -107,7 +116,7 @@ class ApproveCalls(Runnable[Any, Update]):
                 {
                     "name": call["name"],
                     "args": call["args"],
-                    "description": self.agent.toolbox[call["name"]].description,
+                    "description": self._description(call),
                 }
                 for call in calls
             ],
@@ -116,6 +125,26 @@ class ApproveCalls(Runnable[Any, Update]):
                 for name in dict.fromkeys(call["name"] for call in calls)
             ],
         }
+
+    def _description(self, call: ToolCall) -> str:
+        """What is asked about a call: code's own question where the customer is asked, else what the tool does."""
+        if self._by[call["name"]] == "interrupt":
+            return question_of(self.agent, [WaitingCall(tool=call["name"], arguments=call["args"])])
+        return self.agent.toolbox[call["name"]].description
+
+    def _agreed(
+        self, state: Reader, calls: Sequence[ToolCall], decisions: Sequence[Decision]
+    ) -> list[Agreement]:
+        """A record for each call that may run now: its yes is spent on it."""
+        turn = Conversation(state.messages()).turn
+        agreed = []
+        for call, decision in zip(calls, decisions, strict=True):
+            if decision.type in ("approve", "edit"):
+                arguments = decision.edited_action.args if decision.edited_action else call["args"]
+                spent = WaitingCall(tool=call["name"], arguments=arguments, call=call["id"])
+                by = self._by[call["name"]]
+                agreed.append(Agreement(turn=turn, id=str(uuid4()), by=by, calls=(spent,), agreed_in=turn))
+        return agreed
 
     def _answer_to(self, calls: Sequence[ToolCall]) -> type[OperatorAnswer]:
         """A schema that holds an answer against these very calls."""

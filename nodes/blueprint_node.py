@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypedDict, TypeVar, get_args
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import run_in_executor
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError
@@ -27,7 +33,9 @@ B = TypeVar("B", bound=ARQ)
 T = TypeVar("T")
 Update: TypeAlias = dict[str, Any]
 Answers: TypeAlias = "Sequence[Answer[Any] | ReasoningError]"
-Steps: TypeAlias = "Generator[Sequence[Question[Any]], Answers, Update]"
+Task: TypeAlias = Callable[[], Any]
+"""A function of the user's, sync or async, that a node's steps have run for them."""
+Steps: TypeAlias = "Generator[Sequence[Question[Any]] | Task, Any, Update]"
 
 
 class NodeSettings(TypedDict, total=False):
@@ -71,6 +79,8 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
     """
 
     module = "blueprint"
+    reply_name: str = ""
+    """Name on the replies that it sends; empty: the agent's. The compiled apps put their own name here."""
 
     def __init__(
         self,
@@ -122,31 +132,48 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state: a dict, a dataclass or a Pydantic model."""
         steps = self.steps(self._read(input))
-        answers: Answers | None = None
+        go_on: Callable[[], Any] = partial(next, steps)
         while True:
             try:
-                questions = next(steps) if answers is None else steps.send(answers)
+                asked = go_on()
             except StopIteration as done:
                 return done.value  # type: ignore[no-any-return]
-            answers = self.reasoner.ask_all(questions, mode=self.mode, config=config)
+            try:
+                if callable(asked):
+                    go_on = partial(steps.send, _run(asked))
+                else:
+                    go_on = partial(steps.send, self.reasoner.ask_all(asked, mode=self.mode, config=config))
+            except Exception as error:
+                go_on = partial(steps.throw, error)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state, without blocking."""
         steps = self.steps(self._read(input))
-        answers: Answers | None = None
+        go_on: Callable[[], Any] = partial(next, steps)
         while True:
             try:
-                questions = next(steps) if answers is None else steps.send(answers)
+                asked = go_on()
             except StopIteration as done:
                 return done.value  # type: ignore[no-any-return]
-            answers = await self.reasoner.aask_all(questions, mode=self.mode, config=config)
+            try:
+                if callable(asked):
+                    # In a thread: a sync function of the user's may block, which a server's event loop refuses.
+                    result = await run_in_executor(None, asked)
+                    go_on = partial(steps.send, await result if isawaitable(result) else result)
+                else:
+                    answers = await self.reasoner.aask_all(asked, mode=self.mode, config=config)
+                    go_on = partial(steps.send, answers)
+            except Exception as error:
+                go_on = partial(steps.throw, error)
 
     def _read(self, input: Any) -> Reader:
         agent: Agent | None = getattr(self, "agent", None)
         return Reader(input, self.messages_key, self.channels(), agent=agent.name if agent else "")
 
     def steps(self, state: Reader) -> Steps:
-        """The node's logic: yield questions, receive their answers, return the update.
+        """The node's logic: yield questions and receive their answers, return the update.
+
+        It may also yield a function without arguments, sync or async, and receives what that returns or raises.
 
         Subclasses override this; it never touches a model, so sync and async share it.
         """
@@ -176,6 +203,19 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
             self.template.render("tail", {**self._values, "conversation": conversation, **values}),
         ]
         return [SystemMessage(head), HumanMessage("\n".join(part for part in parts if part))]
+
+
+def _run(task: Task) -> Any:
+    """Run a function, sync or async, in a sync run."""
+    result = task()
+    if not isawaitable(result):
+        return result
+
+    async def awaited() -> Any:
+        return await result
+
+    with ThreadPoolExecutor(1) as thread:  # the caller may stand in a running event loop
+        return thread.submit(copy_context().run, asyncio.run, awaited()).result()
 
 
 def checked_agent(agent: object) -> Agent:

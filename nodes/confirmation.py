@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -19,23 +19,18 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, ToolInsight, WaitingCall
-from arq_graph.nodes.agreement import questions_in, says_no
+from arq_graph.nodes.blueprint_node import Task
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ConfirmationAsked
-from arq_graph.nodes.gate import NOT_AGREED as NOT_AGREED
-from arq_graph.nodes.gate import Gate, Verdict
+from arq_graph.nodes.gate import NOT_AGREED, Gate, Verdict
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.yes import asks, says_yes
-from arq_graph.reasoning.conversation import Conversation, Line
 
 Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
 """Says whether a customer's message agrees to a question: a function of both, sync or async. None leaves it to the
 list of yeses."""
 
 GO_AHEAD = "Reply yes to go ahead."
-
-Task: TypeAlias = Callable[[], Any]
-"""A function of the user's, sync or async, that a node's steps hand to the node to be run."""
 
 
 def to_put(state: Reader, turn: str) -> list[ToolInsight]:
@@ -100,7 +95,17 @@ def put(
         ),
     )
     emit(ConfirmationAsked(turn=record.turn, id=record.id, question=question, calls=record.calls))
-    return said, {"agreements": state.written("agreements", [record])}
+    return said, recorded(state, record)
+
+
+def recorded(state: Reader, *new: Agreement) -> dict[str, Any]:
+    """The update of `agreements` with new records, beside those of this turn's other questions."""
+    turns = {turn for each in new for turn in (each.turn, each.agreed_in) if turn is not None}
+    ids = {each.id for each in new}
+    kept = [
+        each for each in state.records("agreements", Agreement) or [] if {each.turn, each.agreed_in} & turns
+    ]
+    return {"agreements": state.written("agreements", [*(each for each in kept if each.id not in ids), *new])}
 
 
 def question_of(agent: Agent, calls: Sequence[ToolInsight | WaitingCall]) -> str:
@@ -122,8 +127,9 @@ def _asked(agent: Agent, call: ToolInsight | WaitingCall) -> str:
         argument.name: _shown(call.arguments.get(argument.name, tool.defaults.get(argument.name)))
         for argument in tool.arguments
     }
-    if ask := getattr(agent.confirm.get(call.tool), "ask", None):
-        return str(ask).format_map(values)
+    confirmation = agent.confirm.get(call.tool)
+    if confirmation is not None and confirmation.ask:
+        return confirmation.ask.format_map(values)
     labelled = ", ".join(f"{tool.labels[name]}: {value}" for name, value in values.items())
     return f"{tool.title} ({labelled})" if labelled else tool.title
 
@@ -268,88 +274,3 @@ def _again(verdict: Verdict, gate: Gate) -> list[ToolInsight]:
     if verdict.kind != "run":
         return insights
     return [each.model_copy(update={"kind": "confirm", "problem": NOT_AGREED}) for each in insights]
-
-
-# --- what the speaker still uses ---
-
-_WAITING = frozenset({"missing", "invalid", "confirm"})
-
-
-def left_open(state: Reader, conversation: Conversation) -> list[ToolInsight]:
-    """What the last reply had to ask the customer for."""
-    return [
-        insight
-        for insight in state.records("tool_insights", ToolInsight) or []
-        if insight.kind in _WAITING and insight.turn == conversation.answered_turn
-    ]
-
-
-def awaiting_confirmation(state: Reader, conversation: Conversation) -> list[ToolInsight]:
-    """The calls that the last reply put to the customer."""
-    return [insight for insight in left_open(state, conversation) if insight.kind == "confirm"]
-
-
-def still_open(waiting: Iterable[ToolInsight], run: Sequence[ToolInsight]) -> list[ToolInsight]:
-    """What still waits after these calls were made: one word of the customer covers one call."""
-    made = [(insight.tool, insight.arguments) for insight in run if insight.kind == "run"]
-    return [insight for insight in waiting if (insight.tool, insight.arguments) not in made]
-
-
-def as_put(
-    pending: Iterable[ToolInsight],
-    call: ToolInsight,
-    settled: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-) -> list[ToolInsight]:
-    """What was put to the customer, in the words of a call that does the same: defaults spelled out or not.
-
-    Args:
-        pending: The calls that were put to the customer.
-        call: The call.
-        settled: What makes equal what does the same (`ToolArguments.settled`).
-    """
-    same = settled(call.arguments)
-    return [
-        each.model_copy(update={"arguments": call.arguments})
-        if each.tool == call.tool and settled(each.arguments) == same
-        else each
-        for each in pending
-    ]
-
-
-def is_affirmed(
-    call: ToolInsight,
-    pending: Sequence[ToolInsight],
-    proposal: Any,
-    conversation: Conversation,
-    agrees: Callable[[str], bool] | None = None,
-) -> bool:
-    """Whether a later message of the customer affirms the very arguments that were put to them.
-
-    A no is a no, whatever the model makes of it; and a yes from before a no is over.
-
-    Args:
-        call: The call.
-        pending: The calls that were put to the customer.
-        proposal: The model's answer, with `affirmed_in`.
-        conversation: The thread.
-        agrees: What is a yes even where it sounds like a no; None: nothing is.
-    """
-    asked = next((p for p in pending if p.tool == call.tool and p.arguments == call.arguments), None)
-    line = conversation.by_id.get((proposal.affirmed_in or "").strip())
-    last = conversation.last_customer_line
-    if asked is None or line is None or line.speaker != "customer" or last is None:
-        return False
-    said = [line, last]
-    if agrees is not None:  # it decides of a message that it takes for a yes
-        said = [each for each in said if agrees(each.message.text) is not True]
-    if any(says_no(each.message.text, put_before(each, conversation)) for each in said):
-        return False
-    start = next((i for i, at in enumerate(conversation.lines) if asked.turn in (at.message.id, at.id)), -1)
-    return conversation.lines.index(line) > start
-
-
-def put_before(line: Line, conversation: Conversation) -> str:
-    """What the agent asked last before a message of the customer's; all that it said, if it asked nothing."""
-    before = conversation.lines[: conversation.lines.index(line)]
-    said = next((each.message.text for each in reversed(before) if each.speaker == "agent"), "")
-    return " ".join(questions_in(said))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -131,7 +130,7 @@ class Gate:
             return Verdict("missing", tool, arguments, problems=tuple(problems), granted_by=by)
         if why := self._repetition(tool, arguments, repeat_is_justified) or objection:
             return Verdict("declined", tool, arguments, why, granted_by=by)
-        if tool.name in confirmed_by(self.agent, "customer") or doubt:
+        if tool.name in self.agent.confirmed_by("customer") or doubt:
             return Verdict("confirm", tool, arguments, doubt or NOT_AGREED, granted_by=by)
         return Verdict("run", tool, arguments, granted_by=by)
 
@@ -151,10 +150,14 @@ class Gate:
 
     def _repetition(self, tool: ToolArguments, arguments: Mapping[str, Any], justified: bool | None) -> str:
         """Why a call only repeats one of this turn; empty if it does not, or if there is a reason to."""
-        key = _key(tool, tool.name, arguments)
+        key = tool.key(arguments)
         ran = [line for line in self.conversation.results if line.call]
-        same = [line for line in ran if line.call and _key(tool, line.call["name"], line.call["args"]) == key]
-        proposed = any(_key(tool, each.tool, each.arguments) == key for each in self.made)
+        same = [
+            line
+            for line in ran
+            if line.call and line.call["name"] == tool.name and tool.key(line.call["args"]) == key
+        ]
+        proposed = any(each.tool == tool.name and tool.key(each.arguments) == key for each in self.made)
         if justified or not (same or proposed):
             return ""
         if not same:
@@ -164,13 +167,6 @@ class Gate:
         if justified is None and same[-1] is not ran[-1]:
             return ""
         return f"the same call was already made in this turn ({same[-1].id})"
-
-
-def _key(tool: ToolArguments, name: str, arguments: Mapping[str, Any]) -> str:
-    """A call as text that calls share which do the same."""
-    return json.dumps(
-        [name, tool.settled(arguments) if name == tool.name else arguments], sort_keys=True, default=str
-    )
 
 
 def active_guidelines(agent: Agent, state: Reader, turn: str) -> dict[str, int]:
@@ -209,11 +205,6 @@ def standing_grants(agent: Agent, state: Reader, turn: str, granted_by: Sequence
     scores |= {match.guideline: match.score or 10 for match in matches.values() if match.matched}
     active = agent.relations.resolve(scores).active
     return tuple(id for id in granted_by if id in active and id in given)
-
-
-def confirmed_by(agent: Agent, *by: str) -> frozenset[str]:
-    """Names of the tools whose calls somebody has to agree to: the customer, an operator, or an interrupt."""
-    return frozenset(name for name, how in agent.confirm.items() if getattr(how, "by", how) in by)
 
 
 def refusal(agent: Agent, state: Reader, call: Mapping[str, Any]) -> str | None:

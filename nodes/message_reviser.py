@@ -288,7 +288,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         before: Sequence[Revision],
         answer: Answer[Any] | ReasoningError,
     ) -> Update:
-        written = AIMessage(sent.content, id=str(uuid4()), name=self.agent.name)
+        written = AIMessage(sent.content, id=str(uuid4()), name=self.reply_name or self.agent.name)
         reply, agreed = put(self.agent, state, written, turn.put)
         is_said = (
             sent.content.strip() in reply.text

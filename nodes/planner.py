@@ -1,10 +1,10 @@
-"""What the planners share: one action at a time, held against the gate, the schema and what has happened."""
+"""What the planners share: one action at a time, each call checked by the gate."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 from uuid import uuid4
@@ -13,34 +13,87 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Plan, ToolInsight
+from arq_graph.agent.state import Plan, PlannedCall, ToolInsight
 from arq_graph.errors import ReasoningError
-from arq_graph.nodes.blueprint_node import BlueprintNode, NodeSettings, Steps, Update, checked_agent, counted
-from arq_graph.nodes.channels import Reader, emit, our_channels
-from arq_graph.nodes.confirmation import awaiting_confirmation, left_open, still_open
-from arq_graph.nodes.decisions import calling, calls_of_turn, new_call
+from arq_graph.nodes.blueprint_node import NodeSettings, Steps, Update, counted
+from arq_graph.nodes.channels import emit, our_channels
+from arq_graph.nodes.choice import chosen, property_of
+from arq_graph.nodes.confirmation import Agrees, Settled, asks_beside, put
 from arq_graph.nodes.events import PlanMade, total_usage
-from arq_graph.nodes.gate import active_guidelines, callable_tools
+from arq_graph.nodes.gate import Gate, Verdict, active_guidelines
 from arq_graph.nodes.outcomes import outcome_of
-from arq_graph.nodes.planned_actions import Judged, Situation, judge_action, shown_plan
-from arq_graph.nodes.plans import FINAL_ANSWER, PlannerBlueprint, property_of
-from arq_graph.nodes.putting import is_about
+from arq_graph.nodes.plan_schema import FINAL_ANSWER, PlannerBlueprint
 from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_tool, shown_variables
-from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import abandoned_calls, plan_of_turn, rounds_of_turn
-from arq_graph.nodes.violations import PromptFacts
+from arq_graph.nodes.strategy import Strategy, new_call, tools_of
+from arq_graph.nodes.tool_arguments import Problem, ToolArguments
+from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn
+from arq_graph.nodes.violations import PromptFacts, leaks
 from arq_graph.nodes.worked_examples import Example, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.blueprint import ARQ
-from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.conversation import Line
 from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.sections import as_json
 
 DEFAULT_STEPS = 8
 """How many calls a planner makes in one turn unless set otherwise."""
 
+_DOUBTFUL = {"another_request": "was stated for another request", "inferred": "is inferred"}
+_LONGEST_QUOTE = 80
 
-class Planner(BlueprintNode[ARQ]):
-    """What the planners have in common: one action at a time, held against what code knows.
+
+@dataclass(frozen=True)
+class Action:
+    """What one answer's action is, and what code says to it.
+
+    Args:
+        verdict: What the gate says to the call that it is; None for a final answer.
+        call: The call.
+        answer: The final answer that it is; None for a call.
+        insights: What the reply has to know about it.
+        refusals: Why it cannot be taken; none if it can.
+    """
+
+    verdict: Verdict | None = None
+    call: PlannedCall | None = None
+    answer: str | None = None
+    insights: tuple[ToolInsight, ...] = ()
+    refusals: tuple[Complaint, ...] = ()
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a planner's answer is held against.
+
+    Args:
+        gate: The gate at this point of the turn.
+        settled: What has come of the question that waited.
+        plan: This turn's plan so far.
+        steps_left: How many more calls this turn may make.
+    """
+
+    gate: Gate
+    settled: Settled
+    plan: Plan | None
+    steps_left: int
+
+    @property
+    def turn(self) -> str:
+        """Id of the customer message that began the turn."""
+        return self.gate.conversation.turn
+
+    @property
+    def results(self) -> tuple[Line, ...]:
+        """The results of this turn."""
+        return self.gate.conversation.results
+
+    @property
+    def new_results(self) -> tuple[Line, ...]:
+        """The results that the plan so far did not know."""
+        return self.results[self.plan.results if self.plan else 0 :]
+
+
+class Planner(Strategy):
+    """What the planners have in common: one action at a time, a call or the final answer.
 
     A subclass says what is asked around the action (`ask`), and what of the answer is kept (`record`).
     """
@@ -55,21 +108,22 @@ class Planner(BlueprintNode[ARQ]):
         *,
         max_steps: int = DEFAULT_STEPS,
         draft: bool = False,
+        agrees: Agrees | None = None,
         temperature: float | None = 0.05,
         template: str | Path | None = None,
         examples: Sequence[Example] | None = None,
         **settings: Unpack[NodeSettings],
     ) -> None:
-        self.agent = checked_agent(agent)
         self.max_steps = counted("max_steps", max_steps)
         self.draft = draft
-        self._confirmed = agent.confirmed_by("customer", "interrupt")
-        tools = [ToolArguments(tool) for tool in agent.toolbox.values()]
-        self.planned = self.ask(tools, self._confirmed)
+        confirmed = bool(agent.confirmed_by("customer"))
+        self.planned = self.ask(list(tools_of(agent).values()), confirmed=confirmed)
         super().__init__(
             model,
+            agent,
             self.planned.blueprint,
             self.shipped if template is None else template,
+            agrees=agrees,
             temperature=temperature,
             **settings,
         )
@@ -79,24 +133,24 @@ class Planner(BlueprintNode[ARQ]):
             {
                 **designed(agent),
                 "guided": bool(agent.guidelines),
-                "tools": [self._shown_tool(tool) for tool in tools],
+                "tools": [self._shown_tool(tool) for tool in self.tools.values()],
                 "examples": [shown(example, self.mode) for example in examples],
             },
         )
 
     @abstractmethod
-    def ask(self, tools: Sequence[ToolArguments], confirmed: frozenset[str]) -> PlannerBlueprint:
+    def ask(self, tools: Sequence[ToolArguments], *, confirmed: bool) -> PlannerBlueprint:
         """The blueprint, with every tool of the agent."""
 
     @abstractmethod
-    def record(self, value: Any, situation: Situation, judged: Judged) -> Plan:
+    def record(self, value: Any, situation: Situation, action: Action) -> Plan:
         """What of an answer is kept; `version`, `call`, `final_answer` and `faults` are filled in afterwards."""
 
-    def faults(self, value: Any, situation: Situation, judged: Judged) -> list[Complaint]:
+    def faults(self, value: Any, situation: Situation, action: Action) -> list[Complaint]:
         """What is wrong with what stands around the action."""
         return []
 
-    def blocks(self, value: Any, situation: Situation, judged: Judged) -> list[Complaint]:
+    def blocks(self, value: Any, situation: Situation, action: Action) -> list[Complaint]:
         """What is so wrong with what stands around the action that it is not taken."""
         return []
 
@@ -106,186 +160,250 @@ class Planner(BlueprintNode[ARQ]):
 
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
-        return our_channels("guideline_matches", "tool_insights", "plan", "progress", "variables")
+        return {**super().channels(), **our_channels("plan", "progress")}
 
-    def steps(self, state: Reader) -> Steps:
+    def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Make or refine the plan of this turn, and take one action."""
-        conversation = self.read_conversation(state)
-        variables = shown_variables(self.agent, state)
-        situation = self._situation(state, conversation, variables)
-        tail = self._tail(state, situation, variables)
-        judged: list[Judged] = []
+        messages = gate.state.messages()
+        situation = Situation(
+            gate,
+            settled,
+            plan_of_turn(gate.state, gate.conversation.turn),
+            max(0, self.max_steps - rounds_of_turn(messages, self.agent.name)),
+        )
+        variables = shown_variables(self.agent, gate.state)
+        taken: list[Action] = []
 
         def check(value: Any) -> list[Complaint]:
-            action = judge_action(value, self.planned, self._confirmed, situation)
+            waiting = self._waiting(value, situation, taken)
+            action = self._action(value, situation, waiting, variables)
             blocking = [*action.refusals, *self.blocks(value, situation, action)]
-            unproposed = self._unproposed(type(value).__name__, action, judged)
-            judged.append(replace(action, refusals=tuple(blocking)))
-            return [*self.faults(value, situation, action), *unproposed, *blocking]
+            taken.append(Action(action.verdict, action.call, action.answer, action.insights, tuple(blocking)))
+            return [*self.faults(value, situation, action), *blocking]
 
-        prompt = self.prompt(conversation, tail, head=self.head)
+        prompt = self.prompt(gate.conversation, self._tail(situation, variables), head=self.head)
         (answer,) = yield [Question(self.planned.blueprint, prompt, check=check)]
         if isinstance(answer, ReasoningError):
             raise answer
-        return self._update(state, situation, answer, judged)
+        return self._update(situation, answer, taken)
 
-    def _unproposed(self, name: str, action: Judged, before: Sequence[Judged]) -> list[Complaint]:
-        """Calls that the answer asks about without their arguments being known: no "yes" could be held against them."""
-        proposed = {insight.tool for each in before for insight in each.insights if insight.kind == "confirm"}
-        return [
-            Complaint(
-                name,
-                f"action.{FINAL_ANSWER}.asks_for",
-                f"take the call of {tool} as the action, with its arguments: the customer is then asked about it",
-            )
-            for tool in sorted(action.asks_to_confirm & self._confirmed - proposed)
+    def _waiting(self, value: Any, situation: Situation, before: Sequence[Action]) -> list[ToolInsight]:
+        """The calls that code puts to the customer below the answer: the newest version of each tool's."""
+        still_wanted = getattr(value, "still_wanted", None) or ()
+        again = [
+            *situation.settled.insights,
+            *situation.settled.still_wanted(situation.gate, self.tools, still_wanted),
         ]
+        proposed = {
+            each.tool: each for action in before for each in action.insights if each.kind == "confirm"
+        }
+        return [*(each for each in again if each.kind == "confirm"), *proposed.values()]
 
-    def _situation(
-        self, state: Reader, conversation: Conversation, variables: Sequence[Mapping[str, Any]]
-    ) -> Situation:
-        facts = None
-        if not self.draft:
-            glossary = [entry["id"] for entry in designed(self.agent)["glossary"]]
-            facts = PromptFacts(
-                conversation,
-                {"P", *glossary, *(variable["id"] for variable in variables)},
-                tuple(self.agent.toolbox),
-                (*(g.id for g in self.agent.guidelines), *(variable["name"] for variable in variables)),
-                public_text=self.agent.profile,
+    def _action(
+        self,
+        value: Any,
+        situation: Situation,
+        waiting: Sequence[ToolInsight],
+        variables: Sequence[Mapping[str, Any]],
+    ) -> Action:
+        """An answer's action, and what code says to it."""
+        key, said = chosen(value.action)
+        name = type(value).__name__
+        if key == FINAL_ANSWER:
+            wrong = [] if said.answer.strip() or waiting else ["it is empty"]
+            if not self.draft:
+                wrong += leaks(said.answer, self._facts(situation, variables))
+                wrong += [why] if (why := asks_beside(said.answer, waiting)) else []
+            return Action(
+                answer=said.answer,
+                insights=tuple(self._asked_for(said, situation)),
+                refusals=tuple(Complaint(name, f"action.{FINAL_ANSWER}.answer", each) for each in wrong),
             )
-        return Situation(
-            conversation,
-            callable_tools(self.agent, state, conversation.turn),
-            awaiting_confirmation(state, conversation),
-            calls_of_turn(state, conversation),
-            plan_of_turn(state, conversation.turn),
-            max(0, self.max_steps - rounds_of_turn(state.messages())),
-            facts,
+        tool = self.planned.tools[key]
+        arguments, problems, doubts = _read(tool, said)
+        verdict = situation.gate.check(
+            tool,
+            arguments,
+            problems,
+            objection="" if situation.steps_left else "no step is left in this turn: give the final answer",
+            doubt="; ".join(doubts),
+        )
+        expected = str(getattr(said, "expected", ""))
+        return Action(
+            verdict=verdict,
+            call=PlannedCall(tool=tool.name, arguments=arguments, expected=expected),
+            insights=tuple(verdict.insights(situation.turn, rationale=expected)),
+            refusals=tuple(Complaint(name, f"action.{key}{place}", why) for place, why in _refusals(verdict)),
+        )
+
+    def _asked_for(self, said: Any, situation: Situation) -> Iterator[ToolInsight]:
+        """The arguments that a final answer asks for, of tools that can be called."""
+        for asked in said.asks_for:
+            tool = self.tools.get(asked.tool)
+            for argument in tool.arguments if tool and tool.name in situation.gate.granted else ():
+                if tool and asked.argument in (argument.name, argument.key):
+                    missing = Verdict("missing", tool, {}, problems=(Problem(argument, "missing"),))
+                    yield from missing.insights(situation.turn)
+
+    def _facts(self, situation: Situation, variables: Sequence[Mapping[str, Any]]) -> PromptFacts:
+        glossary = [entry["id"] for entry in designed(self.agent)["glossary"]]
+        return PromptFacts(
+            situation.gate.conversation,
+            {"P", *glossary, *(variable["id"] for variable in variables)},
+            tuple(self.agent.toolbox),
+            (*(g.id for g in self.agent.guidelines), *(variable["name"] for variable in variables)),
+            public_text=self.agent.profile,
         )
 
     def _shown_tool(self, tool: ToolArguments) -> dict[str, Any]:
         entry = shown_tool(self.agent, tool)
-        if tool.name in self._confirmed:
-            entry["needs_agreement"] = True
-        if property_of(tool.name) != tool.name:
-            entry["key"] = property_of(tool.name)
+        if (key := property_of(tool.name, (FINAL_ANSWER,))) != tool.name:
+            entry["key"] = key
         return entry
 
-    def _tail(self, state: Reader, situation: Situation, variables: list[dict[str, Any]]) -> dict[str, Any]:
-        conversation = situation.conversation
-        active = (
-            list(active_guidelines(self.agent, state, conversation.turn)) if self.agent.guidelines else []
-        )
+    def _tail(self, situation: Situation, variables: list[dict[str, Any]]) -> dict[str, Any]:
+        gate, conversation = situation.gate, situation.gate.conversation
+        guided = bool(self.agent.guidelines)
+        active = list(active_guidelines(self.agent, gate.state, conversation.turn)) if guided else []
         last = conversation.last_customer_line
-        now: dict[str, Any] = {
-            "turn": last.id if last else None,
-            "candidates": [name for name in self.agent.toolbox if name in situation.callable],
-            "steps_left": situation.steps_left,
+        listed = {
+            "active": active,
+            "results": [line.id for line in conversation.results],
+            "failed": [line.id for line in gate.failed],
+            "empty": [line.id for line in conversation.results if outcome_of(line) == "empty"],
+            "awaiting_confirmation": situation.settled.shown(),
+            "asked_about_again": [
+                {"tool": each.tool, "arguments": each.arguments} for each in situation.settled.insights
+            ],
+            "next_milestones": next_milestones(gate.state.get("progress")),
         }
-        if active:
-            now["active"] = active
-        if conversation.results:
-            now["results"] = [line.id for line in conversation.results]
-        for outcome in ("failed", "empty"):
-            if ids := [line.id for line in conversation.results if outcome_of(line) == outcome]:
-                now[outcome] = ids
-        if situation.pending:
-            now["awaiting_confirmation"] = [
-                {
-                    "tool": insight.tool,
-                    "arguments": insight.arguments,
-                    "asked_after": conversation.id_of(insight.turn),
-                }
-                for insight in situation.pending
-            ]
-        if following := next_milestones(state.get("progress")):
-            now["next_milestones"] = following
         return {
             "variables": variables,
             "active_guidelines": [shown_guideline(self.agent.guideline(id)) for id in active]
-            if self.agent.guidelines
+            if guided
             else None,
-            "plan": shown_plan(situation.plan, situation) if situation.plan else None,
-            "now": now,
+            "plan": _shown_plan(situation.plan, situation) if situation.plan else None,
+            "now": {
+                "turn": last.id if last else None,
+                "candidates": [name for name in self.agent.toolbox if name in gate.granted],
+                "steps_left": situation.steps_left,
+                **{name: value for name, value in listed.items() if value},
+            },
         }
 
-    def _update(
-        self, state: Reader, situation: Situation, answer: Answer[Any], judged: Sequence[Judged]
-    ) -> Update:
-        last = judged[-1]
-        accepted = last if not last.refusals else Judged()
+    def _update(self, situation: Situation, answer: Answer[Any], taken: Sequence[Action]) -> Update:
+        last = taken[-1]
+        accepted = Action() if last.refusals else last
         before = situation.plan
         plan = self.record(answer.value, situation, last).model_copy(
             update={
                 "version": before.version + 1 if before else 1,
                 "call": accepted.call,
                 "final_answer": accepted.answer,
-                "results": len(situation.conversation.results),
+                "results": len(situation.results),
                 "faults": tuple(map(str, answer.complaints)),
             }
         )
-        decided = self._decided(judged)
-        run = [insight for insight in [*situation.run, *decided] if insight.kind == "run"]
-        others = [insight for insight in decided if insight.kind != "run"]
+        decided = self._decided(situation, answer.value, taken, accepted)
         emit(
             PlanMade(
-                turn=situation.conversation.turn,
+                turn=situation.turn,
                 plan=plan,
                 decisions=tuple(decided),
                 calls=len(answer.attempts),
                 usage=total_usage([answer]),
             )
         )
-        update: Update = {
-            "plan": state.as_json(plan),
-            "tool_insights": state.written(
-                "tool_insights", [*still_open(left_open(state, situation.conversation), run), *run, *others]
-            ),
-        }
-        messages = [*(abandoned_calls(state.messages()) or ()), *self._said(plan)]
-        if messages:
-            update[self.messages_key] = messages
-        return update
-
-    def _decided(self, judged: Sequence[Judged]) -> list[ToolInsight]:
-        """What the reply has to know: of the action taken, and of those that were refused before it.
-
-        Where a call is made after all, what was wrong with another one is no question to the customer. A call waits
-        for the customer's word only where the reply asks for it: a reviser is told to, a final answer says that it
-        does, and speaks of it.
-        """
-        last = judged[-1]
-        makes_call = last.call is not None and not last.refusals
-        found: list[ToolInsight] = []
-        for insight in [insight for each in judged for insight in each.insights]:
-            is_idle = insight.kind != "run" and makes_call
-            unasked = insight.kind == "confirm" and not self.draft and not self._asks(insight, last)
-            if is_idle or unasked or (insight.kind == "run" and not makes_call):
-                insight = insight.model_copy(update={"kind": "declined", "argument": None})
-            if insight not in found:
-                found.append(insight)
-        return found
-
-    def _asks(self, call: ToolInsight, last: Judged) -> bool:
-        """Whether the final answer asks the customer about a call."""
-        description = self.agent.toolbox[call.tool].description
-        return call.tool in last.asks_to_confirm and is_about(call, last.answer or "", description)
-
-    def _said(self, plan: Plan) -> list[AIMessage]:
+        state = situation.gate.state
+        planned: Update = {"plan": state.as_json(plan)}
         if plan.call:
-            return [calling(new_call(plan.call.tool, plan.call.arguments))]
-        return (
-            []
-            if self.draft
-            else [AIMessage(plan.final_answer or self.agent.fallback, id=str(uuid4()), name=self.agent.name)]
+            call = new_call(plan.call.tool, plan.call.arguments)
+            return {**planned, **self.update(situation.gate, decided, [self.calling([call])])}
+        if self.draft:
+            return {**planned, **self.update(situation.gate, decided)}
+        waiting = [each for each in decided if each.kind == "confirm"]
+        content = plan.final_answer or ("" if waiting else self.agent.fallback)
+        reply = AIMessage(content, id=str(uuid4()), name=self.reply_name or self.agent.name)
+        reply, agreements = put(self.agent, state, reply, waiting)
+        return {**planned, **agreements, **self.update(situation.gate, decided, [reply])}
+
+    def _decided(
+        self, situation: Situation, value: Any, taken: Sequence[Action], accepted: Action
+    ) -> list[ToolInsight]:
+        """What the reply has to know: of the action taken, of those refused before it, and of what waits.
+
+        Where a call is made after all, what was wrong with another one is no question to the customer; what waits is
+        put once the turn ends, if it is still proposed then.
+        """
+        waiting = [] if accepted.call else self._waiting(value, situation, taken)
+        found = [each for each in situation.settled.insights if each.kind != "confirm"]
+        for insight in [each for action in taken for each in action.insights]:
+            runs = accepted.call is not None and insight in accepted.insights
+            asks = accepted.call is None and insight.kind in ("missing", "invalid")
+            if insight.kind == "confirm" and insight in waiting:
+                continue
+            if not (runs or asks):
+                insight = insight.model_copy(update={"kind": "declined", "argument": None})
+            found.append(insight)
+        return [*found, *waiting]
+
+
+def _read(tool: ToolArguments, said: Any) -> tuple[dict[str, Any], list[Problem], list[str]]:
+    """A call's arguments, what is missing or invalid, and what the customer is to confirm."""
+    if not tool.arguments:
+        return {}, tool.validate({}), []
+    arguments, problems = tool.read(said.arguments)
+    doubts = []
+    for argument in tool.arguments:
+        decision = getattr(said.arguments, argument.key)
+        if not decision.given:
+            continue
+        if why := _DOUBTFUL.get(decision.basis):
+            quoted = as_json(decision.value)
+            quoted = quoted if len(quoted) <= _LONGEST_QUOTE else f"{quoted[:_LONGEST_QUOTE]}…"
+            doubts.append(f"{quoted} {why}")
+        if decision.basis == "nobody" and argument.name in arguments:
+            del arguments[argument.name]
+            if argument.required:
+                problems.append(Problem(argument, "missing", "nobody gave it"))
+    return arguments, problems, doubts
+
+
+def _refusals(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Why a call is not made, as the model is told, each with its place below the call's property."""
+    if verdict.kind == "confirm":
+        yield (
+            "",
+            f"{verdict.reason}: code puts this call to the customer below your final answer. Give the final answer "
+            "now: what else there is to say, without a question; it may be empty",
         )
+    elif verdict.kind == "declined":
+        yield "", f"{verdict.reason}: take another way, or say in the final answer what is not possible"
+    for problem in verdict.problems:
+        place = f".arguments.{problem.argument.key}" if problem.argument else ".arguments"
+        why = f" ({problem.message})" if problem.message else ""
+        yield place, f"it is {problem.kind}{why}: ask the customer for it in the final answer"
+
+
+def _shown_plan(plan: Plan, situation: Situation) -> Mapping[str, Any]:
+    """This turn's plan so far as the prompt shows it, with the ids of what its call has told."""
+    shown: dict[str, Any] = {"version": plan.version}
+    if plan.previous_steps:
+        shown["previous_steps"] = plan.previous_steps
+    shown["steps"] = [step.model_dump(exclude_defaults=True) for step in plan.steps]
+    if plan.call:
+        shown["call"] = plan.call.model_dump(exclude_defaults=True)
+    if situation.new_results:
+        shown["told_by"] = [line.id for line in situation.new_results]
+    if plan.changes:
+        shown["changes"] = [change.model_dump() for change in plan.changes]
+    return shown
 
 
 def next_milestones(progress: Any) -> list[Any]:
     """The milestones that could come next, as far as live progress tells: its `next`, or its `frontier`."""
     for name in ("next", "frontier"):
-        found = progress.get(name) if isinstance(progress, Mapping) else getattr(progress, name, None)
+        found = progress.get(name) if isinstance(progress, Mapping) else None
         if isinstance(found, Sequence) and not isinstance(found, str):
             return [
                 {key: value for key, value in each.items() if value is not None}

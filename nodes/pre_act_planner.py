@@ -7,12 +7,11 @@ from typing import Any
 
 from arq_graph.agent.state import Plan, PlanChange, PlanStep
 from arq_graph.nodes.blueprint_node import PROMPTS
-from arq_graph.nodes.planned_actions import Judged, Situation
-from arq_graph.nodes.planner import Planner
-from arq_graph.nodes.planner_examples import pre_act_examples
-from arq_graph.nodes.plans import FINAL_ANSWER, PlannerBlueprint, pre_act_blueprint
+from arq_graph.nodes.outcomes import outcome_of
+from arq_graph.nodes.plan_schema import FINAL_ANSWER, PlannerBlueprint, pre_act_blueprint
+from arq_graph.nodes.planner import Action, Planner, Situation
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.worked_examples import Example
+from arq_graph.nodes.worked_examples import Example, pre_act_examples
 from arq_graph.reasoning.answer import Complaint
 
 
@@ -29,6 +28,7 @@ class PreActPlanner(Planner):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification. Its tools are gated by its active guidelines, as for `ToolCaller`.
         max_steps: How many calls one turn may make; after them only the final answer is left.
+        agrees: What else is a yes of the customer's; see `Strategy`.
         draft: Keep the final answer in the plan, where `MessageReviser` finds it as its draft, in place of sending
             it as a message.
         temperature: 0.05 unless given; left out for models that take none or have one set.
@@ -39,24 +39,24 @@ class PreActPlanner(Planner):
     Raises:
         InputError: `max_steps` is below 1.
         ReasoningError: When run: the model gave no answer.
-        StateError: When run: a channel holds another type.
+        StateError: When run: a channel holds something else.
     """
 
     shipped = PROMPTS / "pre_act_planner.md"
 
-    def ask(self, tools: Sequence[ToolArguments], confirmed: frozenset[str]) -> PlannerBlueprint:
+    def ask(self, tools: Sequence[ToolArguments], *, confirmed: bool) -> PlannerBlueprint:
         """The plan and one action."""
-        return pre_act_blueprint(tools, confirmed)
+        return pre_act_blueprint(tools, confirmed=confirmed)
 
     def examples(self) -> Sequence[Example]:
         """A plan that changes after a failure."""
         return pre_act_examples()
 
-    def faults(self, value: Any, situation: Situation, judged: Judged) -> list[Complaint]:
+    def faults(self, value: Any, situation: Situation, action: Action) -> list[Complaint]:
         """A plan that is not one: its first step is the action, its last the final answer, a change is told."""
         name, steps = type(value).__name__, value.next_steps
         found = []
-        taken = judged.call.tool if judged.call else None
+        taken = action.call.tool if action.call else None
         if steps[0].tool != taken:
             found.append(
                 ("next_steps[0].tool", f"the first step is the action taken now, {taken or FINAL_ANSWER}")
@@ -68,7 +68,7 @@ class PreActPlanner(Planner):
             for number, step in enumerate(steps[:-1])
             if step.tool is None
         ]
-        if situation.conversation.results and not (value.previous_steps or "").strip():
+        if situation.results and not (value.previous_steps or "").strip():
             found.append(
                 ("previous_steps", "a tool ran for this request: sum up what was done and what it told")
             )
@@ -77,15 +77,15 @@ class PreActPlanner(Planner):
                 found.append(
                     ("change", "the result was not as expected: say what changes in the plan, and why")
                 )
-            if judged.call is None and _goes_on(value, situation.plan):
+            if action.call is None and _goes_on(value, situation.plan):
                 found.append(
                     ("next_steps", "the result was not as expected: say what the answer now tells instead")
                 )
         return [Complaint(name, place, message) for place, message in found]
 
-    def blocks(self, value: Any, situation: Situation, judged: Judged) -> list[Complaint]:
+    def blocks(self, value: Any, situation: Situation, action: Action) -> list[Complaint]:
         """A plan that goes on as if what failed had not."""
-        if judged.call is None or situation.plan is None or not _is_contradicted(value, situation):
+        if action.call is None or situation.plan is None or not _is_contradicted(value, situation):
             return []
         if not _goes_on(value, situation.plan):
             return []
@@ -93,14 +93,14 @@ class PreActPlanner(Planner):
         message = f"the plan is the one from before, though {ids} was not as expected: make another one"
         return [Complaint(type(value).__name__, "next_steps", message)]
 
-    def record(self, value: Any, situation: Situation, judged: Judged) -> Plan:
+    def record(self, value: Any, situation: Situation, action: Action) -> Plan:
         """The steps still to come, what was done, and what changed."""
-        before, results = situation.plan, situation.conversation.results
+        before, results = situation.plan, situation.results
         changes = before.changes if before else ()
         if before and value.change is not None:
             changes += (PlanChange(version=before.version + 1, what=value.change.what, why=value.change.why),)
         return Plan(
-            turn=situation.conversation.turn,
+            turn=situation.turn,
             previous_steps=value.previous_steps if results else None,
             steps=tuple(PlanStep(description=s.step, reason=s.reason, tool=s.tool) for s in value.next_steps),
             observation=_observation(value, situation),
@@ -109,9 +109,9 @@ class PreActPlanner(Planner):
 
 
 def _observation(value: Any, situation: Situation) -> Any:
-    if not situation.conversation.results:
+    if not situation.results:
         return None
-    if any(line in situation.failed for line in situation.new_results):
+    if any(outcome_of(line) == "failed" for line in situation.new_results):
         return "failed"
     return value.observation or "as_expected"
 

@@ -7,12 +7,11 @@ from typing import Any
 
 from arq_graph.agent.state import Plan, PlanStep
 from arq_graph.nodes.blueprint_node import PROMPTS
-from arq_graph.nodes.planned_actions import Judged, Situation
-from arq_graph.nodes.planner import Planner
-from arq_graph.nodes.planner_examples import react_examples
-from arq_graph.nodes.plans import PlannerBlueprint, react_blueprint
+from arq_graph.nodes.outcomes import outcome_of
+from arq_graph.nodes.plan_schema import PlannerBlueprint, react_blueprint
+from arq_graph.nodes.planner import Action, Planner, Situation
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.worked_examples import Example
+from arq_graph.nodes.worked_examples import Example, react_examples
 
 
 class ReActPlanner(Planner):
@@ -24,21 +23,21 @@ class ReActPlanner(Planner):
 
     shipped = PROMPTS / "react_planner.md"
 
-    def ask(self, tools: Sequence[ToolArguments], confirmed: frozenset[str]) -> PlannerBlueprint:
+    def ask(self, tools: Sequence[ToolArguments], *, confirmed: bool) -> PlannerBlueprint:
         """The thought and one action."""
-        return react_blueprint(tools, confirmed)
+        return react_blueprint(tools, confirmed=confirmed)
 
     def examples(self) -> Sequence[Example]:
         """The same situation as for `PreActPlanner`."""
         return react_examples()
 
-    def record(self, value: Any, situation: Situation, judged: Judged) -> Plan:
+    def record(self, value: Any, situation: Situation, action: Action) -> Plan:
         """The step that is taken."""
-        tool = judged.call.tool if judged.call else None
+        tool = action.call.tool if action.call else None
         description = f"call {tool}" if tool else "give the final answer"
-        failed = any(line in situation.failed for line in situation.new_results)
+        failed = any(outcome_of(line) == "failed" for line in situation.new_results)
         return Plan(
-            turn=situation.conversation.turn,
+            turn=situation.turn,
             previous_steps=_thoughts(situation.plan),
             steps=(PlanStep(description=description, reason=value.thought, tool=tool),),
             observation="failed" if failed else None,

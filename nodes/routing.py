@@ -39,9 +39,11 @@ def route_calls(
         messages_key: Channel of the messages.
     """
 
+    asked = agent.confirmed_by("operator", "interrupt")
+
     def route(state: Any) -> str | list[Send]:
         calls = pending_calls(Reader(state, messages_key).messages())
-        if any(call["name"] in agent.confirmed_by("operator") for call in calls):
+        if any(call["name"] in asked for call in calls):
             return approve
         return sends(calls, tools) or otherwise
 
@@ -95,7 +97,7 @@ def route_round(
         insights = reader.records("tool_insights", ToolInsight) or []
         considered = {insight.tool for insight in insights if insight.turn == turn}
         new = callable_tools(agent, reader, turn) - considered
-        return call_tools if new and rounds_of_turn(messages) < max_rounds else otherwise
+        return call_tools if new and rounds_of_turn(messages, agent.name) < max_rounds else otherwise
 
     # LangGraph hands a route the channels that its annotation names; without one, those of the graph's own schema,
     # which may have `messages` alone.

@@ -45,6 +45,7 @@ def shown_tool(agent: Agent, tool: ToolArguments) -> dict[str, Any]:
         "description": tool.tool.description,
         "arguments": [argument.shown() for argument in tool.arguments],
         "granted_by": [shown_guideline(agent.guideline(id)) for id in agent.grants[tool.name]],
+        **({"needs_agreement": True} if tool.name in agent.confirmed_by("customer") else {}),
     }
 
 

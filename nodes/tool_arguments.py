@@ -32,9 +32,15 @@ class ArgumentDecision(ARQ):
     value_in_context: str | None = query(
         "Where is the value, with its id and in its own words? Null: nowhere."
     )
-    customer_should_provide_it: bool = query("Is it for the customer to provide it?")
-    already_provided_and_needed_again: str | None = query("Was it provided before, and is it needed anew?")
-    problematic_to_guess: bool = query("If it is not in the context: would guessing it do harm?")
+    already_provided_and_needed_again: bool | None = query(
+        "If somewhere: was it said for an earlier need, and is it needed anew? Else null."
+    )
+    customer_should_provide_it: bool | None = query(
+        "If nowhere: is it for the customer to provide? Else null."
+    )
+    problematic_to_guess: bool | None = query(
+        "If nowhere, and required: would guessing it do harm? Else null."
+    )
     given: bool = respond("Is there a value to pass? Never one that nobody gave.")
 
 
@@ -131,6 +137,10 @@ class ToolArguments:
         }
         return {**self.defaults, **given}
 
+    def key(self, arguments: Mapping[str, Any]) -> str:
+        """A call as text that calls share which do the same."""
+        return json.dumps([self.name, self.settled(arguments)], sort_keys=True, default=str)
+
     @property
     def blueprint(self) -> type[ARQ]:
         """A blueprint with one decision for each argument."""
@@ -144,19 +154,17 @@ class ToolArguments:
             **fields,
         )
 
-    def blueprint_with(self, basis: type[ARQ], kind: str, decision: str) -> type[ARQ]:
+    def blueprint_with(self, basis: type[ARQ]) -> type[ARQ]:
         """A blueprint with one decision for each argument, and before each value what it rests on.
 
         Args:
             basis: What is asked of each value.
-            kind: The word in the blueprint's name.
-            decision: How the decisions' names begin.
         """
         fields: dict[str, Any] = {
-            argument.key: (_with_basis(_decision(argument), basis, decision), respond(argument.description))
+            argument.key: (_with_basis(_decision(argument), basis), respond(argument.description))
             for argument in self.arguments
         }
-        return create_model(f"{self.name}_{kind}_arguments", __base__=ARQ, __doc__="Each argument.", **fields)
+        return create_model(f"{self.name}_arguments", __base__=ARQ, __doc__="Each argument.", **fields)
 
     def read(self, decisions: Any) -> tuple[dict[str, Any], list[Problem]]:
         """Turn an answer into the tool's arguments, and say what is missing or invalid.
@@ -227,9 +235,11 @@ def _decision(argument: Argument) -> type[ArgumentDecision]:
 
 
 @lru_cache(maxsize=1024)
-def _with_basis(decision: type[ArgumentDecision], basis: type[ARQ], name: str) -> type[ARQ]:
+def _with_basis(decision: type[ArgumentDecision], basis: type[ARQ]) -> type[ARQ]:
     # Fields of a class further right come first.
-    return create_model(f"{name}{decision.__name__}", __base__=(decision, basis), __doc__=decision.__doc__)
+    return create_model(
+        f"{basis.__name__}_{decision.__name__}", __base__=(decision, basis), __doc__=decision.__doc__
+    )
 
 
 @lru_cache(maxsize=1024)

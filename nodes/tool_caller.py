@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -12,29 +12,19 @@ from langchain_core.language_models import BaseChatModel
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.nodes.blueprint_node import (
-    PROMPTS,
-    Answers,
-    BlueprintNode,
-    NodeSettings,
-    Steps,
-    Update,
-    checked_agent,
-    counted,
-)
-from arq_graph.nodes.channels import Reader, emit, our_channels
-from arq_graph.nodes.confirmation import awaiting_confirmation, left_open, still_open
-from arq_graph.nodes.decisions import Decisions, calling, calls_of_turn
+from arq_graph.nodes.blueprint_node import PROMPTS, Answers, NodeSettings, Steps, counted
+from arq_graph.nodes.channels import emit
+from arq_graph.nodes.confirmation import Agrees, Settled
 from arq_graph.nodes.events import ToolsDecided, total_usage
-from arq_graph.nodes.gate import active_guidelines, callable_tools
-from arq_graph.nodes.proposals import property_of, tool_blueprint
+from arq_graph.nodes.gate import Gate, Verdict, active_guidelines
 from arq_graph.nodes.spec_sections import designed, shown_tool, shown_variables
+from arq_graph.nodes.strategy import Strategy, new_call
 from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.tool_schema import CALL_FROM, property_of, tool_blueprint
 from arq_graph.nodes.turns import rounds_of_turn
 from arq_graph.nodes.worked_examples import Example, shown, tool_examples
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ
-from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
 
@@ -48,27 +38,27 @@ class ToolBatch:
     name: str
 
 
-class ToolCaller(BlueprintNode[ARQ]):
+class ToolCaller(Strategy):
     """Decide on the tools that the active guidelines grant; write the calls as a message, and `tool_insights`.
 
-    Every candidate tool is asked about in parallel. A call is made if it is called for, none of its required
-    arguments is missing or invalid, it was not made in this turn already (unless that is justified) and no other
-    candidate fits better. Missing and invalid arguments become insights, which the reply asks the customer about.
+    Every candidate tool is asked about in parallel. A call is made if it is called for, no other candidate fits
+    better, and the gate lets it through. What it lacks becomes an insight, which the reply asks the customer about.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         tools_per_call: How many candidate tools one model call decides on.
-        max_rounds: How many times tools may be called in a turn; after that it proposes nothing.
+        max_rounds: How many times it may call tools in a turn; after that it proposes nothing.
+        agrees: What else is a yes of the customer's; see `Strategy`.
         temperature: The paper's 0.05 unless given; left out for models that take none or have one set.
         template: A replacement for the shipped prompt.
         examples: Worked examples in the prompt.
         **settings: `mode`, `max_history_tokens`, `count_tokens`, `messages_key`: as for `BlueprintNode`.
 
     Raises:
-        InputError: `tools_per_call` is below 1.
+        InputError: `tools_per_call` or `max_rounds` is below 1.
         ReasoningError: When run: the model gave no answer.
-        StateError: When run: a channel holds another type.
+        StateError: When run: a channel holds something else.
     """
 
     module = "tools"
@@ -80,133 +70,128 @@ class ToolCaller(BlueprintNode[ARQ]):
         *,
         tools_per_call: int = 1,
         max_rounds: int = 3,
+        agrees: Agrees | None = None,
         temperature: float | None = 0.05,
         template: str | Path = PROMPTS / "tool_caller.md",
         examples: Sequence[Example] | None = None,
         **settings: Unpack[NodeSettings],
     ) -> None:
-        self.agent = checked_agent(agent)
         if tools_per_call < 1:
             raise InputError(f"tools_per_call must be at least 1, not {tools_per_call}")
-        super().__init__(
-            model,
-            ARQ,
-            template,
-            temperature=temperature,
-            **settings,
-        )
-        examples = tool_examples() if examples is None else examples
+        super().__init__(model, agent, ARQ, template, agrees=agrees, temperature=temperature, **settings)
         self.max_rounds = counted("max_rounds", max_rounds)
-        self._confirmed = agent.confirmed_by("customer", "interrupt")
-        tools = [ToolArguments(tool) for tool in agent.toolbox.values()]
+        tools = list(self.tools.values())
+        shown_examples = [
+            shown(example, self.mode) for example in (tool_examples() if examples is None else examples)
+        ]
         self.batches = tuple(
-            self._batch(tools[start : start + tools_per_call], examples)
+            self._batch(tools[start : start + tools_per_call], shown_examples)
             for start in range(0, len(tools), tools_per_call)
         )
 
-    def _batch(self, tools: Sequence[ToolArguments], examples: Sequence[Example]) -> ToolBatch:
-        head = self.template.render(
-            "head",
-            {
-                **designed(self.agent),
-                "tools": [shown_tool(self.agent, tool) for tool in tools],
-                "examples": [shown(example, self.mode) for example in examples],
-            },
+    def _batch(self, tools: Sequence[ToolArguments], examples: Sequence[dict[str, Any]]) -> ToolBatch:
+        values = {
+            **designed(self.agent),
+            "tools": [shown_tool(self.agent, tool) for tool in tools],
+            "examples": examples,
+        }
+        blueprint = tool_blueprint(
+            tools,
+            compared=len(self.tools) > 1,
+            confirmed=not self.confirmed.isdisjoint(tool.name for tool in tools),
         )
-        blueprint = tool_blueprint(tools, self._confirmed)
-        return ToolBatch(tuple(tools), blueprint, head, "+".join(tool.name for tool in tools))
+        name = "+".join(tool.name for tool in tools)
+        return ToolBatch(tuple(tools), blueprint, self.template.render("head", values), name)
 
-    def channels(self) -> dict[str, Any]:
-        """What it reads and writes besides the messages."""
-        return our_channels("guideline_matches", "tool_insights", "variables")
-
-    def steps(self, state: Reader) -> Steps:
+    def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Decide on every candidate tool."""
-        conversation = self.read_conversation(state)
-        candidates = callable_tools(self.agent, state, conversation.turn)
-        if rounds_of_turn(state.messages()) >= self.max_rounds:
-            return {}
-        asked = [batch for batch in self.batches if any(tool.name in candidates for tool in batch.tools)]
-        pending = awaiting_confirmation(state, conversation)
+        wanted = {*gate.granted, *(call.tool for call in settled.waiting.values())}
+        asked = [batch for batch in self.batches if any(tool.name in wanted for tool in batch.tools)]
+        if rounds_of_turn(gate.state.messages(), self.agent.name) >= self.max_rounds:
+            return self.update(gate, settled.insights) if settled.insights else {}
         answers: Answers = []
         if asked:
-            variables = shown_variables(self.agent, state)
+            variables = shown_variables(self.agent, gate.state)
             answers = yield [
                 Question(
                     batch.blueprint,
                     self.prompt(
-                        conversation,
-                        {
-                            "variables": variables,
-                            "now": self._now(batch, state, conversation, candidates, pending),
-                        },
+                        gate.conversation,
+                        {"variables": variables, "now": self._now(batch, gate, settled)},
                         head=batch.head,
                     ),
                     name=batch.name,
                 )
                 for batch in asked
             ]
-        decisions = Decisions(conversation, candidates, pending, calls_of_turn(state, conversation))
+        decided: list[ToolInsight] = [*settled.insights]
         for batch, answer in zip(asked, answers, strict=True):
             if isinstance(answer, ReasoningError):
                 raise answer
+            still_wanted = getattr(answer.value, "still_wanted", None) or ()
+            decided += settled.still_wanted(gate, self.tools, still_wanted)
             for tool in batch.tools:
-                if tool.name in candidates:
-                    candidate = getattr(answer.value, property_of(tool.name))
-                    decisions.consider(tool, candidate, tool.name in self._confirmed)
-        return self._update(state, conversation, decisions, [a for a in answers if isinstance(a, Answer)])
+                if tool.name in gate.granted:
+                    decided += _decided(gate, tool, getattr(answer.value, property_of(tool.name)))
+        emit(
+            ToolsDecided(
+                turn=gate.conversation.turn,
+                decisions=tuple(decided),
+                calls=sum(len(answer.attempts) for answer in answers if isinstance(answer, Answer)),
+                usage=total_usage(answer for answer in answers if isinstance(answer, Answer)),
+            )
+        )
+        calls = [new_call(each.tool, each.arguments) for each in decided if each.kind == "run"]
+        return self.update(gate, decided, [self.calling(calls)] if calls else ())
 
-    def _now(
-        self,
-        batch: ToolBatch,
-        state: Reader,
-        conversation: Conversation,
-        candidates: frozenset[str],
-        pending: Sequence[ToolInsight],
-    ) -> dict[str, Any]:
+    def _now(self, batch: ToolBatch, gate: Gate, settled: Settled) -> dict[str, Any]:
+        conversation = gate.conversation
         last = conversation.last_customer_line
-        own = [tool.name for tool in batch.tools if tool.name in candidates]
-        active = active_guidelines(self.agent, state, conversation.turn)
-        granting = {id for name in own for id in self.agent.grants[name]}
+        own = [tool.name for tool in batch.tools if tool.name in gate.granted]
+        active = active_guidelines(self.agent, gate.state, conversation.turn)
         now: dict[str, Any] = {
             "turn": last.id if last else None,
             "candidates": own,
-            "active": [id for id in active if id in granting],
+            "active": [id for id in active if any(id in self.agent.grants[name] for name in own)],
         }
-        if others := [name for name in self.agent.toolbox if name in candidates and name not in own]:
+        if others := [name for name in self.agent.toolbox if name in gate.granted and name not in own]:
             now["other_candidates"] = others
         if staged := [line.id for line in conversation.results]:
             now["staged"] = staged
-        if waiting := [insight for insight in pending if insight.tool in own]:
-            now["awaiting_confirmation"] = [
-                {
-                    "tool": insight.tool,
-                    "arguments": insight.arguments,
-                    "asked_after": conversation.id_of(insight.turn),
-                }
-                for insight in waiting
-            ]
+        batched = {tool.name for tool in batch.tools}
+        if waiting := [each for each in settled.shown() if each["tool"] in batched]:
+            now["awaiting_confirmation"] = waiting
         return now
 
-    def _update(
-        self, state: Reader, conversation: Conversation, decisions: Decisions, answers: Sequence[Answer[Any]]
-    ) -> Update:
-        run = [
-            insight
-            for insight in calls_of_turn(state, conversation) + decisions.insights
-            if insight.kind == "run"
-        ]
-        others = [insight for insight in decisions.insights if insight.kind != "run"]
-        open_before = still_open(left_open(state, conversation), run)
-        emit(
-            ToolsDecided(
-                turn=conversation.turn,
-                decisions=tuple(decisions.insights),
-                calls=sum(len(answer.attempts) for answer in answers),
-                usage=total_usage(answers),
-            )
-        )
-        update: Update = {"tool_insights": state.written("tool_insights", [*open_before, *run, *others])}
-        if decisions.calls:
-            update[self.messages_key] = [calling(*decisions.calls)]
-        return update
+
+def _decided(gate: Gate, tool: ToolArguments, candidate: Any) -> Iterator[ToolInsight]:
+    """Every proposed call of a tool; each candidate leaves a record, called or not."""
+    turn = gate.conversation.turn
+    proposals = candidate.tool_calls_for_candidate_tool
+    if not proposals:
+        why = getattr(candidate, "subtleties_to_be_aware_of", "")
+        yield from Verdict("declined", tool, {}, "no call was proposed").insights(turn, rationale=why)
+    proposed: set[str] = set()
+    for proposal in proposals:
+        verdict = _verdict(gate, tool, proposal, proposed)
+        proposed.add(tool.key(verdict.arguments))
+        why = getattr(proposal, "applicability_rationale", "")
+        yield from verdict.insights(turn, score=proposal.score, rationale=why)
+
+
+def _verdict(gate: Gate, tool: ToolArguments, proposal: Any, proposed: set[str]) -> Verdict:
+    """Whether the tool caller wants the call (Appendix B), and what the gate says to that."""
+    arguments, problems = tool.read(proposal.arguments) if tool.arguments else ({}, tool.validate({}))
+    better = getattr(proposal, "potentially_better_tool_name", None)
+    unwanted = ""
+    if proposal.score < CALL_FROM:
+        unwanted = f"score {proposal.score} is below {CALL_FROM}"
+    elif better in gate.granted and better != tool.name and not proposal.better_tool_should_run_in_tandem:
+        unwanted = f"{better} fits better"
+    elif not proposal.should_run and not problems:
+        unwanted = "the model says that it should not run"
+    elif tool.key(arguments) in proposed:
+        unwanted = "the same call was proposed twice"
+    if unwanted:
+        return Verdict("declined", tool, arguments, unwanted)
+    return gate.check(tool, arguments, problems, repeat_is_justified=proposal.repeat_is_justified)

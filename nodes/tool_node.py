@@ -14,7 +14,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.errors import ToolError
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ToolCalled
-from arq_graph.nodes.gate import callable_tools
+from arq_graph.nodes.gate import refusal
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import clean
 
@@ -27,10 +27,10 @@ def guarded_tools(agent: Agent, *, name: str = "tools", messages_key: str = "mes
     """Make the node that runs the agent's tools.
 
     A call of a tool that no active guideline grants is refused, wherever the call comes from; so is one that a
-    guideline of another turn granted. A refusal, an error of the tool and wrong arguments become tool messages
-    with status `error`, and the turn goes on. Send it one call at a time (`route_calls` does): a call that has
-    finished is then not repeated after a crash. A tool gets its call's id by an argument annotated
-    `Annotated[str, InjectedToolCallId]`, to recognise a repetition by.
+    guideline of another turn granted, and one that needs an agreement which nobody has given to it. A refusal, an
+    error of the tool and wrong arguments become tool messages with status `error`, and the turn goes on. Send it one
+    call at a time (`route_calls` does): a call that has finished is then not repeated after a crash. A tool gets its
+    call's id by an argument annotated `Annotated[str, InjectedToolCallId]`, to recognise a repetition by.
 
     Args:
         agent: The specification.
@@ -38,15 +38,12 @@ def guarded_tools(agent: Agent, *, name: str = "tools", messages_key: str = "mes
         messages_key: Channel of the messages.
     """
 
-    def refusal(request: ToolCallRequest) -> ToolMessage | None:
-        state = Reader(request.state, messages_key, agent=agent.name)
-        turn = Conversation(state.messages()).turn
-        if request.tool_call["name"] in callable_tools(agent, state, turn):
-            return None
-        return _error(request, "this tool cannot be called now: no active guideline grants it")
+    def refused(request: ToolCallRequest) -> ToolMessage | None:
+        why = refusal(agent, Reader(request.state, messages_key, agent=agent.name), request.tool_call)
+        return None if why is None else _error(request, why)
 
     def gate(request: ToolCallRequest, execute: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
-        result = refusal(request)
+        result = refused(request)
         if result is None:
             _require_sync(request)
             return _reported(request, execute(request), messages_key)
@@ -55,7 +52,7 @@ def guarded_tools(agent: Agent, *, name: str = "tools", messages_key: str = "mes
     async def agate(
         request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[ToolResult]]
     ) -> ToolResult:
-        result = refusal(request)
+        result = refused(request)
         return _reported(request, await execute(request) if result is None else result, messages_key)
 
     return ToolNode(

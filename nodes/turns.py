@@ -15,8 +15,9 @@ from langchain_core.messages import (
 )
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from arq_graph.agent.state import GuidelineMatch, Move, Plan
+from arq_graph.agent.state import GuidelineMatch, Move, Plan, ToolInsight
 from arq_graph.nodes.channels import Reader
+from arq_graph.reasoning.conversation import Conversation
 
 ABANDONED = (
     "abandoned: the turn ended before a result was recorded; the call may or may not have taken effect"
@@ -63,6 +64,19 @@ def draft_of_turn(state: Reader, turn: str) -> str | None:
     return plan.final_answer if plan else None
 
 
+def left_open(state: Reader, conversation: Conversation) -> list[ToolInsight]:
+    """What the last reply had to ask the customer for: an argument, or a yes.
+
+    The one exception to the rule that records of other turns are ignored: an answer comes in the turn after the
+    question. Whatever the turn before that one left open is over.
+    """
+    return [
+        insight
+        for insight in state.records("tool_insights", ToolInsight) or []
+        if insight.kind in ("missing", "invalid", "confirm") and insight.turn == conversation.answered_turn
+    ]
+
+
 def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
     """The calls of the last message with calls that have no result yet, if they belong to this turn."""
     answered: set[str] = set()
@@ -76,13 +90,13 @@ def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
     return []
 
 
-def rounds_of_turn(messages: Sequence[AnyMessage]) -> int:
-    """How many times tools were called since the customer last spoke."""
+def rounds_of_turn(messages: Sequence[AnyMessage], agent: str) -> int:
+    """How many times an agent has called tools since the customer last spoke; what others called does not count."""
     rounds = 0
     for message in reversed(messages):
         if isinstance(message, HumanMessage):
             break
-        rounds += isinstance(message, AIMessage) and bool(message.tool_calls)
+        rounds += isinstance(message, AIMessage) and bool(message.tool_calls) and message.name == agent
     return rounds
 
 

@@ -6,18 +6,20 @@ An example is a situation and an answer; in `arq` mode the prompt shows the fill
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import yaml
+from langchain_core.tools import BaseTool, StructuredTool
 
 from arq_graph.nodes.blueprint_node import PROMPTS
 from arq_graph.nodes.judgements import GuidelineJudgement
 from arq_graph.nodes.message_schema import MessageBlueprint
-from arq_graph.nodes.proposals import tool_blueprint
+from arq_graph.nodes.plan_schema import pre_act_blueprint, react_blueprint
 from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.tool_schema import tool_blueprint
 from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.modes import response_fields
 
@@ -73,58 +75,36 @@ def _read(name: str) -> list[dict[str, Any]]:
 @cache
 def tool_examples() -> tuple[Example, ...]:
     """A call whose argument the customer gave, with one that was left open."""
-    from langchain_core.tools import tool
+    return _of_tools("tool_caller.yaml", tool_blueprint)
 
-    @tool
-    def book_table(guests: int, time: str, terrace: bool = False) -> str:
-        """Book a table for tonight."""
-        return f"{guests} {time} {terrace}"
 
-    answer = tool_blueprint([ToolArguments(book_table)], frozenset()).model_validate(
-        {
-            "last_customer_message": "Then for four of us, please.",
-            "most_recent_customer_inquiry_or_need": "a table for four tonight",
-            "most_recent_customer_inquiry_or_need_was_already_resolved": False,
-            "book_table": {
-                "subtleties_to_be_aware_of": "It books at once.",
-                "tool_calls_for_candidate_tool": [
-                    {
-                        "applicability_rationale": "The customer wants a table; the time is not known yet.",
-                        "relevant_subtleties": None,
-                        "comparison_with_other_candidates": None,
-                        "potentially_better_tool_rationale": None,
-                        "score": 8,
-                        "arguments": {
-                            "guests": _decision("M3: four of us", 4),
-                            "time": _decision(None, None, problematic_to_guess=True),
-                            "terrace": _decision(None, None),
-                        },
-                        "same_call_is_already_staged": False,
-                        "potentially_better_tool_name": None,
-                        "better_tool_should_run_in_tandem": False,
-                        "repeat_is_justified": False,
-                        "should_run": True,
-                    }
-                ],
-            },
-        }
-    )
-    return (
+@cache
+def pre_act_examples() -> tuple[Example, ...]:
+    """A look-up that failed, and the plan that takes another way."""
+    return _of_tools("pre_act_planner.yaml", lambda tools: pre_act_blueprint(tools).blueprint)
+
+
+@cache
+def react_examples() -> tuple[Example, ...]:
+    """The same look-up, and the next thing to do."""
+    return _of_tools("react_planner.yaml", lambda tools: react_blueprint(tools).blueprint)
+
+
+def _of_tools(name: str, blueprint: Callable[[list[ToolArguments]], type[ARQ]]) -> tuple[Example, ...]:
+    """Examples whose blueprint depends on their tools, of which the file holds the arguments' schemas."""
+    return tuple(
         Example(
-            "book_table(guests, time, terrace=False); the customer said for how many, and no time.", answer
-        ),
+            each["situation"],
+            blueprint([ToolArguments(_tool(*tool)) for tool in each["tools"].items()]).model_validate(
+                each["answer"]
+            ),
+        )
+        for each in _read(name)
     )
 
 
-def _decision(where: str | None, value: Any, problematic_to_guess: bool = False) -> dict[str, Any]:
-    return {
-        "value_in_context": where,
-        "customer_should_provide_it": True,
-        "already_provided_and_needed_again": None,
-        "problematic_to_guess": problematic_to_guess,
-        "given": value is not None,
-        "value": value,
-    }
+def _tool(name: str, schema: dict[str, Any]) -> BaseTool:
+    return StructuredTool(name=name, description=name, args_schema=schema, func=lambda **_: None)
 
 
 @cache

@@ -7,10 +7,12 @@ Each move is one answer of the model; the last one is given again and again. A f
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from arq_graph import ReSpAct, create_respact_agent
 from arq_graph.models.scripted import ScriptedCall, ScriptedChatModel
 from tests.brain import Asked, filled
 from tests.tool_calls import call_of, option_of
@@ -102,3 +104,11 @@ def _move(made: Made, asked: Asked) -> dict[str, Any]:
         assert not unknown, f"not asked: {unknown}"
         return {"speak": {**said, "utterance": made.text, **made.fields}}
     return call_of(asked, "move", made.kind, made.args, bases=made.bases, affirmed_in=made.affirmed_in)
+
+
+def respact(model: Any, agent: Any = (), **options: Any) -> Any:
+    """An agent that speaks, with settings of its strategy and of the app beside each other."""
+    names = {each.name for each in dataclasses.fields(ReSpAct)}
+    settings = {name: value for name, value in options.items() if name in names}
+    others = {name: value for name, value in options.items() if name not in names}
+    return create_respact_agent(model, agent, strategy=ReSpAct(**settings), **others)

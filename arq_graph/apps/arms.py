@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
 from arq_graph.agent.modules import load
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.spelling import suggestion
-from arq_graph.apps.guided import create_guided_agent
-from arq_graph.apps.planning import Planning, create_planning_agent
+from arq_graph.apps.guided import create_guided_agent, create_preact_agent
+from arq_graph.apps.strategies import StrategyName
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.evaluation.arms import Arm, MakeApp, require_arm
 from arq_graph.milestones.evaluation.holding import instructions_of
@@ -70,34 +69,22 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
     return {name: arm(name, folder=folder) for name in names}
 
 
-def _in_memory() -> BaseCheckpointSaver[Any]:
-    return InMemorySaver()
-
-
 def _guided(mode: Mode) -> MakeApp:
     def make(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
-        return create_guided_agent(model, _required(scenario, agent), mode=mode, checkpointer=_in_memory())
+        return create_guided_agent(model, _required(scenario, agent), mode=mode, checkpointer=InMemorySaver())
 
     return make
 
 
-def _planning(planning: Planning) -> MakeApp:
+def _by(strategy: StrategyName) -> MakeApp:
+    """An agent of a strategy: guided where there are guidelines, else alone."""
+
     def make(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
         spec = _required(scenario, agent)
-        if spec.guidelines:
-            return create_guided_agent(model, spec, planning=planning, checkpointer=_in_memory())
-        return create_planning_agent(model, spec, planning=planning, checkpointer=_in_memory())
+        create: Any = create_guided_agent if spec.guidelines else create_preact_agent
+        return create(model, spec, strategy=strategy, checkpointer=InMemorySaver())
 
     return make
-
-
-def _respact(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
-    from arq_graph.apps.respact import create_respact_agent
-
-    spec = _required(scenario, agent)
-    if spec.guidelines:
-        return create_guided_agent(model, spec, speaking=True, checkpointer=_in_memory())
-    return create_respact_agent(model, spec, checkpointer=_in_memory())
 
 
 def _create_agent(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
@@ -120,9 +107,9 @@ _ARMS: Mapping[str, Callable[[Scenario, Agent | None, Any], Any]] = {
     "guided": _guided("arq"),
     "guided:cot": _guided("cot"),
     "guided:direct": _guided("direct"),
-    "react": _planning("react"),
-    "pre-act": _planning("pre-act"),
-    "respact": _respact,
+    "react": _by("react"),
+    "pre-act": _by("pre-act"),
+    "respact": _by("respact"),
     "create_agent": _create_agent,
 }
 

@@ -19,6 +19,7 @@ from langgraph.types import Command
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.apps.resuming import resume_or_invoke
+from arq_graph.apps.strategies import strategy_of
 from arq_graph.cli.failures import leaving_on_ctrl_c, note, warn
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import command, diagnostics
@@ -242,8 +243,7 @@ def opened_dialogue(
         app = create_guided_agent(
             model,
             agent,
-            planning=setup.strategy if setup.strategy in ("pre-act", "react") else None,  # type: ignore[arg-type]
-            speaking=setup.strategy == "respact",
+            strategy=strategy_of(setup.strategy),
             mode=setup.mode,
             milestones=milestones,
             checkpointer=threads.checkpointer,

@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from arq_graph.agent.state import MoveKind, PlannedCall, ToolInsight
-from arq_graph.nodes.confirmation import NOT_AGREED
-from arq_graph.nodes.decisions import told
-from arq_graph.nodes.planned_actions import Situation
-from arq_graph.nodes.putting import doing
-from arq_graph.nodes.speaking.consent import Consent
+from arq_graph.nodes.confirmation import Settled
+from arq_graph.nodes.gate import Gate, Verdict
 from arq_graph.nodes.speaking.grounds import PLACEHOLDERS, Grounds
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
+from arq_graph.nodes.violations import PromptFacts
 from arq_graph.reasoning.answer import Complaint
+from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
 _PLACEHOLDER = re.compile(r"[\"'`]?\b(any|dontcare|don't care|no preference)\b", re.IGNORECASE)
 _DOUBTFUL = {"another_request": "was stated for another request", "inferred": "is inferred"}
 UNFOUNDED = "was told by no customer message and no tool"
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a move is held against.
+
+    Args:
+        gate: The gate at this point of the turn.
+        settled: What has come of the question that waited.
+        steps_left: How many more steps there are.
+        facts: What an utterance must not give away.
+    """
+
+    gate: Gate
+    settled: Settled
+    steps_left: int
+    facts: PromptFacts
+
+    @property
+    def conversation(self) -> Conversation:
+        """The thread."""
+        return self.gate.conversation
 
 
 @dataclass(frozen=True)
@@ -34,7 +55,6 @@ class JudgedMove:
         refusals: Why it cannot be made; none if it can.
         faults: What is wrong with it that does not keep it from being made in the end.
         insights: What was decided about the call, or what the utterance asks for.
-        confirms: Tools about whose call the utterance asks the customer.
         asks: Whether it asks the customer something.
         speech: The answer's utterance with its labels, where it is one.
     """
@@ -45,7 +65,6 @@ class JudgedMove:
     refusals: tuple[Complaint, ...] = ()
     faults: tuple[Complaint, ...] = ()
     insights: tuple[ToolInsight, ...] = ()
-    confirms: frozenset[str] = frozenset()
     asks: bool = False
     speech: Any = None
 
@@ -56,19 +75,15 @@ class Rules:
 
     Args:
         policies: Names of the policies that are switched on.
-        consequential: What each tool does whose calls the customer has to agree to.
         forbidden: Names of the tools that a policy forbids now.
         required: Names of the tools that a policy requires and that were not called in this turn.
         is_half_said: Whether the customer's last message breaks off.
-        agrees: What a yes is; None: what `says_yes` takes for one.
     """
 
     policies: Collection[str]
-    consequential: Mapping[str, str] = field(default_factory=dict)
     forbidden: Collection[str] = ()
     required: Collection[str] = ()
     is_half_said: bool = False
-    agrees: Callable[[str], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -92,52 +107,43 @@ class CallJudge:
     rules: Rules
 
     def judge(self, chosen: Any) -> JudgedMove:
-        """Decide on a call; the first thing that is wrong with it refuses it."""
+        """Decide on a call: what the gate says to it, with what the policies and the bounds of steps say."""
         arguments, problems, free = self._read(chosen)
-        call = PlannedCall(tool=self.tool.name, arguments=arguments)
-        insight = ToolInsight(
-            turn=self.situation.conversation.turn, tool=self.tool.name, kind="declined", arguments=arguments
+        doubts = [] if problems else list(self._doubts(chosen, arguments, free))
+        verdict = self.situation.gate.check(
+            self.tool,
+            arguments,
+            problems,
+            objection=self._objection(),
+            doubt="; ".join(problem.message for problem in doubts),
         )
-        if refusal := self._refusal(call):
-            return self._refused(call, [insight.model_copy(update={"problem": refusal})], [("", refusal)])
-        if problems:
-            found = [insight.model_copy(update=told(problem, self.tool)) for problem in problems]
-            return self._refused(call, found, [_wanted(problem) for problem in problems])
-        consent = Consent(self.tool, self.situation, self.rules.consequential, self.rules.agrees)
-        agreed, affirmed = consent.agreed(arguments), consent.is_given(insight, chosen)
-        waits = insight.model_copy(update={"kind": "confirm", "arguments": consent.to_be_told(arguments)})
-        if self.tool.name in self.rules.consequential and not affirmed:
-            question = (
-                f"{NOT_AGREED}: put this call to the customer, with every value and in the tool's own words "
-                f"({doing(insight, self.tool.tool.description)}), ask nothing else, and name the tool in asks_for"
+        insights = tuple(verdict.insights(self.situation.conversation.turn))
+        if verdict.kind == "run":
+            faults = [self._complaint("", "the request is only half said: ask how it goes on")]
+            return JudgedMove(
+                "act",
+                self.tool.name,
+                call=PlannedCall(tool=self.tool.name, arguments=arguments),
+                faults=tuple(faults) if self.rules.is_half_said else (),
+                insights=insights,
             )
-            waits = waits.model_copy(update={"problem": NOT_AGREED})
-            return self._refused(call, [waits], [("", question)])
-        if not affirmed and (doubts := list(self._doubts(chosen, arguments, {*free, *agreed}))):
-            return self._doubtful(call, waits, doubts)
-        faults = [self._complaint("", "the request is only half said: ask how it goes on")]
         return JudgedMove(
             "act",
             self.tool.name,
-            call=call,
-            faults=tuple(faults) if self.rules.is_half_said else (),
-            insights=(insight.model_copy(update={"kind": "run"}),),
+            call=PlannedCall(tool=self.tool.name, arguments=arguments),
+            refusals=tuple(self._complaint(*each) for each in _refusals(verdict)),
+            insights=insights,
         )
 
-    def _refusal(self, call: PlannedCall) -> str | None:
-        tool = call.tool
+    def _objection(self) -> str:
+        tool = self.tool.name
         if self.situation.steps_left < 1:
             return "no step is left: speak"
-        if tool not in self.situation.callable:
-            now = ", ".join(sorted(self.situation.callable)) or "none"
-            return f"{tool} cannot be called now; the tools that can: {now}"
         if tool in self.rules.forbidden:
             return f"a policy forbids {tool} now"
         if self.rules.required and tool not in self.rules.required:
             return f"a policy requires {', '.join(sorted(self.rules.required))} first"
-        if repeated := self.situation.repeats(call, self.tool):
-            return f"{repeated}: take another way, or say what is not possible"
-        return None
+        return ""
 
     def _read(self, chosen: Any) -> tuple[dict[str, Any], list[Problem], set[str]]:
         """The arguments, what is wrong with them, and the names of those the customer does not care about."""
@@ -204,24 +210,6 @@ class CallJudge:
             return False
         return not self.grounds.speaks_of(f"{argument.name} {argument.description}")
 
-    def _doubtful(self, call: PlannedCall, waits: ToolInsight, doubts: Sequence[Problem]) -> JudgedMove:
-        waits = waits.model_copy(update={"problem": "; ".join(problem.message for problem in doubts)})
-        places = [
-            (
-                f"arguments.{problem.argument.key}" if problem.argument else "",
-                f"{problem.message}: ask the customer whether it is meant, with every value of the call, and name the "
-                "tool in asks_for",
-            )
-            for problem in doubts
-        ]
-        return self._refused(call, [waits], places)
-
-    def _refused(
-        self, call: PlannedCall, insights: Sequence[ToolInsight], why: Sequence[tuple[str, str]]
-    ) -> JudgedMove:
-        refusals = tuple(self._complaint(place, message) for place, message in why)
-        return JudgedMove("act", self.tool.name, call=call, refusals=refusals, insights=tuple(insights))
-
     def _complaint(self, place: str, message: str) -> Complaint:
         return Complaint(self.name, ".".join(part for part in ("move", self.key, place) if part), message)
 
@@ -237,6 +225,18 @@ def placeholder_of(argument: Argument, given: Any) -> Any:
         return given
     named = _PLACEHOLDER.search(argument.description)
     return named[1] if named else None
+
+
+def _refusals(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    if verdict.kind == "confirm":
+        yield (
+            "",
+            f"{verdict.reason}: code puts this call to the customer below your message. Speak now: what else there is "
+            "to say, without a question; it may be empty",
+        )
+    elif verdict.kind == "declined":
+        yield "", f"{verdict.reason}: take another way, or say what is not possible"
+    yield from map(_wanted, verdict.problems)
 
 
 def _is_blank(value: Any) -> bool:

@@ -14,7 +14,6 @@ from typing import Any
 from arq_graph.milestones.grounding import DATE, Grounding
 from arq_graph.milestones.transcript import Call, Message
 from arq_graph.reasoning.conversation import Conversation
-from arq_graph.reasoning.sections import as_json
 
 _WORDS = re.compile(r"[^\W_]+")
 _LONG_WORD = 4
@@ -133,18 +132,3 @@ def _is_put_together(value: Any, words: set[str]) -> bool:
 
 def _words(text: str) -> list[str]:
     return _WORDS.findall(text.casefold())
-
-
-def in_words(arguments: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """Arguments as a customer reads them."""
-    return ", ".join(
-        f"{labels.get(name, name)}: {_in_words(value)}"
-        for name, value in arguments.items()
-        if value is not None
-    )
-
-
-def _in_words(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, str) else as_json(value)

@@ -9,15 +9,16 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
-from typing import Annotated, Any, Literal, cast
+from typing import Any, Literal, cast
 
-from pydantic import Discriminator, Tag, create_model
+from pydantic import create_model
 
+from arq_graph.nodes import choice
+from arq_graph.nodes.choice import call_options, one_of
 from arq_graph.nodes.message_schema import SourcedFact
-from arq_graph.nodes.plans import AskedFor
+from arq_graph.nodes.plan_schema import AskedFor
 from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.tool_schema import StillWanted
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
 THINK, SPEAK, ACT = "think", "speak", "act"
@@ -44,22 +45,10 @@ class Reflection(ARQ):
     thought: str = respond("What follows from the newest message or result, that was not thought before.")
 
 
-class ThinkMove(ARQ):
-    """Think."""
-
-    think: Reflection = respond("A thought.")
-
-
 class WorldAction(ARQ):
     """Act in the world."""
 
     action: str = respond("The action, letter by letter as `actions` has it where they are listed.")
-
-
-class ActMove(ARQ):
-    """Act."""
-
-    act: WorldAction = respond("An action in the world.")
 
 
 class NextMove(ARQ, ABC):
@@ -93,6 +82,7 @@ def move_blueprint(
     setting: Setting = "chat",
     policies: Collection[str] = (),
     dialogue_acts: Collection[str] = (),
+    confirmed: bool = False,
 ) -> MoveBlueprint:
     """What a speaker is asked.
 
@@ -102,24 +92,24 @@ def move_blueprint(
         setting: In a task, an utterance says whether it ends it.
         policies: Names of the policies that are switched on.
         dialogue_acts: The acts that speech is limited to; empty: free.
+        confirmed: Whether calls of one of the tools may wait for the customer's yes.
     """
-    by_property = {property_of(tool.name): tool for tool in tools}
-    speech: Any = _speech(tools, setting, policies, dialogue_acts)
-    speak: dict[str, Any] = {SPEAK: (speech, respond("An utterance to the customer."))}
-    moves: dict[str, type[ARQ]] = {
-        THINK: ThinkMove,
-        SPEAK: cast(type[ARQ], create_model("SpeakMove", __base__=ARQ, __doc__="Speak.", **speak)),
-        **{key: _call_move(key, tool) for key, tool in by_property.items()},
+    moves: dict[str, tuple[type[ARQ], str]] = {
+        THINK: (Reflection, "A thought."),
+        SPEAK: (_speech(tools, setting, policies, dialogue_acts), "An utterance to the customer."),
+        **call_options(tools, ValueBasis, KINDS),
     }
     if in_world:
-        moves[ACT] = ActMove
-    made = create_model("NextMove", __base__=NextMove, __doc__=NextMove.__doc__, move=_one_of(moves))
-    return MoveBlueprint(cast(type[ARQ], made), by_property)
+        moves[ACT] = (WorldAction, "An action in the world.")
+    bases = (NextMove, StillWanted) if confirmed else (NextMove,)
+    move = one_of("The one move made now.", moves)
+    made = create_model("NextMove", __base__=bases, __doc__=NextMove.__doc__, move=move)
+    return MoveBlueprint(cast(type[ARQ], made), {property_of(tool.name): tool for tool in tools})
 
 
 def property_of(tool: str) -> str:
     """The property of a move that calls a tool: its name, unless it is called like another move."""
-    return f"tool_{tool}" if tool in KINDS else tool
+    return choice.property_of(tool, KINDS)
 
 
 def _speech(
@@ -161,34 +151,3 @@ def _speech(
             respond("Is the task done or impossible, so that nothing is left to do or to ask?"),
         )
     return create_model("Speech", __base__=ARQ, __doc__="Say something.", **fields)
-
-
-def _one_of(moves: Mapping[str, type[ARQ]]) -> tuple[Any, Any]:
-    tagged: list[Any] = [Annotated[move, Tag(key)] for key, move in moves.items()]
-    choice: Any = reduce(or_, tagged)
-    # Told apart by its one property, a move that is wrong is reported for itself alone, not for every tool.
-    return choice, respond("The one move made now.", discriminator=Discriminator(_first_property))
-
-
-def _first_property(move: Any) -> Any:
-    fields = move if isinstance(move, Mapping) else getattr(type(move), "model_fields", {})
-    return next(iter(fields), None)
-
-
-def _call_move(key: str, tool: ToolArguments) -> type[ARQ]:
-    fields: dict[str, Any] = {}
-    if tool.arguments:
-        fields["arguments"] = (
-            tool.blueprint_with(ValueBasis, "move", "Spoken"),
-            respond("Each of its arguments."),
-        )
-    fields["affirmed_in"] = (
-        str | None,
-        respond(
-            "Id of the customer's message that agrees to exactly these arguments, after they were put to them; null if "
-            "none does."
-        ),
-    )
-    call = create_model(f"{tool.name}_move_call", __base__=ARQ, __doc__="The call.", **fields)
-    asked: dict[str, Any] = {key: (call, respond(f"A call of {tool.name}."))}
-    return create_model(f"{tool.name}_move", __base__=ARQ, __doc__="Call this tool.", **asked)

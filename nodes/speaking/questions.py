@@ -12,11 +12,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from arq_graph.agent.spec import FALLBACK, Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.agreement import asks_something, questions_in
-from arq_graph.nodes.putting import doing
-from arq_graph.nodes.speaking.grounds import in_words
+from arq_graph.nodes.yes import asks as asks_something
 
 _WORD = re.compile(r"[^\W_]+")
+_SENTENCE = re.compile(r"[^.!?。？؟\n]++[.!?。？؟]*+")
 _FILLING = frozenset({"please", "kindly", "again", "sorry", "and", "so", "then", "ok", "okay", "just"})
 
 SPEECH = "speech"
@@ -110,31 +109,24 @@ def task_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
 
 
 def _plain_questions(text: str) -> set[str]:
-    return {plain for each in questions_in(text) if (plain := _plain(each))}
+    return {plain for each in _questions_in(text) if (plain := _plain(each))}
+
+
+def _questions_in(text: str) -> list[str]:
+    return [each for each in _SENTENCE.findall(text) if asks_something(each)] or [text]
 
 
 def _plain(text: str) -> str:
     return " ".join(word for word in _WORD.findall(text.casefold()) if word not in _FILLING)
 
 
-def question_for(
-    insights: Sequence[ToolInsight],
-    labels: Mapping[str, Mapping[str, str]],
-    descriptions: Mapping[str, str],
-) -> str | None:
+def question_for(insights: Sequence[ToolInsight], labels: Mapping[str, Mapping[str, str]]) -> str | None:
     """A question that code asks where the model finds no acceptable one; None if there is nothing to ask.
 
     Args:
-        insights: What a refused call lacks, or what has to be put to the customer.
+        insights: What a refused call lacks.
         labels: Words for each argument, by tool.
-        descriptions: What each tool does.
     """
-    confirm = next((insight for insight in reversed(insights) if insight.kind == "confirm"), None)
-    if confirm is not None:
-        values = in_words(confirm.arguments, labels.get(confirm.tool, {}))
-        done = doing(confirm, descriptions.get(confirm.tool, ""))
-        put = f"{done} ({values})" if values else done
-        return f"Before I go on, please confirm this: {put}. Shall I go ahead?"
     wanted = [
         labels.get(insight.tool, {}).get(insight.argument, insight.argument).strip()
         for insight in insights

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, Unpack
 from uuid import uuid4
@@ -17,7 +16,6 @@ from arq_graph.agent.state import Move, PlannedCall, ToolInsight
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
-    BlueprintNode,
     NodeSettings,
     Steps,
     Update,
@@ -26,10 +24,11 @@ from arq_graph.nodes.blueprint_node import (
     counted,
 )
 from arq_graph.nodes.channels import Reader, emit, our_channels
-from arq_graph.nodes.confirmation import left_open, still_open
-from arq_graph.nodes.decisions import calling, new_call
+from arq_graph.nodes.choice import chosen as chosen_of
+from arq_graph.nodes.confirmation import Agrees, Settled, put
 from arq_graph.nodes.events import Spoke, ToolsDecided, total_usage
 from arq_graph.nodes.events import Thought as ThoughtEvent
+from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.speaking.calls import CallJudge, JudgedMove
 from arq_graph.nodes.speaking.dialogue_acts import categorise, dialogue_acts_of
 from arq_graph.nodes.speaking.examples import speaker_examples
@@ -38,11 +37,10 @@ from arq_graph.nodes.speaking.policies import Policy, policies_of
 from arq_graph.nodes.speaking.questions import SPEECH, fallback_statement, question_for
 from arq_graph.nodes.speaking.standing import Standing, StandingOf
 from arq_graph.nodes.spec_sections import designed, shown_tool, shown_variables
+from arq_graph.nodes.strategy import Strategy, new_call, tools_of
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import abandoned_calls
 from arq_graph.nodes.worked_examples import Example, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import Reasoner
 
 DEFAULT_STEPS: Mapping[Setting, int] = {"chat": 8, "task": 40}
@@ -56,14 +54,15 @@ class _Course:
     thoughts: list[str] = field(default_factory=list)
     answers: list[Answer[Any]] = field(default_factory=list)
     judged: list[JudgedMove] = field(default_factory=list)
+    still_wanted: Sequence[str] = ()
 
 
-class Speaker(BlueprintNode[ARQ]):
+class Speaker(Strategy):
     """Make the next move: think, speak, or act with a tool or in a world; write it as a message, and to `moves`.
 
     Thoughts change nothing outside and are part of the run that they lead to. Whatever the model answers, code holds:
-    a call that the customer has to agree to runs only after it was put to them with its arguments, and their answer is
-    a plain yes or says the same again; a value that no customer message and no tool told is put to them; there are at
+    a call that the customer has to agree to runs only after code's own question and their yes; a value that no
+    customer message and no tool told is put to them in the same way; there are at
     most `max_questions` questions with nothing done in between, and none comes twice in a row; nothing is said twice
     in a row, whatever was done in between. What is refused is asked for again within the reasoner's `max_candidates`;
     after that code asks the open question itself, or gives the agent's `fallback`. One run asks the model for at most
@@ -85,8 +84,7 @@ class Speaker(BlueprintNode[ARQ]):
         max_results: From how many entries on a tool's result counts as too many.
         draft: Keep an utterance in `moves`, where `MessageReviser` finds it as its draft, in place of sending it; in
             a chat.
-        agrees: Whether a message of the customer's is a plain yes: a plain function that gives True; None: the shipped
-            one, which reads English in detail, and the plain words of some thirty languages.
+        agrees: What else is a yes of the customer's; see `Strategy`.
         temperature: 0.05 unless given; left out for models that take none or have one set.
         template: A replacement for the shipped prompt.
         examples: Worked examples in the prompt.
@@ -115,7 +113,7 @@ class Speaker(BlueprintNode[ARQ]):
         max_questions: int = 3,
         max_results: int = 5,
         draft: bool = False,
-        agrees: Callable[[str], bool] | None = None,
+        agrees: Agrees | None = None,
         temperature: float | None = 0.05,
         template: str | Path = PROMPTS / "speaker.md",
         examples: Sequence[Example] | None = None,
@@ -123,6 +121,7 @@ class Speaker(BlueprintNode[ARQ]):
         **settings: Unpack[NodeSettings],
     ) -> None:
         self.agent = checked_agent(agent)
+        tools = tools_of(agent)
         self.setting = checked("setting", setting, Setting)
         self.draft = draft
         if draft and setting != "chat":
@@ -138,16 +137,23 @@ class Speaker(BlueprintNode[ARQ]):
             raise InputError(
                 f"a tool is called {ACT!r}, which is how actions in the world are called: rename it"
             )
-        self.tools = {name: ToolArguments(tool) for name, tool in agent.toolbox.items()}
         self.moves = move_blueprint(
-            list(self.tools.values()),
+            list(tools.values()),
             in_world=in_world,
             setting=setting,
             policies=self.policies,
             dialogue_acts=self.dialogue_acts,
+            confirmed=bool(agent.confirmed_by("customer")),
         )
         super().__init__(
-            model, self.moves.blueprint, template, temperature=temperature, reads=reads, **settings
+            model,
+            agent,
+            self.moves.blueprint,
+            template,
+            agrees=agrees,
+            temperature=temperature,
+            reads=reads,
+            **settings,
         )
         examples = speaker_examples() if examples is None else examples
         self.head = self.template.render(
@@ -163,20 +169,13 @@ class Speaker(BlueprintNode[ARQ]):
                 "examples": [shown(example, self.mode) for example in examples],
             },
         )
-        if agrees is not None and (not callable(agrees) or iscoroutinefunction(agrees)):
-            raise InputError(
-                f"agrees must be a plain function of the text that gives True or False, not {agrees!r}"
-            )
         self._stands = StandingOf(
-            self.agent, self.tools, self.policies, setting, self.max_steps, self.max_questions, agrees
+            self.agent, self.tools, self.policies, setting, self.max_steps, self.max_questions
         )
-        self._descriptions = {name: tool.tool.description for name, tool in self.tools.items()}
         self._labels = {name: tool.labels for name, tool in self.tools.items()}
 
     def _shown_tool(self, tool: ToolArguments) -> dict[str, Any]:
         entry = shown_tool(self.agent, tool)
-        if tool.name in self.agent.confirmed_by("customer", "interrupt"):
-            entry["needs_agreement"] = True
         if property_of(tool.name) != tool.name:
             entry["key"] = property_of(tool.name)
         return entry
@@ -184,13 +183,18 @@ class Speaker(BlueprintNode[ARQ]):
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
         world = ("world",) if self.in_world else ()
-        own = our_channels("guideline_matches", "tool_insights", "variables", "moves", *world)
-        return {**super().channels(), **own}
+        return {**super().channels(), **our_channels("moves", *world)}
 
-    def steps(self, state: Reader) -> Steps:
+    def objection(self, gate: Gate, tool: str) -> str:
+        """A policy that forbids the tool now."""
+        rules = self._stands.rules(gate.state, gate.conversation, ())
+        return f"a policy forbids {tool} now" if tool in rules.forbidden else ""
+
+    def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Think as often as it may, then speak or act."""
+        state = gate.state
         variables = shown_variables(self.agent, state)
-        standing = self._stands(state, self.read_conversation(state), variables)
+        standing = self._stands(gate, settled, variables)
         course = _Course()
         while True:
             check = self._check(standing, course)
@@ -208,15 +212,14 @@ class Speaker(BlueprintNode[ARQ]):
 
     def _check(self, standing: Standing, course: _Course) -> Any:
         def check(value: Any) -> list[Complaint]:
-            key = next(iter(type(value.move).model_fields))
-            chosen = getattr(value.move, key)
+            key, chosen = chosen_of(value.move)
+            course.still_wanted = getattr(value, "still_wanted", None) or ()
             name = type(value).__name__
             if key == THINK:
                 move = standing.judge_thought(name, chosen.thought, course.thoughts, self.max_thoughts)
             elif key == SPEAK:
                 judge = standing.speech_judge(name, self.max_results)
-                proposed = [i for each in course.judged for i in each.insights if i.kind == "confirm"]
-                move = judge.judge(chosen, proposed)
+                move = judge.judge(chosen, self._waiting(standing, course))
             elif key == ACT and self.in_world:
                 move = standing.judge_action(name, chosen.action)
             else:
@@ -229,13 +232,24 @@ class Speaker(BlueprintNode[ARQ]):
 
         return check
 
+    def _waiting(self, standing: Standing, course: _Course) -> list[ToolInsight]:
+        """The calls that code puts to the customer below what is said: the newest version of each tool's."""
+        situation = standing.situation
+        again = [
+            *situation.settled.insights,
+            *situation.settled.still_wanted(situation.gate, self.tools, course.still_wanted),
+        ]
+        proposed = {i.tool: i for each in course.judged for i in each.insights if i.kind == "confirm"}
+        return [*(each for each in again if each.kind == "confirm"), *proposed.values()]
+
     def _update(self, state: Reader, standing: Standing, course: _Course) -> Update:
         made = course.judged[-1]
+        waiting = self._waiting(standing, course)
         if made.refusals:
-            made = self._recourse(standing, course.judged)
-        insights = _decided(course.judged, made)
-        run = [insight for insight in [*standing.situation.run, *insights] if insight.kind == "run"]
-        others = [insight for insight in insights if insight.kind != "run"]
+            made = self._recourse(standing, course.judged, waiting)
+        waiting = waiting if made.kind == "speak" else []
+        settled = [each for each in standing.situation.settled.insights if each.kind != "confirm"]
+        insights = [*settled, *_decided(course.judged, made, waiting), *waiting]
         faults = tuple(map(str, course.answers[-1].complaints))
         after = standing.conversation.lines[-1].id if standing.conversation.lines else ""
         record = Move(turn=standing.task, kind=made.kind, text=made.text, after=after, faults=faults)
@@ -244,19 +258,19 @@ class Speaker(BlueprintNode[ARQ]):
             "usage": total_usage(course.answers),
         }
         turn = standing.conversation.turn
-        messages: list[BaseMessage] = [*(abandoned_calls(state.messages()) or ())]
+        messages: list[BaseMessage] = []
+        agreements: Update = {}
         if made.kind == "act":
             call = made.call or PlannedCall(tool=ACT, arguments={"action": made.text})
-            messages.append(calling(new_call(call.tool, call.arguments)))
+            messages.append(self.calling([new_call(call.tool, call.arguments)]))
             emit(ToolsDecided(turn=turn, decisions=tuple(insights), **kept))
         else:
-            said = self._labelled(made)
+            said = self._labelled(made, bool(waiting))
             if not self.draft:
-                messages.append(
-                    AIMessage(
-                        made.text, id=str(uuid4()), name=self.agent.name, response_metadata={SPEECH: said}
-                    )
-                )
+                name = self.reply_name or self.agent.name
+                reply = AIMessage(made.text, id=str(uuid4()), name=name, response_metadata={SPEECH: said})
+                reply, agreements = put(self.agent, state, reply, waiting)
+                messages.append(reply)
             labels = {"category": said["category"], "dialogue_act": said.get("dialogue_act")}
             record = record.model_copy(
                 update={**labels, "by_code": made.speech is None, "questions_left": standing.row.left}
@@ -277,22 +291,24 @@ class Speaker(BlueprintNode[ARQ]):
         thoughts = [
             Move(turn=standing.task, kind="think", text=text, after=after) for text in course.thoughts
         ]
-        update: Update = {
+        return {
             "moves": state.written("moves", [*standing.moves, *thoughts, record]),
-            "tool_insights": state.written(
-                "tool_insights", [*still_open(left_open(state, standing.conversation), run), *run, *others]
-            ),
+            **agreements,
+            **self.update(standing.situation.gate, insights, messages),
         }
-        return {**update, self.messages_key: messages} if messages else update
 
-    def _labelled(self, made: JudgedMove) -> dict[str, Any]:
+    def _labelled(self, made: JudgedMove, put_below: bool) -> dict[str, Any]:
         """What is kept of an utterance, beside its words: its category comes after it (Table 5)."""
         speech = made.speech
-        waits = self.setting == "task" and (made.asks if speech is None else not speech.ends_task)
+        waits = self.setting == "task" and (
+            put_below or (made.asks if speech is None else not speech.ends_task)
+        )
         said: dict[str, Any] = {"asks": made.asks or waits, "waits": waits}
         if speech is None:
-            fails, believes = not made.asks, bool(made.confirms)
-            said["category"] = categorise(asks=made.asks, mentions_failure=fails, states_belief=believes)
+            fails, believes = not (made.asks or put_below), put_below
+            said["category"] = categorise(
+                asks=made.asks or put_below, mentions_failure=fails, states_belief=believes
+            )
             return said
         said["category"] = categorise(
             asks=made.asks,
@@ -305,44 +321,36 @@ class Speaker(BlueprintNode[ARQ]):
             said["dialogue_act"] = speech.dialogue_act
         return said
 
-    def _recourse(self, standing: Standing, judged: Sequence[JudgedMove]) -> JudgedMove:
+    def _recourse(
+        self, standing: Standing, judged: Sequence[JudgedMove], waiting: Sequence[ToolInsight]
+    ) -> JudgedMove:
         """What is done where no acceptable move came: the open question, or a statement; code makes both."""
         last = judged[-1]
+        if waiting:
+            return JudgedMove("speak", "")
         if last.kind == "act" and last.call is None and last.text and not standing.is_over:
             return replace(last, refusals=())  # the world refuses it, and counts it
         asked = next((each for each in reversed(judged) if each.insights), None)
-        question = question_for(asked.insights, self._labels, self._descriptions) if asked else None
+        question = question_for(asked.insights, self._labels) if asked else None
         may_ask = not (standing.is_over and self.setting == "task")
         if asked and question and may_ask and not standing.row.faults(question, asks=True):
-            confirms = frozenset(insight.tool for insight in asked.insights if insight.kind == "confirm")
-            return JudgedMove("speak", question, insights=asked.insights, confirms=confirms, asks=True)
+            return JudgedMove("speak", question, insights=asked.insights, asks=True)
         return JudgedMove("speak", fallback_statement(self.agent))
 
 
-def _decided(judged: Sequence[JudgedMove], made: JudgedMove) -> list[ToolInsight]:
-    """What is kept about calls: what was made, what is asked for, and what was not done.
-
-    A call waits for the customer's word only where the utterance asks for it, with the arguments that were proposed
-    last.
-    """
-    found: list[ToolInsight] = []
+def _decided(
+    judged: Sequence[JudgedMove], made: JudgedMove, waiting: Sequence[ToolInsight]
+) -> list[ToolInsight]:
+    """What is kept about calls: what was made, what is asked for, and what was not done."""
     every = [insight for each in judged for insight in each.insights]
     every += [insight for insight in made.insights if insight not in every]
-    newest = {insight.tool: insight for insight in every if insight.kind == "confirm"}
-    speaks = made.kind == "speak"
+    found: list[ToolInsight] = []
     for insight in every:
-        is_kept = (
-            (insight.kind == "run" and made.call is not None and insight in made.insights)
-            or (insight.kind in ("missing", "invalid") and speaks and made.asks)
-            or (
-                insight.kind == "confirm"
-                and speaks
-                and insight.tool in made.confirms
-                and insight == newest[insight.tool]
-            )
-        )
-        if not is_kept:
+        if insight in waiting:
+            continue
+        runs = insight.kind == "run" and made.call is not None and insight in made.insights
+        asks = insight.kind in ("missing", "invalid") and made.kind == "speak" and made.asks
+        if not (runs or asks):
             insight = insight.model_copy(update={"kind": "declined", "argument": None})
-        if insight not in found:
-            found.append(insight)
+        found.append(insight)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move, WorldStatus
 from arq_graph.nodes.channels import Reader
-from arq_graph.nodes.confirmation import awaiting_confirmation
-from arq_graph.nodes.decisions import calls_of_turn
-from arq_graph.nodes.gate import active_guidelines, callable_tools
+from arq_graph.nodes.confirmation import Settled
+from arq_graph.nodes.gate import Gate, active_guidelines
 from arq_graph.nodes.outcomes import outcome_of
-from arq_graph.nodes.planned_actions import Situation
-from arq_graph.nodes.speaking.calls import JudgedMove, Rules
+from arq_graph.nodes.speaking.calls import JudgedMove, Rules, Situation
 from arq_graph.nodes.speaking.grounds import Grounds
 from arq_graph.nodes.speaking.moves import ACT, THINK, Setting
 from arq_graph.nodes.speaking.policies import Policy, is_half_said, named_by
@@ -143,7 +141,7 @@ class Standing:
     def _now(self, thoughts_left: int, max_results: int) -> dict[str, Any]:
         conversation, rules = self.conversation, self.rules
         last = conversation.last_customer_line
-        callable = self.situation.callable - frozenset(rules.forbidden)
+        callable = self.situation.gate.granted.keys() - frozenset(rules.forbidden)
         now: dict[str, Any] = {
             "turn": last.id if last else None,
             "candidates": [name for name in self.agent.toolbox if name in callable],
@@ -162,13 +160,9 @@ class Standing:
             **by_outcome,
             "too_many": too_many_in(conversation, max_results),
             "required_first": sorted(rules.required),
-            "awaiting_confirmation": [
-                {
-                    "tool": insight.tool,
-                    "arguments": insight.arguments,
-                    "asked_after": conversation.id_of(insight.turn),
-                }
-                for insight in self.situation.pending
+            "awaiting_confirmation": self.situation.settled.shown(),
+            "asked_about_again": [
+                {"tool": each.tool, "arguments": each.arguments} for each in self.situation.settled.insights
             ],
             "told_to_pick": self.grounds.told_to_pick,
             "half_request": rules.is_half_said,
@@ -187,7 +181,6 @@ class StandingOf:
         setting: `chat` or `task`.
         max_steps: How many steps a turn, or a task, may take.
         max_questions: How many questions may follow each other.
-        agrees: What a yes is; None: what `says_yes` takes for one.
     """
 
     agent: Agent
@@ -196,17 +189,15 @@ class StandingOf:
     setting: Setting
     max_steps: int
     max_questions: int
-    agrees: Callable[[str], bool] | None
 
-    def __call__(
-        self, state: Reader, conversation: Conversation, variables: Sequence[Mapping[str, Any]]
-    ) -> Standing:
+    def __call__(self, gate: Gate, settled: Settled, variables: Sequence[Mapping[str, Any]]) -> Standing:
         """How things stand in a state.
 
         Raises:
             StateError: A channel holds another type.
             InputError: A policy names a tool that the agent does not have.
         """
+        state, conversation = gate.state, gate.conversation
         messages = state.messages()
         task = task_messages(messages)
         first = task[0] if task else None
@@ -218,18 +209,10 @@ class StandingOf:
         return Standing(
             agent=self.agent,
             tools=self.tools,
-            situation=Situation(
-                conversation,
-                callable_tools(self.agent, state, conversation.turn),
-                awaiting_confirmation(state, conversation),
-                calls_of_turn(state, conversation),
-                None,
-                max(0, self.max_steps - self._steps_made(task)),
-                facts,
-            ),
+            situation=Situation(gate, settled, max(0, self.max_steps - self._steps_made(task)), facts),
             facts=facts,
             grounds=Grounds(conversation, self._known(variables)),
-            rules=self._rules(state, conversation, task),
+            rules=self.rules(state, conversation, task),
             row=question_row(messages, self.max_questions),
             moves=[move for move in state.records("moves", Move) or [] if begun and move.turn == begun],
             task=begun,
@@ -241,11 +224,14 @@ class StandingOf:
     def _steps_made(self, task: Sequence[BaseMessage]) -> int:
         """The steps of a turn or a task so far: in a chat, calls alone."""
         return sum(
-            isinstance(message, AIMessage) and (self.setting == "task" or bool(message.tool_calls))
+            isinstance(message, AIMessage)
+            and message.name == self.agent.name
+            and (self.setting == "task" or bool(message.tool_calls))
             for message in task
         )
 
-    def _rules(self, state: Reader, conversation: Conversation, task: Sequence[BaseMessage]) -> Rules:
+    def rules(self, state: Reader, conversation: Conversation, task: Sequence[BaseMessage]) -> Rules:
+        """What the policies make of a state."""
         called = {call["name"] for m in task if isinstance(m, AIMessage) for call in m.tool_calls}
         rules = self.policies.values()
         forbids = [(policy.name, policy.forbids) for policy in rules if policy.forbids]
@@ -257,14 +243,9 @@ class StandingOf:
         asked_first = "complete_half_requests" in self.policies and not conversation.results
         return Rules(
             policies=frozenset(self.policies),
-            consequential={
-                name: self.tools[name].tool.description
-                for name in sorted(self.agent.confirmed_by("customer", "interrupt"))
-            },
             forbidden=forbidden,
             required=required - called - forbidden,
             is_half_said=asked_first and last is not None and is_half_said(last.message.text),
-            agrees=self.agrees,
         )
 
     def _facts(self, conversation: Conversation, variables: Sequence[Mapping[str, Any]]) -> PromptFacts:

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.agreement import asks_something
+from arq_graph.nodes.confirmation import asks_beside
 from arq_graph.nodes.outcomes import outcome_of
-from arq_graph.nodes.planned_actions import Situation
-from arq_graph.nodes.putting import unnamed
-from arq_graph.nodes.speaking.calls import JudgedMove, Rules
+from arq_graph.nodes.speaking.calls import JudgedMove, Rules, Situation
 from arq_graph.nodes.speaking.moves import SPEAK
 from arq_graph.nodes.speaking.policies import entries_in
 from arq_graph.nodes.speaking.questions import QuestionRow
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import PromptFacts, leaks, repeats
+from arq_graph.nodes.yes import asks
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
@@ -49,49 +48,48 @@ class SpeechJudge:
     too_many: Sequence[str] = ()
     must_end: bool = False
 
-    def judge(self, speech: Any, proposed: Sequence[ToolInsight]) -> JudgedMove:
+    def judge(self, speech: Any, waiting: Sequence[ToolInsight]) -> JudgedMove:
         """Decide on an utterance.
 
         Args:
             speech: The answer.
-            proposed: The calls that were refused just before, as the customer has to agree to them.
+            waiting: The calls that code puts to the customer below it.
         """
         text = str(speech.utterance)
         ends = bool(getattr(speech, "ends_task", False))
         waits = hasattr(speech, "ends_task") and not ends
-        asking = bool(speech.asks) or asks_something(text)
-        insights, confirms, vague = self._asked_for(speech, text, proposed, asking=asking)
-        refusals = [("utterance", message) for message in self._unsayable(text, asking=asking, waits=waits)]
-        refusals += [("utterance", message) for message in vague]
+        asking = bool(speech.asks) or asks(text)
+        insights = self._asked_for(speech)
+        unsayable = self._unsayable(text, waiting, asking=asking, waits=waits)
+        refusals = [("utterance", message) for message in unsayable]
         refusals += self._unsourced(speech)
         if self.must_end and not ends and hasattr(speech, "ends_task"):
             refusals.append(("ends_task", "no step is left: end the task, and say how far it got"))
-        if self.rules.required and not asking:
+        if self.rules.required and not asking and not waiting:
             named = ", ".join(sorted(self.rules.required))
             refusals.append(("", f"a policy requires a call of {named} before this; ask for what it lacks"))
         return JudgedMove(
             "speak",
             text,
             refusals=tuple(self._complaint(*each) for each in refusals),
-            faults=tuple(
-                self._complaint(*each) for each in self._faults(text, asking, speech, confirms, proposed)
-            ),
+            faults=tuple(self._complaint(*each) for each in self._faults(text, asking or bool(waiting))),
             insights=insights,
-            confirms=confirms,
             asks=asking,
             speech=speech,
         )
 
-    def _unsayable(self, text: str, *, asking: bool, waits: bool) -> list[str]:
+    def _unsayable(
+        self, text: str, waiting: Sequence[ToolInsight], *, asking: bool, waits: bool
+    ) -> list[str]:
+        if waiting:
+            beside = asks_beside(text, waiting)
+            return [*leaks(text, self.facts), *([beside] if beside else [])]
         if not text.strip():
             return ["it is empty"]
         return [*leaks(text, self.facts), *self.row.faults(text, asks=asking or waits)]
 
-    def _asked_for(
-        self, speech: Any, text: str, proposed: Sequence[ToolInsight], *, asking: bool
-    ) -> tuple[tuple[ToolInsight, ...], frozenset[str], list[str]]:
-        asked = [entry for entry in getattr(speech, "asks_for", ()) if entry.tool in self.tools]
-        missing = [
+    def _asked_for(self, speech: Any) -> tuple[ToolInsight, ...]:
+        return tuple(
             ToolInsight(
                 turn=self.situation.conversation.turn,
                 tool=entry.tool,
@@ -99,19 +97,11 @@ class SpeechJudge:
                 argument=argument.name,
                 description=argument.description,
             )
-            for entry in asked
+            for entry in getattr(speech, "asks_for", ())
+            if entry.tool in self.tools
             for argument in self.tools[entry.tool].arguments
             if entry.argument in (argument.name, argument.key)
-        ]
-        put = {insight.tool: insight for insight in proposed}
-        confirms, vague = set(), []
-        for tool in dict.fromkeys(entry.tool for entry in asked if entry.argument is None):
-            confirms.add(tool)
-            if tool in put:
-                why = unnamed(put[tool], text, self.tools[tool].tool.description)
-                unasked = None if asking else "it states and does not ask: ask whether to go ahead"
-                vague += [each for each in (why, unasked) if each]
-        return tuple(missing), frozenset(confirms), vague
+        )
 
     def _unsourced(self, speech: Any) -> list[tuple[str, str]]:
         found = []
@@ -136,26 +126,11 @@ class SpeechJudge:
         ]
         return found
 
-    def _faults(
-        self,
-        text: str,
-        asking: bool,
-        speech: Any,
-        confirms: frozenset[str],
-        proposed: Sequence[ToolInsight],
-    ) -> list[tuple[str, str]]:
+    def _faults(self, text: str, asking: bool) -> list[tuple[str, str]]:
         """What is asked again for, and said all the same if it does not get better."""
         found = []
         conversation = self.situation.conversation
         policies = self.rules.policies
-        unproposed = confirms & frozenset(self.rules.consequential) - {insight.tool for insight in proposed}
-        found += [
-            (
-                "asks_for",
-                f"make the call of {tool} the move, with its arguments: the customer is then asked about it",
-            )
-            for tool in sorted(unproposed)
-        ]
         if text.strip() and not asking and repeats(text, conversation):
             found.append(("utterance", "an earlier message says exactly this"))
         if asking:

@@ -12,12 +12,11 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from arq_graph.agent.environment import Environment, Observation
 from arq_graph.agent.state import WorldStatus
-from arq_graph.apps.episode import Episode, EpisodeStep, episode_transcript, play_episode
-from arq_graph.apps.respact import create_respact_agent
-from arq_graph.apps.textworld_environment import TextWorldEnvironment, make_text_game
 from arq_graph.errors import InputError
 from arq_graph.milestones import Call, MilestoneGraph, Result, score
-from tests.speaking import do, speaker
+from examples.textworld.environment import TextWorldEnvironment, make_text_game
+from examples.textworld.episode import Episode, EpisodeStep, episode_transcript, play_episode
+from tests.speaking import do, respact, speaker
 
 DOORS = {"hall": ("kitchen", "cellar"), "kitchen": ("hall",), "cellar": ("hall",)}
 BY_WAY_OF_THE_CELLAR = ("go to cellar", "take apple", "go to hall", "go to kitchen", "put apple on table")
@@ -210,7 +209,7 @@ def test_what_an_agent_did_in_a_world_is_measured_with_what_was_said():
 
 def test_an_agent_that_acts_in_a_world_is_measured_on_its_way():
     refused = [do(action) for action in ("take apple", *BY_WAY_OF_THE_CELLAR)]
-    app = create_respact_agent(speaker(refused), environment=Kitchen(), setting="chat")
+    app = respact(speaker(refused), environment=Kitchen(), setting="chat")
     state = app.invoke({"messages": [("user", "Bring the apple to the table.")]})
     transcript = episode_transcript(state)
     assert transcript.instructions.startswith("You are in the hall.")

@@ -71,16 +71,6 @@ def test_a_one_time_guideline_is_not_applied_twice_and_a_continuous_one_stays(ru
     assert applied == {"G1": 1, "G2": 2}
 
 
-def test_tools_are_called_in_at_most_max_rounds(runs):
-    def always_another(asked):
-        return {"order_id": f"A-{len(asked.turn)}"}
-
-    model = brain(judge={"G1": 9}, call={"get_order": always_another})
-    state = runs.invoke(create_guided_agent(model, desk(), max_rounds=2), says("Where is everything?"))
-    assert kinds(state) == ["human", "ai", "tool", "ai", "tool", "ai"]
-    assert state["messages"][-1].content == "This is answer 1."
-
-
 def test_several_calls_of_one_tool_run_each_in_its_own_task(runs):
     model = brain(judge={"G1": 9}, call={"get_order": [{"order_id": "A-1"}, {"order_id": "A-2"}]})
     app = create_guided_agent(model, desk())

@@ -7,20 +7,18 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import (
     AgentState,
     InputError,
-    OfflineChatModel,
     SpecError,
     create_guided_agent,
-    create_planning_agent,
+    create_preact_agent,
 )
-from arq_graph.milestones import MilestoneGraph, Verdict, read_thread, score
+from arq_graph.milestones import MilestoneGraph, Verdict
 from arq_graph.nodes import TrackProgress
-from tests.apps.desk import desk, get_order, late, says, thread
+from tests.apps.desk import desk, get_order, late, says
 from tests.brain import brain
 from tests.planning import act, planner, say
 
@@ -46,18 +44,6 @@ def names(state: dict[str, Any]) -> list[str]:
     return [milestone.name for milestone in state["progress"].next]
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_progress_is_kept_as_the_turn_runs_and_equals_the_finished_threads_score(runs, settings):
-    saver = MemorySaver()
-    app = create_guided_agent(OfflineChatModel(), desk(), milestones=GRAPH, checkpointer=saver, **settings)
-    for text in ("Hello!", "Where is my order A-1?"):
-        state = runs.invoke(app, says(text), thread())
-        finished = score(GRAPH, read_thread(saver, "1"), tools=desk().toolbox)
-        assert state["progress"].progress_rate == finished.progress_rate
-        assert state["progress"].reached == tuple(finished.reached)
-    assert "get_order" in state["progress"].reached
-
-
 def test_what_the_reply_itself_says_counts_in_its_own_turn(runs):
     model = planner(
         [act("get_order", A1), act("give_discount", A1), say("Bye")],
@@ -65,14 +51,14 @@ def test_what_the_reply_itself_says_counts_in_its_own_turn(runs):
         reply="Goodbye!",
     )
     state = runs.invoke(
-        create_guided_agent(model, desk(), planning="pre-act", milestones=GRAPH), says("Where is A-1?")
+        create_guided_agent(model, desk(), strategy="pre-act", milestones=GRAPH), says("Where is A-1?")
     )
     assert (state["progress"].progress_rate, state["progress"].goal_completed) == (1.0, True)
 
 
 def test_each_change_of_progress_is_an_event_and_nothing_else_is(runs):
     model = planner([act("get_order", A1), say("It is late.")], judge={"G1": 9}, reply="It is late.")
-    app = create_guided_agent(model, desk(), planning="react", milestones=GRAPH)
+    app = create_guided_agent(model, desk(), strategy="react", milestones=GRAPH)
     events = [
         event
         for event in runs.stream(app, says("Where is A-1?"), stream_mode="custom")
@@ -106,7 +92,7 @@ def test_a_judge_without_milestones_is_a_mistake():
     with pytest.raises(InputError, match="milestones="):
         create_guided_agent(brain(), desk(), judge=lambda *_: [])
     with pytest.raises(InputError, match="milestones="):
-        create_planning_agent(brain(), [get_order], judge=lambda *_: [])
+        create_preact_agent(brain(), [get_order], judge=lambda *_: [])
 
 
 def test_a_graph_that_cannot_be_measured_on_is_told_before_anything_runs():

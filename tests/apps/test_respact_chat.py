@@ -7,19 +7,15 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 
 from arq_graph import Agent, Guideline, InputError
-from arq_graph.agent.state import AgentState
-from arq_graph.apps.respact import create_respact_agent
 from arq_graph.nodes.events import Spoke, Thought
-from arq_graph.nodes.speaking.policies import Policy
-from tests.apps.desk import get_order, give_discount, kinds, says, thread
-from tests.nodes.order_tools import cancel
-from tests.speaking import act, ask, say, speaker, think
+from tests.apps.desk import get_order, kinds, says, thread
+from tests.speaking import act, ask, respact, say, speaker, think
 
 A1 = {"order_id": "A-1"}
 
 
 def agent(script, tools=(get_order,), **options):
-    return create_respact_agent(speaker(script), list(tools), **options)
+    return respact(speaker(script), list(tools), **options)
 
 
 def test_a_turn_thinks_acts_and_speaks(runs):
@@ -28,16 +24,6 @@ def test_a_turn_thinks_acts_and_speaks(runs):
     assert kinds(state) == ["human", "ai", "tool", "ai"]
     assert [move.kind for move in state["moves"]] == ["think", "act", "speak"]
     assert state["messages"][-1].text == "A-1 is late."
-
-
-def test_a_call_is_confirmed_across_turns(runs):
-    put = ask("Shall I cancel A-1?", asks_for=[("cancel", None)])
-    script = [act("cancel", A1), put, act("cancel", A1, affirmed_in="M3"), say("It is cancelled.")]
-    app = agent(script, [cancel], consequential=["cancel"], checkpointer=MemorySaver())
-    first = runs.invoke(app, says("Cancel A-1"), thread())
-    assert kinds(first) == ["human", "ai"]
-    second = runs.invoke(app, says("Yes"), thread())
-    assert kinds(second)[2:] == ["human", "ai", "tool", "ai"]
 
 
 def test_thoughts_and_utterances_are_streamed(runs):
@@ -56,9 +42,7 @@ def test_thoughts_and_utterances_are_streamed(runs):
 
 def test_an_operators_word_is_asked_for_before_a_call_runs(runs):
     desk = Agent("Desk", "You help.", tools=[get_order], confirm={"get_order": "operator"})
-    app = create_respact_agent(
-        speaker([act("get_order", A1), say("Done.")]), desk, checkpointer=MemorySaver()
-    )
+    app = respact(speaker([act("get_order", A1), say("Done.")]), desk, checkpointer=MemorySaver())
     waiting = runs.invoke(app, says("Where is A-1?"), thread())
     assert waiting["__interrupt__"][0].value["action_requests"][0]["args"] == A1
     done = runs.invoke(app, Command(resume={"decisions": [{"type": "approve"}]}), thread())
@@ -67,48 +51,19 @@ def test_an_operators_word_is_asked_for_before_a_call_runs(runs):
 
 def test_a_new_message_abandons_a_call_that_waits():
     desk = Agent("Desk", "You help.", tools=[get_order], confirm={"get_order": "operator"})
-    app = create_respact_agent(
-        speaker([act("get_order", A1), say("Fine.")]), desk, checkpointer=MemorySaver()
-    )
+    app = respact(speaker([act("get_order", A1), say("Fine.")]), desk, checkpointer=MemorySaver())
     app.invoke(says("Where is A-1?"), thread())
     state = app.invoke(says("Forget it."), thread())
     assert kinds(state) == ["human", "ai", "tool", "human", "ai"]
     assert state["messages"][2].status == "error"
 
 
-def test_policies_see_the_channels_of_your_state():
-    class Mine(AgentState, total=False):
-        vip: bool
-
-    only = Policy(
-        "vip", "Discounts are for VIPs.", forbids=lambda s: [] if s.get("vip") else ["give_discount"]
-    )
-    script = [act("give_discount", A1), say("Done."), say("Done."), say("Done.")]
-    for vip, ran in ((True, ["human", "ai", "tool", "ai"]), (False, ["human", "ai"])):
-        app = agent(script, [give_discount], policies=[only], state_schema=Mine)
-        assert kinds(app.invoke({**says("A discount on A-1"), "vip": vip})) == ran
-
-
 def test_an_agent_with_guidelines_is_told_where_to_go():
     desk = Agent("Desk", "You help.", [Guideline("they greet", "greet back")])
     with pytest.raises(InputError, match="create_guided_agent"):
-        create_respact_agent(speaker([]), desk)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ({"consequential": ["get_ordr"]}, "did you mean `get_order`"),
-        ({"consequential": "get_order"}, "list of tool names"),
-        ({"setting": "theatre"}, "setting"),
-        ({"environment": object()}, "environment"),
-    ],
-)
-def test_a_wrong_setting_is_told(wrong, told):
-    with pytest.raises(InputError, match=told):
-        agent([], **wrong)
+        respact(speaker([]), desk)
 
 
 def test_a_profile_belongs_to_tools_alone():
     with pytest.raises(InputError, match="profile"):
-        create_respact_agent(speaker([]), Agent("Desk", "You help."), profile="x")
+        respact(speaker([]), Agent("Desk", "You help."), profile="x")

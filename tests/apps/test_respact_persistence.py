@@ -11,9 +11,8 @@ from pathlib import Path
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import BlueprintError, resume_or_invoke
-from arq_graph.apps.respact import create_respact_agent
 from tests.apps.desk import get_order, kinds, says, thread
-from tests.speaking import act, say, speaker, think
+from tests.speaking import act, respact, say, speaker, think
 
 SCRIPT = Path(__file__).with_name("strict_moves.py")
 
@@ -33,7 +32,7 @@ def in_a_process(database, *parts):
 
 def test_a_turn_that_was_cut_off_goes_on():
     script = [think("An order."), act("get_order", {"order_id": "A-1"}), BlueprintError("gone"), say("Late.")]
-    app = create_respact_agent(speaker(script), [get_order], checkpointer=MemorySaver())
+    app = respact(speaker(script), [get_order], checkpointer=MemorySaver())
     try:
         app.invoke(says("Where is A-1?"), thread(), durability="sync")
     except BlueprintError:

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import pytest
 from langgraph.checkpoint.memory import MemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
 from arq_graph import InputError
-from arq_graph.apps.respact import create_respact_agent
 from tests.apps.desk import get_order, kinds, says, thread
 from tests.brain import asked_by
 from tests.nodes.order_tools import cancel
-from tests.speaking import act, ask, say, speaker
+from tests.speaking import act, ask, respact, say, speaker
 
 A1 = {"order_id": "A-1"}
 END = say("All is done.", ends_task=True)
 
 
 def task(model, tools=(get_order,), saver=None, **options):
-    return create_respact_agent(
-        model, list(tools), setting="task", checkpointer=saver or MemorySaver(), **options
-    )
+    return respact(model, list(tools), setting="task", checkpointer=saver or MemorySaver(), **options)
 
 
 def test_an_utterance_waits_and_its_answer_joins_the_context(runs):
@@ -104,24 +100,7 @@ def test_a_call_is_confirmed_within_a_task(runs):
     put = ask("Shall I cancel A-1?", asks_for=[("cancel", None)])
     script = [act("cancel", A1), put, act("cancel", A1, affirmed_in="M3"), END]
     for answer, tools in (("Yes.", 1), ("No.", 0)):
-        app = task(speaker(script), [cancel], consequential=["cancel"])
+        app = task(speaker(script), [cancel], confirm={"cancel": "customer"})
         runs.invoke(app, says("Cancel A-1"), thread())
         state = runs.invoke(app, Command(resume=answer), thread())
         assert kinds(state).count("tool") == tools
-
-
-def test_speaking_and_confirming_outlive_the_process(tmp_path):
-    file = str(tmp_path / "threads.sqlite")
-    put = ask("Shall I cancel A-1?", asks_for=[("cancel", None)])
-    parts = [
-        (says("Cancel it."), [ask("Which order?")], "Which order?"),
-        (Command(resume="A-1"), [act("cancel", A1), put], "Shall I cancel A-1?"),
-        (Command(resume="Yes."), [act("cancel", A1, affirmed_in="M5"), END], None),
-    ]
-    for given, script, waits_with in parts:
-        with SqliteSaver.from_conn_string(file) as saver:
-            app = task(speaker(script), [cancel], saver, consequential=["cancel"])
-            state = app.invoke(given, thread())
-        interrupts = state.get("__interrupt__")
-        assert (interrupts[0].value["text"] if interrupts else None) == waits_with
-    assert kinds(state) == ["human", "ai", "human", "ai", "human", "ai", "tool", "ai"]

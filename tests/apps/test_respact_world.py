@@ -9,19 +9,18 @@ from langgraph.types import Command
 
 from arq_graph import InputError, StateError
 from arq_graph.agent.environment import Environment, Observation
-from arq_graph.apps.respact import create_respact_agent
 from arq_graph.nodes import ToolCalled
 from tests.apps.desk import kinds, says, thread
 from tests.apps.kitchen import TASK, Kitchen
 from tests.brain import asked_by
-from tests.speaking import act, ask, do, say, speaker, think
+from tests.speaking import act, ask, do, respact, say, speaker, think
 
 WASHED = [do("open the cupboard"), do("wash the mug")]
 
 
 def household(script, world, **options):
     model = speaker(script)
-    return create_respact_agent(model, environment=world, **{"checkpointer": MemorySaver(), **options}), model
+    return respact(model, environment=world, **{"checkpointer": MemorySaver(), **options}), model
 
 
 def test_it_acts_until_the_world_says_that_it_is_done(runs):
@@ -202,7 +201,7 @@ def test_a_world_and_tools_go_together():
         return name
 
     model = speaker([act("ring", {"name": "Ann"}), *WASHED])
-    app = create_respact_agent(model, [ring], environment=Kitchen())
+    app = respact(model, [ring], environment=Kitchen())
     state = app.invoke(says("Wash the mug and ring Ann."))
     assert kinds(state).count("tool") == 3
 
@@ -213,7 +212,7 @@ def test_a_tool_that_is_called_like_acting_is_told():
         return what
 
     with pytest.raises(InputError, match="rename it"):
-        create_respact_agent(speaker([]), [act], environment=Kitchen())
+        respact(speaker([]), [act], environment=Kitchen())
 
 
 def test_the_protocol_can_be_checked():

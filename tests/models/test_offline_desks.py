@@ -14,7 +14,7 @@ from arq_graph import (
     Guideline,
     Variable,
     create_guided_agent,
-    create_planning_agent,
+    create_preact_agent,
     create_respact_agent,
 )
 
@@ -239,7 +239,7 @@ def test_what_is_to_be_said_once_is_said_once_and_what_lasts_stays_active() -> N
     assert {match["guideline"] for match in matches if match["active"]} == {"G5", "G6"}
 
 
-@pytest.mark.parametrize("create", [create_planning_agent, create_respact_agent])
+@pytest.mark.parametrize("create", [create_preact_agent, create_respact_agent])
 def test_without_guidelines_the_customers_words_choose_the_tool(create: Any) -> None:
     app = create("offline", [find_book, renew_loan], checkpointer=MemorySaver())
     turns = hold(app, "Can you renew my loans?", "L-7", "Find the book Dune", "How old are you?")

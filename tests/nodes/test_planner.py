@@ -101,23 +101,6 @@ def test_whatever_contradicts_the_plan_changes_it(observation):
 
 
 @BOTH
-def test_the_call_that_failed_is_not_made_again(node):
-    same, other = act("get_order", A1, **CHANGE), act("list_orders", **CHANGE)
-    update, asked = plan([same, other], node=node, messages=FAILED, state={"plan": PLAN})
-    assert called(update) == [("list_orders", {})]
-    assert "the same call has failed already (T1)" in asked[1].complaint
-
-
-@pytest.mark.parametrize("same", [{"order_id": "A-1", "reason": "none"}, {"order_id": " A-1 "}])
-def test_a_failed_call_is_the_same_with_its_default_spelled_out(same):
-    failed = ran("no such order", tool="cancel", status="error")
-    script = [act("cancel", same), say("I could not.")]
-    update, asked = plan(script, messages=[ASKED, *failed])
-    assert "the same call has failed already (T1)" in asked[1].complaint
-    assert called(update) == []
-
-
-@BOTH
 def test_a_model_that_insists_on_a_failed_call_ends_the_turn(runs, node):
     update, asked = plan(
         [act("get_order", A1, **CHANGE)], node=node, messages=FAILED, state={"plan": PLAN}, runs=runs
@@ -150,14 +133,6 @@ def test_a_plan_that_goes_on_as_if_nothing_had_failed_is_refused():
     assert called(update) == []
     assert "the plan is the one from before, though T1 was not as expected" in asked[1].complaint
     assert text_of(update) == DESK.fallback
-
-
-@BOTH
-def test_a_call_whose_result_has_just_come_is_not_repeated(node):
-    script = [act("get_order", A1), say("It is late.")]
-    update, asked = plan(script, node=node, messages=[ASKED, *ran()], state={"plan": PLAN})
-    assert (called(update), text_of(update)) == ([], "It is late.")
-    assert "nothing has changed since" in asked[1].complaint
 
 
 def test_a_call_may_be_repeated_once_another_one_has_changed_something():
@@ -197,16 +172,6 @@ def test_what_was_done_has_to_be_summed_up():
     script = [say("It is late.", previous_steps=None), say("It is late.")]
     _, asked = plan(script, messages=[ASKED, *ran()], state={"plan": PLAN})
     assert "sum up what was done" in asked[1].complaint
-
-
-@BOTH
-def test_with_no_step_left_only_the_final_answer_is_taken(node):
-    messages = [ASKED, *ran(), *ran("cancelled", tool="cancel", id="c2")]
-    script = [act("list_orders"), say("That is all.")]
-    update, asked = plan(script, node=node, messages=messages, max_steps=2)
-    assert (called(update), text_of(update)) == ([], "That is all.")
-    assert asked[0].now["steps_left"] == 0
-    assert "no step is left in this turn" in asked[1].complaint
 
 
 @BOTH

@@ -6,14 +6,9 @@ import json
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from langchain_core.messages import AIMessage
 
-from arq_graph import Agent, ArqGraphError, Plan, ScriptedChatModel
+from arq_graph import Agent, ScriptedChatModel
 from arq_graph.nodes import PreActPlanner, ReActPlanner
-from arq_graph.nodes.planner_examples import pre_act_examples, react_examples
-from arq_graph.nodes.worked_examples import shown
 from tests.brain import asked_by
 from tests.nodes.order_tools import A1, ran
 from tests.nodes.planner_desk import ASKED, BOTH, DESK, FAILED, PLAN
@@ -64,13 +59,6 @@ def test_head_and_schema_stay_the_same_through_a_turn():
     assert (again.head, again.blueprint.response_schema()) == (node.head, node.blueprint.response_schema())
 
 
-@pytest.mark.parametrize("examples", [pre_act_examples, react_examples])
-def test_the_worked_examples_can_be_shown_in_every_mode(examples):
-    (example,) = examples()
-    sizes = [len(str(shown(example, mode))) for mode in MODES]
-    assert sizes[0] > sizes[1] == sizes[2]
-
-
 def test_the_modes_share_the_base_prompt():
     heads = [PreActPlanner(planner([]), DESK, mode=mode, examples=[]).head for mode in MODES]
     assert len(set(heads)) == 1
@@ -115,31 +103,6 @@ class Nonsense:
 NONSENSE = Nonsense()
 ASKED_NONSENSE = ScriptedChatModel(NONSENSE)
 NODES = nodes(ASKED_NONSENSE)
-
-
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 10**6), st.sampled_from(range(len(NODES))), st.sampled_from(range(len(STATES))))
-def test_answers_without_sense_lead_to_one_call_that_may_be_made_or_to_an_end(seed, which, at):
-    NONSENSE.seed = seed
-    state = STATES[at]
-    ASKED_NONSENSE.calls.clear()
-    try:
-        update = NODES[which].invoke(state)
-    except ArqGraphError:
-        return
-    finally:
-        assert len(ASKED_NONSENSE.calls) <= 5
-    (message,) = [message for message in update["messages"] if isinstance(message, AIMessage)]
-    made = update["plan"]
-    assert isinstance(made, Plan)
-    if not message.tool_calls:
-        assert message.content.strip()
-        return
-    (call,) = message.tool_calls
-    assert call["name"] in DESK.toolbox
-    assert (call["name"], call["args"]) == (made.call.tool, made.call.arguments)
-    assert at != 2  # no step was left
-    assert at != 1 or (call["name"], call["args"]) != ("get_order", A1)
 
 
 def test_an_action_that_is_wrong_is_reported_for_itself_alone():

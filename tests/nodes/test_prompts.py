@@ -171,16 +171,6 @@ def test_examples_show_filled_queries_in_arq_mode_and_the_response_alone_in_the_
     assert shown["cot"] == shown["direct"] == '{"a": {"score": 9, "should_apply": true}}'
 
 
-def test_a_history_over_its_budget_is_cut_and_the_prompt_says_so():
-    turns = [f"{n} " + "x" * 400 for n in range(12)]
-    model, state = talk(turns, max_history_tokens=1000)
-    assert len([m for m in state["messages"] if m.type == "human"]) == 12
-    lines = asked_by(model, "matcher")[-1].lines
-    assert "is left out: the conversation is long" in lines[0]["note"]
-    assert lines[-1]["id"].startswith("T")
-    assert sum(line.get("from") == "customer" for line in lines) < 12
-
-
 @pytest.mark.parametrize("node", [GuidelineMatcher, ToolCaller, MessageReviser])
 def test_a_history_budget_must_leave_room_for_a_turn(node):
     with pytest.raises(InputError, match="max_history_tokens must be at least"):
@@ -209,16 +199,6 @@ def test_one_block_of_a_prompt_can_be_overridden(node, name, module):
     assert changed.head.startswith("You are the strict one.")
     assert shipped.head.endswith(changed.head.removeprefix("You are the strict one.").strip())
     assert changed.tail == shipped.tail
-
-
-def test_prompts_can_be_replaced_in_the_app(tmp_path):
-    path = tmp_path / "matcher.md"
-    path.write_text(
-        "{% block head %}{{ guidelines | section('guidelines') }}{% endblock %}"
-        "{% block tail %}{{ now | section('now') }}{% endblock %}"
-    )
-    model, _ = talk(["Hi"], prompts={"matcher": path})
-    assert asked_by(model, "matcher")[0].head.startswith("<guidelines>")
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,6 @@ def test_thoughts_of_this_turn_are_remembered_after_a_call():
     assert len(next_turn["moves"]) == 1
 
 
-def test_calls_are_bounded_by_the_steps_of_a_turn():
-    update, asked = move(
-        [act("get_order", {"order_id": "A-2"})], customer("A-1 and A-2?"), *ran(), max_steps=1
-    )
-    assert asked[0].now["steps_left"] == 0
-    assert (called(update), said(update)) == ([], DESK.fallback)
-
-
 def test_a_call_that_failed_is_not_made_again():
     update, asked = move(
         [act("get_order", A1), say("I cannot look it up.")], ASKED, *ran("Error: down", status="error")

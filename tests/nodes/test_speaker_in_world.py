@@ -7,7 +7,7 @@ import pytest
 from arq_graph import Agent
 from arq_graph.agent.state import Move, WorldStatus
 from tests.nodes.order_tools import called
-from tests.nodes.speaker_desk import agent, customer, move, said
+from tests.nodes.speaker_desk import customer, move, said
 from tests.speaking import do, say, think
 
 HELPER = Agent("Helper", "You help in a kitchen.")
@@ -19,15 +19,6 @@ def in_kitchen(script, *after, world=KITCHEN, moves=(), **options):
     state = {"world": world, "moves": list(moves)}
     made = {"desk": HELPER, "in_world": True, "setting": "task", **options}
     return move(script, TASK, *after, state=state, **made)
-
-
-def test_the_last_step_of_a_task_may_be_an_action_and_none_after_it():
-    update, asked = in_kitchen([do("look")], max_steps=1)
-    assert (len(asked), called(update)) == (1, [("act", {"action": "look"})])
-    over = [do("look"), say("I got no further.", ends_task=True)]
-    update, asked = in_kitchen(over, agent("Hm."), max_steps=1)
-    assert "no step is left: speak" in asked[1].complaint
-    assert said(update) == "I got no further."
 
 
 @pytest.mark.parametrize(

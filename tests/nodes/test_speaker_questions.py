@@ -6,7 +6,7 @@ from langchain_core.tools import StructuredTool
 from pydantic import BaseModel, model_validator
 
 from arq_graph import Agent
-from tests.nodes.order_tools import A1, called, ran
+from tests.nodes.order_tools import ran
 from tests.nodes.speaker_desk import DESK, agent, customer, move, said
 from tests.speaking import act, ask, say
 
@@ -75,22 +75,6 @@ def test_a_statement_or_an_act_ends_the_row():
     assert move([say("Fine.")], *done)[1][0].now["questions_left"] == 3
 
 
-def test_code_asks_no_question_either_where_there_were_enough():
-    update, _ = move(
-        [act("cancel", A1)], *asked_before("A-1?", "Two?", "Three?"), customer("Cancel A-1", "h9")
-    )
-    assert (called(update), said(update)) == ([], DESK.fallback)
-
-
-def test_code_does_not_say_its_question_twice_in_a_row_either_whatever_was_done_in_between():
-    cancel = customer("Cancel A-1", "h9")
-    asked, _ = move([act("cancel", A1)], HI, agent("Hello.", "a0"), cancel)
-    question = said(asked)
-    thread = [HI, agent("Hello.", "a0"), cancel, agent(question, "a9"), customer("Hm.", "h10"), *ran("[]")]
-    update, _ = move([act("cancel", A1)], *thread)
-    assert (called(update), said(update)) == ([], DESK.fallback)
-
-
 def test_no_question_at_all_can_be_set():
     assert said(move([ask("Which one?")], HI, max_questions=0)[0]) == DESK.fallback
 
@@ -122,17 +106,6 @@ def test_what_is_wrong_with_no_single_argument_is_nothing_that_code_can_ask_for(
     update, asked = move([backwards], customer("Book the days 4 to 2."), desk=desk)
     assert "the last day is before the first" in asked[1].complaint
     assert said(update) == desk.fallback
-
-
-def test_the_last_step_of_a_task_may_still_be_a_question_and_none_after_it():
-    options = {"setting": "task", "max_steps": 1}
-    question = ask("Which order is it?", ends_task=False)
-    update, asked = move([question], HI, **options)
-    assert (len(asked), said(update)) == (1, "Which order is it?")
-    over = [question, say("I got no further.", ends_task=True)]
-    update, asked = move(over, HI, *ran("[]"), **options)
-    assert "no step is left: end the task" in asked[1].complaint
-    assert said(update) == "I got no further."
 
 
 def test_in_a_task_what_waits_for_an_answer_counts_as_a_question_and_its_end_does_not():

@@ -136,13 +136,6 @@ def again(**verdict):
     return {"get_order": lambda asked: Call(A1, verdict)}
 
 
-def test_a_staged_call_is_not_repeated(runs):
-    calls, insights, model = decide(runs, again(), messages=RAN)
-    assert calls == []
-    assert said(insights) == [("declined", "the same call was already made in this turn")]
-    assert all(asked.now["staged"] == ["T1"] for asked in asked_by(model, "tools"))
-
-
 def test_a_staged_call_is_repeated_where_that_is_justified(runs):
     assert decide(runs, again(repeat_is_justified=True), messages=RAN)[0] == [("get_order", A1)]
 
@@ -172,11 +165,6 @@ def test_what_ran_earlier_in_the_turn_stays_on_record(runs):
     _, insights, _ = decide(runs, {}, messages=RAN, insights=[ran, old])
     assert insights[0] == ran
     assert old not in insights
-
-
-def test_no_more_is_proposed_after_the_last_round(runs):
-    calls, insights, model = decide(runs, {"cancel": A1}, messages=RAN, max_rounds=1)
-    assert (calls, insights, model.calls) == ([], None, [])
 
 
 def test_without_a_candidate_no_model_is_asked(runs):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arq_graph.apps.textworld_environment import TextWorldEnvironment, make_text_game
+from examples.textworld.environment import TextWorldEnvironment, make_text_game
 
 # Seed, rooms, objects, quest length.
 GAMES = [(1, 1, 3, 2), (2, 3, 6, 4), (3, 5, 10, 6), (11, 3, 6, 4)]

@@ -8,9 +8,9 @@ from importlib.util import find_spec
 
 import pytest
 
-from arq_graph.apps.episode import Player
-from arq_graph.apps.textworld_environment import TextWorldEnvironment
 from arq_graph.milestones import MilestoneGraph
+from examples.textworld.environment import TextWorldEnvironment
+from examples.textworld.episode import Player
 
 NEEDS_TEXTWORLD = [
     pytest.mark.slow,

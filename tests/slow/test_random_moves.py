@@ -9,12 +9,12 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.types import Command
 
 from arq_graph import ArqGraphError, ScriptedChatModel
-from arq_graph.apps.respact import create_respact_agent
 from arq_graph.reasoning.blueprint import Mode
 from tests.apps.kitchen import Kitchen
 from tests.slow.conversations import sqlite_saver
 from tests.slow.desk import Desk
 from tests.slow.random_answers import RandomAnswers
+from tests.speaking import respact
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def test_turns_of_moves_without_sense_break_nothing(mode: Mode, setting: str, tm
     model = senseless(7, [*desk.agent.toolbox, "look", "open the cupboard"])
     chance = random.Random(f"{mode} {setting}")
     with sqlite_saver(tmp_path / "threads.sqlite", asynchronously=False) as (saver, _):
-        app = create_respact_agent(
+        app = respact(
             model,
             tools,
             environment=Kitchen() if mode != "cot" else None,

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from arq_graph.agent.environment import Environment
-from arq_graph.apps.episode import Episode, episode_transcript, play_episode
-from arq_graph.apps.textworld_environment import TextWorldEnvironment, make_text_game
 from arq_graph.errors import InputError
 from arq_graph.milestones import score
+from examples.textworld.environment import TextWorldEnvironment, make_text_game
+from examples.textworld.episode import Episode, episode_transcript, play_episode
 from tests.slow.playing import NEEDS_TEXTWORLD, follows, walkthrough_graph, wanders
 
 pytestmark = NEEDS_TEXTWORLD

@@ -13,9 +13,6 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
-from arq_graph.apps.episode import episode_transcript
-from arq_graph.apps.respact import create_respact_agent
-from arq_graph.apps.textworld_environment import TextWorldEnvironment
 from arq_graph.errors import ArqGraphError, StateError
 from arq_graph.milestones import Message, Result, Transcript, score
 from arq_graph.milestones.evaluation.dialogue import converse
@@ -23,7 +20,10 @@ from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import Intent, UserSpec
 from arq_graph.models.scripted import ScriptedCall, ScriptedChatModel
+from examples.textworld.environment import TextWorldEnvironment
+from examples.textworld.episode import episode_transcript
 from tests.slow.playing import NEEDS_TEXTWORLD, walkthrough_graph
+from tests.speaking import respact
 
 pytestmark = NEEDS_TEXTWORLD
 
@@ -40,7 +40,7 @@ def asks(text: str) -> dict[str, Any]:
 
 
 def agent(model: Any, world: TextWorldEnvironment, saver: Any = None, **more: Any) -> Any:
-    return create_respact_agent(
+    return respact(
         model, environment=world, mode="direct", checkpointer=saver or MemorySaver(), seed=3, **more
     )
 

@@ -1,8 +1,8 @@
 """A household made of text: an agent that thinks, speaks and acts in a world, and how far it gets (ReSpAct, 3.1).
 
 pip install "arq_graph[textworld]"
-python examples/text_adventure.py                  # the offline model: no key needed, and little judgement
-python examples/text_adventure.py openai:gpt-4o 7  # a model, and the seed of the game
+python examples/textworld/text_adventure.py                  # the offline model: no key needed, and little judgement
+python examples/textworld/text_adventure.py openai:gpt-4o 7  # a model, and the seed of the game
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 
-from arq_graph.apps.episode import episode_transcript, play_episode
-from arq_graph.apps.respact import create_respact_agent
-from arq_graph.apps.textworld_environment import TextWorldEnvironment, make_text_game
+from arq_graph import ReSpAct, create_respact_agent
 from arq_graph.milestones import Message, MilestoneGraph, Transcript, score
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import Intent, UserSpec
 from arq_graph.milestones.users.user import User
+from examples.textworld.environment import TextWorldEnvironment, make_text_game
+from examples.textworld.episode import episode_transcript, play_episode
 
 
 def quest(world: TextWorldEnvironment) -> MilestoneGraph:
@@ -70,7 +70,9 @@ def main(model: str = "offline", seed: int = 7) -> None:
         with TextWorldEnvironment(game, show_objective=False) as world:
             way = iter(world.walkthrough)
             show("walkthrough", world, episode_transcript(play_episode(world, lambda *_: next(way))))
-            app = create_respact_agent(model, environment=world, checkpointer=MemorySaver(), max_steps=30)
+            app = create_respact_agent(
+                model, strategy=ReSpAct(environment=world, max_steps=30), checkpointer=MemorySaver()
+            )
             state = hold(app, make_user(guide(world), seed=seed))
             for said in spoken(state):
                 print(f"  {said.speaker}: {said.text}")

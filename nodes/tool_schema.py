@@ -18,35 +18,44 @@ CALL_FROM = 5
 """Lowest score at which a call may run (ARQ paper, Appendix B)."""
 
 MAX_CALLS_PER_TOOL = 8
+MAX_WAITING = 16
+
+
+class StillWanted(ARQ, ABC):
+    """What becomes of the calls that wait for the customer's yes."""
+
+    still_wanted: list[str] | None = respond(
+        "Ids in `awaiting_confirmation` of the calls that the customer, going by their last message, still wants or "
+        "has not given up; they are asked about again. Null if nothing waits.",
+        max_length=MAX_WAITING,
+    )
 
 
 class Applicability(ARQ):
     """How much one call is called for; stands before the arguments."""
 
     applicability_rationale: str = query("Does this call need to be made now, and what for?")
-    relevant_subtleties: str | None = query("Which of the subtleties matter to it?")
-    comparison_with_other_candidates: str | None = query("How does it compare with the other candidates?")
-    potentially_better_tool_rationale: str | None = query("If another candidate fits better: why?")
+    relevant_subtleties: str | None = query("Which of the subtleties matter to it? Null: none.")
     score: int = respond("How much the call is called for now, 1 to 10.", ge=1, le=10)
 
 
 class Verdict(ARQ):
     """Whether the call is to be made; stands behind the arguments."""
 
-    same_call_is_already_staged: bool = query(
-        "Does a result in `staged` come from this tool with these arguments?"
-    )
-    potentially_better_tool_name: str | None = respond("The candidate that fits better; null if none does.")
-    better_tool_should_run_in_tandem: bool = respond("Should both clearly run together?")
-    repeat_is_justified: bool = respond("If the same call is staged: is there a reason to make it again?")
+    same_call_is_already_staged: bool = query("Does a result in `staged` come from this very call?")
+    repeat_is_justified: bool = respond("If so: is there a reason to make it again?")
     should_run: bool = respond("Should it be made, as soon as every required argument is known?")
 
 
-class AffirmedVerdict(Verdict):
-    """The verdict on a call that may only be made once the customer has agreed to it."""
+class Comparison(ARQ):
+    """How the call compares with other tools; asked where the agent has several."""
 
-    affirmed_in: str | None = respond(
-        "Id of the customer's message that agrees to exactly these arguments, after being asked; null if none does."
+    potentially_better_tool_rationale: str | None = query(
+        "If another of `other_candidates` may fit better: how do they compare? Null: there is none."
+    )
+    potentially_better_tool_name: str | None = respond("The candidate that fits better; null if none does.")
+    better_tool_should_run_in_tandem: bool | None = respond(
+        "If one does: should both clearly run together? Else null."
     )
 
 
@@ -59,31 +68,42 @@ class CandidateTool(ARQ, ABC):
 class ToolBatch(ARQ, ABC):
     """Decide which tool calls to make now."""
 
-    last_customer_message: str = reinstate("The customer's last message.")
+    last_customer_message: str = reinstate(
+        "The id of the customer's last message, and what it says in short."
+    )
     most_recent_customer_inquiry_or_need: str = query("What does the customer need most recently?")
     most_recent_customer_inquiry_or_need_was_already_resolved: bool = query("Was it already resolved?")
 
 
-def tool_blueprint(tools: Sequence[ToolArguments], confirmed_by_customer: frozenset[str]) -> type[ARQ]:
-    """One blueprint for one or several tools: a property each, named like the tool."""
-    fields: dict[str, Any] = {
+def tool_blueprint(
+    tools: Sequence[ToolArguments], *, compared: bool = False, confirmed: bool = False
+) -> type[ARQ]:
+    """One blueprint for one or several tools: a property each, named like the tool.
+
+    Args:
+        tools: The tools.
+        compared: Whether the agent has further tools that may fit better.
+        confirmed: Whether calls of one of them may wait for the customer's yes.
+    """
+    candidates: dict[str, Any] = {
         property_of(tool.name): (
-            _candidate(tool, tool.name in confirmed_by_customer),
+            _candidate(tool, compared or len(tools) > 1),
             respond(str(CandidateTool.__doc__)),
         )
         for tool in tools
     }
-    return create_model("ToolBatch", __base__=ToolBatch, __doc__=ToolBatch.__doc__, **fields)
+    bases = (ToolBatch, StillWanted) if confirmed else (ToolBatch,)
+    return create_model("ToolBatch", __base__=bases, __doc__=ToolBatch.__doc__, **candidates)
 
 
 def property_of(tool: str) -> str:
     """The property that asks about a tool: its name, unless a query of the batch is called the same."""
-    return f"tool_{tool}"[:64] if tool in ToolBatch.model_fields else tool
+    return f"tool_{tool}"[:64] if tool in {*ToolBatch.model_fields, *StillWanted.model_fields} else tool
 
 
-def _candidate(tool: ToolArguments, confirmed: bool) -> type[ARQ]:
+def _candidate(tool: ToolArguments, compared: bool) -> type[ARQ]:
     # Fields of a class further right come first: how much the call is called for, its arguments, the verdict.
-    parts: list[type[ARQ]] = [AffirmedVerdict if confirmed else Verdict]
+    parts: list[type[ARQ]] = [Verdict, Comparison] if compared else [Verdict]
     if tool.arguments:
         arguments = tool.blueprint
         question = respond(str(arguments.__doc__))

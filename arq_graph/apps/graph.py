@@ -1,0 +1,247 @@
+"""The graph of a compiled agent: the steps of a turn, wired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_type_hints
+
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableLambda
+from langgraph.cache.base import BaseCache
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
+from langgraph.types import Checkpointer
+from typing_extensions import TypedDict  # Pydantic needs this one before Python 3.12
+
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.spelling import suggestion
+from arq_graph.agent.state import AgentState, WorldStatus
+from arq_graph.apps.strategies import ReSpAct, StrategySettings, ToolCalling
+from arq_graph.errors import InputError
+from arq_graph.nodes.approval import ApproveCalls
+from arq_graph.nodes.blueprint_node import BlueprintNode
+from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.routing import route_approved, route_calls, route_round
+from arq_graph.nodes.tool_node import guarded_tools
+
+Builder = StateGraph[Any, Any, Any, Any]
+
+
+class GraphOptions(TypedDict, total=False):
+    """What belongs to LangGraph, passed on as it is.
+
+    `state_schema`: `AgentState`, or a subclass with channels of your own. `context_schema`: the run's context.
+    `input_schema`: what a run is given; unless set, the messages, and those variables that the specification declares
+    `settable`, so that no client can forge records. To embed the app in another graph, give the state schema, and the
+    app goes on with what the parent keeps. The others are those of `compile`.
+    """
+
+    state_schema: type[Any]
+    context_schema: type[Any] | None
+    input_schema: type[Any] | None
+    checkpointer: Checkpointer
+    store: BaseStore | None
+    cache: BaseCache[Any] | None
+    interrupt_before: Any
+    interrupt_after: Any
+    debug: bool
+    name: str | None
+
+
+def compiled(
+    agent: Agent,
+    strategy: StrategySettings,
+    deciding: BlueprintNode[Any],
+    *,
+    matcher: BlueprintNode[Any] | None,
+    reviser: BlueprintNode[Any] | None,
+    tracker: Any,
+    options: Mapping[str, Any],
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Wire and compile the steps of a turn.
+
+    Args:
+        agent: The specification.
+        strategy: How it decides.
+        deciding: The strategy's node.
+        matcher: The node that matches guidelines; None for an agent without any.
+        reviser: The node that writes the reply; None where the deciding node does.
+        tracker: The node that measures progress; None where there are no milestones.
+        options: `GraphOptions`.
+    """
+    options = dict(options)
+    state_schema = options.pop("state_schema", AgentState)
+    input_schema = options.pop("input_schema", None)
+    name = options.pop("name", None) or agent.name
+    for node in (deciding, reviser):
+        if node is not None:
+            node.reply_name = name
+    builder: Builder = StateGraph(
+        state_schema,
+        options.pop("context_schema", None),
+        input_schema=input_schema or _input_of(agent, state_schema),
+    )
+    builder.add_node(strategy.name, deciding)
+    if matcher is None or reviser is None:
+        _alone(builder, agent, strategy, tracker)
+    else:
+        builder.add_node("match", matcher)
+        builder.add_node("message", reviser)
+        builder.add_edge(START, "match")
+        builder.add_edge("message", END)
+        if isinstance(strategy, ToolCalling):
+            _in_rounds(builder, agent, strategy, matcher, deciding)
+        else:
+            builder.add_edge("match", strategy.name)
+            if agent.toolbox:
+                builder.add_node("match_again", matcher)
+                builder.add_edge("match_again", strategy.name)
+            _one_by_one(builder, agent, strategy.name, then="match_again", otherwise="message")
+        if tracker is not None:
+            # Side by side with matching, so that a plan made behind both sees it, and once the reply is written.
+            builder.add_node("progress", tracker)
+            for source in (START, *(["tools"] if agent.toolbox else []), "message"):
+                builder.add_edge(source, "progress")
+    app = builder.compile(name=name, **options)
+    if input_schema is None:
+        _refuse_other_variables(app, agent)
+    return app
+
+
+def _in_rounds(
+    builder: Builder,
+    agent: Agent,
+    strategy: ToolCalling,
+    matcher: BlueprintNode[Any],
+    caller: BlueprintNode[Any],
+) -> None:
+    """Decide on all tools at once, run them, and look again, side by side, at what the results change."""
+    if not agent.toolbox:
+        builder.add_edge("match", "message")
+        return
+    second_look = ["match_again", "call_tools_again"]
+    builder.add_node("match_again", matcher)
+    builder.add_node("call_tools_again", caller)
+    builder.add_node("next_round", _join)
+    builder.add_edge("match", "call_tools")
+    after_calls = ["tools", "message", *_approval(builder, agent, second_look)]
+    builder.add_node("tools", guarded_tools(agent))
+    builder.add_conditional_edges("call_tools", route_calls(agent), after_calls)
+    for node in second_look:
+        builder.add_edge("tools", node)
+    builder.add_edge(second_look, "next_round")
+    to_next = route_round(agent, max_rounds=strategy.max_rounds)
+    builder.add_conditional_edges("next_round", to_next, [*after_calls, "call_tools"])
+
+
+def _one_by_one(builder: Builder, agent: Agent, name: str, *, then: str, otherwise: str) -> None:
+    """Take one call at a time: it is approved and run, and the turn goes on."""
+    if not agent.toolbox:
+        builder.add_edge(name, otherwise)
+        return
+    builder.add_node("tools", guarded_tools(agent))
+    builder.add_edge("tools", then)
+    targets = ["tools", otherwise, *_approval(builder, agent, [then])]
+    builder.add_conditional_edges(name, route_calls(agent, otherwise=otherwise), targets)
+
+
+def _alone(builder: Builder, agent: Agent, strategy: StrategySettings, tracker: Any) -> None:
+    """An agent without guidelines: nothing is matched, and what it says is sent as it is."""
+    if isinstance(strategy, ReSpAct):
+        _speaking(builder, agent, strategy)
+    elif tracker is None:
+        builder.add_edge(START, strategy.name)
+        _one_by_one(builder, agent, strategy.name, then=strategy.name, otherwise=END)
+    else:
+        # Before each plan, which looks at it, and once more for what the answer itself reaches.
+        builder.add_node("progress", tracker)
+        builder.add_node("progress_of_answer", tracker)
+        builder.add_edge(START, "progress")
+        builder.add_edge("progress", strategy.name)
+        builder.add_edge("progress_of_answer", END)
+        _one_by_one(builder, agent, strategy.name, then="progress", otherwise="progress_of_answer")
+
+
+def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
+    """Think, speak or act, in a chat or in a task, with a world or without."""
+    # Loads networkx, which the other strategies have no use for.
+    from arq_graph.nodes.speaking.listening import Listen, route_moves
+    from arq_graph.nodes.speaking.moves import ACT
+    from arq_graph.nodes.speaking.world import ActInWorld
+
+    behind = [END, *_approval(builder, agent, ["speak"])]
+    if strategy.environment is None:
+        builder.add_edge(START, "speak")
+    else:
+        builder.add_node(ACT, ActInWorld(strategy.environment, seed=strategy.seed))
+        builder.add_edge(START, ACT)
+        builder.add_conditional_edges(ACT, _route_acted(strategy), ["speak", END])
+        behind.append(ACT)
+    if agent.toolbox:
+        builder.add_node("tools", guarded_tools(agent))
+        builder.add_edge("tools", "speak")
+        behind.append("tools")
+    if strategy.is_task:
+        builder.add_node("listen", Listen())
+        builder.add_edge("listen", "speak")
+        behind.append("listen")
+    builder.add_conditional_edges("speak", route_moves(agent, otherwise=END), behind)
+
+
+def _route_acted(strategy: ReSpAct) -> Any:
+    """Route behind the world: a task that the world has ended is over; in a chat the customer is told."""
+
+    def route(state: Any) -> str:
+        world = Reader(state).record("world", WorldStatus)
+        acted = getattr((state.get("messages") or [None])[-1], "type", "") == "tool"
+        is_over = world is not None and world.done
+        return END if strategy.is_task and acted and is_over else "speak"
+
+    route.__annotations__["state"] = AgentState
+    return route
+
+
+def _approval(builder: Builder, agent: Agent, then: list[str]) -> list[str]:
+    """Add the node that asks about calls in an interrupt, where there are any; the names to route to."""
+    if not agent.confirmed_by("operator", "interrupt"):
+        return []
+    builder.add_node("approve", ApproveCalls(agent))
+    builder.add_conditional_edges("approve", route_approved(otherwise=then), ["tools", *then])
+    return ["approve"]
+
+
+def _join(state: Any) -> dict[str, Any]:  # noqa: ARG001
+    """Wait for both halves of the second look: an edge behind one of them would not see what the other wrote."""
+    return {}
+
+
+def _settable(agent: Agent) -> list[str]:
+    return [variable.name for variable in agent.variables if variable.settable]
+
+
+def _input_of(agent: Agent, state_schema: type[Any]) -> type[Any]:
+    """What a run is given: the messages, and the variables that may be set."""
+    channels = get_type_hints(state_schema, include_extras=True)
+    given: dict[str, Any] = {"messages": channels.get("messages", list[AnyMessage])}
+    if names := _settable(agent):
+        given["variables"] = TypedDict("Variables", dict.fromkeys(names, Any), total=False)  # type: ignore[operator]
+    return TypedDict("Input", given, total=False)  # type: ignore[operator, no-any-return]
+
+
+def _refuse_other_variables(app: CompiledStateGraph[Any, Any, Any, Any], agent: Agent) -> None:
+    """Have the app refuse variables that a client must not set."""
+    settable = _settable(agent)
+
+    def checked(given: Any) -> Any:
+        variables = given.get("variables") if isinstance(given, Mapping) else None
+        for name in variables or ():
+            if name not in settable:
+                raise InputError(
+                    f"the variable {name!r} cannot be set by who calls the app{suggestion(str(name), settable)}: "
+                    "declare it settable in the specification, or give the app input_schema=AgentState"
+                )
+        return given
+
+    # The input passes through the graph's start, whose input schema knows channels, and not what is in them.
+    app.nodes[START] = app.nodes[START].copy({"bound": RunnableLambda(checked)})

@@ -1,0 +1,160 @@
+"""The planners' blueprints: a plan refined after every observation, or a thought; and one action (Pre-Act 3.1)."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from pydantic import create_model
+
+from arq_graph.nodes.choice import call_options, one_of, property_of
+from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.tool_schema import StillWanted
+from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
+
+MAX_PLANNED_STEPS = 12
+FINAL_ANSWER = "final_answer"
+
+Observation = Literal["as_expected", "failed", "empty", "another_branch"]
+
+
+class ArgumentBasis(ARQ, ABC):
+    """What a value rests on; stands before the value."""
+
+    basis: Literal["this_request", "known", "another_request", "inferred", "nobody"] = respond(
+        "What the value rests on: stated for this request (or plainly what those words say, in the tool's form), "
+        "known from a tool result, a variable or the profile, stated for another request, inferred, or nobody gave "
+        "it."
+    )
+
+
+class AskedFor(ARQ):
+    """An argument that the answer asks the customer for."""
+
+    tool: str = respond("The candidate that waits for it.")
+    argument: str = respond("The argument.")
+
+
+class FinalAnswer(ARQ):
+    """The answer to the customer, which ends the plan; it may be a question."""
+
+    asks_for: list[AskedFor] = respond(
+        "The arguments that it asks the customer for, so that a tool can be called; else empty."
+    )
+    answer: str = respond("The whole message to the customer.")
+
+
+class ChangeOfPlan(ARQ):
+    """What is different from the plan before."""
+
+    what: str = respond("What the plan now does otherwise.")
+    why: str = respond("What in the result made that necessary; give its id.")
+
+
+class PlannedStep(ARQ, ABC):
+    """One step that is still to come."""
+
+    step: str = respond("What is done, in a few words.")
+    reason: str = respond("Why, and why at this place.")
+
+
+class PreActPlan(ARQ, ABC):
+    """Plan all steps up to the final answer, and take the first of them now."""
+
+    last_customer_message: str = reinstate(
+        "The id of the customer's last message, and what it says in short."
+    )
+    request: str = query("What does the customer want in the end?")
+    newest_result: str | None = reinstate(
+        "What the newest result of this turn says, with its id; null if there is none."
+    )
+    result_against_expectation: str | None = query(
+        "How does it compare with what was expected of it? Null if there is none."
+    )
+    values_at_hand: str | None = query(
+        "Which values do the next steps need, and where is each of them? Null if they need none."
+    )
+    previous_steps: str | None = respond(
+        "What was done for this request and what it told, with ids; null before a tool ran for it."
+    )
+    observation: Observation | None = respond("How the newest result was; null before there is one.")
+    change: ChangeOfPlan | None = respond(
+        "What changes in the plan and why; null for the first plan, and where all was as expected."
+    )
+
+
+class CheckedPlan(ARQ, ABC):
+    """The check of a plan; stands behind the action."""
+
+    answer_rests_on_this_prompt: bool = verify(
+        "Does a final answer state only what this prompt tells? True for a call.", must_be=True
+    )
+
+
+class ReActStep(ARQ, ABC):
+    """Think about what to do next, and do it."""
+
+    thought: str = respond("What the newest result or message means, and what is to be done next.")
+
+
+@dataclass(frozen=True)
+class PlannerBlueprint:
+    """A planner's blueprint with the tools that its action may call.
+
+    Args:
+        blueprint: What is asked.
+        tools: Each tool by the property of the action that calls it.
+    """
+
+    blueprint: type[ARQ]
+    tools: Mapping[str, ToolArguments]
+
+
+def pre_act_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) -> PlannerBlueprint:
+    """The multi-step plan and one action (Pre-Act 3.1, Appendices D and E).
+
+    Args:
+        tools: Every tool of the agent, so that the schema never changes.
+        confirmed: Whether calls of one of them may wait for the customer's yes.
+    """
+    names = tuple(tool.name for tool in tools)
+    kind: Any = Literal[names] | None if names else None
+    step: Any = create_model(
+        "PlannedStep",
+        __base__=PlannedStep,
+        __doc__=PlannedStep.__doc__,
+        tool=(kind, respond("The tool it calls; null for the final answer, which is the last step.")),
+    )
+    question = "Every step still to come. The first is the action taken now; the last is the final answer."
+    steps = (list[step], respond(question, min_length=1, max_length=MAX_PLANNED_STEPS))
+    expected = (str, respond("What its result is expected to tell."))
+    return _blueprint(
+        (CheckedPlan, PreActPlan), {"next_steps": steps}, tools, {"expected": expected}, confirmed
+    )
+
+
+def react_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) -> PlannerBlueprint:
+    """A thought and one action, the baseline; arguments are those of `pre_act_blueprint`."""
+    return _blueprint((ReActStep,), {}, tools, {}, confirmed)
+
+
+def _blueprint(
+    bases: tuple[type[ARQ], ...],
+    asked: dict[str, Any],
+    tools: Sequence[ToolArguments],
+    of_calls: Mapping[str, Any],
+    confirmed: bool,
+) -> PlannerBlueprint:
+    final: tuple[type[ARQ], str] = (FinalAnswer, "The final answer.")
+    options = call_options(tools, ArgumentBasis, (FINAL_ANSWER,), of_calls)
+    asked["action"] = one_of(
+        "The action taken now: one call, or the final answer.", {**options, FINAL_ANSWER: final}
+    )
+    if confirmed:
+        bases = (*bases, StillWanted)
+    main = next(base for base in reversed(bases) if base is not StillWanted)
+    made = create_model(main.__name__, __base__=bases, __doc__=main.__doc__, **asked)
+    by_property = {property_of(tool.name, (FINAL_ANSWER,)): tool for tool in tools}
+    return PlannerBlueprint(cast(type[ARQ], made), by_property)

@@ -1,0 +1,134 @@
+"""What every strategy has in common: a node that decides what the agent does next, behind the same gate."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack
+from uuid import uuid4
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
+
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import ToolInsight
+from arq_graph.nodes.blueprint_node import BlueprintNode, NodeSettings, Steps, Update, checked_agent
+from arq_graph.nodes.channels import Reader, emit, our_channels
+from arq_graph.nodes.confirmation import Agrees, Settled, recorded, settle
+from arq_graph.nodes.events import ToolsDecided
+from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.turns import abandoned_calls, left_open
+from arq_graph.reasoning.blueprint import ARQ
+from arq_graph.reasoning.reasoner import Reasoner
+
+
+class Strategy(BlueprintNode[ARQ]):
+    """A node that decides what the agent does next.
+
+    A subclass asks its model (`decide`), and has each call that comes of it checked by the gate. What the customer
+    agreed to is made here, before any model is asked.
+
+    Args:
+        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
+        agent: The specification.
+        blueprint: What is asked.
+        template: The prompt.
+        agrees: What else is a yes to code's question than the shipped list has: a function of the customer's message
+            and the question, sync or async, that returns True, False, or None to leave it to the list; an exception
+            is a no.
+        **settings: As for `BlueprintNode`.
+    """
+
+    agent: Agent
+
+    def __init__(
+        self,
+        model: BaseChatModel | str | Reasoner,
+        agent: Agent,
+        blueprint: type[ARQ],
+        template: str | Path,
+        *,
+        agrees: Agrees | None = None,
+        temperature: float | None = 0.05,
+        reads: Any = (),
+        **settings: Unpack[NodeSettings],
+    ) -> None:
+        super().__init__(model, blueprint, template, temperature=temperature, reads=reads, **settings)
+        self.agent = checked_agent(agent)
+        self.agrees = agrees
+        self.tools = tools_of(agent)
+        self.confirmed = agent.confirmed_by("customer")
+
+    def channels(self) -> dict[str, Any]:
+        """What it reads and writes besides the messages."""
+        return {
+            **super().channels(),
+            **our_channels("guideline_matches", "tool_insights", "agreements", "variables"),
+        }
+
+    def steps(self, state: Reader) -> Steps:
+        """Make the call that the customer has agreed to; where there is none, decide."""
+        gate = Gate(self.agent, state, self.read_conversation(state))
+        settled = yield from settle(gate, self.tools, self.agrees, partial(self.objection, gate))
+        if settled.call is None:
+            return (yield from self.decide(gate, settled))
+        made = settled.call.insights(gate.conversation.turn, rationale="the customer agreed to it")
+        call = new_call(settled.call.tool.name, dict(settled.call.arguments))
+        emit(ToolsDecided(turn=gate.conversation.turn, decisions=tuple(made)))
+        agreements = recorded(state, settled.spent(str(call["id"])))
+        return {**self.update(gate, made, [self.calling([call])]), **agreements}
+
+    @abstractmethod
+    def decide(self, gate: Gate, settled: Settled) -> Steps:
+        """Ask the model, and return the update.
+
+        Args:
+            gate: The gate at this point of the turn.
+            settled: What has come of the question that waited: what is put again, and what to ask `still_wanted` of.
+        """
+
+    def objection(self, gate: Gate, tool: str) -> str:
+        """Why this strategy's policies do not allow a tool now; empty if they do."""
+        return ""
+
+    def update(
+        self, gate: Gate, decided: Iterable[ToolInsight], messages: Sequence[BaseMessage] = ()
+    ) -> Update:
+        """The update with what was decided in this look, and the messages that come of it."""
+        decided = self._distinct(decided)
+        run = [*gate.made, *(each for each in decided if each.kind == "run")]
+        others = [each for each in decided if each.kind != "run"]
+        called = {each.tool for each in run}
+        before = [each for each in left_open(gate.state, gate.conversation) if each.tool not in called]
+        update: Update = {"tool_insights": gate.state.written("tool_insights", [*before, *run, *others])}
+        if said := [*(abandoned_calls(gate.state.messages()) or ()), *messages]:
+            update[self.messages_key] = said
+        return update
+
+    def _distinct(self, insights: Iterable[ToolInsight]) -> list[ToolInsight]:
+        """Insights without those that say the same; calls that do the same are put to the customer once."""
+        found: dict[str, ToolInsight] = {}
+        for each in insights:
+            waits = each.kind == "confirm" and each.tool in self.tools
+            key = self.tools[each.tool].key(each.arguments) if waits else each.model_dump_json()
+            found.setdefault(key, each)
+        return list(found.values())
+
+    def calling(self, calls: Sequence[ToolCall]) -> AIMessage:
+        """The message that makes calls."""
+        # It has an id of its own: LangGraph gives one to a message without whenever it reads a write that is not
+        # committed yet, another one each time.
+        return AIMessage("", id=str(uuid4()), name=self.agent.name, tool_calls=list(calls))
+
+
+def new_call(tool: str, arguments: dict[str, Any]) -> ToolCall:
+    """A call with an id of its own."""
+    return ToolCall(name=tool, args=arguments, id=f"call_{uuid4().hex}", type="tool_call")
+
+
+def tools_of(agent: Agent) -> dict[str, ToolArguments]:
+    """An agent's tools by name, as they are asked and read."""
+    return {name: ToolArguments(tool) for name, tool in agent.toolbox.items()}
