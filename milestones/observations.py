@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from arq_graph.errors import InputError
 from arq_graph.milestones.milestone import Forbidden
 
 
@@ -38,17 +37,4 @@ class Observations:
     length: int
     undecided: tuple[str, ...] = ()
     forbidden: tuple[ForbiddenEvent, ...] = ()
-    unanswered: tuple[int, ...] = field(default=())
-
-    @classmethod
-    def of(cls, events: Mapping[str, Iterable[int]]) -> Observations:
-        """Observations made elsewhere, by milestone.
-
-        Raises:
-            InputError: An event number is below 1.
-        """
-        ordered = {name: tuple(sorted(set(numbers))) for name, numbers in events.items()}
-        for name, numbers in ordered.items():
-            if numbers and numbers[0] < 1:
-                raise InputError(f"{name!r} is observed at event {numbers[0]}; events are numbered from 1")
-        return cls(ordered, max((numbers[-1] for numbers in ordered.values() if numbers), default=0))
+    unanswered: tuple[int, ...] = ()
