@@ -20,15 +20,7 @@ _CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "respond"}
 
 
 def chat_with(setup: Setup, *, quiet: bool = False) -> None:
-    """Talk to an agent until the input ends; a turn that was left unfinished is finished first.
-
-    Args:
-        setup: What to converse with.
-        quiet: Whether to show the replies alone.
-
-    Raises:
-        Exit: With 130 on Ctrl-C.
-    """
+    """Talk to an agent until the input ends; a turn that was left unfinished is finished first."""
     with opened_dialogue(setup, operator=ask_operator) as dialogue:
         try:
             _Chat(dialogue, setup, quiet).hold()
@@ -53,11 +45,7 @@ class _Chat:
         self._console = output()
 
     def hold(self) -> None:
-        """Talk until somebody leaves.
-
-        Raises:
-            EOFError: The input ended.
-        """
+        """Talk until somebody leaves."""
         self._begin()
         while (text := self._heard()) not in ("/quit", "/exit"):
             if text == "/why":
@@ -121,15 +109,7 @@ def approve_all(calls: Sequence[Mapping[str, Any]], _problem: str | None) -> lis
 
 
 def ask_operator(calls: Sequence[Mapping[str, Any]], problem: str | None) -> list[dict[str, Any]]:
-    """Ask whoever sits at the terminal about each call.
-
-    Args:
-        calls: The calls that wait.
-        problem: What was wrong with the last answer, if it did not fit.
-
-    Raises:
-        EOFError: Nobody answers any more.
-    """
+    """Ask whoever sits at the terminal about each call."""
     if problem:
         output().print(words(problem, "yellow"))
     decisions = [_decision(call, f"{number} of {len(calls)}") for number, call in enumerate(calls, start=1)]

@@ -23,14 +23,7 @@ _RELATIONS = {"entails": "entails", "depends_on": "depends on", "overrides": "ov
 
 
 def check_agent(file: Path) -> None:
-    """Read an agent, import its tools, compile it, and print a summary.
-
-    Args:
-        file: The agent's YAML file.
-
-    Raises:
-        SpecError: Something in it is wrong; the message names file, line and what was expected.
-    """
+    """Read an agent, import its tools, compile it, and print a summary."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", UserWarning)
         agent = Agent.from_yaml(file)

@@ -32,18 +32,7 @@ Names = tuple[str, str]
 
 
 def compare_reports(a: Path, b: Path, names: Names, *, as_json: bool) -> None:
-    """Read two reports, compare them, and print what came of it.
-
-    Args:
-        a: The one's file.
-        b: The other's.
-        names: What to call the two.
-        as_json: Print one JSON object instead of tables.
-
-    Raises:
-        InputError: A file is no report, or the names do not tell the two apart.
-        Exit: With 1 where no conversation of the one has its counterpart in the other.
-    """
+    """Read two reports, compare them, and print what came of it."""
     if one_line(names[0]) == one_line(names[1]) or not all(name.strip() for name in names):
         raise InputError("--names takes two names that differ, such as --names before after")
     comparison = compared(read_report(a), read_report(b))

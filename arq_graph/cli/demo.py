@@ -46,15 +46,7 @@ def demo_folder() -> Path:
 
 
 def hold_demo(setup: Setup, *, evaluation: bool | None = None) -> None:
-    """Hold the order desk's conversation, print every turn, and try the desk on simulated users.
-
-    Args:
-        setup: The order desk, and what to ask.
-        evaluation: Whether to end with the evaluation; None: where the offline model answers, as it costs nothing.
-
-    Raises:
-        ArqGraphError: The thread, the model or a file cannot be used, or the model gives no answer.
-    """
+    """Hold the order desk's conversation, print every turn, and try the desk on simulated users."""
     _hold(setup)
     console = output()
     if evaluation is None and setup.choice.spec != OFFLINE:
@@ -97,11 +89,7 @@ def _hold(setup: Setup) -> None:
 
 
 def page_beside(db: Path | None) -> Path:
-    """Where the demo's page goes: beside the file of threads.
-
-    Args:
-        db: The file of threads; None for the default one.
-    """
+    """Where the demo's page goes: beside the file of threads."""
     # A folder that somebody named may hold a demo.html of theirs.
     return DEFAULT_FILE.with_name("demo.html") if db is None else db.with_name(f"{db.stem}.demo.html")
 
@@ -114,19 +102,7 @@ def evaluate_demo(
     tried: tuple[str, ...] = ("guided", "pre-act"),
     scenarios: tuple[str, ...] = (),
 ) -> Report:
-    """Hold each conversation of a suite once with each arm, print a table, and write the page.
-
-    Args:
-        suite_file: The scenarios.
-        choice: The model of the arms; the users need none.
-        page: Where the page goes.
-        tried: The names of the arms.
-        scenarios: Names of the scenarios; none: all.
-
-    Raises:
-        ArqGraphError: Nothing could be measured, models are out of reach, or the page cannot be written.
-        Left: Ctrl-C.
-    """
+    """Hold each conversation of a suite once with each arm, print a table, and write the page."""
     suite = chosen(Suite.from_yaml(suite_file), scenarios)
     folder = suite_file.absolute().parent
     count = len(suite.scenarios)

@@ -38,17 +38,7 @@ Operator = Callable[[Sequence[Mapping[str, Any]], str | None], Sequence[Mapping[
 
 @dataclass(frozen=True)
 class Setup:
-    """What to converse with, and where it is kept.
-
-    Args:
-        file: The agent's YAML file.
-        choice: The model.
-        mode: `arq`, `cot` or `direct`.
-        thread: The thread's id; None begins a new one.
-        db: The file of threads; None takes the default one.
-        strategy: How the agent acts: `tools`, `pre-act`, `react` or `respact`.
-        milestones: The milestone file to measure on; None measures nothing.
-    """
+    """What to converse with, and where it is kept."""
 
     file: Path
     choice: ModelChoice
@@ -79,15 +69,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of running a thread once.
-
-    Args:
-        turn: The turn as it stands now.
-        waiting: Calls that wait for an operator's word; empty where none do.
-        calls: How many model calls it took.
-        usage: Calls and tokens by module.
-        seconds: How long it took, without the time that an operator took.
-    """
+    """What came of running a thread once."""
 
     turn: Turn
     waiting: tuple[Mapping[str, Any], ...]
@@ -97,17 +79,7 @@ class Outcome:
 
 
 class Dialogue:
-    """One thread of an agent.
-
-    Args:
-        app: The compiled agent, with a checkpointer.
-        agent: Its specification.
-        thread: The thread's id.
-        about: What is noted about the thread.
-        operator: Decides on calls that need an operator's word; None leaves them waiting.
-        way_on: The command that goes on with the thread; None where it is not kept.
-        note_use: Notes that the thread is used; called before each turn.
-    """
+    """One thread of an agent."""
 
     def __init__(
         self,
@@ -147,21 +119,13 @@ class Dialogue:
         return last_turn(self._values(), self.agent.name)
 
     def finish(self) -> Outcome | None:
-        """Finish the turn that was left unfinished; None if there is none.
-
-        Raises:
-            ReasoningError: The model gave no answer; the turn stays unfinished.
-        """
+        """Finish the turn that was left unfinished; None if there is none."""
         if not self.is_unfinished:
             return None
         return self._run(lambda: resume_or_invoke(self.app, None, self._config, durability="sync"))
 
     def say(self, text: str) -> Outcome:
-        """Say something as the customer; an unfinished turn is given up.
-
-        Raises:
-            ReasoningError: The model gave no answer; the turn stays unfinished.
-        """
+        """Say something as the customer; an unfinished turn is given up."""
         message = HumanMessage(clean(text), id=str(uuid4()))
         return self._run(lambda: self.app.invoke({"messages": [message]}, self._config, durability="sync"))
 
@@ -222,16 +186,7 @@ class Dialogue:
 def opened_dialogue(
     setup: Setup, *, operator: Operator | None = None, conversation: Path | None = None
 ) -> Iterator[Dialogue]:
-    """Read an agent, compile it, and open one of its threads.
-
-    Args:
-        setup: What to converse with.
-        operator: Decides on calls that need an operator's word; None leaves them waiting.
-        conversation: The file that `run` reads; None for a chat.
-
-    Raises:
-        ArqGraphError: The agent, the model, the thread's id or the file of threads cannot be used.
-    """
+    """Read an agent, compile it, and open one of its threads."""
     agent = Agent.from_yaml(setup.file)
     milestones = MilestoneGraph.from_yaml(setup.milestones) if setup.milestones else None
     thread = thread_id(setup.thread, agent)

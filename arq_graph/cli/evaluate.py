@@ -34,26 +34,7 @@ from arq_graph.milestones.transcript import Transcript
 
 @dataclass(frozen=True)
 class WantedEvaluation:
-    """What is tried on what, how often, and where it goes.
-
-    Args:
-        suite: The file of scenarios.
-        arms: The names of the arms.
-        model: The model of the arms.
-        runs: How often, from 1.
-        concurrency: How many conversations at once, from 1.
-        user_model: Who plays the users; None: agendas.
-        judge: The judge's model; None: no judge.
-        scenarios: Names of the scenarios; none: all.
-        max_calls: The ceiling for model calls.
-        max_cost: The ceiling for what they cost.
-        prices: What tokens cost.
-        reject: Whether calls that wait for an operator are rejected.
-        results: Where conversations are kept.
-        resume: Whether to go on with what is there.
-        html: Where the page goes.
-        json: Where the report goes.
-    """
+    """What is tried on what, how often, and where it goes."""
 
     suite: Path
     arms: tuple[str, ...]
@@ -89,16 +70,7 @@ class WantedEvaluation:
 
 
 def evaluate_suite(wanted: WantedEvaluation) -> None:
-    """Hold what is wanted, print the tables, and write the files.
-
-    Args:
-        wanted: What is tried on what, and where it goes.
-
-    Raises:
-        ArqGraphError: Something about all of the conversations is wrong, or models are out of reach.
-        Left: Ctrl-C; what ended is kept.
-        Exit: With 1 where something went wrong in single conversations or scenarios; the report is written then.
-    """
+    """Hold what is wanted, print the tables, and write the files."""
     _require_files(wanted)
     suite = chosen(Suite.from_yaml(wanted.suite, strict=False), wanted.scenarios)
     if not suite.scenarios:
@@ -251,11 +223,7 @@ def quiet_callbacks() -> Iterator[None]:
 
 @contextmanager
 def shown(total: int) -> Iterator[Done]:
-    """Show progress inside the block; nothing where no terminal is.
-
-    Args:
-        total: How many conversations there are.
-    """
+    """Show progress inside the block; nothing where no terminal is."""
     with progress_bar("conversing", total, failing="went wrong") as advance:
 
         def done(_: Planned, outcome: Outcome) -> None:
@@ -265,11 +233,7 @@ def shown(total: int) -> Iterator[Done]:
 
 
 def _require_files(wanted: WantedEvaluation) -> None:
-    """Refuse, before anything runs, what could not be written in the end.
-
-    Raises:
-        InputError: An output's folder is missing, or two files are one.
-    """
+    """Refuse, before anything runs, what could not be written in the end."""
     outs = [out for out in (wanted.kept, wanted.json, wanted.html) if out is not None]
     for out in outs:
         if out.is_dir() or not out.absolute().parent.is_dir():
@@ -280,11 +244,7 @@ def _require_files(wanted: WantedEvaluation) -> None:
 
 
 def chosen(suite: Suite, names: tuple[str, ...]) -> Suite:
-    """The suite with the scenarios of these names alone; a name also stands for those of all its kinds.
-
-    Raises:
-        InputError: There is none of a name.
-    """
+    """The suite with the scenarios of these names alone; a name also stands for those of all its kinds."""
     if not names:
         return suite
     wanted = [one for name in names for one in of_name(suite, name)]
@@ -293,11 +253,7 @@ def chosen(suite: Suite, names: tuple[str, ...]) -> Suite:
 
 
 def of_name(suite: Suite, name: str) -> list[Scenario]:
-    """The scenario of a name, or those of all its kinds.
-
-    Raises:
-        InputError: There is none, or it cannot be used.
-    """
+    """The scenario of a name, or those of all its kinds."""
     found = [one for one in suite.scenarios if one.name in (name, f"{name} ({one.user.kind})")]
     if not found:
         for broken in suite.broken:
@@ -308,14 +264,7 @@ def of_name(suite: Suite, name: str) -> list[Scenario]:
 
 
 def read_prices(text: str | None) -> dict[str, tuple[float, float]]:
-    """The prices of `--prices`.
-
-    Args:
-        text: `MODEL=IN/OUT` for each model, with commas between them.
-
-    Raises:
-        InputError: It is written otherwise.
-    """
+    """The prices of `--prices`."""
     prices: dict[str, tuple[float, float]] = {}
     for part in (text or "").split(","):
         if not part.strip():

@@ -36,12 +36,7 @@ _ENDS: Mapping[Ended, str] = {
 
 
 def show_comparisons(report: Report, console: Console) -> None:
-    """Print what each arm cost, why conversations ended, and the arms in pairs.
-
-    Args:
-        report: An evaluation's report.
-        console: Where to print it.
-    """
+    """Print what each arm cost, why conversations ended, and the arms in pairs."""
     for part in _parts(report):
         console.print(part)
 

@@ -17,16 +17,7 @@ from arq_graph.errors import InputError
 
 
 def explain_thread(thread: str | None, db: Path | None, as_json: bool) -> None:
-    """Print why the last reply of a thread is what it is.
-
-    Args:
-        thread: The thread's id; None takes the one used last.
-        db: The file of threads; None takes the default one.
-        as_json: Whether to print one JSON object.
-
-    Raises:
-        InputError: There is no such thread.
-    """
+    """Print why the last reply of a thread is what it is."""
     with existing_threads(db) as threads:
         known = threads.latest()
         if thread is None and not known:

@@ -41,12 +41,7 @@ _NOT_RUN = {
 
 
 def explanation_of(turn: Turn, about: ThreadNote | None) -> Iterator[RenderableType]:
-    """The explanation of a turn, for people.
-
-    Args:
-        turn: The turn.
-        about: What is known of the agent; None where the thread is of another program.
-    """
+    """The explanation of a turn, for people."""
     yield customer_said(turn.customer)
     yield reply_of(turn) if turn.reply is not None else words("There is no reply yet.", "yellow")
     ordered = sorted(turn.matches, key=lambda match: not match.active)

@@ -32,11 +32,7 @@ class Left(KeyboardInterrupt):
 
 @contextmanager
 def reported(debug: bool) -> Iterator[None]:
-    """Turn whatever goes wrong into a message on standard error and an exit code.
-
-    Args:
-        debug: Whether to show tracebacks too.
-    """
+    """Turn whatever goes wrong into a message on standard error and an exit code."""
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
@@ -70,12 +66,6 @@ def leaving_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
 
     Every finished step is on disk by then, so nothing is lost. What is running gets a second to clean up; a second
     Ctrl-C takes that second away.
-
-    Args:
-        announce: Tells the user; called at once, below whatever progress was shown.
-
-    Raises:
-        Left: On Ctrl-C.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals reach the main thread alone

@@ -20,14 +20,7 @@ def columns(
     *,
     name_width: int = _NAME_WIDTH,
 ) -> Table:
-    """Rows of a name and figures; on a narrow terminal they break and nothing is lost.
-
-    Args:
-        title: What the names are.
-        headings: One a figure.
-        rows: A name and its figures.
-        name_width: How wide the names may be; longer ones break.
-    """
+    """Rows of a name and figures; on a narrow terminal they break and nothing is lost."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column(words(title), max_width=name_width, overflow="fold", style="cyan")
     for heading in headings:

@@ -29,16 +29,7 @@ _MOST_BYTES = 4 * LONGEST_WORKFLOW
 
 
 def check_milestones(file: Path, tools: Any) -> None:
-    """Print what a milestone file holds, its errors and its warnings.
-
-    Args:
-        file: The milestone file.
-        tools: The agent's tools; None: not compared.
-
-    Raises:
-        SpecError: The file cannot be read.
-        Exit: With 1 where it has errors.
-    """
+    """Print what a milestone file holds, its errors and its warnings."""
     graph = MilestoneGraph.from_yaml(file, check=False)
     found = graph.check(tools)
     console = output()
@@ -56,20 +47,7 @@ def check_milestones(file: Path, tools: Any) -> None:
 def author_file(
     workflow: Path, tools: Any, choice: ModelChoice, out: Path, *, mode: Mode, force: bool
 ) -> None:
-    """Make a milestone file of a workflow, and say how it is reviewed.
-
-    Args:
-        workflow: What the agent is to do, in words; `-` is standard input.
-        tools: The agent's tools.
-        choice: The model that is asked.
-        out: The file to make.
-        mode: `arq`, `cot` or `direct`.
-        force: Whether a file that is there may be replaced.
-
-    Raises:
-        InputError: The workflow cannot be read, or the file not be made.
-        ReasoningError: The model gave no sound graph.
-    """
+    """Make a milestone file of a workflow, and say how it is reviewed."""
     _require_new(out, force=force)
     text = _read(workflow)
     if choice.notice:

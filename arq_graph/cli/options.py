@@ -47,7 +47,7 @@ StrategyOption = Annotated[
     ),
 ]
 Png = Annotated[
-    Path | None, typer.Option("--png", metavar="FILE", help="Write a PNG instead; needs pygraphviz or mmdc.")
+    Path | None, typer.Option("--png", metavar="FILE", help="Write a PNG instead; needs pygraphviz.")
 ]
 MilestonesOption = Annotated[
     Path | None,

@@ -1,4 +1,4 @@
-"""`arq-graph graph` and `milestones draw`: graphs as Mermaid, or as PNG with what is installed.
+"""`arq-graph graph` and `milestones draw`: graphs as Mermaid, or as PNG by Graphviz.
 
 Nothing is sent to a web service, which is what LangChain's own way to a PNG would do.
 """
@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,35 +20,16 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START, Milestone
 from arq_graph.models.scripted import ScriptedChatModel
 
-_MERMAID_PROGRAM = "mmdc"
-
 
 def draw_agent(file: Path, png: Path | None) -> None:
-    """Print an agent's graph as Mermaid, or write it as PNG.
-
-    Args:
-        file: The agent's YAML file.
-        png: Where to write the PNG.
-
-    Raises:
-        InputError: The picture cannot be drawn with what is installed, or not written there.
-    """
+    """Print an agent's graph as Mermaid, or write it as PNG."""
     app = create_guided_agent(ScriptedChatModel([]), Agent.from_yaml(file))  # drawing asks no model
     graph = app.get_graph()
     _draw(graph.draw_mermaid(), png, lambda picture: graph.draw_png(str(picture)))
 
 
 def draw_milestones(file: Path, png: Path | None) -> None:
-    """Print a milestone graph as Mermaid, or write it as PNG; one with errors is drawn as far as it goes.
-
-    Args:
-        file: The milestone file.
-        png: Where to write the PNG.
-
-    Raises:
-        SpecError: The file cannot be read.
-        InputError: The picture cannot be drawn with what is installed, or not written there.
-    """
+    """Print a milestone graph as Mermaid, or write it as PNG; one with errors is drawn as far as it goes."""
     graph = MilestoneGraph.from_yaml(file, check=False)
     for finding in graph.check().errors:
         warn(str(finding))
@@ -64,31 +42,16 @@ def _draw(text: str, png: Path | None, with_graphviz: Callable[[Path], None]) ->
         return
     if not png.parent.is_dir():
         raise InputError(f"there is no folder {png.parent} to write {png.name} to")
-    if importlib.util.find_spec("pygraphviz"):
-        try:
-            with_graphviz(png)
-        except (OSError, ValueError) as error:
-            raise InputError(f"{png} cannot be written: {error}") from error
-    elif program := shutil.which(_MERMAID_PROGRAM):
-        _with_mermaid(program, text, png)
-    else:
+    if not importlib.util.find_spec("pygraphviz"):
         raise InputError(
-            "a PNG needs one of two programs: `pip install pygraphviz`, or Mermaid's own, `npm install -g "
-            "@mermaid-js/mermaid-cli`. Without --png the graph is printed as Mermaid, which GitHub and "
-            "https://mermaid.live show as a picture"
+            "a PNG needs Graphviz and `pip install pygraphviz`. Without --png the graph is printed as Mermaid, which "
+            "GitHub and https://mermaid.live show as a picture"
         )
+    try:
+        with_graphviz(png)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{png} cannot be written: {error}") from error
     note(f"written to {png}")
-
-
-def _with_mermaid(program: str, text: str, file: Path) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "graph.mmd"
-        source.write_text(text, encoding="utf-8")
-        command = [program, "--input", str(source), "--output", str(file)]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode or not file.is_file():
-        said = (run.stderr or run.stdout).strip()
-        raise InputError(f"{program} could not draw {file}: {said or f'exit code {run.returncode}'}")
 
 
 def _with_graphviz(graph: MilestoneGraph, file: Path) -> None:

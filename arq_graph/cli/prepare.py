@@ -15,16 +15,7 @@ from arq_graph.cli.settings import OFFLINE, ModelChoice
 
 
 def prepare_agent(file: Path, choice: ModelChoice) -> None:
-    """Prepare an agent and print what is now known of each guideline.
-
-    Args:
-        file: The agent's YAML file; the answers are kept beside it.
-        choice: The model that is asked.
-
-    Raises:
-        SpecError: The file cannot be read, or the answers not be written.
-        ReasoningError: The model gave no valid answer; what it did answer is kept.
-    """
+    """Prepare an agent and print what is now known of each guideline."""
     agent = Agent.from_yaml(file)
     if choice.notice:
         note(choice.notice)

@@ -43,11 +43,7 @@ class Progress(BaseCallbackHandler):
 
     @contextmanager
     def shown(self, step: str) -> Iterator[None]:
-        """Show progress inside the block.
-
-        Args:
-            step: The first step's name.
-        """
+        """Show progress inside the block."""
         if not self._console.is_terminal:
             yield
             return
@@ -110,11 +106,6 @@ def progress_bar(doing: str, total: int | None, *, failing: str) -> Iterator[Cal
     """Show a bar inside the block, which gets a function to call after each: with whether it failed.
 
     The bar goes when the block ends; after Ctrl-C its line stays, and says how far it came.
-
-    Args:
-        doing: What goes on: `scoring`.
-        total: How many there are; None: unknown.
-        failing: What is said behind the number of those that failed: `broken`.
     """
     console = diagnostics()
     if not console.is_terminal:

@@ -31,23 +31,13 @@ _RUNS_SHOWN = 6
 
 
 def show_report(report: Report, console: Console) -> None:
-    """Print a report.
-
-    Args:
-        report: What was measured.
-        console: Where to print it.
-    """
+    """Print a report."""
     for part in _parts(report):
         console.print(part)
 
 
 def show_broken(broken: Sequence[BrokenConversation], done: str) -> None:
-    """Warn of the first records that are broken.
-
-    Args:
-        broken: All of them.
-        done: What could not be done with them: "scored".
-    """
+    """Warn of the first records that are broken."""
     for one in broken[:_BROKEN_SHOWN]:
         warn(one.error)
     if len(broken) > _BROKEN_SHOWN:

@@ -24,16 +24,7 @@ _OTHERS = {"agent", "ai", "assistant", "system", "developer", "tool", "function"
 
 
 def run_conversation(setup: Setup, conversation: Path, *, approve: bool) -> None:
-    """Hold a conversation and print one JSON line a turn; go on where an interrupted run of it stopped.
-
-    Args:
-        setup: What to converse with.
-        conversation: What the customer says; `-` is standard input.
-        approve: Whether to approve every call that needs an operator's word.
-
-    Raises:
-        Exit: With 4 where a call waits for an operator.
-    """
+    """Hold a conversation and print one JSON line a turn; go on where an interrupted run of it stopped."""
     turns = read_customer_turns(conversation)
     operator = approve_all if approve else None
     with opened_dialogue(setup, operator=operator, conversation=conversation) as dialogue:
@@ -117,12 +108,6 @@ def read_customer_turns(path: Path) -> list[str]:
     A text file has one turn a line, empty lines aside. JSON is a list, JSON Lines one entry a line; an entry is a
     text, or an object with `text` or `content`. Entries whose `role` is another than the customer's are left out,
     so that a recorded conversation can be held again.
-
-    Args:
-        path: The file; `-` is standard input.
-
-    Raises:
-        InputError: It cannot be read, is not UTF-8, holds an entry that is none, or nothing at all.
     """
     name = "standard input" if str(path) == "-" else str(path)
     turns = [clean(turn) for turn in _turns(_text(path, name), path.suffix, name)]

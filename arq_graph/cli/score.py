@@ -43,26 +43,7 @@ _UNDECIDED_SHOWN = 5
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be scored, on what, and where it goes.
-
-    Args:
-        files: Files of transcripts.
-        milestones: Milestone files, `FILE` or `NAME=FILE`.
-        gold: Instead of milestone files: the gold actions that the records hold.
-        agent: The agent's file.
-        tools: Instead of it: a file of tool definitions.
-        judge: The judge's model; None: no judge.
-        votes: How often the judge is asked, from 1.
-        veto: Whether it may veto calls.
-        date: The day that it is told; None: it is told none.
-        concurrency: About how many conversations it is asked at once, from 1.
-        format: The transcripts' format; None: recognised.
-        use_case: Conversations of this use case alone.
-        limit: How many conversations at most, from 1.
-        html: Where the page goes.
-        json: Where the report goes.
-        fresh: Whether to drop what an unfinished run left.
-    """
+    """What is to be scored, on what, and where it goes."""
 
     files: tuple[Path, ...]
     milestones: tuple[str, ...] = ()
@@ -103,16 +84,7 @@ class _Known:
 
 
 def score_files(wanted: Wanted) -> None:
-    """Score what is wanted, print the table, and write the files.
-
-    Args:
-        wanted: What is scored, on what, and where it goes.
-
-    Raises:
-        ArqGraphError: Something about all of the conversations is wrong, or the judge's model is out of reach.
-        Left: Ctrl-C; what was scored is kept.
-        Exit: With 1 where nothing could be scored, with 3 where that is because the judge gave no answer.
-    """
+    """Score what is wanted, print the table, and write the files."""
     _require_files(wanted)
     known = _known(wanted)
     if wanted.gold:

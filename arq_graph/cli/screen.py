@@ -77,12 +77,7 @@ def diagnostics() -> Console:
 
 
 def printable(text: str, limit: int | None = None) -> str:
-    """Text that cannot drive the terminal.
-
-    Args:
-        text: Any text.
-        limit: Characters to show at most, on one line; None shows all, with its line breaks.
-    """
+    """Text that cannot drive the terminal."""
     if limit is not None:
         text = " ".join(text.split())
         if len(text) > limit:
@@ -178,15 +173,7 @@ def is_terminal() -> bool:
 
 
 def ask(question: str, *, prefilled: str = "") -> str:
-    """Ask whoever sits at the terminal, or whatever is piped in, for one line.
-
-    Args:
-        question: What to ask.
-        prefilled: What stands there to be changed, where the terminal can do that.
-
-    Raises:
-        EOFError: Nobody answers any more.
-    """
+    """Ask whoever sits at the terminal, or whatever is piped in, for one line."""
     if not is_terminal():
         output().print(words(question), end="")
         line = sys.stdin.readline() if sys.stdin is not None else ""

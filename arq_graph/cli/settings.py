@@ -25,13 +25,7 @@ _KEY = "OPENAI_API_KEY"
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """The model that a command asks.
-
-    Args:
-        spec: As `--model` takes it.
-        base_url: An OpenAI-compatible endpoint.
-        notice: What the user should know about the choice; empty where they made it.
-    """
+    """The model that a command asks."""
 
     spec: str
     base_url: str | None = None
@@ -45,27 +39,14 @@ class ModelChoice:
         return f"{self.spec} at {self.base_url}" if self.base_url else self.spec
 
     def chat_model(self) -> BaseChatModel:
-        """Make the model.
-
-        Raises:
-            InputError: The name means no model, or a key is missing.
-        """
+        """Make the model."""
         from arq_graph.models.resolve import chat_model
 
         return chat_model(self.spec, base_url=self.base_url)
 
 
 def choose_model(model: str | None, base_url: str | None, environ: Mapping[str, str]) -> ModelChoice:
-    """Choose the model: the option, else `ARQ_GRAPH_MODEL`, else what the keys allow.
-
-    Args:
-        model: `--model`.
-        base_url: `--base-url`; None takes `ARQ_GRAPH_BASE_URL`.
-        environ: The environment.
-
-    Raises:
-        InputError: An endpoint without a model, or one that is no URL.
-    """
+    """Choose the model: the option, else `ARQ_GRAPH_MODEL`, else what the keys allow."""
     spec = (model or environ.get("ARQ_GRAPH_MODEL") or "").strip()
     if spec == OFFLINE and not base_url:
         return ModelChoice(OFFLINE)
@@ -85,15 +66,7 @@ def choose_model(model: str | None, base_url: str | None, environ: Mapping[str, 
 
 
 def load_env_file(path: Path, environ: MutableMapping[str, str]) -> Iterator[str]:
-    """Take over what a `.env` file sets and the environment does not; nothing in a value is expanded.
-
-    Args:
-        path: The file; it need not exist.
-        environ: The environment; what it already holds stays.
-
-    Yields:
-        Warnings: what could not be read, and an address of the file that a key of the environment would go to.
-    """
+    """Take over what a `.env` file sets and the environment does not; nothing in a value is expanded."""
     from dotenv import dotenv_values
 
     if not path.is_file():

@@ -46,18 +46,7 @@ _RESULT_SHOWN = 300
 
 @dataclass(frozen=True)
 class WantedConversation:
-    """The one conversation that is watched.
-
-    Args:
-        suite: The file of scenarios.
-        arm: The name of the arm.
-        model: Its model.
-        scenario: The scenario's name; None: the first.
-        kind: The kind of its user; None: as it says.
-        seed: What chance depends on; None: that of the first run.
-        user_model: Who plays the user; None: an agenda.
-        judge: The judge's model; None: no judge.
-    """
+    """The one conversation that is watched."""
 
     suite: Path
     arm: str
@@ -70,13 +59,7 @@ class WantedConversation:
 
 
 def watch_conversation(wanted: WantedConversation) -> None:
-    """Hold one conversation and print it as it goes, and in the end how far it got.
-
-    Raises:
-        ArqGraphError: The suite, the arm or the user cannot be used.
-        Left: Ctrl-C.
-        Exit: With 3 where a model gave no answer, with 1 where the app failed otherwise.
-    """
+    """Hold one conversation and print it as it goes, and in the end how far it got."""
     suite = Suite.from_yaml(wanted.suite, strict=False)
     scenario = _scenario(suite, wanted)
     seed = wanted.seed if wanted.seed is not None else seed_of(suite.seed, scenario.name, 1)

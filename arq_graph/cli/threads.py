@@ -33,15 +33,7 @@ _NOTES = (
 
 @dataclass(frozen=True)
 class ThreadNote:
-    """What is kept about a thread beside its messages.
-
-    Args:
-        agent: The agent's name.
-        file: The agent's file, if it came from one.
-        model: The model as it was shown.
-        mode: `arq`, `cot` or `direct`.
-        guidelines: Condition and action of each guideline by its id, as they were when the thread was used.
-    """
+    """What is kept about a thread beside its messages."""
 
     agent: str
     file: str | None
@@ -51,12 +43,7 @@ class ThreadNote:
 
 
 class ThreadStore:
-    """Where threads are kept: a SQLite file, or memory where its package is not installed.
-
-    Args:
-        checkpointer: Keeps the threads.
-        file: The SQLite file; None for memory.
-    """
+    """Where threads are kept: a SQLite file, or memory where its package is not installed."""
 
     def __init__(self, checkpointer: BaseCheckpointSaver[Any], file: Path | None) -> None:
         self.checkpointer = checkpointer
@@ -101,14 +88,7 @@ class ThreadStore:
 
 @contextmanager
 def opened_threads(file: Path | None) -> Iterator[ThreadStore]:
-    """Open the file of threads, which is made if it does not exist; without its package, keep them in memory.
-
-    Args:
-        file: None takes `.arq_graph/threads.sqlite` in the working directory.
-
-    Raises:
-        InputError: The file is none of threads, or cannot be made or written.
-    """
+    """Open the file of threads, which is made if it does not exist; without its package, keep them in memory."""
     try:
         from langgraph.checkpoint.sqlite import SqliteSaver
     except ImportError:
@@ -132,11 +112,7 @@ def opened_threads(file: Path | None) -> Iterator[ThreadStore]:
 
 @contextmanager
 def existing_threads(file: Path | None) -> Iterator[ThreadStore]:
-    """Open a file of threads to read it.
-
-    Raises:
-        InputError: There is none, or the package that reads it is not installed.
-    """
+    """Open a file of threads to read it."""
     path = file or DEFAULT_FILE
     try:
         import langgraph.checkpoint.sqlite  # noqa: F401
@@ -152,11 +128,7 @@ def existing_threads(file: Path | None) -> Iterator[ThreadStore]:
 
 
 def thread_id(given: str | None, agent: Agent) -> str:
-    """The thread that was asked for, or a new one.
-
-    Raises:
-        InputError: It cannot be the name of a thread.
-    """
+    """The thread that was asked for, or a new one."""
     if given is None:
         name = "".join(c if c.isascii() and c.isalnum() else "-" for c in agent.name.lower())
         name = "-".join(part for part in name.split("-") if part)[:40]

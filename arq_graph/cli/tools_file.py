@@ -11,15 +11,7 @@ from arq_graph.milestones.tool_schemas import tool_name
 
 
 def read_tools(agent: Path | None, tools: Path | None) -> Any:
-    """The tools of an agent or of a file of definitions; None where neither is given.
-
-    Args:
-        agent: An agent's YAML file; its tools are imported.
-        tools: A JSON file: a list of names or of tool definitions, or schemas by name.
-
-    Raises:
-        SpecError: The file cannot be read, or holds something else.
-    """
+    """The tools of an agent or of a file of definitions; None where neither is given."""
     if agent is not None:
         from arq_graph.agent.spec import Agent
 

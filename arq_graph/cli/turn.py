@@ -15,14 +15,7 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class ToolRun:
-    """One tool call and what came of it.
-
-    Args:
-        tool: The tool's name.
-        arguments: What it was called with.
-        status: `success`, `error`, or `pending` where there is no result yet.
-        result: The result as text.
-    """
+    """One tool call and what came of it."""
 
     tool: str
     arguments: dict[str, Any]
@@ -32,20 +25,7 @@ class ToolRun:
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn.
-
-    Args:
-        number: Which of the thread's turns, from 1.
-        customer: What the customer said.
-        reply: What the agent said; None while the turn is unfinished.
-        matches: Every guideline's judgement.
-        decisions: Every decision about a tool.
-        tool_runs: The calls that were made.
-        revisions: The candidate replies.
-        plan: The turn's plan; None where nothing was planned.
-        moves: What a speaker thought, did and said; empty where there is none.
-        progress: How far the conversation got; None where that is not measured.
-    """
+    """One turn."""
 
     number: int
     customer: str
@@ -109,12 +89,7 @@ def customer_messages(values: Mapping[str, Any]) -> list[HumanMessage]:
 
 
 def last_turn(values: Mapping[str, Any], agent: str | None = None) -> Turn | None:
-    """The last turn of a thread; None before the first.
-
-    Args:
-        values: The thread's state.
-        agent: Whose records; None: of every agent.
-    """
+    """The last turn of a thread; None before the first."""
     said = customer_messages(values)
     if not said:
         return None

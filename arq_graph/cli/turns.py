@@ -43,15 +43,7 @@ _NO_TOOLS = (
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What is evaluated on, and where the figures go.
-
-    Args:
-        dataset: The recorded conversations.
-        format: Their format; None: it is recognised.
-        limit: How many steps at most.
-        out: Where each outcome is kept; None keeps none.
-        as_json: Whether to print JSON.
-    """
+    """What is evaluated on, and where the figures go."""
 
     dataset: Path
     format: str | None
@@ -64,11 +56,7 @@ class Evaluated:
         return DatasetSteps(self.dataset, format=self.known_format(), limit=self.limit)
 
     def known_format(self) -> Format | None:
-        """The format.
-
-        Raises:
-            InputError: There is none of that name.
-        """
+        """The format."""
         if self.format is not None and self.format not in FORMATS:
             raise InputError(f"the format {self.format!r} is not known; known are {', '.join(FORMATS)}")
         return self.format
@@ -76,15 +64,7 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked for its next actions.
-
-    Args:
-        choice: The model.
-        agent: The file of an agent on that model; None: the model alone.
-        mode: How much an agent reasons.
-        tools: The file of the model's tools; None: those of the records.
-        concurrency: How many steps are asked at once.
-    """
+    """What is asked for its next actions."""
 
     choice: ModelChoice
     agent: Path | None
@@ -99,16 +79,7 @@ class Asked:
 
 
 def evaluate(evaluated: Evaluated, by: Asked | Path) -> None:
-    """Evaluate, and print the figures.
-
-    Args:
-        evaluated: The dataset.
-        by: What is asked, or a file of predictions.
-
-    Raises:
-        ArqGraphError: A file or the model cannot be used.
-        Exit: With 3 where every step ended in an error.
-    """
+    """Evaluate, and print the figures."""
     total, without_tools = _count(evaluated)
     if isinstance(by, Path):
         predictions = read_predictions(by)
