@@ -105,16 +105,14 @@ class RunStore:
     def append(self, entry: Mapping[str, Any]) -> None:
         """Append an entry; the system has it when this returns, so that a kill does not lose it.
 
+        What JSON cannot say is written as text: a number that is not finite, an object.
+
         Raises:
             InputError: It cannot be written: the disk is full, for example.
         """
         if self._stream is None:
             raise InputError(f"{self.file} is closed: results are kept inside its `with` block")
-        try:
-            # JSON that is ASCII alone holds lone surrogates, too.
-            line = json.dumps(entry, ensure_ascii=True, skipkeys=True, default=str).encode("ascii") + b"\n"
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{self.file}: a result cannot be written as JSON: {error}") from None
+        line = _line(entry, self.file)
         before = os.fstat(self._stream.fileno()).st_size
         try:
             # One write for one line; only a full disk takes less than all of it.
@@ -222,6 +220,17 @@ def _lock(stream: FileIO, file: Path) -> bool:
     if not os.path.samestat(os.fstat(stream.fileno()), file.stat()):
         raise taken
     return True
+
+
+def _line(entry: Mapping[str, Any], file: Path) -> bytes:
+    try:
+        text = json.dumps(entry, skipkeys=True, default=str)
+        if "NaN" in text or "Infinity" in text:
+            text = json.dumps(json.loads(text, parse_constant=str))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file}: a result cannot be written as JSON: {error}") from None
+    # JSON that is ASCII alone holds lone surrogates, too.
+    return text.encode("ascii") + b"\n"
 
 
 def _object(line: bytes) -> dict[str, Any]:

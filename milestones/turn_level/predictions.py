@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from arq_graph.errors import InputError
+from arq_graph.milestones.store import is_head
 from arq_graph.milestones.transcripts.formats import Format
 from arq_graph.milestones.transcripts.records import read_records
 from arq_graph.milestones.turn_level.actions import Action, action_of
@@ -46,7 +47,7 @@ def read_predictions(file: str | Path) -> dict[tuple[str, int], Action]:
         line = raw.value
         if raw.error or not isinstance(line, Mapping):
             raise InputError(f"{place}: {raw.error or 'it is no JSON object'}")
-        if "settings" in line or ("predicted" in line and line["predicted"] is None):
+        if is_head(line) or ("predicted" in line and line["predicted"] is None):
             continue
         key = _key(line, place)
         try:

@@ -155,7 +155,7 @@ def test_results_of_another_dataset_or_agent_are_refused_and_left_alone(tmp_path
         results.append(outcome(1))
     before = file.read_bytes()
     for other in ({**SETTINGS, "model": "gpt"}, {"dataset": SETTINGS["dataset"]}, {**SETTINGS, "agent": "a"}):
-        with pytest.raises(InputError, match="written with another"):
+        with pytest.raises(InputError, match=r"this is another: .* changed since"):
             ResultsFile(file, other)
     assert file.read_bytes() == before
 
@@ -177,17 +177,17 @@ def test_a_file_without_a_line_end_that_holds_something_else_is_not_emptied(tmp_
     assert file.read_text() == "my diary"
 
 
-def test_a_damaged_line_is_told_with_its_number(tmp_path):
+def test_a_damaged_line_is_asked_again(tmp_path):
     file = tmp_path / "r.jsonl"
-    with ResultsFile(file, SETTINGS):
-        pass
+    with ResultsFile(file, SETTINGS) as results:
+        results.append(outcome(1))
     file.write_text(file.read_text() + '{"id": "talk"}\n')
-    with pytest.raises(InputError, match="line 2"):
-        ResultsFile(file, SETTINGS)
+    with ResultsFile(file, SETTINGS) as results:
+        assert results.done == (outcome(1),)
 
 
 def test_what_json_cannot_say_is_kept_as_text(tmp_path):
-    odd = Action((Call("get", {"x": {(1, 2): 3, 4: math.nan}, "y": (-math.inf, {"z"}), "a": {1.5: None}}),))
+    odd = Action((Call("get", {"x": {4: math.nan}, "y": (-math.inf, {"z"}), "a": {1.5: None}}),))
     file = tmp_path / "r.jsonl"
     with ResultsFile(file, SETTINGS) as results:
         results.append(outcome(1, predicted=odd))
@@ -201,8 +201,8 @@ def test_what_json_cannot_say_is_kept_as_text(tmp_path):
         [kept] = results.done
     [call] = kept.predicted.calls
     assert call.arguments == {
-        "x": {"(1, 2)": 3, "4": "nan"},
-        "y": ["-inf", "{'z'}"],
+        "x": {"4": "NaN"},
+        "y": ["-Infinity", "{'z'}"],
         "a": {"1.5": None},
     }
 
