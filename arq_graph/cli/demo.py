@@ -30,8 +30,8 @@ from arq_graph.milestones.transcript import Transcript
 
 _KINDS = {
     "helpful": "helpful: says what is asked",
-    "perturbed": "perturbed: has no number at hand",
-    "unhelpful": "unhelpful: suggests what is wrong",
+    "perturbed": "perturbed: has no numbers",
+    "unhelpful": "unhelpful: guesses wrongly",
 }
 _HEADINGS = ("goal reached", "share", "progress rate")
 _STAND_IN = (
