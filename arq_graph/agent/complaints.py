@@ -9,11 +9,12 @@ from types import UnionType
 from typing import Annotated, Any, TypeGuard, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 
 from arq_graph.agent.spelling import suggestion
 
 Place = tuple[str | int, ...]
+
+_NOTHING = object()
 
 _EXPECTED = {
     "string": "text",
@@ -93,22 +94,22 @@ def shortened(text: str, length: int = 60) -> str:
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
-def inner(value: object, step: str | int) -> Any:
-    """What stands under a key, at an index or in a field; None where there is nothing."""
+def inner(value: object, step: str | int, otherwise: Any = None) -> Any:
+    """What stands under a key, at an index or in a field; `otherwise` where there is nothing."""
     if isinstance(value, Mapping):
-        return value.get(step)
-    if isinstance(value, list | tuple) and isinstance(step, int) and step < len(value):
-        return value[step]
-    return getattr(value, step, None) if isinstance(value, BaseModel) and isinstance(step, str) else None
+        return value.get(step, otherwise)
+    if isinstance(value, list | tuple):
+        return value[step] if isinstance(step, int) and step < len(value) else otherwise
+    is_field = isinstance(value, BaseModel) and step in type(value).model_fields
+    return getattr(value, str(step)) if is_field else otherwise
 
 
 def steps(value: object, place: Iterable[str | int]) -> Place:
     """Those steps of a place that lead somewhere; the others name a type of a union."""
     walked: Place = ()
     for step in place:
-        if _holds(value, step):
-            value = inner(value, step)
-            walked += (step,)
+        if (found := inner(value, step, _NOTHING)) is not _NOTHING:
+            value, walked = found, (*walked, step)
     return walked
 
 
@@ -131,7 +132,7 @@ class _Finding:
             if isinstance(step, int) and not isinstance(value, list | tuple):
                 self.error = {**error, "type": "list_type"}  # Pydantic iterates whatever can be
                 break
-            if not _holds(value, step):
+            if (found := inner(value, step, _NOTHING)) is _NOTHING:
                 if error["type"] == "missing" and depth == len(error["loc"]):
                     break
                 if self.fork is None:
@@ -139,7 +140,7 @@ class _Finding:
                 types = [each for each in types if getattr(each, "__name__", "") == step] or types
             else:
                 is_entry = not any(map(_is_model, types))
-                value, types = inner(value, step), list(_children(types, step))
+                value, types = found, list(_children(types, step))
                 self.place += (step,)
                 self.field += (step,)
                 if is_entry and (models := list(filter(_is_model, types))):
@@ -172,7 +173,7 @@ class _Finding:
         if kind == "missing":
             return f"{self._subject} has no `{last}`; add `{last}: …`"
         if kind == "extra_forbidden":
-            known = list(_keys(self.model)) if self.model else []
+            known = list(_fields(self.model)) if self.model else []
             hint = suggestion(str(last), known) or _elsewhere(str(last), self.root)
             return f"{self._subject} has an unknown key `{last}`{hint} (its keys: {', '.join(known)})"
         predicate = self._predicate([each for each in expected if each])
@@ -220,14 +221,6 @@ class _Finding:
         return ""
 
 
-def _holds(value: object, step: str | int) -> bool:
-    return (
-        (isinstance(value, Mapping) and step in value)
-        or (isinstance(value, list | tuple) and isinstance(step, int) and step < len(value))
-        or (isinstance(value, BaseModel) and step in type(value).model_fields)
-    )
-
-
 def _called(model: type[BaseModel], value: object, step: str | int | None) -> str:
     """What an entry is called: "guideline 2", or "guideline 'vip'" where it has an id or a name."""
     kind = model.model_config.get("title") or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", model.__name__).lower()
@@ -257,9 +250,7 @@ def _children(types: list[Any], step: str | int) -> Iterator[Any]:
     for each in types:
         arguments = [argument for argument in get_args(each) if argument is not Ellipsis]
         if _is_model(each):
-            for key, field in _fields(each):
-                if key == step:
-                    yield from _options(field.annotation)
+            yield from _options(_fields(each).get(str(step)))
         elif arguments:
             yield from _options(arguments[-1])
 
@@ -268,13 +259,12 @@ def _is_model(annotation: Any) -> TypeGuard[type[BaseModel]]:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
-    for name, field in model.model_fields.items():
-        yield (field.validation_alias if isinstance(field.validation_alias, str) else name), field
-
-
-def _keys(model: type[BaseModel]) -> Iterator[str]:
-    return (key for key, _ in _fields(model))
+def _fields(model: type[BaseModel]) -> dict[str, Any]:
+    """The type of each field, by its key in a file."""
+    return {
+        (field.validation_alias if isinstance(field.validation_alias, str) else name): field.annotation
+        for name, field in model.model_fields.items()
+    }
 
 
 def _elsewhere(key: str, root: type[BaseModel]) -> str:
@@ -286,10 +276,10 @@ def _elsewhere(key: str, root: type[BaseModel]) -> str:
         if model in seen:
             continue
         seen.add(model)
-        if key in _keys(model):
+        if key in _fields(model):
             return f"; `{key}` is a key of {where}: is it indented as it should be?"
-        for name, field in _fields(model):
-            inside = [*_options(field.annotation)]
+        for name, annotation in _fields(model).items():
+            inside = [*_options(annotation)]
             inside += [*_children(inside, "")]
             waiting += [(each, f"an entry of `{name}`") for each in inside if _is_model(each)]
     return ""
