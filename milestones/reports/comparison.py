@@ -56,11 +56,7 @@ def compare(a: Report, b: Report) -> Comparison:
 
 
 def corrected(groups: Mapping[str, ComparedGroup]) -> dict[str, ComparedGroup]:
-    """The groups with each p corrected for how many groups are looked at, and verdicts to go with it.
-
-    Args:
-        groups: Groups that are looked at side by side, by name.
-    """
+    """The groups with each p corrected for how many groups are looked at, and verdicts to go with it."""
     found = dict(groups)
     for figure in ("goal_reached", "goal_completion", "progress_rate"):
         known: dict[str, Difference] = {

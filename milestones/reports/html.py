@@ -93,10 +93,6 @@ def transcripts_shown(report: Report, max_transcripts: int = MAX_TRANSCRIPTS) ->
     All where there are not too many; otherwise those in which something forbidden happened, then those that
     did not complete the goal, then the others, each in the report's order.
 
-    Args:
-        report: What was measured.
-        max_transcripts: How many at most, 0 or more.
-
     Raises:
         InputError: `max_transcripts` is below 0.
     """

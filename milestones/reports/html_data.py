@@ -21,10 +21,6 @@ MOST_BROKEN_SHOWN = 500
 def page_data(report: Report, words: Words) -> dict[str, Any]:
     """Figures, graphs and conversations; milestones and edges go by their numbers in their graph.
 
-    Args:
-        report: What was measured.
-        words: Cuts what is too long.
-
     Raises:
         InputError: A conversation and its graph do not fit together.
         SpecError: A graph is none that anything can be measured on.

@@ -203,7 +203,6 @@ def conversation_record(
     graph: str = "",
     source: str | None = None,
     record: int | None = None,
-    use_case: str | None = None,
 ) -> ConversationRecord:
     """What a report says of one scored conversation.
 
@@ -213,13 +212,12 @@ def conversation_record(
         graph: The name of the graph that it was measured on.
         source: The file that it was read from.
         record: Its position in that file, from 0.
-        use_case: What kind of conversation it is, where the transcript does not say.
     """
     return ConversationRecord(
         id=transcript.id,
         source=source,
         record=record,
-        use_case=transcript.use_case if transcript.use_case is not None else use_case,
+        use_case=transcript.use_case,
         task=transcript.task,
         graph=graph,
         goal_completed=score.goal_completed,

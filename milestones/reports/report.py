@@ -132,23 +132,7 @@ def read_report(path: str | Path) -> Report:
         InputError: It cannot be read, is not JSON, no report, or of another schema; the message names the file and
             what is wrong.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"the report {path} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text, so it is no report; {_HOW}") from error
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        cut = " (cut off: the file ends in the middle)" if not text[error.pos :].strip() else ""
-        raise InputError(f"{path}:{error.lineno}: is not JSON: {error.msg}{cut}; {_HOW}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is JSON that no report holds: {error}; {_HOW}") from error
-    return _report(value, path)
-
-
-def _report(value: Any, path: str | Path) -> Report:
+    value = _json(path)
     if not isinstance(value, dict) or not {"schema", "conversations", "summary"} <= value.keys():
         raise InputError(
             f"{path}: is no report: it must be an object with `schema`, `conversations` and `summary`; {_HOW}"
@@ -166,3 +150,18 @@ def _report(value: Any, path: str | Path) -> Report:
         listed = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong[:_WRONG_SHOWN])
         more = f"; and {len(wrong) - _WRONG_SHOWN} more" if len(wrong) > _WRONG_SHOWN else ""
         raise InputError(f"{path}: is no whole report: {listed}{more}; {_HOW}") from error
+
+
+def _json(path: str | Path) -> Any:
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+        return json.loads(text)
+    except OSError as error:
+        raise InputError(f"the report {path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text, so it is no report; {_HOW}") from error
+    except json.JSONDecodeError as error:
+        cut = " (cut off: the file ends in the middle)" if not error.doc[error.pos :].strip() else ""
+        raise InputError(f"{path}:{error.lineno}: is not JSON: {error.msg}{cut}; {_HOW}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is JSON that no report holds: {error}; {_HOW}") from error

@@ -29,15 +29,14 @@ def bootstrap_mean(
 
     Efron, "Bootstrap methods: another look at the jackknife", 1979. Where it would leave the mean itself out (values
     that lie very unevenly, the rounding of equal values), it reaches to the mean. Over the differences of pairs it
-    is the paired bootstrap. Cost O(n), and 256,000 draws at most.
+    is the paired bootstrap. Fewer than two values or clusters say nothing of their spread: None. Cost O(n), and
+    256,000 draws at most.
 
     Args:
         values: What the mean is over.
         clusters: What each value belongs to; values of one cluster depend on each other, as the runs of one task do,
             and are drawn together. None: each by itself.
 
-    Returns:
-        None where there are fewer than two values or clusters: nothing is known of their spread.
     """
     chance = random.Random(0)
     heaps = _heaps(_clustered(values, clusters), chance)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, nullcontext, suppress
 from pathlib import Path
 from typing import Any, cast
-
-from pydantic import ValidationError
 
 from arq_graph.errors import (
     ArqGraphError,
@@ -48,7 +46,8 @@ class UnansweredConversation(BrokenConversation):
 
 
 Outcome = ConversationRecord | BrokenConversation
-_Chosen = tuple[Transcript, str, MilestoneGraph] | Exception
+_Graphed = tuple[Transcript, str, MilestoneGraph]
+_Chosen = _Graphed | Exception
 
 
 class ScoringRun:
@@ -102,7 +101,7 @@ class ScoringRun:
         return self._choice.used
 
     def __iter__(self) -> Iterator[Outcome]:
-        with self._storing():
+        with self._store or nullcontext():
             for one in self._conversations:
                 chosen = self._chosen(one)
                 yield self._done(one, self._before(one) or self._score(one, chosen))
@@ -113,7 +112,7 @@ class ScoringRun:
                 "a loop over this run was left while conversations were under way: make a new run"
             )
         works = ((one, self._begun(one)) for one in self._conversations)
-        with self._storing():
+        with self._store or nullcontext():
             async with aclosing(at_once(works, self._concurrency)) as finished:
                 async for one, outcome in finished:
                     yield self._done(one, outcome)
@@ -151,25 +150,11 @@ class ScoringRun:
             stand_ins=stand_ins,
         )
 
-    @contextmanager
-    def _storing(self) -> Iterator[None]:
-        if self._store is None:
-            yield
-            return
-        with self._store:
-            yield
-
     def _before(self, one: Located) -> Outcome | None:
         """The outcome of an earlier run, if it is that of this conversation."""
-        kept, item = self.kept.get(one.place), one.item
-        if kept is None:
-            return None
-        if isinstance(kept, ConversationRecord) and isinstance(item, Transcript):
-            is_same = (item.id, len(item)) == (kept.id, kept.events)
-        else:
-            is_same = isinstance(kept, BrokenConversation)
-        if not is_same:
-            del self.kept[one.place]
+        kept = self.kept.get(one.place)
+        if kept is None or not _is_of(kept, one.item):
+            self.kept.pop(one.place, None)
             return None
         return kept.model_copy(update={"source": one.source})
 
@@ -198,10 +183,8 @@ class ScoringRun:
             return error
 
     def _score(self, one: Located, chosen: _Chosen) -> Outcome:
-        if isinstance(chosen, Exception):
-            return self._failed(one, chosen)
-        transcript, name, graph = chosen
         try:
+            transcript, name, graph = _unbroken(chosen)
             measured = score(graph, transcript, tools=self._tools, judge=cast(Judge | None, self._judge))
             return self._scored(one, transcript, name, measured)
         except Exception as error:
@@ -210,10 +193,8 @@ class ScoringRun:
     async def _ascore(self, one: Located, chosen: _Chosen) -> Outcome:
         if before := self._before(one):
             return before
-        if isinstance(chosen, Exception):
-            return self._failed(one, chosen)
-        transcript, name, graph = chosen
         try:
+            transcript, name, graph = _unbroken(chosen)
             measured = await ascore(graph, transcript, tools=self._tools, judge=self._judge)
             return self._scored(one, transcript, name, measured)
         except Exception as error:
@@ -296,27 +277,26 @@ def ascore_transcripts(
     results: str | Path | None = None,
     depends_on: Mapping[str, str] | None = None,
 ) -> ScoringRun:
-    """Score conversations while a judge waits for its model, for `async for` or `areport()`; see `score_transcripts`.
+    """Score conversations while a judge waits for its model, for `async for` or `areport()`.
 
-    They are given as they finish, not in the order of the source: `record` says where each stands. The report has
-    them in order.
+    They are given as they finish: `record` says where each stands, and the report has them in order.
 
     Args:
-        transcripts: See `score_transcripts`, as for all others.
-        graph: One graph for all, one for each use case by its name, or a function that gives each its own.
-        tools: The agent's tools, for their schemas.
-        judge: Decides what code cannot; it may be async.
+        transcripts: See `score_transcripts`, as for all that is not named here.
+        graph: One graph for all, one for each use case, or a function.
+        tools: The agent's tools.
+        judge: It may be async.
         source: The file that they were read from.
         concurrency: How many are scored at once, from 1; so many are held in memory.
-        results: A JSON Lines file in which each outcome is kept as it comes.
-        depends_on: What else the outcomes depend on.
+        results: Where outcomes are kept.
+        depends_on: What else they depend on.
 
     Raises:
         InputError: `concurrency` is below 1.
     """
     store = _store(results, graph, tools, depends_on)
-    conversations = located(transcripts, source=source)
-    return ScoringRun(conversations, graph, tools=tools, judge=judge, concurrency=concurrency, store=store)
+    located_ones = located(transcripts, source=source)
+    return ScoringRun(located_ones, graph, tools=tools, judge=judge, concurrency=concurrency, store=store)
 
 
 def _store(
@@ -331,10 +311,22 @@ def _store(
 def _kept(store: RunStore) -> Iterator[tuple[Place, Outcome]]:
     for entry in store.entries():
         # What cannot be read is scored again: no outcome is lost, and none counts twice.
-        with suppress(KeyError, TypeError, ValueError, ValidationError):
+        with suppress(KeyError, TypeError, ValueError):
             number, record = entry["at"]
             kind = ConversationRecord if "scored" in entry else BrokenConversation
             yield (number, record), kind.model_validate(entry.get("scored") or entry["broken"])
+
+
+def _is_of(kept: Outcome, item: Transcript | BrokenRecord) -> bool:
+    if isinstance(kept, BrokenConversation) or isinstance(item, BrokenRecord):
+        return isinstance(kept, BrokenConversation)
+    return (item.id, len(item)) == (kept.id, kept.events)
+
+
+def _unbroken(chosen: _Chosen) -> _Graphed:
+    if isinstance(chosen, Exception):
+        raise chosen
+    return chosen
 
 
 def _said(one: Located, error: Exception) -> str:

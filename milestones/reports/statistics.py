@@ -14,11 +14,7 @@ def wilson(count: int, n: int) -> tuple[float, float]:
     """The 95% score interval of a share: the shares p for which count / n is within z standard errors of p.
 
     Its ends are (count + z²/2 ± z sqrt(count (n - count) / n + z²/4)) / (n + z²). Wilson, "Probable inference, the
-    law of succession, and statistical inference", 1927. Cost O(1).
-
-    Args:
-        count: Of how many it is true, 0 to n.
-        n: Of how many, 1 or more.
+    law of succession, and statistical inference", 1927. `count` is 0 to n, and n 1 or more. Cost O(1).
     """
     half = _Z * sqrt(count * (n - count) / n + _Z * _Z / 4)
     low, high = ((count + _Z * _Z / 2 + side * half) / (n + _Z * _Z) for side in (-1, 1))
@@ -33,9 +29,6 @@ def mcnemar(only_a: int, only_b: int) -> float:
     difference between correlated proportions or percentages", 1947, in its exact form. Pairs have to be
     independent: for several runs of one task see `sign_flip`. Cost O(n).
 
-    Args:
-        only_a: In how many pairs A alone succeeds.
-        only_b: In how many pairs B alone succeeds.
     """
     n = only_a + only_b
     tail, ways = 0, 1
@@ -66,9 +59,6 @@ def holm(ps: Mapping[str, float]) -> dict[str, float]:
 
     The smallest is multiplied by their number, the next by one less, and so on, never falling, at most 1.
     Holm, "A simple sequentially rejective multiple test procedure", 1979.
-
-    Args:
-        ps: The p values, by name.
     """
     corrected: dict[str, float] = {}
     least = 0.0

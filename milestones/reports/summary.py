@@ -25,14 +25,7 @@ def report(
     *,
     stand_ins: Sequence[str] = (),
 ) -> Report:
-    """A report over many conversations: all together, and by use case.
-
-    Args:
-        records: One a conversation.
-        broken: The records that could not be scored.
-        graphs: The graphs that were measured on, by name.
-        stand_ins: What a stand-in did; see `Report`.
-    """
+    """A report over many conversations, all together and by use case; its parts are those of `Report`."""
     conversations = tuple(records)
     by_use_case: dict[str, list[ConversationRecord]] = {}
     for record in conversations:
