@@ -53,6 +53,44 @@ def argument_schemas(tools: Any) -> dict[str, Schema]:
     return {name: schema for name, schema in schemas if schema is not None}
 
 
+def tool_definitions(tools: Any) -> list[dict[str, Any]]:
+    """What tools say of themselves, as OpenAI's functions: `name`, `description` and `parameters`, as far as they do.
+
+    Args:
+        tools: Names, OpenAI or Anthropic definitions, LangChain tools or plain functions; or schemas by name.
+
+    Returns:
+        Each name once; the last of that name counts.
+
+    Raises:
+        ToolError: A tool has no name, or cannot be described.
+    """
+    if isinstance(tools, Mapping):
+        known = argument_schemas(tools)
+        return [{"name": name, **({"parameters": known[name]} if name in known else {})} for name in tools]
+    return [*{definition["name"]: definition for definition in map(_definition, tools)}.values()]
+
+
+def _definition(tool: Any) -> dict[str, Any]:
+    name = tool_name(tool)
+    if isinstance(tool, str):
+        return {"name": name}
+    if not isinstance(tool, Mapping):
+        from langchain_core.utils.function_calling import (
+            convert_to_openai_tool,
+        )  # slow, and scoring needs none
+
+        try:
+            described: dict[str, Any] = convert_to_openai_tool(tool)["function"]
+        except Exception as error:
+            raise ToolError(f"the tool {name!r} cannot be described: {error}") from error
+        return described
+    function = tool.get("function", tool)
+    description, schema = function.get("description"), _schema_of(tool)
+    told = {"description": str(description)} if description else {}
+    return {"name": name, **told, **({"parameters": schema} if schema is not None else {})}
+
+
 def has_required_arguments(schema: Schema, arguments: Mapping[str, Any]) -> bool:
     """Whether a call gives every argument that the schema requires, each in its type.
 

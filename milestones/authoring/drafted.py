@@ -1,4 +1,4 @@
-"""From a model's draft to a milestone graph, and what code finds wrong with it."""
+"""From a model's draft to milestones, and what code finds wrong with them."""
 
 from __future__ import annotations
 
@@ -19,47 +19,46 @@ _TOOL_LIKE = re.compile(r"[_\d]|[a-z][A-Z]")
 
 @dataclass(frozen=True)
 class Drafted:
-    """A model's draft, as far as it is a graph.
+    """A model's draft.
 
     Args:
-        graph: The graph; None where two milestones have one name.
-        errors: Why nothing could be measured on it, or which tools do not exist.
+        milestones: Its milestones.
+        errors: Why nothing could be measured on them, or which tools do not exist.
         doubts: What may not be meant.
     """
 
-    graph: MilestoneGraph | None
-    errors: tuple[Complaint, ...]
-    doubts: tuple[Complaint, ...]
+    milestones: tuple[Milestone, ...]
+    errors: tuple[Complaint, ...] = ()
+    doubts: tuple[Complaint, ...] = ()
 
 
 def drafted(drafts: Sequence[MilestoneDraft], *, workflow: str, tools: Sequence[str]) -> Drafted:
-    """The graph of a draft, and everything that code finds wrong with it.
+    """The milestones of a draft, and everything that code finds wrong with them.
 
     Args:
         drafts: The milestones as the model gave them.
         workflow: The workflow that they come from.
         tools: Names of the agent's tools.
     """
-    milestones = [_milestone(draft) for draft in drafts]
-    places: dict[str, str] = {}
-    for index, milestone in enumerate(milestones):
-        places.setdefault(milestone.name, f"milestones[{index}]")
-    if blank := [index for index, milestone in enumerate(milestones) if not milestone.name]:
-        return Drafted(None, (_complaint(f"milestones[{blank[0]}].name", "it is empty"),), ())
+    names = [_one_line(draft.name) for draft in drafts]
+
+    def complaint(name: str | None, message: str) -> Complaint:
+        place = f"milestones[{names.index(name)}]" if name in names else "milestones"
+        return Complaint("MilestoneAuthoring", place, message)
+
+    if "" in names:
+        return Drafted((), (complaint("", "its name is empty"),))
+    milestones = tuple(map(_milestone, drafts))
     try:
         graph = MilestoneGraph(milestones)
     except SpecError as error:
-        return Drafted(None, (_complaint("milestones", str(error)),), ())
+        return Drafted(milestones, (complaint(None, str(error)),))
     found = graph.check(tools)
-    errors = [
-        _complaint(places.get(each.milestone or "", "milestones"), each.message) for each in found.errors
-    ]
-    errors += [_complaint(places[name], message) for name, message in _misnamed(graph, tools)]
-    doubts = [
-        _complaint(places.get(each.milestone or "", "milestones"), each.message) for each in found.warnings
-    ]
-    doubts += [_complaint("milestones", message) for message in _left_out(graph, workflow, tools)]
-    return Drafted(graph, tuple(errors), tuple(doubts))
+    errors = [complaint(each.milestone, each.message) for each in found.errors]
+    errors += [complaint(*each) for each in _misnamed(graph, tools)]
+    doubts = [complaint(each.milestone, each.message) for each in found.warnings]
+    doubts += [complaint(None, message) for message in _left_out(graph, workflow, tools)]
+    return Drafted(milestones, tuple(errors), tuple(doubts))
 
 
 def _milestone(draft: MilestoneDraft) -> Milestone:
@@ -82,18 +81,14 @@ def _one_line(text: str) -> str:
 
 def _misnamed(graph: MilestoneGraph, tools: Sequence[str]) -> Iterator[tuple[str, str]]:
     """An FC has the name of its tool, unless another FC has it (Pre-Act, Appendix F)."""
-    for milestone in graph.milestones:
-        if milestone.tool in tools and milestone.tool not in graph:
+    for each in graph.milestones:
+        if each.tool in tools and each.tool not in graph:
             yield (
-                milestone.name,
-                f"an FC is named exactly as its tool: name it {milestone.tool!r}, and set `tool` to null",
+                each.name,
+                f"an FC is named exactly as its tool: name it {each.tool!r}, and set `tool` to null",
             )
-    for milestone in graph.milestones:
-        if milestone.name in tools and milestone.type != "FC" and milestone.name != START:
-            yield (
-                milestone.name,
-                f"{milestone.name!r} is the name of a tool: make it an FC, or name it otherwise",
-            )
+        if each.name in tools and each.type != "FC" and each.name != START:
+            yield each.name, f"{each.name!r} is the name of a tool: make it an FC, or name it otherwise"
 
 
 def _left_out(graph: MilestoneGraph, workflow: str, tools: Sequence[str]) -> Iterator[str]:
@@ -102,7 +97,3 @@ def _left_out(graph: MilestoneGraph, workflow: str, tools: Sequence[str]) -> Ite
         named = _TOOL_LIKE.search(tool) and re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", workflow)
         if named and tool not in called:
             yield f"the workflow names the tool {tool!r}, and no FC is its call"
-
-
-def _complaint(place: str, message: str) -> Complaint:
-    return Complaint("MilestoneAuthoring", place, message)

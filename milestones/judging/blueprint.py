@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -91,8 +90,3 @@ def batch_blueprint(kinds: tuple[tuple[str, bool], ...]) -> type[ARQ]:
         judgement = CallJudgement if is_call else StateJudgement
         fields[id] = (judgement, respond(str(judgement.__doc__)))
     return create_model("MilestoneJudgements", __base__=ARQ, __doc__="Judge each milestone.", **fields)
-
-
-def in_batches(count: int, size: int) -> Sequence[slice]:
-    """How so many milestones are divided among calls, in order."""
-    return [slice(start, start + size) for start in range(0, count, size)]

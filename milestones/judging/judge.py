@@ -56,19 +56,18 @@ def in_question(
     Raises:
         SpecError: The graph cannot be measured on.
     """
-    undecided = frozenset(observations.undecided)
-    if not undecided and not veto:
+    asked = set(observations.undecided)
+    if veto:
+        asked |= {
+            each.name for each in graph.milestones if each.type == "FC" and observations.events.get(each.name)
+        }
+    if not asked:
         return ()
     at_most = reach(graph, observations, optimistic=True)
     return tuple(
-        milestone
-        for milestone in graph.milestones
-        if milestone.name in at_most
-        and not milestone.is_derived
-        and (
-            milestone.name in undecided
-            or (veto and milestone.type == "FC" and observations.events.get(milestone.name))
-        )
+        each
+        for each in graph.milestones
+        if each.name in asked and each.name in at_most and not each.is_derived
     )
 
 
@@ -80,10 +79,8 @@ def ask_judge(
     Raises:
         JudgeError: The judge is async, or gives no verdicts.
     """
-    if not callable(judge) or inspect.iscoroutinefunction(_called(judge)):
-        raise JudgeError(f"{_named(judge)} is an async judge: use `ascore`, or give one that can be called")
-    said: Any = judge(graph, transcript, observations)
-    if inspect.isawaitable(said):
+    said: Any = judge(graph, transcript, observations) if callable(judge) else judge
+    if inspect.isawaitable(said) or isinstance(said, AsyncJudge):
         if inspect.iscoroutine(said):
             said.close()
         raise JudgeError(f"{_named(judge)} is an async judge: use `ascore`, or give one that can be called")
@@ -100,21 +97,12 @@ async def aask_judge(
     """
     import asyncio  # scoring without a judge does not need it
 
-    said: Any
+    said: Any = judge
     if isinstance(judge, AsyncJudge):
         said = await judge.ajudge(graph, transcript, observations)
-    elif not callable(judge):
-        said = None
-    elif inspect.iscoroutinefunction(_called(judge)):
-        said = judge(graph, transcript, observations)
-    else:
+    elif callable(judge):
         said = await asyncio.to_thread(judge, graph, transcript, observations)
     return _judgement(judge, await said if inspect.isawaitable(said) else said)
-
-
-def _called(judge: Any) -> Any:
-    """The function behind a judge: itself, or its class's `__call__`."""
-    return judge if inspect.isroutine(judge) else getattr(judge, "__call__", judge)  # noqa: B004
 
 
 def _judgement(judge: object, said: Any) -> Judgement:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from arq_graph.milestones.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from langchain_core.messages.ai import UsageMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdicts on one conversation; iterating over it gives them.
+    """The verdicts on one conversation; iterating over it gives them, and two can be added.
 
     Args:
         verdicts: What was said of each milestone; `achieved` is None where it stays undecided.
@@ -38,15 +34,11 @@ class Judgement:
             has more than half of them, the share of the most frequent one), above 0 and up to 1; empty where
             one vote was asked for.
         remarks: What did not count, what is missing, what the judge was not shown.
-        calls: Answers that a model was asked for, those included that could not be used.
-        usage: Their tokens, if the model reports them.
     """
 
     verdicts: tuple[Verdict, ...] = ()
     agreement: Mapping[str, float] = field(default_factory=dict)
     remarks: tuple[Remark, ...] = ()
-    calls: int = 0
-    usage: UsageMetadata | None = None
 
     def __iter__(self) -> Iterator[Verdict]:
         return iter(self.verdicts)
@@ -64,21 +56,5 @@ class Judgement:
         return reasons
 
     def __add__(self, other: Judgement) -> Judgement:
-        return Judgement(
-            self.verdicts + other.verdicts,
-            {**self.agreement, **other.agreement},
-            self.remarks + other.remarks,
-            self.calls + other.calls,
-            total_of(self.usage, other.usage),
-        )
-
-
-def total_of(*usages: UsageMetadata | None) -> UsageMetadata | None:
-    """The tokens of several calls together; None if none of them reports any."""
-    from langchain_core.messages.ai import add_usage
-
-    total: UsageMetadata | None = None
-    for usage in usages:
-        if usage is not None:
-            total = usage if total is None else add_usage(total, usage)
-    return total
+        agreement = {**self.agreement, **other.agreement}
+        return Judgement(self.verdicts + other.verdicts, agreement, self.remarks + other.remarks)

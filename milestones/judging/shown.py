@@ -1,19 +1,80 @@
-"""The agent, its tools and the milestones as a judge's prompt shows them."""
+"""What a judge's prompt shows: the numbered steps, the milestones and the agent; long texts as far as there is room."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+import json
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeVar
 
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judging.bounds import SHORTEST_TEXT, Budget, cut
 from arq_graph.milestones.milestone import Milestone
-from arq_graph.milestones.observations import Observations
-from arq_graph.milestones.tool_schemas import argument_schemas, tool_name
+from arq_graph.milestones.transcript import Call, Event, Message, Transcript
+from arq_graph.reasoning.conversation import estimate_tokens
 from arq_graph.reasoning.sections import as_json
+
+SHORTEST_TEXT = 80
+"""Characters of a text that are shown at least."""
+
+Shown = TypeVar("Shown")
+
+
+def fitted(render: Callable[[int | None], Shown], max_tokens: int) -> Shown | None:
+    """Something with texts in it, the longest of them cut as far as it has to be. Cost O(log max_tokens) renderings.
+
+    Args:
+        render: Makes it with texts of so many characters at most; None: whole.
+        max_tokens: What it may take, as JSON.
+
+    Returns:
+        None where it does not fit even with `SHORTEST_TEXT` characters of each text: after two renderings.
+    """
+
+    def is_too_long(shown: Shown) -> bool:
+        return estimate_tokens(shown if isinstance(shown, str) else as_json(shown)) > max_tokens
+
+    # Whole first: that a text was cut takes a few characters to say, which short ones do not save.
+    if not is_too_long(whole := render(None)):
+        return whole
+    if is_too_long(render(SHORTEST_TEXT)):
+        return None
+    limits = range(SHORTEST_TEXT, 8 * max_tokens)
+    return render(limits[bisect_left(limits, True, key=lambda limit: is_too_long(render(limit))) - 1])
+
+
+def cut(key: str, text: str, limit: int | None) -> dict[str, Any]:
+    """A text under its key; where it is too long its two ends, and beside them how long it is."""
+    if limit is None or len(text) <= limit:
+        return {key: text}
+    half = limit // 2
+    return {key: f"{text[:half]} … {text[-half:]}", "shortened_from_characters": len(text)}
+
+
+def shown_steps(transcript: Transcript, limit: int | None) -> list[dict[str, Any]]:
+    """Every step of a conversation: none is left out, so their numbers are those of the transcript."""
+    return [{"step": number, **_event(event, limit)} for number, event in transcript.numbered()]
+
+
+def _event(event: Event, limit: int | None) -> dict[str, Any]:
+    if isinstance(event, Message):
+        return {"from": event.speaker, **cut("text", event.text, limit)}
+    if isinstance(event, Call):
+        key = "arguments" if event.malformed is None else "malformed_arguments"
+        written = cut(key, event.written, limit)
+        if event.malformed is None and len(written) == 1:
+            written = {key: _data(event.written)}
+        return {"from": "agent", "calls": event.tool, **written}
+    record = {"from": "tool", "tool": event.tool, **cut("result", event.text, limit)}
+    if event.call is not None:
+        record["of_step"] = event.call
+    return {**record, "failed": True} if event.failed else record
+
+
+def _data(written: str) -> Any:
+    try:
+        return json.loads(written)
+    except (ValueError, RecursionError):  # a Python literal that JSON cannot say
+        return written
 
 
 def milestone_ids(graph: MilestoneGraph) -> dict[str, str]:
@@ -22,30 +83,16 @@ def milestone_ids(graph: MilestoneGraph) -> dict[str, str]:
 
 
 def shown_milestones(
-    graph: MilestoneGraph, only: Collection[str] | None = None, limit: int | None = None
+    graph: MilestoneGraph, names: Collection[str], limit: int | None = None
 ) -> list[dict[str, Any]]:
-    """Milestones of a graph: what they mean and what comes before them.
-
-    Args:
-        graph: The milestones.
-        only: The names of those that are shown; None: all.
-        limit: Characters of a description that are shown at most; None: all.
-    """
+    """Milestones of these names: what they mean, and what comes before them."""
     ids = milestone_ids(graph)
-    return [
-        _shown(milestone, ids, limit)
-        for milestone in graph.milestones
-        if only is None or milestone.name in only
-    ]
+    return [_milestone(each, ids, limit) for each in graph.milestones if each.name in names]
 
 
-def _shown(milestone: Milestone, ids: Mapping[str, str], limit: int | None) -> dict[str, Any]:
-    kind = "call" if milestone.type == "FC" else "state"
-    record: dict[str, Any] = {
-        "id": ids[milestone.name],
-        "type": "join" if milestone.is_derived else kind,
-        "name": milestone.name,
-    }
+def _milestone(milestone: Milestone, ids: dict[str, str], limit: int | None) -> dict[str, Any]:
+    kind = "join" if milestone.is_derived else "call" if milestone.type == "FC" else "state"
+    record: dict[str, Any] = {"id": ids[milestone.name], "type": kind, "name": milestone.name}
     if milestone.description:
         record.update(cut("description", milestone.description, limit))
     if milestone.type == "FC":
@@ -56,80 +103,13 @@ def _shown(milestone: Milestone, ids: Mapping[str, str], limit: int | None) -> d
         record["dependencies"] = [ids.get(name, name) for name in milestone.dependencies]
     if len(milestone.dependencies) > 1:
         record["requires"] = milestone.requires
-    if milestone.holds:
-        record["holds"] = True
-    return record
+    return {**record, "holds": True} if milestone.holds else record
 
 
-def seen_by_code(
-    graph: MilestoneGraph, observations: Observations, only: Collection[str] | None = None
-) -> dict[str, list[int]]:
-    """The preliminary result: the steps at which code observed each milestone, by id.
-
-    Args:
-        graph: The milestones.
-        observations: What code observed.
-        only: The names of those that are shown; None: all.
-    """
-    ids = milestone_ids(graph)
-    return {
-        ids[milestone.name]: list(observations.events[milestone.name])
-        for milestone in graph.milestones
-        if observations.events.get(milestone.name) and (only is None or milestone.name in only)
-    }
-
-
-@dataclass(frozen=True)
-class ShownGraph:
-    """The milestones and what code saw of them, as one ask shows them.
-
-    Args:
-        milestones: The milestones.
-        seen: The steps at which code observed them, by id.
-    """
-
-    milestones: list[dict[str, Any]]
-    seen: dict[str, list[int]]
-
-
-def shown_graph(graph: MilestoneGraph, observations: Observations, budget: Budget) -> ShownGraph | None:
-    """All of a graph, for every ask the same; None where it has no room.
-
-    Args:
-        graph: The milestones.
-        observations: What code observed.
-        budget: That of each of the two.
-    """
-    whole = ShownGraph(shown_milestones(graph), seen_by_code(graph, observations))
-    return whole if budget.has_room_for(whole.milestones) and budget.has_room_for(whole.seen) else None
-
-
-def shown_part(
-    graph: MilestoneGraph, observations: Observations, batch: Sequence[Milestone], budget: Budget
-) -> ShownGraph:
-    """What one ask shows of a graph that has no room: its milestones and what they depend on.
-
-    Long descriptions are cut as far as the budget makes it necessary. Where that is not enough, what they
-    depend on is left out; a milestone that is asked about never is.
-
-    Args:
-        graph: The milestones.
-        observations: What code observed.
-        batch: Those that are asked about.
-        budget: That of the milestones.
-    """
-    asked = {milestone.name for milestone in batch}
-    for names in (asked | _before(graph, batch), asked):
-        if shown := budget.fitted(partial(shown_milestones, graph, names)):
-            return ShownGraph(shown, seen_by_code(graph, observations, names))
-    shortest = shown_milestones(graph, asked, SHORTEST_TEXT)
-    return ShownGraph(shortest, seen_by_code(graph, observations, asked))
-
-
-def _before(graph: MilestoneGraph, batch: Sequence[Milestone]) -> set[str]:
-    """The dependencies of milestones, and those of joins among them: a join is observed nowhere itself."""
-    found: set[str] = set()
-    waiting = [name for milestone in batch for name in milestone.dependencies]
+def with_dependencies(graph: MilestoneGraph, milestones: Sequence[Milestone]) -> set[str]:
+    """Names of milestones and of what they depend on: with a join, which is observed nowhere, also what it joins."""
+    found = {milestone.name for milestone in milestones}
+    waiting = [name for milestone in milestones for name in milestone.dependencies]
     while waiting:
         name = waiting.pop()
         if name not in found and name in graph:
@@ -139,79 +119,16 @@ def _before(graph: MilestoneGraph, batch: Sequence[Milestone]) -> set[str]:
     return found
 
 
-def shown_instructions(text: str, budget: Budget) -> str | dict[str, Any]:
-    """What the agent was told; where it has no room its two ends, and how long it is.
-
-    Args:
-        text: The instructions.
-        budget: Theirs.
-    """
-
-    def render(limit: int | None) -> str | dict[str, Any]:
-        return text if limit is None else cut("text", text, limit)
-
-    shown = budget.fitted(render)
-    return render(SHORTEST_TEXT) if shown is None else shown
+def shown_tools(definitions: Sequence[dict[str, Any]], limit: int | None) -> list[dict[str, Any]]:
+    """Tools with what their definitions say: name, description, and the schema of the arguments."""
+    return [_tool(definition, limit) for definition in definitions]
 
 
-def fitted_tools(tools: Sequence[dict[str, Any]], budget: Budget) -> list[dict[str, Any]]:
-    """Tools whose long descriptions and schemas are cut as far as they have to be; none where that is too little.
-
-    Args:
-        tools: As `shown_tools` gives them.
-        budget: That of all of them.
-    """
-    return budget.fitted(lambda limit: [_cut_tool(tool, limit) for tool in tools]) or []
-
-
-def _cut_tool(tool: dict[str, Any], limit: int | None) -> dict[str, Any]:
-    if limit is None:
-        return tool
-    record = {"name": tool["name"]}
-    if "description" in tool:
-        record.update(cut("description", tool["description"], limit))
-    if "arguments" in tool:
-        written = as_json(tool["arguments"])
-        record["arguments"] = tool["arguments"] if len(written) <= limit else cut("text", written, limit)
+def _tool(definition: dict[str, Any], limit: int | None) -> dict[str, Any]:
+    record = {"name": definition["name"]}
+    if definition.get("description"):
+        record.update(cut("description", definition["description"], limit))
+    if "parameters" in definition:
+        written = cut("text", as_json(definition["parameters"]), limit)
+        record["arguments"] = definition["parameters"] if len(written) == 1 else written
     return record
-
-
-def shown_tools(tools: Any) -> list[dict[str, Any]]:
-    """Tools with what their own definitions say: name, description, and the schema of the arguments.
-
-    Args:
-        tools: OpenAI tool definitions, LangChain tools or names; or schemas by name.
-
-    Raises:
-        ToolError: A tool has no name.
-    """
-    schemas = argument_schemas(tools)
-    if isinstance(tools, Mapping):
-        named: Iterable[tuple[str, Any]] = tools.items()
-    else:
-        named = [(tool_name(tool), tool) for tool in tools]
-    shown = []
-    for name, tool in named:
-        record: dict[str, Any] = {"name": name}
-        if description := _description(tool):
-            record["description"] = description
-        if name in schemas:
-            record["arguments"] = schemas[name]
-        shown.append(record)
-    return shown
-
-
-def _description(tool: Any) -> str:
-    if isinstance(tool, str):
-        return ""
-    if isinstance(tool, Mapping):
-        definition = tool.get("function", tool)
-        said = definition.get("description") if isinstance(definition, Mapping) else None
-    else:
-        said = getattr(tool, "description", None) or inspect.getdoc(tool)
-    return said if isinstance(said, str) else ""
-
-
-def listed(tools: Any) -> Any:
-    """Tools as something that can be read more than once."""
-    return tools if tools is None or isinstance(tools, Mapping | Sequence) else list(tools)

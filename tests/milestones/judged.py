@@ -1,15 +1,14 @@
-"""Graphs, conversations and scripted models that the tests of judges share."""
+"""A graph, a conversation and scripted models that the tests of judges share."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from arq_graph import ScriptedChatModel
 from arq_graph.milestones import MilestoneGraph, Transcript
-from arq_graph.models.scripted import ScriptedCall
 from tests.brain import filled
 from tests.milestones.conversations import agent, called, conversation, user
 
@@ -43,43 +42,33 @@ def says(
     return {"achieved": achieved, "step": step, "quote": quote, "reason": reason}
 
 
-CALL = says(True, 3)
-OFFER = says(True, 5, "Please try again later")
-CONSENT = says(True, 6, "I agree to wait")
-ALL_GOOD = {"M2": CALL, "M3": OFFER, "M4": CONSENT}
+ALL_GOOD = {
+    "M2": says(True, 3),
+    "M3": says(True, 5, "try again later"),
+    "M4": says(True, 6, "I agree to wait"),
+}
 
-Words = Mapping[str, Mapping[str, Any]]
 
-
-def model(*votes: Words | BaseException, **fields: Any) -> ScriptedChatModel:
+def model(*votes: Mapping[str, Mapping[str, Any]] | BaseException) -> ScriptedChatModel:
     """A judge's model: the words of each vote by milestone id; the last ones again for all further votes.
 
     What is asked and not mentioned cannot be told. An answer that is refused is given again.
     """
 
-    def answer(call: ScriptedCall) -> Any:
-        vote = (now(call).get("vote") or 1) - 1
-        said = votes[min(vote, len(votes) - 1)]
+    def answer(call: Any) -> Any:
+        now = section(call, "now")
+        said = votes[min(now.get("vote", 1), len(votes)) - 1]
         if isinstance(said, BaseException):
             return said
-        given = filled(call.schema or {}, call.schema or {})
-        for id in now(call)["judge"]:
+        given = filled(call.schema, call.schema)
+        for id in now["judge"]:
             given[id].update(says(None) | dict(said.get(id, {})))
         return given
 
-    return ScriptedChatModel(answer, **fields)
+    return ScriptedChatModel(answer)
 
 
-def section(call: ScriptedCall, name: str) -> Any:
+def section(call: Any, name: str) -> Any:
     """What a section of the prompt holds; it must stand there once."""
     (found,) = re.findall(rf"^<{name}>(.*?)</{name}>$", call.text, re.MULTILINE | re.DOTALL)
     return json.loads(found)
-
-
-def now(call: ScriptedCall) -> dict[str, Any]:
-    found: dict[str, Any] = section(call, "now")
-    return found
-
-
-def remarks(said: Sequence[Any]) -> list[str]:
-    return [str(remark) for remark in said]

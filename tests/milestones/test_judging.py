@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from arq_graph.errors import InputError
-from arq_graph.milestones import MilestoneGraph, Verdict, observe, score
-from arq_graph.milestones.judging.judge import in_question
-from arq_graph.milestones.reports.records import conversation_record
-from arq_graph.milestones.scoring import ascore
-from tests.milestones.conversations import agent, called, conversation, user
+from arq_graph import errors
+from arq_graph.milestones import MilestoneGraph, Transcript, Verdict, ascore, score
+from tests.milestones.conversations import agent, called, conversation, graph_of, user
 from tests.milestones.judged import GRAPH, talk
 
 OFFER = Verdict("Offer Later", True, 5, "try again later", "the agent offers it")
 CONSENT = Verdict("User Agrees", True, 6, "i  agree to WAIT")
+TWICE = talk(called("get_status", "stuck"))  # its calls are 3 and 7
 
 
 def judged(*verdicts, graph=GRAPH, transcript=None):
@@ -32,67 +32,92 @@ def test_a_function_of_ones_own_is_a_judge_and_closes_the_range():
 
     measured = score(GRAPH, talk(id="t1"), judge=judge)
     assert seen == [(GRAPH, "t1", ("Offer Later", "User Agrees"), {"get_status": (3,)})]
-    assert measured.goal_completed is True
-    assert measured.progress_rate == 1
+    assert (measured.goal_completed, measured.progress_rate) == (True, 1)
     assert measured.reached["Offer Later"] == 5
-    assert measured.verdicts == (OFFER, CONSENT)
     assert measured.reasons == {"Offer Later": "the agent offers it"}
 
 
-def test_a_word_that_says_no_closes_the_range_too():
-    measured = judged(OFFER, Verdict("User Agrees", False, reason="nobody agrees"))
-    assert measured.goal_completed is False
-    assert measured.progress_rate == 2 / 4
-    assert measured.undecided == ()
-
-
-def test_what_the_judge_cannot_tell_stays_undecided():
-    measured = judged(OFFER, Verdict("User Agrees", None, reason="unclear"))
-    assert measured.goal_completed is None
-    assert measured.progress_range == (2 / 4, 1)
-    assert measured.undecided == ("User Agrees",)
-    assert measured.reasons["User Agrees"] == "unclear"
+def test_a_word_that_says_no_closes_the_range_and_one_that_cannot_tell_does_not():
+    denied = judged(OFFER, Verdict("User Agrees", False, reason="nobody agrees"))
+    assert (denied.goal_completed, denied.progress_rate, denied.undecided) == (False, 2 / 4, ())
+    unclear = judged(OFFER, Verdict("User Agrees", None, reason="unclear"))
+    assert (unclear.goal_completed, unclear.progress_range) == (None, (2 / 4, 1))
+    assert unclear.reasons["User Agrees"] == "unclear"
 
 
 @pytest.mark.parametrize(
-    ("verdict", "why"),
+    ("step", "quote", "why"),
     [
-        (Verdict("Offer Later", True, 5, "call back tomorrow"), "the quote is not in step 5"),
-        (Verdict("Offer Later", True, 2, "try again later"), "the quote is not in step 2"),
-        (Verdict("Offer Later", True, 99, "try again later"), "there is no step 99: the conversation has 6"),
-        (Verdict("Offer Later", True, None, "try again later"), "no step is named"),
-        (Verdict("Offer Later", True, 5, "  "), "nothing is quoted from step 5"),
-        (Verdict("Offer Later", True, 5, "in"), "too little to show anything"),
+        (5, "call back tomorrow", "the quote is not in step 5"),
+        (2, "try again later", "the quote is not in step 2"),
+        (99, "try again later", "there is no step 99: the conversation has 6"),
+        (None, "try again later", "no step is named"),
+        (5, "  ", "nothing is quoted from step 5"),
+        (5, "in", "too little to show anything"),
     ],
 )
-def test_a_word_without_evidence_counts_for_nothing_and_the_score_says_why(verdict, why):
-    measured = judged(verdict, CONSENT)
+def test_a_word_without_evidence_counts_for_nothing_and_the_score_says_why(step, quote, why):
+    measured = judged(Verdict("Offer Later", True, step, quote), CONSENT)
     assert "Offer Later" in measured.undecided
-    assert "Offer Later" not in measured.reached
     assert measured.goal_completed is None
     assert why in measured.reasons["Offer Later"]
-    assert any(why in str(remark) for remark in measured.judgement.remarks)
 
 
-def test_a_judge_takes_a_call_away():
-    twice = talk(called("get_status", "stuck"))
-    assert score(GRAPH, twice).observations.events["get_status"] == (3, 7)
-    first = judged(Verdict("get_status", False, 3), transcript=twice)
-    assert first.observations.events["get_status"] == (7,)
-    every = judged(Verdict("get_status", False), transcript=twice)
-    assert "get_status" not in every.observations.events
-    assert every.progress_rate == 0
+def is_quoted(quote, text):
+    graph = graph_of(
+        "[{name: Start, type: NFC}, {name: End, type: NFC, dependencies: [Said]}, {name: Said, type: NFC}]"
+    )
+    said = Verdict("Said", True, 1, quote)
+    return "Said" in score(graph, conversation(agent(text)), verdicts=[said]).reached
 
 
-def test_a_veto_may_name_the_result_instead_of_the_call():
-    assert "get_status" not in judged(Verdict("get_status", False, 4)).reached
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("TRY  again\n later", "Please try\tagain later."),
+        ("I don’t agree", "Well, I don't agree."),
+        ("cafe\u0301 au lait", "One caf\u00e9 au lait"),
+        ("straße 7 b", "In der STRASSE 7 B"),
+        ("同意取消", "我同意取消"),
+        ("Yes", "Yes."),
+        ("order one", "reorder one thing, then order one more"),
+    ],
+)
+def test_a_quote_is_found_whatever_its_case_its_white_space_and_its_marks(quote, text):
+    assert is_quoted(quote, text)
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("Please try again later", "Please try again"),
+        ("in the", "It is in the box"),
+        ("yes", "Yes, and then some"),
+        ("again lat", "Please try again later."),
+        ("total is 10", "The total is 100"),
+    ],
+)
+def test_what_is_not_there_or_stands_in_any_text_is_no_quote(quote, text):
+    assert not is_quoted(quote, text)
+
+
+@given(text=st.text(min_size=1, max_size=80))
+@settings(max_examples=30)
+def test_the_whole_of_what_is_said_is_always_a_quote(text):
+    assert is_quoted(text, text) == bool(text.strip())
+
+
+@pytest.mark.parametrize(("step", "left"), [(3, (7,)), (4, (7,)), (None, None)])
+def test_a_veto_takes_a_call_away_by_its_step_or_that_of_its_result_or_all_of_them(step, left):
+    assert score(GRAPH, TWICE).observations.events["get_status"] == (3, 7)
+    measured = judged(Verdict("get_status", False, step), transcript=TWICE)
+    assert measured.observations.events.get("get_status") == left
 
 
 @pytest.mark.parametrize(
     ("verdict", "why"),
     [
         (Verdict("get_status", False, 5), "step 5 is no call of it"),
-        (Verdict("get_status", False, 99), "step 99 is no call of it"),
         (Verdict("get_status", False, 3, quote="the wrong id"), "the quote is nowhere in the conversation"),
     ],
 )
@@ -103,7 +128,7 @@ def test_a_veto_of_what_is_no_call_or_with_an_invented_quote_takes_nothing_away(
 
 
 def test_a_judge_grants_no_call_that_code_did_not_see():
-    failing = conversation(user("hi"), called("get_status", "stuck"), called("other", "ok"))
+    failing = conversation(user("hi"), called("get_status", "stuck"), called("other"))
     graph = MilestoneGraph.parse_yaml("""
 failed_if: stuck
 milestones:
@@ -118,7 +143,7 @@ milestones:
 
 
 @pytest.mark.parametrize("achieved", [True, False])
-def test_what_a_check_decides_no_judge_changes(achieved):
+def test_what_a_check_decides_or_what_follows_no_judge_changes(achieved):
     graph = MilestoneGraph.parse_yaml("""
 milestones:
 - {name: Start, type: NFC}
@@ -127,162 +152,83 @@ milestones:
 - {name: Warned, type: NFC, check: {said_by: agent, pattern: "careful"}, dependencies: [get_status]}
 - {name: End, type: NFC, dependencies: [Told, Warned], requires: all}
 """)
-    verdicts = [Verdict(name, achieved, 5, "Please try again later") for name in ("Told", "Warned")]
-    alone, measured = score(graph, talk()), judged(*verdicts, graph=graph)
-    assert measured.reached == alone.reached
-    assert "Told" in measured.reached
-    assert "Warned" not in measured.reached
+    names = ("Told", "Warned", "End")
+    measured = judged(*(Verdict(name, achieved, 5, "Please try again later") for name in names), graph=graph)
+    assert measured.reached == score(graph, talk()).reached
     assert "`check:` decides it" in measured.reasons["Told"]
-
-
-def test_joins_and_the_two_ends_follow_from_what_is_before_them():
-    measured = judged(Verdict("End", True, 6, "I agree to wait"))
-    assert measured.goal_completed is None
     assert "follows from its dependencies" in measured.reasons["End"]
 
 
-def test_verdicts_that_were_given_before_are_not_asked_again():
-    asked = []
-
-    def judge(_graph, _transcript, observations):
-        asked.append(observations.undecided)
-        return [CONSENT]
-
-    measured = score(GRAPH, talk(), verdicts=[OFFER], judge=judge)
-    assert asked == [("User Agrees",)]
-    assert measured.verdicts == (OFFER, CONSENT)
-    assert measured.goal_completed is True
-
-
-def test_a_judge_is_not_asked_where_its_word_cannot_matter():
-    def judge(*_):
-        raise AssertionError("asked")
-
-    # Nothing was called: what comes after the call is out of reach, whatever a judge would say.
-    measured = score(GRAPH, conversation(user("hi"), agent("Please try again later.")), judge=judge)
-    assert measured.progress_rate == 0
-    assert measured.goal_completed is False
-
-
-def test_in_question_are_the_undecided_and_the_calls_as_far_as_they_can_be_reached():
-    def names(transcript, **options):
-        observations = observe(GRAPH, transcript)
-        return [milestone.name for milestone in in_question(GRAPH, observations, **options)]
-
-    assert names(talk()) == ["get_status", "Offer Later", "User Agrees"]
-    assert names(talk(), veto=False) == ["Offer Later", "User Agrees"]
-    # After the result of the call there is one event left: enough for the offer, not for the consent.
-    assert names(conversation(called("get_status", "ok"))) == ["get_status", "Offer Later"]
-    assert names(conversation(user("hi"))) == []
-
-
-def test_a_word_on_an_unknown_milestone_is_an_error():
-    with pytest.raises(InputError, match="'Offer Latr', which is no milestone"):
-        judged(Verdict("Offer Latr", True, 5, "try again later"))
-
-
-@pytest.mark.parametrize("field", [{"achieved": "no"}, {"event": 6.0}, {"event": True}, {"quote": None}])
-def test_a_verdict_with_a_field_of_another_kind_is_refused(field):
-    with pytest.raises(ValidationError, match=next(iter(field))):
-        Verdict(**{"milestone": "User Agrees", "achieved": True, "event": 6, **field})
-
-
-def test_a_denial_that_another_verdict_contradicts_does_not_count_and_that_is_said():
-    denial = Verdict("User Agrees", False, reason="nobody does")
-    for verdicts in ((CONSENT, denial), (denial, CONSENT)):
-        measured = judged(OFFER, *verdicts)
-        assert measured.reached["User Agrees"] == 6
-        assert [str(remark) for remark in measured.judgement.remarks] == [
-            "User Agrees: not counted: another verdict finds it achieved at step 6"
-        ]
-    assert judged(OFFER, denial, denial).judgement.remarks == ()
-    assert judged(OFFER, CONSENT, CONSENT).judgement.remarks == ()
-    later = score(GRAPH, talk(), verdicts=[OFFER, CONSENT], judge=lambda *_: [denial])
-    assert "another verdict finds it achieved at step 6" in later.reasons["User Agrees"]
-
-
-def test_a_veto_that_is_repeated_is_no_mistake():
-    twice = talk(called("get_status", "stuck"))
-    first, every = Verdict("get_status", False, 3), Verdict("get_status", False)
-    for verdicts in ((first, first), (first, every), (every, first), (every, every)):
-        measured = judged(*verdicts, transcript=twice)
-        assert measured.observations.events.get("get_status") == ((7,) if every not in verdicts else None)
-        assert measured.judgement.remarks == ()
-
-
-@pytest.mark.parametrize(
-    ("event", "veto", "why"),
-    [
-        (3, Verdict("get_status", False, 3), "another verdict takes the call at step 3 away"),
-        (4, Verdict("get_status", False), "another verdict takes the call at step 3 away"),
-        (None, Verdict("get_status", False), "other verdicts take all of its calls away"),
-        (7, Verdict("get_status", False, 3), None),
-        (None, Verdict("get_status", False, 3), None),
-    ],
-)
-def test_a_call_that_one_verdict_confirms_and_another_takes_away_is_said(event, veto, why):
-    confirms = Verdict("get_status", True, event)
-    for verdicts in ((confirms, veto), (veto, confirms)):
-        measured = judged(*verdicts, transcript=talk(called("get_status", "stuck")))
-        assert [remark.text for remark in measured.judgement.remarks] == (
-            [f"not counted: {why}"] if why else []
+def test_a_judge_is_asked_only_where_its_word_can_matter():
+    def asked_by(transcript, **options):
+        asked = []
+        score(
+            GRAPH,
+            transcript,
+            judge=lambda _graph, _transcript, seen: asked.append(seen.undecided) or (),
+            **options,
         )
+        return asked
+
+    assert asked_by(talk(), verdicts=[OFFER]) == [("User Agrees",)]
+    # Nothing was called: what comes after the call is out of reach, whatever a judge would say.
+    assert asked_by(conversation(user("hi"), agent("Please try again later."))) == []
 
 
-@pytest.mark.parametrize("said", [None, 7, "achieved", [True], [OFFER, ("User Agrees", True)]])
-def test_a_judge_that_gives_no_verdicts_is_named(said):
+@pytest.mark.parametrize("order", [1, -1])
+def test_verdicts_that_contradict_each_other_are_told(order):
+    def remarks(*verdicts, transcript=TWICE):
+        measured = judged(*verdicts[::order], transcript=transcript)
+        return [str(remark) for remark in measured.judgement.remarks]
+
+    denial = Verdict("User Agrees", False)
+    assert remarks(CONSENT, denial) == [
+        "User Agrees: not counted: another verdict finds it achieved at step 6"
+    ]
+    assert remarks(denial, denial) == remarks(CONSENT, CONSENT) == []
+    veto, confirms = Verdict("get_status", False, 3), Verdict("get_status", True, 4)
+    assert remarks(confirms, veto) == [
+        "get_status: not counted: another verdict takes the call at step 3 away"
+    ]
+    assert remarks(Verdict("get_status", True, 7), veto) == remarks(veto, veto) == []
+
+
+def test_mistakes_of_a_judge_are_named():
+    with pytest.raises(errors.InputError, match="'Offer Latr', which is no milestone"):
+        judged(Verdict("Offer Latr", True, 5, "try again later"))
+    with pytest.raises(ValidationError, match="achieved"):
+        Verdict("User Agrees", achieved="no")
+
     def my_judge(*_):
-        return said
+        return [OFFER, ("User Agrees", True)]
 
-    with pytest.raises(InputError, match=r"my_judge.* iterable of `Verdict`"):
+    with pytest.raises(errors.InputError, match=r"my_judge.* iterable of `Verdict`"):
         score(GRAPH, talk(), judge=my_judge)
+    with pytest.raises(errors.InputError, match=r"int .* iterable of `Verdict`"):
+        score(GRAPH, talk(), judge=42)
 
 
-async def test_a_coroutine_function_is_an_async_judge():
+async def test_a_judge_may_be_async_a_coroutine_function_or_an_object_with_ajudge():
     async def judge(_graph, _transcript, observations):
         assert observations.undecided == ("Offer Later", "User Agrees")
         return [OFFER, CONSENT]
 
-    measured = await ascore(GRAPH, talk(), judge=judge)
-    assert measured == judged(OFFER, CONSENT)
-    with pytest.raises(InputError, match="async judge: use `ascore`"):
-        score(GRAPH, talk(), judge=judge)
-
-
-async def test_an_object_with_ajudge_is_an_async_judge():
     class Panel:
         async def ajudge(self, graph, transcript, observations):
             return [OFFER, CONSENT]
 
-    class Callable(Panel):
-        async def __call__(self, graph, transcript, observations):
-            raise AssertionError("`ajudge` is preferred")
-
-    for judge in (Panel(), Callable()):
-        assert (await ascore(GRAPH, talk(), judge=judge)).goal_completed is True
-        with pytest.raises(InputError, match=r"(Panel|Callable)\b.* is an async judge: use `ascore`"):
-            score(GRAPH, talk(), judge=judge)
-
-
-async def test_a_plain_function_judges_in_an_async_score_too():
+    for each in (judge, Panel()):
+        assert await ascore(GRAPH, talk(), judge=each) == judged(OFFER, CONSENT)
+        with pytest.raises(errors.InputError, match="async judge: use `ascore`"):
+            score(GRAPH, talk(), judge=each)
     assert await ascore(GRAPH, talk(), judge=lambda *_: (OFFER, CONSENT)) == judged(OFFER, CONSENT)
-    assert await ascore(GRAPH, talk(), verdicts=[OFFER]) == score(GRAPH, talk(), verdicts=[OFFER])
-    with pytest.raises(InputError, match="iterable of `Verdict`"):
-        await ascore(GRAPH, talk(), judge=42)
 
 
-def test_a_report_tells_why_the_judge_decided_so():
-    transcript = talk()
-    measured = judged(OFFER, Verdict("User Agrees", True, 6, "never said", "they do"))
-    record = conversation_record(transcript, measured)
-    assert record.reasons["Offer Later"] == "the agent offers it"
-    assert record.reasons["User Agrees"] == (
-        "they do [not counted: the quote is not in step 6: 'never said']"
+def test_a_call_and_a_result_are_quoted_in_their_own_words():
+    graph = graph_of(
+        "[{name: Start, type: NFC}, {name: Gone, type: NFC}, {name: End, type: NFC, dependencies: [Gone]}]"
     )
-    assert type(record).model_validate_json(record.model_dump_json()) == record
-
-
-def test_without_a_judge_nothing_is_said():
-    measured = score(GRAPH, talk())
-    assert measured.verdicts == ()
-    assert measured.reasons == {} == measured.agreement
+    transcript: Transcript = conversation(called("cancel", '{"status": "cancelled"}', order="ORD-7"))
+    for step, quote in ((1, 'cancel({"order": "ORD-7"})'), (2, '"status": "cancelled"')):
+        assert score(graph, transcript, verdicts=[Verdict("Gone", True, step, quote)]).reached["Gone"] == step
+        assert "Gone" in score(graph, transcript, verdicts=[Verdict("Gone", True, 3 - step, quote)]).undecided
