@@ -67,7 +67,7 @@ MISTAKES = {
         refund=draft("Pay back", "FC", "get_order", tool="refund"), End=draft("End", "NFC", "Pay back")
     ),
     "'refund' is the name of a tool: make it an FC": wrong(refund=draft("refund", "NFC", "get_order")),
-    "milestones.0..name: its name is empty": wrong(Start=draft(" ")),
+    "its name is empty": wrong(Start=draft(" ")),
 }
 
 
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_told_and_asked_again(said):
     model = ScriptedChatModel([MISTAKES[said], REFUNDS])
     assert "refund" in author_milestones(WORKFLOW, TOOLS, model)
     assert re.search(said, model.calls[1].text)
-    with pytest.raises(errors.UnsatisfiedError, match=said.split(": its")[-1]) as raised:
+    with pytest.raises(errors.UnsatisfiedError, match=said) as raised:
         author_milestones(WORKFLOW, TOOLS, ScriptedChatModel([MISTAKES[said]] * 2), max_attempts=2)
     assert len(raised.value.attempts) == 2
 
