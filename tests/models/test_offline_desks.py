@@ -135,17 +135,10 @@ BIKES = Agent(
     variables=[Variable("city", "where the shop is", "Ghent")],
 )
 
-STRATEGIES: dict[str, dict[str, Any]] = {
-    "tools": {},
-    "pre-act": {"planning": "pre-act"},
-    "react": {"planning": "react"},
-    "respact": {"speaking": True},
-}
 
-
-@pytest.fixture(params=STRATEGIES)
-def strategy(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return STRATEGIES[request.param]
+@pytest.fixture(params=["tools", "pre-act", "react", "respact"])
+def strategy(request: pytest.FixtureRequest) -> Any:
+    return request.param
 
 
 def hold(app: Any, *lines: str) -> list[tuple[list[tuple[str, dict[str, Any]]], str]]:
@@ -163,9 +156,9 @@ def guided(agent: Agent, **settings: Any) -> Any:
     return create_guided_agent("offline", agent, checkpointer=MemorySaver(), **settings)
 
 
-def test_a_library_finds_reserves_and_renews(strategy: dict[str, Any]) -> None:
+def test_a_library_finds_reserves_and_renews(strategy: Any) -> None:
     turns = hold(
-        guided(LIBRARY, **strategy),
+        guided(LIBRARY, strategy=strategy),
         "Hi, I am looking for the book The Hobbit",
         "Yes, please",
         "My card is L-55",
@@ -189,9 +182,9 @@ def test_a_library_finds_reserves_and_renews(strategy: dict[str, Any]) -> None:
     assert last == NOT_UNDERSTOOD
 
 
-def test_a_vet_asks_for_what_is_missing_and_finds_values_by_their_shape(strategy: dict[str, Any]) -> None:
+def test_a_vet_asks_for_what_is_missing_and_finds_values_by_their_shape(strategy: Any) -> None:
     turns = hold(
-        guided(VET, **strategy),
+        guided(VET, strategy=strategy),
         "I need a free appointment for my cat",
         "2026-05-04",
         "I would like to book a visit at 11:30, my dog is called Rex",
@@ -207,9 +200,9 @@ def test_a_vet_asks_for_what_is_missing_and_finds_values_by_their_shape(strategy
     assert turns[4] == ([], "Please come at once, we are open.")
 
 
-def test_a_bike_rental_takes_numbers_choices_flags_and_variables(strategy: dict[str, Any]) -> None:
+def test_a_bike_rental_takes_numbers_choices_flags_and_variables(strategy: Any) -> None:
     turns = hold(
-        guided(BIKES, **strategy),
+        guided(BIKES, strategy=strategy),
         "What is the price for 3 days?",
         "medium",
         "I want to rent a large bike with a helmet",  # for how long was said of another request
@@ -222,8 +215,8 @@ def test_a_bike_rental_takes_numbers_choices_flags_and_variables(strategy: dict[
     assert turns[3][1].endswith("with a helmet.\n\nRide safely!")
 
 
-def test_a_failure_is_told_and_the_call_is_not_made_again(strategy: dict[str, Any]) -> None:
-    ((calls, reply),) = hold(guided(LIBRARY, **strategy), 'I am looking for the book "Nothing"')
+def test_a_failure_is_told_and_the_call_is_not_made_again(strategy: Any) -> None:
+    ((calls, reply),) = hold(guided(LIBRARY, strategy=strategy), 'I am looking for the book "Nothing"')
     assert calls == [("find_book", {"title": "Nothing"})]
     assert "that did not work: there is no such book." in reply
 
@@ -250,6 +243,35 @@ def test_without_guidelines_the_customers_words_choose_the_tool(create: Any) -> 
         [],
     ]
     assert turns[3][1] == NOT_UNDERSTOOD
+
+
+def donate(fund: str, euros: int) -> str:
+    """Donate money to a fund.
+
+    Args:
+        fund: The name of the fund.
+        euros: How many euros.
+    """
+    return f"{euros} euros went to {fund}."
+
+
+def test_a_call_that_needs_agreement_runs_after_the_yes_and_never_after_a_no(
+    strategy: Any,
+) -> None:
+    guidelines = [Guideline("the customer wants to donate", "make the donation", tools=[donate])]
+    bees = Agent("Bees", "You collect for bees.", guidelines, confirm={"donate": "customer"})
+    turns = hold(
+        guided(bees, strategy=strategy),
+        "I want to donate 50 euros to the fund Bees.",
+        "No, leave it.",
+        "I want to donate 20 euros to the fund Bees.",
+        "Yes, please.",
+    )
+    given = {"fund": "Bees", "euros": 20}
+    assert [calls for calls, _ in turns] == [[], [], [], [("donate", given)]]
+    assert 'fund: "Bees", euros: 50' in turns[0][1]
+    assert turns[1][1] == "All right."
+    assert turns[3][1] == "20 euros went to Bees."
 
 
 @pytest.mark.parametrize("mode", ["cot", "direct"])
