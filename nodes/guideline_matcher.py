@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -20,6 +20,7 @@ from arq_graph.nodes.blueprint_node import (
     BlueprintNode,
     NodeSettings,
     Steps,
+    Task,
     Update,
     checked,
     checked_agent,
@@ -133,7 +134,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         conversation = self.read_conversation(state)
         turn = conversation.turn
         matches = {match.guideline: match for match in matches_of_turn(state, turn) or []}
-        holds = self._conditions_in_code(state)
+        holds = yield from self._conditions_in_code(state)
         asked = [
             (batch, open_ids) for batch in self.batches if (open_ids := batch.still_open(matches, holds))
         ]
@@ -176,7 +177,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
             update[self.messages_key] = abandoned
         return update
 
-    def _conditions_in_code(self, state: Reader) -> dict[str, bool]:
+    def _conditions_in_code(self, state: Reader) -> Generator[Task, Any, dict[str, bool]]:
         """What code knows of conditions: those that are functions, and those that are always true."""
         known: dict[str, bool] = {}
         given = state_for_functions(self.agent, state)
@@ -185,7 +186,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
                 known[guideline.id] = True
             elif callable(guideline.condition):
                 try:
-                    known[guideline.id] = bool(guideline.condition(given))
+                    known[guideline.id] = bool((yield partial(guideline.condition, given)))
                 except Exception as error:
                     raise SpecError(
                         f"the condition of guideline {guideline.id} raised {type(error).__name__}: {error}; "

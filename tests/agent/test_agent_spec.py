@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 
-from arq_graph import Agent, Guideline, Term, Variable
+from arq_graph import Agent, Guideline, ScriptedChatModel, Term, Variable
 from arq_graph.errors import SpecError
+from arq_graph.nodes import GuidelineMatcher
 
 
 def get_order(order_id: str) -> str:
@@ -94,8 +96,18 @@ async def asks_a_service(state: object) -> bool:
     return True
 
 
-def test_a_condition_may_be_async() -> None:
-    assert agent(Guideline(asks_a_service, "be quick")).guidelines[0].condition is asks_a_service
+async def never(state: object) -> bool:
+    return False
+
+
+async def test_a_condition_may_be_async() -> None:
+    made = agent(
+        Guideline(asks_a_service, "be quick", continuous=True), Guideline(never, "wait", continuous=True)
+    )
+    matcher = GuidelineMatcher(ScriptedChatModel([]), made)
+    state = {"messages": [HumanMessage("hello", id="1")]}
+    for update in (matcher.invoke(state), await matcher.ainvoke(state)):
+        assert [match["active"] for match in update["guideline_matches"]] == [True, False]
 
 
 def test_an_observation_has_a_condition_alone() -> None:
