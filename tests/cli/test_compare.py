@@ -7,17 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from arq_graph.milestones.reports.records import BrokenConversation
-from arq_graph.milestones.reports.report import write_report
-from arq_graph.milestones.reports.summary import report
+from arq_graph.milestones import read_transcripts, write_report
 from tests.cli.conftest import Cli
-from tests.milestones.report_records import measured
+from tests.milestones.reported import reported, talk
 
 
 def written(file: Path, *goals: bool | None, lost: int = 0, **more: object) -> Path:
     """A report over conversations 0, 1, … of which the goal was completed or not."""
-    records = [measured(str(n), goal, **more) for n, goal in enumerate(goals)]
-    write_report(file, report(records, [BrokenConversation(error="cut off")] * lost))
+    talks = [talk(str(n), goal, **more) for n, goal in enumerate(goals)]
+    write_report(file, reported(*talks, *read_transcripts([{"messages": []}] * lost)))
     return file
 
 
@@ -72,7 +70,7 @@ def test_reports_with_nothing_in_common_cannot_be_compared(cli: Cli, folder: Pat
 
 
 def test_names_in_reports_do_not_drive_the_terminal(cli: Cli, folder: Path, before: Path) -> None:
-    write_report(folder / "b.json", report([measured("\x1b[2J[bold]", use_case="\x1b]0;x\x07")]))
+    write_report(folder / "b.json", reported(talk("\x1b[2J[bold]", use_case="\x1b]0;x\x07")))
     done = cli("compare", before, "b.json")
     assert "\x1b" not in done.out
     assert "\x07" not in done.out

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from arq_graph.milestones import (
+    BrokenRecord,
     Milestone,
     MilestoneGraph,
     Report,
@@ -66,7 +67,7 @@ def knows(graph: Any, transcript: Transcript, observations: Any) -> Iterator[Ver
         yield Verdict("Given up", False)
 
 
-def reported(*talks: Transcript) -> Report:
+def reported(*talks: Transcript | BrokenRecord) -> Report:
     """A report on these conversations."""
     return score_transcripts(talks, shop(), judge=knows).report()
 

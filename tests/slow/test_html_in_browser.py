@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from arq_graph.milestones import Milestone, MilestoneGraph, write_html
-from arq_graph.milestones.reports.records import graph_record
-from arq_graph.milestones.reports.summary import report
 from tests.milestones.conversations import called, conversation, user
-from tests.milestones.report_records import runs
+from tests.milestones.reported import reported, runs
 from tests.milestones.sample_report import GRAPH, hostile_report, made, refund_talks
 from tests.slow.browser import chromium, opened
 
@@ -146,10 +144,10 @@ def test_the_figures_stand_on_top_with_what_to_be_careful_about(browser, tmp_pat
 
 
 def test_what_pass_hat_k_leaves_out_and_what_a_ceiling_stopped_are_told(browser, tmp_path):
-    records = [*runs("1", True, False), *runs("2", False, None)]
+    several = reported(*runs("1", True, False), *runs("2", False, None))
     path = tmp_path / "report.html"
     ceiling = {"missing": 7, "stopped": "max_calls: 40 of 40 model calls are made"}
-    write_html(path, report(_on_a_graph(records), graphs=made([]).graphs).model_copy(update=ceiling))
+    write_html(path, several.model_copy(update=ceiling))
     with opened(browser, path, viewport=DESK) as found:
         card = found.page.locator(".card", has_text="pass^k").inner_text()
         assert "k = 2\t" in card
@@ -158,19 +156,12 @@ def test_what_pass_hat_k_leaves_out_and_what_a_ceiling_stopped_are_told(browser,
         assert "40 of 40 model calls are made. 7 conversations are missing here." in notices
         # One vote agrees with itself, and nothing is told of it.
         assert found.page.locator(".card", has_text="votes").count() == 0
-    write_html(path, report(_on_a_graph(runs("1", False, None)), graphs=made([]).graphs))
+    write_html(path, reported(*runs("1", False, None)))
     with opened(browser, path, viewport=DESK) as found:
         card = found.page.locator(".card", has_text="pass^k").inner_text()
         assert "k = " not in card
         assert "1 task left out: not every run is decided" in card
         assert "are missing here" not in found.page.locator("#notices").inner_text()
-
-
-def _on_a_graph(records):
-    return [
-        one.model_copy(update={"graph": GRAPH, "path_taken": ("Start",), "reasons": {"Pleased": "No."}})
-        for one in records
-    ]
 
 
 @pytest.mark.parametrize(
@@ -375,7 +366,7 @@ def test_each_of_many_graphs_can_be_found(browser, tmp_path):
     records = tuple(
         record.model_copy(update={"graph": f"task {at}"}) for at, record in enumerate(result.conversations)
     )
-    graphs = {f"task {at}": graph_record(graph) for at in range(30)}
+    graphs = {f"task {at}": result.graphs[GRAPH] for at in range(30)}
     path = tmp_path / "report.html"
     write_html(path, result.model_copy(update={"conversations": records, "graphs": graphs}), talks)
     with opened(browser, path, viewport=DESK) as found:
