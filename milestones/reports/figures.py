@@ -50,10 +50,7 @@ class RewardAgreement(Record):
     """How goal completion goes with the outcome that the records themselves hold.
 
     Args:
-        both: Goal completed, and rewarded.
-        only_goal: Goal completed, and not rewarded.
-        only_reward: Rewarded, and goal not completed.
-        neither: Neither.
+        both: Goal completed, and rewarded; so are the others.
     """
 
     both: int
@@ -86,24 +83,20 @@ class Summary(Record):
         goal_at_most: The same with all of the undecided completed.
         nothing_to_complete: Conversations whose graph gives nothing to complete (an empty gold list).
         progress_rate: PR, over the conversations where it is decided.
-        progress_at_least: The mean of the lower ends, over all that have a way to go.
-        progress_at_most: The mean of the upper ends.
+        progress_at_least: The mean of the lower ends, over all that have a way to go; `progress_at_most` of the upper.
         pass_hat_k: pass^k by k, where tasks were run several times: the mean over tasks of C(c, k) / C(n, k). Only
             tasks count of which every run is decided: the decided runs of the others need not be like the rest.
         pass_hat_k_tasks: Over how many tasks it is, by k: those that were run k times or more.
         pass_hat_k_undecided: How many tasks were left out of pass^k, because the GC of a run is undecided.
         turns: Messages of the user, a conversation.
-        calls: Tool calls, a conversation.
-        wasted_calls: Those that served no milestone.
-        repeated_calls: Those that repeat an earlier one.
+        calls: Tool calls; `wasted_calls` served no milestone, and `repeated_calls` repeat an earlier one.
         forbidden: Conversations in which something forbidden happened.
         stops: Where the conversations stopped whose GC is false: how many, by milestone, most first. At End stopped
             those in which something forbidden happened on the way.
         agreement: The share of a judge's votes that agree with its verdict, over all its verdicts.
         reward: How GC goes with the outcome that the records hold; None where they hold none.
         model_calls: Requests of the app to its models, a conversation; None where not known, as for those below.
-        input_tokens: Tokens that they read.
-        output_tokens: Tokens that they wrote.
+        input_tokens: Tokens that they read; `output_tokens` are those that they wrote.
         turn_seconds: How long the app took for a turn, over all turns.
         ended: Why the conversations ended: how many, by reason.
     """
@@ -145,8 +138,7 @@ class Difference(Record):
         a: The mean over A's side of the pairs, 0 to 1; None where there is no pair.
         b: The mean over B's side.
         difference: b - a, -1 to 1.
-        low: The lower end of its 95% bootstrap interval; None where there are fewer than two tasks.
-        high: Its upper end.
+        low: Of its 95% bootstrap interval to `high`; None where there are fewer than two tasks.
         p: How likely so large a difference is by chance alone, two-sided; among use cases, corrected for how many
             there are. None where there is no pair.
         test: Where p comes from.
@@ -197,12 +189,9 @@ class Comparison(Record):
     """Two reports, compared over the conversations that both hold.
 
     Args:
-        conversations_a: How many conversations A has.
-        conversations_b: How many B has.
-        only_a: What names those of A that B has no counterpart of.
-        only_b: The same of B.
-        broken_a: How many records of A could not be scored.
-        broken_b: How many of B.
+        conversations_a: How many conversations A has; the same of B.
+        only_a: What names those of A that B has no counterpart of; the same of B.
+        broken_a: How many records of A could not be scored; the same of B.
         runs: How many runs the most often run task has among the pairs.
         different_graphs: Graphs that are not the same in A and in B: those conversations were measured differently.
         overall: All pairs.
@@ -224,13 +213,7 @@ class Comparison(Record):
 
 
 class ArmComparison(Record):
-    """Two arms of an evaluation, compared over the runs of scenarios that both finished.
-
-    Args:
-        a: The one.
-        b: The other.
-        comparison: How they differ; p is corrected for how many comparisons there are.
-    """
+    """Two arms of an evaluation over the runs of scenarios that both finished; p is corrected for their number."""
 
     a: str
     b: str

@@ -24,24 +24,14 @@ class Record(BaseModel):
 
 
 class ReachedMilestone(Record):
-    """A milestone that was reached for certain.
-
-    Args:
-        name: The milestone.
-        step: The number of the event, from 1; 0 is before anything happened.
-    """
+    """A milestone that was reached for certain, at the event of this number, from 1; 0 is before anything happened."""
 
     name: str
     step: int
 
 
 class ForbiddenRecord(Record):
-    """Something that must not happen, and did.
-
-    Args:
-        step: The number of the event, from 1.
-        rule: What is forbidden.
-    """
+    """Something that must not happen, and did, at the event of this number, from 1."""
 
     step: int
     rule: str
@@ -67,13 +57,11 @@ class ConversationRecord(Record):
         frontier: Milestones that could have come next.
         path_taken: The reached milestones on the road that the progress rate is about.
         coverage: The share of all milestones that were reached.
-        events: How many events there were.
-        turns: How many messages of the user.
-        calls: How many tool calls.
+        events: How many events there were; `turns` of them are the user's messages, and `calls` tool calls.
         wasted_calls: The calls, by event number, that served no milestone.
-        repeated_calls: The calls, by event number, of a tool called before with the same arguments.
+        repeated_calls: Those of a tool called before with the same arguments.
         invented_arguments: Paths of the possibly invented arguments, by the call's event number.
-        unanswered_calls: The calls, by event number, that have no result.
+        unanswered_calls: The calls that have no result.
         agreement: The share of a judge's votes that agree with its verdict, by milestone; empty without a judge.
         reasons: Why the judge decided so, by milestone.
         reward: What the record itself says of its outcome (tau-bench's `reward`).
@@ -86,8 +74,7 @@ class ConversationRecord(Record):
         ended: Why it ended; one that the run's ceiling stopped is not scored, and a `BrokenConversation`.
         error: What went wrong, where that ended it.
         model_calls: Requests of the app to its models, failed and repeated ones included.
-        input_tokens: Tokens that they read, as far as they report them.
-        output_tokens: Tokens that they wrote.
+        input_tokens: Tokens that they read, as far as they report them; `output_tokens` are those that they wrote.
         seconds: How long it took, the user's time included.
         turn_seconds: How long the app took for each turn.
     """
@@ -187,7 +174,7 @@ class GraphRecord(Record):
 
     Args:
         file: The file that it was read from.
-        reviewed: Whether a person has walked through it; None where nothing says that it was generated.
+        reviewed: Whether a person has looked it over; None where nothing says that it was generated.
         milestones: Its milestones, in the file's order.
     """
 
@@ -204,15 +191,7 @@ def conversation_record(
     source: str | None = None,
     record: int | None = None,
 ) -> ConversationRecord:
-    """What a report says of one scored conversation.
-
-    Args:
-        transcript: What happened.
-        score: How far it got.
-        graph: The name of the graph that it was measured on.
-        source: The file that it was read from.
-        record: Its position in that file, from 0.
-    """
+    """What a report says of one scored conversation; `graph` is the name of the graph that it was measured on."""
     return ConversationRecord(
         id=transcript.id,
         source=source,
