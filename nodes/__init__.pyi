@@ -1,29 +1,17 @@
 # Every public name, once. `X as X` is how a stub says that it passes a name on.
 
+from . import events as events
 from .approval import ApproveCalls as ApproveCalls
 from .blueprint_node import BlueprintNode as BlueprintNode
-from .events import Event as Event
-from .events import GuidelinesMatched as GuidelinesMatched
-from .events import PlanMade as PlanMade
-from .events import ProgressMade as ProgressMade
-from .events import ReplyRevised as ReplyRevised
-from .events import ReplySent as ReplySent
-from .events import Spoke as Spoke
-from .events import Thought as Thought
-from .events import ToolCalled as ToolCalled
-from .events import ToolsDecided as ToolsDecided
 from .guideline_matcher import GuidelineMatcher as GuidelineMatcher
-from .judgements import GuidelineJudgement as GuidelineJudgement
 from .message_reviser import MessageReviser as MessageReviser
 from .message_schema import MessageBlueprint as MessageBlueprint
-from .message_schema import MessageRevision as MessageRevision
 from .pre_act_planner import PreActPlanner as PreActPlanner
 from .progress import TrackProgress as TrackProgress
 from .react_planner import ReActPlanner as ReActPlanner
 from .routing import route_approved as route_approved
 from .routing import route_calls as route_calls
 from .routing import route_round as route_round
-from .speaking.dialogue_acts import HOUSEHOLD_ACTS as HOUSEHOLD_ACTS
 from .speaking.listening import Listen as Listen
 from .speaking.listening import route_moves as route_moves
 from .speaking.policies import POLICIES as POLICIES

@@ -81,11 +81,7 @@ class Gate:
     @cached_property
     def granted(self) -> Mapping[str, tuple[str, ...]]:
         """The tools that may be called now, each with the active guidelines that grant it."""
-        active = active_guidelines(self.agent, self.state, self.conversation.turn)
-        granting = {
-            name: tuple(id for id in self.agent.grants[name] if id in active) for name in self.agent.toolbox
-        }
-        return {name: ids for name, ids in granting.items() if ids or name in self.agent.always_available}
+        return granted_tools(self.agent, self.state, self.conversation.turn)
 
     @cached_property
     def made(self) -> tuple[ToolInsight, ...]:
@@ -223,20 +219,15 @@ def refusal(agent: Agent, state: Reader, call: Mapping[str, Any]) -> str | None:
         return "this call has run already: one yes is for one call"
     if spent is None and name in agent.confirm:
         return "this call needs an agreement that nobody has given to it"
-    granted_by = agent.grants.get(name, ())
-    active = active_guidelines(agent, state, turn)
-    if name in agent.always_available or any(id in active for id in granted_by):
+    if name in granted_tools(agent, state, turn):
         return None
     if spent is not None and standing_grants(agent, state, turn, spent.granted_by):
         return None
     return "this tool cannot be called now: no active guideline grants it"
 
 
-def callable_tools(agent: Agent, state: Reader, turn: str) -> frozenset[str]:
-    """Names of the tools that may be called now."""
+def granted_tools(agent: Agent, state: Reader, turn: str) -> dict[str, tuple[str, ...]]:
+    """The tools that may be called in this turn, each with the active guidelines that grant it."""
     active = active_guidelines(agent, state, turn)
-    return frozenset(
-        name
-        for name in agent.toolbox
-        if name in agent.always_available or any(id in active for id in agent.grants[name])
-    )
+    granting = {name: tuple(id for id in agent.grants[name] if id in active) for name in agent.toolbox}
+    return {name: ids for name, ids in granting.items() if ids or name in agent.always_available}

@@ -27,7 +27,7 @@ from arq_graph.nodes.blueprint_node import (
 from arq_graph.nodes.channels import Reader, emit, our_channels
 from arq_graph.nodes.confirmation import asks_beside, put, question_of, to_put
 from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
-from arq_graph.nodes.gate import active_guidelines, callable_tools
+from arq_graph.nodes.gate import active_guidelines, granted_tools
 from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.spec_sections import condition_text, designed, shown_guideline, shown_variables
 from arq_graph.nodes.turns import draft_of_turn, matches_of_turn
@@ -205,7 +205,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
     def _tool_descriptions(self, state: Reader, conversation: Conversation) -> list[dict[str, str]]:
         """What is known of the tools of this turn: what a deed costs, and whether it can be undone."""
         called = {line.call["name"] for line in conversation.results if line.call}
-        names = called | callable_tools(self.agent, state, conversation.turn)
+        names = called | granted_tools(self.agent, state, conversation.turn).keys()
         return [
             {"name": name, "description": tool.description}
             for name, tool in self.agent.toolbox.items()

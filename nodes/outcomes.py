@@ -12,11 +12,7 @@ from arq_graph.reasoning.conversation import Line
 
 Outcome = Literal["told", "failed", "empty"]
 
-_ERROR = re.compile(
-    r"\W*error\b(?!\W*(?:none|null|false)\b"
-    r"|[-\s]*(?:free|rates?|margins?|bars?|budgets?|logs?|handling|correction|(?:codes?|counts?)\W+0\b))",
-    re.IGNORECASE,
-)
+_ERROR = re.compile(r"""\W*error["']?\s*:(?!\s*(?:none|null|false)\b)""", re.IGNORECASE)
 _NOTHING: tuple[Any, ...] = ("", "null", "none", "[]", "{}", '""')
 
 
@@ -24,7 +20,7 @@ def outcome_of(line: Line) -> Outcome:
     """How a tool's result ended.
 
     A tool that raised has status `error`. Many report a failure as an ordinary result: a text that begins with
-    "Error", an object with a filled `error`, or a list of such objects alone. Nothing is an empty text, list or
+    "Error:", an object with a filled `error`, or a list of such objects alone. Nothing is an empty text, list or
     object, or an object of empty lists.
 
     Args:

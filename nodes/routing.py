@@ -11,7 +11,7 @@ from langgraph.types import Send
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.channels import Reader, our_channels
-from arq_graph.nodes.gate import callable_tools
+from arq_graph.nodes.gate import granted_tools
 from arq_graph.nodes.turns import pending_calls, rounds_of_turn
 from arq_graph.reasoning.conversation import Conversation
 
@@ -96,7 +96,7 @@ def route_round(
         turn = Conversation(messages).turn
         insights = reader.records("tool_insights", ToolInsight) or []
         considered = {insight.tool for insight in insights if insight.turn == turn}
-        new = callable_tools(agent, reader, turn) - considered
+        new = granted_tools(agent, reader, turn).keys() - considered
         return call_tools if new and rounds_of_turn(messages, agent.name) < max_rounds else otherwise
 
     # LangGraph hands a route the channels that its annotation names; without one, those of the graph's own schema,

@@ -9,7 +9,7 @@ from langgraph.types import Command
 
 from arq_graph import InputError, StateError
 from arq_graph.agent.environment import Environment, Observation
-from arq_graph.nodes import ToolCalled
+from arq_graph.nodes.events import ToolCalled
 from tests.apps.desk import kinds, says, thread
 from tests.apps.kitchen import TASK, Kitchen
 from tests.brain import asked_by

@@ -7,7 +7,7 @@ import asyncio
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import END, START, StateGraph
 
-from arq_graph.nodes import ToolCalled
+from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.speaking.world import ActInWorld, WorldState
 from tests.apps.kitchen import TASK, Kitchen
 

@@ -7,7 +7,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from arq_graph import Agent, InputError, PlanStep, ToolInsight
-from arq_graph.nodes import PlanMade, PreActPlanner, ReActPlanner
+from arq_graph.nodes import PreActPlanner, ReActPlanner
+from arq_graph.nodes.events import PlanMade
 from tests.nodes.order_tools import A1, called, ran
 from tests.nodes.planner_desk import ASKED, BOTH, DESK, FAILED, PLAN, plan, text_of
 from tests.planning import act, planner, say
