@@ -37,7 +37,7 @@ milestones:
 - {name: End, type: NFC, dependencies: [Calmed Down]}
 """)
 A1 = {"order_id": "A-1"}
-SETTINGS: list[dict[str, Any]] = [{}, {"planning": "react"}, {"planning": "pre-act"}]
+SETTINGS: list[dict[str, Any]] = [{}, {"strategy": "react"}, {"strategy": "pre-act"}]
 
 
 def names(state: dict[str, Any]) -> list[str]:

@@ -43,9 +43,9 @@ PARTS = [
         ("arq", "tools", {}),
         ("cot", "tools", {}),
         ("direct", "tools", {}),
-        ("arq", "planner", {"planning": "pre-act"}),
-        ("direct", "planner", {"planning": "react"}),
-        ("cot", "speaker", {"speaking": True}),
+        ("arq", "planner", {"strategy": "pre-act"}),
+        ("direct", "planner", {"strategy": "react"}),
+        ("cot", "speaker", {"strategy": "respact"}),
     ],
 )
 def test_turns_of_answers_without_sense_break_nothing(
