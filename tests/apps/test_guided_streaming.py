@@ -9,7 +9,7 @@ from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import create_guided_agent, track_usage
 from arq_graph.models.scripted import ScriptedChatModel
-from arq_graph.nodes import (
+from arq_graph.nodes.events import (
     Event,
     GuidelinesMatched,
     ReplyRevised,
