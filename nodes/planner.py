@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
@@ -21,24 +21,20 @@ from arq_graph.nodes.choice import chosen, property_of
 from arq_graph.nodes.confirmation import Agrees, Settled, asks_beside, put
 from arq_graph.nodes.events import PlanMade, total_usage
 from arq_graph.nodes.gate import Gate, Verdict, active_guidelines
-from arq_graph.nodes.outcomes import outcome_of
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, PlannerBlueprint
+from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, kept_insights, read_call, refusals
 from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, new_call, tools_of
-from arq_graph.nodes.tool_arguments import Problem, ToolArguments
+from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn
-from arq_graph.nodes.violations import PromptFacts, leaks
+from arq_graph.nodes.violations import leaks
 from arq_graph.nodes.worked_examples import Example, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.conversation import Line
 from arq_graph.reasoning.reasoner import Reasoner
-from arq_graph.reasoning.sections import as_json
 
 DEFAULT_STEPS = 8
 """How many calls a planner makes in one turn unless set otherwise."""
-
-_DOUBTFUL = {"another_request": "was stated for another request", "inferred": "is inferred"}
-_LONGEST_QUOTE = 80
 
 
 @dataclass(frozen=True)
@@ -188,16 +184,9 @@ class Planner(Strategy):
         return self._update(situation, answer, taken)
 
     def _waiting(self, value: Any, situation: Situation, before: Sequence[Action]) -> list[ToolInsight]:
-        """The calls that code puts to the customer below the answer: the newest version of each tool's."""
-        still_wanted = getattr(value, "still_wanted", None) or ()
-        again = [
-            *situation.settled.insights,
-            *situation.settled.still_wanted(situation.gate, self.tools, still_wanted),
-        ]
-        proposed = {
-            each.tool: each for action in before for each in action.insights if each.kind == "confirm"
-        }
-        return [*(each for each in again if each.kind == "confirm"), *proposed.values()]
+        proposed = [each for action in before for each in action.insights]
+        still_wanted = getattr(value, "still_wanted", None)
+        return calls_to_put(situation.gate, situation.settled, self.tools, still_wanted, proposed)
 
     def _action(
         self,
@@ -212,47 +201,31 @@ class Planner(Strategy):
         if key == FINAL_ANSWER:
             wrong = [] if said.answer.strip() or waiting else ["it is empty"]
             if not self.draft:
-                wrong += leaks(said.answer, self._facts(situation, variables))
+                wrong += leaks(said.answer, self.facts(situation.gate.conversation, variables))
                 wrong += [why] if (why := asks_beside(said.answer, waiting)) else []
             return Action(
                 answer=said.answer,
-                insights=tuple(self._asked_for(said, situation)),
+                insights=tuple(asked_for(said.asks_for, situation.gate, self.tools)),
                 refusals=tuple(Complaint(name, f"action.{FINAL_ANSWER}.answer", each) for each in wrong),
             )
         tool = self.planned.tools[key]
-        arguments, problems, doubts = _read(tool, said)
+        read = read_call(tool, said)
         verdict = situation.gate.check(
             tool,
-            arguments,
-            problems,
+            read.arguments,
+            read.problems,
             objection="" if situation.steps_left else "no step is left in this turn: give the final answer",
-            doubt="; ".join(doubts),
+            doubt="; ".join(read.doubts.values()),
         )
         expected = str(getattr(said, "expected", ""))
         return Action(
             verdict=verdict,
-            call=PlannedCall(tool=tool.name, arguments=arguments, expected=expected),
+            call=PlannedCall(tool=tool.name, arguments=read.arguments, expected=expected),
             insights=tuple(verdict.insights(situation.turn, rationale=expected)),
-            refusals=tuple(Complaint(name, f"action.{key}{place}", why) for place, why in _refusals(verdict)),
-        )
-
-    def _asked_for(self, said: Any, situation: Situation) -> Iterator[ToolInsight]:
-        """The arguments that a final answer asks for, of tools that can be called."""
-        for asked in said.asks_for:
-            tool = self.tools.get(asked.tool)
-            for argument in tool.arguments if tool and tool.name in situation.gate.granted else ():
-                if tool and asked.argument in (argument.name, argument.key):
-                    missing = Verdict("missing", tool, {}, problems=(Problem(argument, "missing"),))
-                    yield from missing.insights(situation.turn)
-
-    def _facts(self, situation: Situation, variables: Sequence[Mapping[str, Any]]) -> PromptFacts:
-        glossary = [entry["id"] for entry in designed(self.agent)["glossary"]]
-        return PromptFacts(
-            situation.gate.conversation,
-            {"P", *glossary, *(variable["id"] for variable in variables)},
-            tuple(self.agent.toolbox),
-            (*(g.id for g in self.agent.guidelines), *(variable["name"] for variable in variables)),
-            public_text=self.agent.profile,
+            refusals=tuple(
+                Complaint(name, f"action.{key}{place}", why)
+                for place, why in refusals(verdict, "the final answer")
+            ),
         )
 
     def _shown_tool(self, tool: ToolArguments) -> dict[str, Any]:
@@ -265,30 +238,19 @@ class Planner(Strategy):
         gate, conversation = situation.gate, situation.gate.conversation
         guided = bool(self.agent.guidelines)
         active = list(active_guidelines(self.agent, gate.state, conversation.turn)) if guided else []
-        last = conversation.last_customer_line
-        listed = {
-            "active": active,
-            "results": [line.id for line in conversation.results],
-            "failed": [line.id for line in gate.failed],
-            "empty": [line.id for line in conversation.results if outcome_of(line) == "empty"],
-            "awaiting_confirmation": situation.settled.shown(),
-            "asked_about_again": [
-                {"tool": each.tool, "arguments": each.arguments} for each in situation.settled.insights
-            ],
-            "next_milestones": next_milestones(gate.state.get("progress")),
-        }
         return {
             "variables": variables,
             "active_guidelines": [shown_guideline(self.agent.guideline(id)) for id in active]
             if guided
             else None,
             "plan": _shown_plan(situation.plan, situation) if situation.plan else None,
-            "now": {
-                "turn": last.id if last else None,
-                "candidates": [name for name in self.agent.toolbox if name in gate.granted],
-                "steps_left": situation.steps_left,
-                **{name: value for name, value in listed.items() if value},
-            },
+            "now": self.standing(
+                gate,
+                situation.settled,
+                active,
+                {"steps_left": situation.steps_left},
+                {"next_milestones": next_milestones(gate.state.get("progress"))},
+            ),
         }
 
     def _update(self, situation: Situation, answer: Answer[Any], taken: Sequence[Action]) -> Update:
@@ -330,59 +292,15 @@ class Planner(Strategy):
     def _decided(
         self, situation: Situation, value: Any, taken: Sequence[Action], accepted: Action
     ) -> list[ToolInsight]:
-        """What the reply has to know: of the action taken, of those refused before it, and of what waits.
-
-        Where a call is made after all, what was wrong with another one is no question to the customer; what waits is
-        put once the turn ends, if it is still proposed then.
-        """
-        waiting = [] if accepted.call else self._waiting(value, situation, taken)
-        found = [each for each in situation.settled.insights if each.kind != "confirm"]
-        for insight in [each for action in taken for each in action.insights]:
-            runs = accepted.call is not None and insight in accepted.insights
-            asks = accepted.call is None and insight.kind in ("missing", "invalid")
-            if insight.kind == "confirm" and insight in waiting:
-                continue
-            if not (runs or asks):
-                insight = insight.model_copy(update={"kind": "declined", "argument": None})
-            found.append(insight)
-        return [*found, *waiting]
-
-
-def _read(tool: ToolArguments, said: Any) -> tuple[dict[str, Any], list[Problem], list[str]]:
-    """A call's arguments, what is missing or invalid, and what the customer is to confirm."""
-    if not tool.arguments:
-        return {}, tool.validate({}), []
-    arguments, problems = tool.read(said.arguments)
-    doubts = []
-    for argument in tool.arguments:
-        decision = getattr(said.arguments, argument.key)
-        if not decision.given:
-            continue
-        if why := _DOUBTFUL.get(decision.basis):
-            quoted = as_json(decision.value)
-            quoted = quoted if len(quoted) <= _LONGEST_QUOTE else f"{quoted[:_LONGEST_QUOTE]}…"
-            doubts.append(f"{quoted} {why}")
-        if decision.basis == "nobody" and argument.name in arguments:
-            del arguments[argument.name]
-            if argument.required:
-                problems.append(Problem(argument, "missing", "nobody gave it"))
-    return arguments, problems, doubts
-
-
-def _refusals(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """Why a call is not made, as the model is told, each with its place below the call's property."""
-    if verdict.kind == "confirm":
-        yield (
-            "",
-            f"{verdict.reason}: code puts this call to the customer below your final answer. Give the final answer "
-            "now: what else there is to say, without a question; it may be empty",
+        """What the reply has to know; what waits is put once the turn ends, if it is still proposed then."""
+        calls = accepted.call is not None
+        return kept_insights(
+            situation.settled,
+            [each for action in taken for each in action.insights],
+            accepted.insights if calls else (),
+            [] if calls else self._waiting(value, situation, taken),
+            asks=not calls,
         )
-    elif verdict.kind == "declined":
-        yield "", f"{verdict.reason}: take another way, or say in the final answer what is not possible"
-    for problem in verdict.problems:
-        place = f".arguments.{problem.argument.key}" if problem.argument else ".arguments"
-        why = f" ({problem.message})" if problem.message else ""
-        yield place, f"it is {problem.kind}{why}: ask the customer for it in the final answer"
 
 
 def _shown_plan(plan: Plan, situation: Situation) -> Mapping[str, Any]:

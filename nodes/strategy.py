@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 from uuid import uuid4
@@ -19,9 +18,13 @@ from arq_graph.nodes.channels import Reader, emit, our_channels
 from arq_graph.nodes.confirmation import Agrees, Settled, recorded, settle
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.outcomes import outcome_of
+from arq_graph.nodes.spec_sections import designed
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import abandoned_calls, left_open
+from arq_graph.nodes.violations import PromptFacts
 from arq_graph.reasoning.blueprint import ARQ
+from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
 
@@ -72,7 +75,7 @@ class Strategy(BlueprintNode[ARQ]):
     def steps(self, state: Reader) -> Steps:
         """Make the call that the customer has agreed to; where there is none, decide."""
         gate = Gate(self.agent, state, self.read_conversation(state))
-        settled = yield from settle(gate, self.tools, self.agrees, partial(self.objection, gate))
+        settled = yield from settle(gate, self.tools, self.agrees, self.objections(gate))
         if settled.call is None:
             return (yield from self.decide(gate, settled))
         made = settled.call.insights(gate.conversation.turn, rationale="the customer agreed to it")
@@ -90,9 +93,70 @@ class Strategy(BlueprintNode[ARQ]):
             settled: What has come of the question that waited: what is put again, and what to ask `still_wanted` of.
         """
 
-    def objection(self, gate: Gate, tool: str) -> str:
-        """Why this strategy's policies do not allow a tool now; empty if they do."""
-        return ""
+    def objections(self, gate: Gate) -> Callable[[str], str]:
+        """Why this strategy's policies do not allow a tool now, by the tool's name; empty if they do."""
+        return lambda _: ""
+
+    def facts(
+        self, conversation: Conversation, variables: Iterable[Mapping[str, Any]], sources: Iterable[str] = ()
+    ) -> PromptFacts:
+        """What its prompt held, to hold what it says against.
+
+        Args:
+            conversation: The thread.
+            variables: The variables as the prompt shows them.
+            sources: What may be cited besides the profile, the glossary, variables and lines.
+        """
+        glossary = [entry["id"] for entry in designed(self.agent)["glossary"]]
+        return PromptFacts(
+            conversation,
+            {"P", *glossary, *(variable["id"] for variable in variables), *sources},
+            tuple(self.agent.toolbox),
+            (*(g.id for g in self.agent.guidelines), *(variable["name"] for variable in variables)),
+            public_text=self.agent.profile,
+        )
+
+    def standing(
+        self,
+        gate: Gate,
+        settled: Settled,
+        active: Sequence[str],
+        counts: Mapping[str, int],
+        further: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """How things stand, as a prompt's section `now` shows it; what holds nothing is left out.
+
+        Args:
+            gate: The gate at this point of the turn.
+            settled: What has come of the question that waited.
+            active: Ids of the active guidelines.
+            counts: How much is left of what is bounded.
+            further: What else there is to show.
+        """
+        objection = self.objections(gate)
+        results, last = gate.conversation.results, gate.conversation.last_customer_line
+        again = [each for each in settled.insights if each.kind == "confirm"]
+        refused = [each for each in settled.insights if each.kind != "confirm"]
+        listed = {
+            "active": list(active),
+            "results": [line.id for line in results],
+            "failed": [line.id for line in gate.failed],
+            "empty": [line.id for line in results if outcome_of(line) == "empty"],
+            "awaiting_confirmation": settled.shown(),
+            "asked_about_again": [{"tool": each.tool, "arguments": each.arguments} for each in again],
+            "refused": [
+                {"tool": each.tool, "arguments": each.arguments, "why": each.problem} for each in refused
+            ],
+            **further,
+        }
+        return {
+            "turn": last.id if last else None,
+            "candidates": [
+                name for name in self.agent.toolbox if name in gate.granted and not objection(name)
+            ],
+            **counts,
+            **{name: value for name, value in listed.items() if value},
+        }
 
     def update(
         self, gate: Gate, decided: Iterable[ToolInsight], messages: Sequence[BaseMessage] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -185,10 +185,10 @@ class Speaker(Strategy):
         world = ("world",) if self.in_world else ()
         return {**super().channels(), **our_channels("moves", *world)}
 
-    def objection(self, gate: Gate, tool: str) -> str:
+    def objections(self, gate: Gate) -> Callable[[str], str]:
         """A policy that forbids the tool now."""
         rules = self._stands.rules(gate.state, gate.conversation, ())
-        return f"a policy forbids {tool} now" if tool in rules.forbidden else ""
+        return lambda tool: f"a policy forbids {tool} now" if tool in rules.forbidden else ""
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Think as often as it may, then speak or act."""

@@ -104,7 +104,8 @@ def look_at(messages: list[Any], before: int, granted: dict[str, bool]) -> None:
                 continue
             assert call["name"] != "refund"
             if call["name"] == "look_up":
-                assert granted["G2"]
+                # A speaker puts a value that nobody told; what was granted when it was put stands.
+                assert granted["G2"] or (agreed and "Look up" in put)
             else:
                 order = call["args"]["order_id"]
                 asked = f'Cancel order (order id: "{order}", refund: yes)'

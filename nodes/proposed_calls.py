@@ -1,0 +1,153 @@
+"""Calls that a planner or a speaker proposes, one at a time: how they are read, put, refused and kept.
+
+The tool caller, which decides on every tool at once, reads its calls by itself; the gate is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arq_graph.agent.state import ToolInsight
+from arq_graph.nodes.confirmation import Settled
+from arq_graph.nodes.gate import Gate, Verdict
+from arq_graph.nodes.tool_arguments import Problem, ToolArguments
+from arq_graph.reasoning.sections import as_json
+
+_DOUBTFUL = {"another_request": "was stated for another request", "inferred": "is inferred"}
+_LONGEST_QUOTE = 80
+
+
+@dataclass(frozen=True)
+class ReadCall:
+    """A call as an answer proposes it.
+
+    Args:
+        arguments: The arguments that are given.
+        problems: What is missing or invalid.
+        doubts: By the argument's name, why the customer is to confirm its value.
+    """
+
+    arguments: dict[str, Any]
+    problems: list[Problem]
+    doubts: dict[str, str]
+
+
+def read_call(tool: ToolArguments, said: Any) -> ReadCall:
+    """A call's arguments, what is wrong with them, and what the customer is to confirm.
+
+    Args:
+        tool: The tool.
+        said: The answer's call; each of its arguments has a `basis`.
+    """
+    if not tool.arguments:
+        return ReadCall({}, tool.validate({}), {})
+    arguments, problems = tool.read(said.arguments)
+    doubts = {}
+    for argument in tool.arguments:
+        if argument.name not in arguments:
+            continue
+        value, basis = arguments[argument.name], getattr(said.arguments, argument.key).basis
+        if why := _DOUBTFUL.get(basis):
+            doubts[argument.name] = f"{quoted(value)} {why}"
+        is_blank = isinstance(value, str) and not value.strip()
+        if basis == "nobody" or (is_blank and argument.required):
+            del arguments[argument.name]
+            problems = [each for each in problems if each.argument != argument]
+            if argument.required:
+                problems.append(Problem(argument, "missing", "nobody gave it"))
+    return ReadCall(arguments, problems, doubts)
+
+
+def quoted(value: Any) -> str:
+    """A value as complaints show it."""
+    text = as_json(value)
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
+
+
+def refusals(verdict: Verdict, answer: str) -> Iterator[tuple[str, str]]:
+    """Why a call is not made, as the model is told, each with its place below the call's property.
+
+    Args:
+        verdict: What the gate says.
+        answer: What is given in place of the call: "the final answer".
+    """
+    if verdict.kind == "confirm":
+        yield (
+            "",
+            f"{verdict.reason}: code puts this call to the customer below {answer}. Give {answer} now: what else "
+            "there is to say, without a question; it may be empty",
+        )
+    elif verdict.kind == "declined":
+        yield "", f"{verdict.reason}: take another way, or say in {answer} what is not possible"
+    for problem in verdict.problems:
+        place = f".arguments.{problem.argument.key}" if problem.argument else ".arguments"
+        why = f" ({problem.message})" if problem.message else ""
+        yield place, f"it is {problem.kind}{why}: ask the customer for it in {answer}"
+
+
+def asked_for(asked: Iterable[Any], gate: Gate, tools: Mapping[str, ToolArguments]) -> list[ToolInsight]:
+    """The arguments that an answer asks the customer for, of tools that can be called."""
+    return [
+        insight
+        for each in asked
+        for tool in [tools.get(each.tool)]
+        if tool and tool.name in gate.granted
+        for argument in tool.arguments
+        if each.argument in (argument.name, argument.key)
+        for insight in Verdict("missing", tool, {}, problems=(Problem(argument, "missing"),)).insights(
+            gate.conversation.turn
+        )
+    ]
+
+
+def calls_to_put(
+    gate: Gate,
+    settled: Settled,
+    tools: Mapping[str, ToolArguments],
+    still_wanted: Sequence[str] | None,
+    proposed: Iterable[ToolInsight],
+) -> list[ToolInsight]:
+    """The calls that code puts to the customer below the answer: the newest version of each tool's.
+
+    Args:
+        gate: The gate.
+        settled: What has come of the question that waited.
+        tools: The agent's tools by name.
+        still_wanted: Ids of the waiting calls that the customer still wants, as the model says.
+        proposed: What the gate said to the calls that were proposed in this step.
+    """
+    again = [*settled.insights, *settled.still_wanted(gate, tools, still_wanted or ())]
+    newest = {each.tool: each for each in proposed if each.kind == "confirm"}
+    return [*(each for each in again if each.kind == "confirm"), *newest.values()]
+
+
+def kept_insights(
+    settled: Settled,
+    proposed: Iterable[ToolInsight],
+    made: Sequence[ToolInsight],
+    waiting: Sequence[ToolInsight],
+    *,
+    asks: bool,
+) -> list[ToolInsight]:
+    """What is kept about calls: of the one that is made, of those refused before it, and of what waits.
+
+    Where a call is made after all, what was wrong with another one is no question to the customer.
+
+    Args:
+        settled: What has come of the question that waited.
+        proposed: What the gate said to every call that was proposed in this step.
+        made: Of these, what belongs to the call that is made; empty where none is.
+        waiting: What is put to the customer (`calls_to_put`); empty where a call is made.
+        asks: Whether what is missing is asked of the customer now.
+    """
+    found = [each for each in settled.insights if each.kind != "confirm"]
+    for insight in proposed:
+        if insight in waiting:
+            continue
+        is_open = insight in made or (asks and insight.kind in ("missing", "invalid"))
+        found.append(
+            insight if is_open else insight.model_copy(update={"kind": "declined", "argument": None})
+        )
+    return [*found, *waiting]
