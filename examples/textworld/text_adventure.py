@@ -1,8 +1,8 @@
 """A household made of text: an agent that thinks, speaks and acts in a world, and how far it gets (ReSpAct, 3.1).
 
 pip install "arq_graph[textworld]"
-python examples/textworld/text_adventure.py                  # the offline model: no key needed, and little judgement
-python examples/textworld/text_adventure.py openai:gpt-4o 7  # a model, and the seed of the game
+python -m examples.textworld.text_adventure                  # the offline model: no key needed, and little judgement
+python -m examples.textworld.text_adventure openai:gpt-4o 7  # a model, and the seed of the game
 """
 
 from __future__ import annotations
