@@ -9,8 +9,8 @@ from typing import Any
 from arq_graph import Agent, Guideline, ScriptedChatModel
 from arq_graph.models.scripted import ScriptedCall
 
-# What the agent's conditions speak of, the customer asks about: no tool's result can change them.
-YES = frozenset({"given", "should_run", "should_apply", "only_words_can_change_that"})
+# Not `could_a_tool_change_that`: what the agent's conditions speak of, the customer asks about.
+YES = frozenset({"given", "should_run", "should_apply"})
 TEXTS = {"content": "Your order is on its way.", "source": "T1", "value": "ORD-1001"}
 
 

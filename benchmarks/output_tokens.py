@@ -97,7 +97,7 @@ def _judgement() -> GuidelineJudgement:
         condition="a client asks for a drink",
         condition_application_rationale="The client asks for a coffee in the last message.",
         condition_applies="yes",
-        only_words_can_change_that=True,
+        could_a_tool_change_that=False,
         application=Application(
             action="check if the drink is available in stock",
             guideline_is_continuous=False,
@@ -177,16 +177,12 @@ def _tool_answer() -> ARQ:
                     {
                         "applicability_rationale": _CALL["rationale"],
                         "relevant_subtleties": None,
-                        "comparison_with_other_candidates": _CALL["comparison"],
-                        "potentially_better_tool_rationale": None,
                         "score": 9,
                         "arguments": {
                             "guests": decision(_CALL["guests"], 4),
                             "time": decision(_CALL["time"], "20:00"),
                         },
                         "same_call_is_already_staged": False,
-                        "potentially_better_tool_name": None,
-                        "better_tool_should_run_in_tandem": False,
                         "repeat_is_justified": False,
                         "should_run": True,
                     }

@@ -259,7 +259,7 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
             continuous=continuous,
             previously_applied=application and application.guideline_previously_applied,
             undecided=undecided(judgement),
-            settled=not matched and getattr(judgement, "only_words_can_change_that", False),
+            settled=not matched and not getattr(judgement, "could_a_tool_change_that", True),
             remarks=tuple(_remarks(guideline, judgement, answer)),
         )
 

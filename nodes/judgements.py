@@ -2,8 +2,8 @@
 
 The query keys are the paper's, but for `new_or_subtly_different_context`, whose original is longer than the 64
 characters that some providers allow for a property, and the two response keys. Ours are the third answer to a
-condition, "not known yet", and whether only words can change the answer. The questions are short, as the schema goes
-out with each call and the prompt says the same at length.
+condition, "not known yet", and whether a tool's result could still change the answer. The questions are short, as the
+schema goes out with each call and the prompt says the same at length.
 """
 
 from __future__ import annotations
@@ -41,14 +41,16 @@ class OneTimeApplication(ARQ):
         "Each part IN CAPITALS: was it done? Empty if continuous.", max_length=12
     )
     new_or_subtly_different_context: str | None = query("If done: what is new since then?")
-    guideline_previously_applied: Literal["no", "partially", "fully"] = query("Was it done?")
+    guideline_previously_applied: Literal["no", "partially", "fully"] | None = query(
+        "If not continuous: was it done?", when=lambda answer: not _is_continuous(answer)
+    )
     is_missing_part_cosmetic_or_functional: Literal["cosmetic", "functional"] | None = query(
         "If partially.",
         when=lambda answer: answer.guideline_previously_applied == "partially",
     )
     guideline_should_reapply: bool | None = respond(
-        "If done: is it due again?",
-        when=lambda answer: answer.guideline_previously_applied != "no",
+        "If done, fully or partially: is it due again?",
+        when=lambda answer: answer.guideline_previously_applied in ("partially", "fully"),
     )
 
 
@@ -69,7 +71,7 @@ class ConditionJudgement(Judgement):
     condition: str = reinstate("Verbatim.")
     condition_application_rationale: str = query("Why it holds, or not, or what would decide it.")
     condition_applies: Literal["no", "yes", "not_known_yet"] = query("Does it hold?")
-    only_words_can_change_that: bool = query("Only the customer's words, whatever a tool finds?")
+    could_a_tool_change_that: bool = query("Could a tool's result in this turn make it true (anew)?")
 
 
 class OneTimeJudgement(ConditionJudgement):
@@ -142,8 +144,12 @@ def leads_to_application(judgement: Judgement) -> bool | None:
         is_asked = hasattr(judgement, "condition_applies") and type(judgement) is ConditionJudgement
         return True if is_asked else None
     is_new = application.guideline_previously_applied == "no"
-    is_continuous: bool = getattr(application, "guideline_is_continuous", False)
-    return is_continuous or is_new or _is_owed(application) or bool(application.guideline_should_reapply)
+    return (
+        _is_continuous(application)
+        or is_new
+        or _is_owed(application)
+        or bool(application.guideline_should_reapply)
+    )
 
 
 def contradictions(guideline: Guideline, judgement: Judgement | None, *, holds: bool) -> list[Complaint]:
@@ -166,6 +172,10 @@ def contradictions(guideline: Guideline, judgement: Judgement | None, *, holds: 
         )
     name = type(judgement).__name__
     return [Complaint(name, f"{guideline.id}.{field}", message) for field, message in found]
+
+
+def _is_continuous(application: OneTimeApplication) -> bool:
+    return getattr(application, "guideline_is_continuous", False)
 
 
 def _is_owed(application: OneTimeApplication) -> bool:

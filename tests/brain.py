@@ -196,10 +196,12 @@ def _said(value: Any, asked: Asked) -> Any:
 def _judgement(schema: dict[str, Any], said: Mapping[str, Any], root: dict[str, Any]) -> dict[str, Any]:
     """What is said of a guideline, with the part about its action where the condition holds."""
     judgement: dict[str, Any] = filled(schema, root)
+    judgement.update({name: True for name in ("could_a_tool_change_that",) if name in judgement})
     judgement.update({name: value for name, value in said.items() if name in judgement})
     if "application" in judgement and "application" not in said:
         properties = _properties({**schema, "$defs": root.get("$defs", {})})
         application = filled(_present(properties["application"], root), root)
+        application["guideline_previously_applied"] = "no"
         own = {name: value for name, value in said.items() if name in application}
         if judgement["application"] is not None or judgement["score"] >= 6:
             judgement["application"] = {**application, **own}

@@ -196,9 +196,12 @@ def test_a_missing_functional_part_makes_the_action_due_again_and_a_cosmetic_one
     assert active(match(GREET, {"G1": PARTIALLY})[0]) == []
 
 
-def test_a_continuous_action_is_taken_however_often_it_was():
-    found, _ = match(GREET, {"G1": {**DONE, "guideline_is_continuous": True, "should_apply": True}})
-    assert (active(found), found["G1"]["continuous"]) == (["G1"], True)
+def test_a_continuous_action_is_taken_however_often_it_was_and_what_was_done_is_not_asked():
+    lasting = {"score": 9, "guideline_is_continuous": True, "should_apply": True}
+    for done in (DONE, {"guideline_previously_applied": None, "guideline_should_reapply": None}):
+        found, model = match(GREET, {"G1": {**done, **lasting}})
+        assert (active(found), found["G1"]["continuous"]) == (["G1"], True)
+        assert len(model.calls) == 1
 
 
 def test_what_is_known_to_be_continuous_is_not_asked():
@@ -246,13 +249,16 @@ def test_where_the_condition_holds_the_action_has_to_be_judged():
     assert "G1.application" in asked_by(model, "matcher")[1].complaint
 
 
-def test_a_missing_answer_to_a_query_that_applies_is_asked_again():
-    def partly(asked):
-        return PARTIALLY if asked.complaint else {**PARTIALLY, "is_missing_part_cosmetic_or_functional": None}
-
-    found, model = match(GREET, {"G1": partly})
+@pytest.mark.parametrize(
+    "query",
+    ["guideline_previously_applied", "is_missing_part_cosmetic_or_functional", "guideline_should_reapply"],
+)
+def test_a_missing_answer_to_a_query_that_applies_is_asked_again(query):
+    found, model = match(
+        GREET, {"G1": lambda asked: PARTIALLY if asked.complaint else {**PARTIALLY, query: None}}
+    )
     assert active(found) == []
-    assert "is_missing_part_cosmetic_or_functional" in asked_by(model, "matcher")[1].complaint
+    assert query in asked_by(model, "matcher")[1].complaint
 
 
 # --- evidence, relations, settings -----------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def test_a_second_look_keeps_what_is_active_and_judges_the_rest_others_being_nul
 
 @pytest.mark.parametrize("fields", [{"sensitive_to_tools": False}, {}])
 def test_a_second_look_leaves_alone_what_no_result_can_make_true(fields):
-    said = {"score": 2, "only_words_can_change_that": True}
+    said = {"score": 2, "could_a_tool_change_that": False}
     model = brain(judge={"G1": said, "G2": said})
     node = GuidelineMatcher(model, agent(*numbered(2, **fields)))
     first = look(node)
@@ -94,14 +94,14 @@ def test_a_second_look_leaves_alone_what_no_result_can_make_true(fields):
 
 
 def test_the_designer_s_word_that_results_matter_goes_before_the_model_s():
-    model = brain(judge={"G1": {"score": 2, "only_words_can_change_that": True}})
+    model = brain(judge={"G1": {"score": 2, "could_a_tool_change_that": False}})
     node = GuidelineMatcher(model, agent(*numbered(1, sensitive_to_tools=True)))
     look_again(node, look(node))
     assert len(model.calls) == 2
 
 
-def test_what_only_words_can_change_is_judged_again_in_the_next_turn():
-    model = brain(judge={"G1": {"score": 2, "only_words_can_change_that": True}})
+def test_what_no_result_can_change_is_judged_again_in_the_next_turn():
+    model = brain(judge={"G1": {"score": 2, "could_a_tool_change_that": False}})
     node = GuidelineMatcher(model, agent(*numbered(1)))
     look(node, [*HELLO, AIMessage("Hi", id="a1"), HumanMessage("And?", id="h2")], look(node).values())
     assert len(model.calls) == 2

@@ -98,14 +98,14 @@ def _judgement(
         "guideline_is_continuous": continuous,
         "guideline_previously_applied_rationale": [action.upper()] if was_applied else [],
         "new_or_subtly_different_context": why if again else None,
-        "guideline_previously_applied": "fully" if was_applied else "no",
-        "guideline_should_reapply": again if was_applied else None,
+        "guideline_previously_applied": None if continuous else "fully" if was_applied else "no",
+        "guideline_should_reapply": again if was_applied and not continuous else None,
     }
     return {
         "condition": condition,
         "condition_application_rationale": why,
         "condition_applies": "yes" if holds else "no",
-        "only_words_can_change_that": _is_about_customer(condition),
+        "could_a_tool_change_that": not _is_about_customer(condition),
         "application": applied if holds else None,
         "score": 9 if holds else 2,
         "should_apply": holds and (continuous or not was_applied or again),
