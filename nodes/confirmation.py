@@ -121,13 +121,24 @@ def question_of(agent: Agent, calls: Sequence[ToolInsight | WaitingCall]) -> str
     return "\n".join([*asked, GO_AHEAD])
 
 
+def question_example(agent: Agent, tool: str) -> str:
+    """Code's question about a tool, with the arguments' names in the place of their values."""
+    read = ToolArguments(agent.toolbox[tool])
+    named = {argument.name: f"‹{argument.name}›" for argument in read.arguments}
+    return f"{_worded(agent, read, named)} {GO_AHEAD}"
+
+
 def _asked(agent: Agent, call: ToolInsight | WaitingCall) -> str:
     tool = ToolArguments(agent.toolbox[call.tool])
-    values = {
-        argument.name: _shown(call.arguments.get(argument.name, tool.defaults.get(argument.name)))
+    given = {
+        argument.name: call.arguments.get(argument.name, tool.defaults.get(argument.name))
         for argument in tool.arguments
     }
-    confirmation = agent.confirm.get(call.tool)
+    return _worded(agent, tool, {name: _shown(value) for name, value in given.items()})
+
+
+def _worded(agent: Agent, tool: ToolArguments, values: Mapping[str, str]) -> str:
+    confirmation = agent.confirm.get(tool.name)
     if confirmation is not None and confirmation.ask:
         return confirmation.ask.format_map(values)
     labelled = ", ".join(f"{tool.labels[name]}: {value}" for name, value in values.items())

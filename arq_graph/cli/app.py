@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -206,6 +207,25 @@ def check(agent: AgentFile, debug: Debug = False) -> None:
         with loading():
             from arq_graph.cli.check import check_agent
         check_agent(agent)
+
+
+@app.command()
+def schema(
+    kind: Annotated[
+        Literal["agent", "milestones", "suite"], typer.Argument(help="Which kind of file.", show_choices=True)
+    ],
+    debug: Debug = False,
+) -> None:
+    """Print the JSON Schema of a kind of file, for completion and checks in an editor."""
+    with reported(debug):
+        with loading():
+            from pydantic import BaseModel
+
+            from arq_graph.agent.spec import Agent
+            from arq_graph.milestones.evaluation.suite import SuiteFile
+            from arq_graph.milestones.graph_file import MilestoneFile
+        models: dict[str, type[BaseModel]] = {"agent": Agent, "milestones": MilestoneFile, "suite": SuiteFile}
+        typer.echo(json.dumps(models[kind].model_json_schema(), indent=2, ensure_ascii=False))
 
 
 app.command()(score)

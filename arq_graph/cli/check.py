@@ -15,6 +15,7 @@ from arq_graph.cli.failures import warn
 from arq_graph.cli.screen import output, printable, table, words
 from arq_graph.cli.threads import when
 from arq_graph.models.scripted import ScriptedChatModel
+from arq_graph.nodes.confirmation import question_example
 from arq_graph.nodes.spec_sections import condition_text
 from arq_graph.nodes.tool_arguments import ToolArguments
 
@@ -79,6 +80,8 @@ def _tool(agent: Agent, tool: BaseTool) -> Iterator[Text]:
     asks = f" · asks the {confirmed.by} first" if confirmed else ""
     always = "always available" if tool.name in agent.always_available else f"for {granted}"
     yield words(f"{always}{asks}", "dim")
+    if confirmed and confirmed.by == "customer":
+        yield words(f'asked as: "{question_example(agent, tool.name)}"', "dim")
 
 
 def _remarks(agent: Agent, file: Path) -> Iterator[str]:

@@ -85,7 +85,8 @@ def _unpaired(comparison: Comparison, names: Names) -> Iterator[RenderableType]:
 
 
 def _figures(group: ComparedGroup) -> tuple[tuple[str, Difference], ...]:
-    return (("goal completion", group.goal_completion), ("progress rate", group.progress_rate))
+    goal = (("customer's goal", group.goal_reached),) if group.goal_reached is not None else ()
+    return (*goal, ("goal completion", group.goal_completion), ("progress rate", group.progress_rate))
 
 
 def _verdict(difference: Difference, names: Names) -> str:

@@ -19,7 +19,7 @@ from langgraph.types import Command
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.apps.resuming import resume_or_invoke
-from arq_graph.apps.strategies import strategy_of
+from arq_graph.apps.strategies import StrategyName, strategy_of
 from arq_graph.cli.failures import leaving_on_ctrl_c, note, warn
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import command, diagnostics
@@ -30,6 +30,7 @@ from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.sections import clean
+from arq_graph.reasoning.transport import watch_waits
 from arq_graph.reasoning.usage import ModuleUsage, track_usage
 
 Operator = Callable[[Sequence[Mapping[str, Any]], str | None], Sequence[Mapping[str, Any]] | None]
@@ -45,7 +46,7 @@ class Setup:
     mode: Mode = "arq"
     thread: str | None = None
     db: Path | None = None
-    strategy: str = "tools"
+    strategy: StrategyName = "tools"
     milestones: Path | None = None
 
     @property
@@ -138,7 +139,12 @@ class Dialogue:
     def _run(self, step: Callable[[], Any]) -> Outcome:
         started = time.monotonic() - self._progress.seconds_paused
         self._note_use()
-        with leaving_on_ctrl_c(self._leave), track_usage() as used, self._progress.shown("reading"):
+        with (
+            leaving_on_ctrl_c(self._leave),
+            track_usage() as used,
+            self._progress.shown("reading"),
+            watch_waits(self._progress.tell_wait),
+        ):
             step()
             waiting = self._ask_operator()
         turn = self.last_turn()

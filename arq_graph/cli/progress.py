@@ -14,18 +14,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 from rich.progress import Progress as Bar
 from rich.status import Status
 
-from arq_graph.cli.screen import diagnostics, on_screen, printable
+from arq_graph.cli.screen import diagnostics, on_screen, printable, words
 
 _STEPS = {
     "match": "matching guidelines",
-    "act": "deciding what to do",
     "call_tools": "deciding on tools",
     "plan": "planning",
     "speak": "thinking of the next move",
     "approve": "asking the operator",
     "tools": "running tools",
     "match_again": "looking again at what the results change",
-    "act_again": "looking again at what the results change",
     "call_tools_again": "looking again at what the results change",
     "message": "writing the reply",
 }
@@ -75,6 +73,11 @@ class Progress(BaseCallbackHandler):
         """Name the step under way."""
         if self._status is not None:
             self._status.update(f"{printable(step, 60)} …")
+
+    def tell_wait(self, seconds: float, error: BaseException) -> None:
+        """Say that the model did not answer and is asked again soon; without a terminal, too, where nobody waits."""
+        reason = printable(str(error) or type(error).__name__, 100)
+        diagnostics().print(words(f"no answer yet ({reason}); asking again in {seconds:.0f} s", "yellow"))
 
     def on_chain_start(
         self,

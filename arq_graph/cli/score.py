@@ -21,7 +21,7 @@ from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.report_table import show_broken, show_report
 from arq_graph.cli.screen import output
 from arq_graph.cli.settings import OFFLINE, ModelChoice
-from arq_graph.cli.threads import when
+from arq_graph.cli.threads import existing_threads, when
 from arq_graph.cli.tools_file import read_tools
 from arq_graph.errors import ArqGraphError, InputError, SpecError
 from arq_graph.milestones.fingerprint import fingerprint
@@ -35,10 +35,12 @@ from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConve
 from arq_graph.milestones.reports.sources import Located, read_files
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts.formats import FORMATS
+from arq_graph.milestones.transcripts.formats import FORMATS, BrokenRecord, read_transcripts
+from arq_graph.milestones.transcripts.threads import read_threads
 from arq_graph.nodes.spec_sections import condition_text
 
 _UNDECIDED_SHOWN = 5
+_SQLITE = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ class Wanted:
 
     def read(self) -> Iterator[Located]:
         """The conversations, from the beginning."""
-        return read_files(self.files, format=self.format, use_case=self.use_case, limit=self.limit)
+        return read_files(
+            self.files, format=self.format, use_case=self.use_case, limit=self.limit, read=_read_file
+        )
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,17 @@ def score_files(wanted: Wanted) -> None:
             f"the judge gave no answer about {counted(unanswered, 'conversation')}; the same command asks again "
             f"about those alone, the others are kept in {store.file}"
         )
+
+
+def _read_file(file: Path, *, format: str | None) -> Iterator[Transcript | BrokenRecord]:
+    """The conversations of a file of transcripts, or of one in which `chat` and `run` keep their threads."""
+    with file.open("rb") as stream:
+        is_database = stream.read(len(_SQLITE)) == _SQLITE
+    if not is_database:
+        yield from read_transcripts(file, format=format)
+        return
+    with existing_threads(file) as threads:
+        yield from read_threads(threads.checkpointer)
 
 
 def _require_files(wanted: Wanted) -> None:

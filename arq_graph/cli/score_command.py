@@ -20,7 +20,7 @@ def score(
         typer.Argument(
             metavar="TRANSCRIPTS",
             help="Recorded conversations of any agent: OpenAI chat or LangChain messages, tau-bench results, …, as "
-            "JSON or JSON Lines.",
+            "JSON or JSON Lines; or a file of threads.",
         ),
     ],
     milestones: Annotated[

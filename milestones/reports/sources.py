@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +53,7 @@ def read_files(
     format: Format | None = None,
     use_case: str | None = None,
     limit: int | None = None,
+    read: Callable[..., Iterable[Transcript | BrokenRecord]] = read_transcripts,
 ) -> Iterator[Located]:
     """The conversations of several files, one at a time; memory holds one.
 
@@ -63,13 +64,14 @@ def read_files(
         format: The format; None: each record is recognised by itself.
         use_case: Conversations of this use case alone; None: all. Broken records are always given.
         limit: How many conversations at most, above 0; None: all. Broken records do not count.
+        read: Reads one file, as `read_transcripts` does.
 
     Raises:
         InputError: The format is none of those known.
     """
     given = 0
     for number, file in enumerate(files):
-        reading = located(read_transcripts(file, format=format), source=str(file), number=number)
+        reading = located(read(file, format=format), source=str(file), number=number)
         while limit is None or given < limit:
             try:
                 one = next(reading, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from arq_graph import OfflineChatModel
@@ -279,3 +281,15 @@ def test_what_a_record_says_cannot_drive_the_terminal(cli, folder, graph):
     file = write_json(folder / "chats.json", [chat("find"), {"\x1b[2J": 1}, chat(use_case="\x1b]0;x\x07")])
     done = cli("score", file, "--milestones", f"\x1b[31m={graph}")
     assert "\x1b" not in done.out + done.err
+
+
+def test_what_run_prints_and_the_threads_it_keeps_are_scored(cli, shop, folder, graph):
+    (folder / "talk.txt").write_text("Where is B-1?\nThanks!\n")
+    held = cli("run", shop, "-c", "talk.txt", "--model", "offline")
+    (folder / "run.jsonl").write_text(held.out)
+    for recorded in ("run.jsonl", ".arq_graph/threads.sqlite"):
+        done = cli("score", recorded, "--milestones", graph, "--json", "out.json")
+        assert done.code == 0, done.err
+        assert "1 conversation\n" in done.out
+        (one,) = json.loads((folder / "out.json").read_text())["conversations"]
+        assert one["calls"] == 1
