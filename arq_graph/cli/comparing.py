@@ -23,7 +23,7 @@ from arq_graph.cli.screen import output, print_json, sentence, words
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.comparison import compare as compared
 from arq_graph.milestones.reports.figures import ComparedGroup, Comparison, Difference
-from arq_graph.milestones.reports.report import read_report
+from arq_graph.milestones.reports.report import read_report, stand_in_notice
 
 _NAMED = 5
 _NAME_WIDTH = 18
@@ -48,6 +48,8 @@ def compare_reports(a: Path, b: Path, names: Names, *, as_json: bool) -> None:
 
 
 def _parts(comparison: Comparison, files: tuple[Path, Path], names: Names) -> Iterator[RenderableType]:
+    if notice := stand_in_notice(comparison.stand_ins):
+        yield words(notice, "yellow")
     sizes = (comparison.conversations_a, comparison.conversations_b)
     broken = (comparison.broken_a, comparison.broken_b)
     for name, file, size, unread in zip(names, files, sizes, broken, strict=True):

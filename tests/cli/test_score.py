@@ -284,7 +284,7 @@ def test_what_a_record_says_cannot_drive_the_terminal(cli, folder, graph):
 
 
 def test_what_run_prints_and_the_threads_it_keeps_are_scored(cli, shop, folder, graph):
-    (folder / "talk.txt").write_text("Where is B-1?\nThanks!\n")
+    (folder / "talk.txt").write_text("Where is my order B-1?\nThanks!\n")
     held = cli("run", shop, "-c", "talk.txt", "--model", "offline")
     (folder / "run.jsonl").write_text(held.out)
     for recorded in ("run.jsonl", ".arq_graph/threads.sqlite"):
