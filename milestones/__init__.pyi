@@ -2,7 +2,6 @@
 
 from .authoring.author import aauthor_milestones as aauthor_milestones
 from .authoring.author import author_milestones as author_milestones
-from .authoring.mermaid import mermaid as mermaid
 from .evaluation.dialogue import aconverse as aconverse
 from .evaluation.dialogue import converse as converse
 from .evaluation.runner import aevaluate as aevaluate
@@ -11,10 +10,6 @@ from .evaluation.scenario import Limits as Limits
 from .evaluation.scenario import Scenario as Scenario
 from .evaluation.suite import Suite as Suite
 from .graph import MilestoneGraph as MilestoneGraph
-from .judging.judge import AsyncJudge as AsyncJudge
-from .judging.judge import Judge as Judge
-from .judging.judgement import Judgement as Judgement
-from .judging.judgement import Remark as Remark
 from .judging.llm_judge import LLMJudge as LLMJudge
 from .matching import observe as observe
 from .milestone import Forbidden as Forbidden
@@ -39,19 +34,8 @@ from .transcripts.formats import BrokenRecord as BrokenRecord
 from .transcripts.formats import read_transcript as read_transcript
 from .transcripts.formats import read_transcripts as read_transcripts
 from .transcripts.threads import read_thread as read_thread
-from .turn_level.actions import Action as Action
-from .turn_level.comparison import StepOutcome as StepOutcome
-from .turn_level.evaluation import TurnEvaluation as TurnEvaluation
 from .turn_level.evaluation import aevaluate_turns as aevaluate_turns
 from .turn_level.evaluation import evaluate_turns as evaluate_turns
-from .turn_level.metrics import TurnMetrics as TurnMetrics
-from .turn_level.metrics import turn_metrics as turn_metrics
-from .turn_level.predictions import evaluate_predictions as evaluate_predictions
-from .turn_level.predictions import read_predictions as read_predictions
-from .turn_level.similarity import EmbeddingScorer as EmbeddingScorer
-from .turn_level.similarity import lexical_similarity as lexical_similarity
-from .turn_level.steps import TurnStep as TurnStep
-from .turn_level.steps import steps_of as steps_of
 from .users.agenda import AgendaUser as AgendaUser
 from .users.simulated import SimulatedUser as SimulatedUser
 from .users.spec import UserSpec as UserSpec

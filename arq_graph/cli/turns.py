@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,14 +22,11 @@ from arq_graph.cli.tools_file import read_tools
 from arq_graph.errors import InputError, SpecError, ToolError
 from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.transcripts.formats import FORMATS, Format
-from arq_graph.milestones.turn_level.comparison import StepOutcome
-from arq_graph.milestones.turn_level.dataset import DatasetSteps
+from arq_graph.milestones.turn_level.agents import openai_definitions
 from arq_graph.milestones.turn_level.evaluation import TurnEvaluation, aevaluate_turns, evaluate_turns
-from arq_graph.milestones.turn_level.history import openai_definitions
 from arq_graph.milestones.turn_level.metrics import TurnMetrics
-from arq_graph.milestones.turn_level.predictions import evaluate_predictions, read_predictions
-from arq_graph.milestones.turn_level.results_file import ResultsFile
-from arq_graph.milestones.turn_level.similarity import scorer
+from arq_graph.milestones.turn_level.similarity import lexical_similarity
+from arq_graph.milestones.turn_level.steps import DatasetSteps
 from arq_graph.reasoning.blueprint import Mode
 
 _SHOWN = 5
@@ -82,10 +78,9 @@ def evaluate(evaluated: Evaluated, by: Asked | Path) -> None:
     """Evaluate, and print the figures."""
     total, without_tools = _count(evaluated)
     if isinstance(by, Path):
-        predictions = read_predictions(by)
         with progress_bar("steps", total, failing="failed") as advance:
-            found = evaluate_predictions(
-                predictions,
+            found = evaluate_turns(
+                by,
                 evaluated.dataset,
                 format=evaluated.known_format(),
                 limit=evaluated.limit,
@@ -137,50 +132,31 @@ def _ask(evaluated: Evaluated, asked: Asked, total: int) -> TurnEvaluation:
     if asked.agent is not None:
         agent = create_guided_agent(model, Agent.from_yaml(asked.agent), mode=asked.mode)
     note(f"{asked.name} · {total} steps")
-    with _results(evaluated, asked) as results, progress_bar("steps", total, failing="failed") as advance:
-        done = () if results is None else results.done
-        kept = sum(outcome.error is None for outcome in done)
-        if kept:
-            note(f"{evaluated.out} already holds {kept} steps: going on from there.")
-
-        def keep(outcome: StepOutcome) -> None:
-            if results is not None:
-                results.append(outcome)
-            advance(outcome.error is not None)
-
-        for _ in range(min(kept, total)):
-            advance(False)
-        run: dict[str, Any] = {"tools": tools, "format": evaluated.known_format(), "limit": evaluated.limit}
-        run |= {"done": done, "on_step": keep}
-        if asked.concurrency == 1:
-            return evaluate_turns(agent, evaluated.dataset, **run)
-        at_once = aevaluate_turns(agent, evaluated.dataset, concurrency=asked.concurrency, **run)
-        return asyncio.run(at_once)
-
-
-def _results(evaluated: Evaluated, asked: Asked) -> Any:
-    if evaluated.out is None:
-        return nullcontext()
-    settings = {
-        "dataset": fingerprint(evaluated.dataset),
-        "model": asked.choice.name,
-        "agent": f"{fingerprint(asked.agent)}, {asked.mode}" if asked.agent else "none",
-        "tools": fingerprint(asked.tools) if asked.tools else "those of the records",
-        "format": evaluated.format or "recognised",
-        "similarity": scorer(None).name,
+    run: dict[str, Any] = {
+        "tools": tools,
+        "format": evaluated.known_format(),
+        "limit": evaluated.limit,
+        "results": evaluated.out,
+        "depends_on": {
+            "the model": asked.choice.name,
+            "the agent": f"{fingerprint(asked.agent)}, {asked.mode}" if asked.agent else "none",
+        },
     }
-    return ResultsFile(evaluated.out, settings)
+    with progress_bar("steps", total, failing="failed") as advance:
+        run["on_step"] = lambda outcome: advance(outcome.error is not None)
+        if asked.concurrency == 1:
+            found = evaluate_turns(agent, evaluated.dataset, **run)
+        else:
+            at_once = aevaluate_turns(agent, evaluated.dataset, concurrency=asked.concurrency, **run)
+            found = asyncio.run(at_once)
+    if found.kept:
+        note(f"{evaluated.out} already held {counted(found.kept, 'step')}, which were not asked again")
+    return found
 
 
 def _tools(file: Path) -> list[dict[str, Any]]:
-    held = read_tools(None, file)
-    if not isinstance(held, dict) and any(isinstance(tool, str) for tool in held):
-        raise SpecError(
-            "a name alone tells a model nothing of a tool; give OpenAI tool definitions, or schemas by name",
-            file=str(file),
-        )
     try:
-        return openai_definitions(held)
+        return openai_definitions(read_tools(None, file))
     except ToolError as error:
         raise SpecError(str(error), file=str(file)) from None
 
@@ -189,7 +165,7 @@ def _as_data(dataset: Path, asked: str, found: TurnEvaluation) -> dict[str, Any]
     return {
         "dataset": str(dataset),
         "asked": asked,
-        "similarity": scorer(None).name,
+        "similarity": lexical_similarity.__name__,
         "metrics": found.metrics.model_dump(),
         "broken": [broken.model_dump() for broken in found.broken],
     }

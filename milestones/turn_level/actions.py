@@ -4,19 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
 
 from arq_graph.errors import InputError
+from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.transcript import Call, Event, Message
 from arq_graph.milestones.transcripts import messages, openai
+from arq_graph.reasoning.sections import clean
 
 ActionKind = Literal["call", "answer", "nothing"]
 FINAL_ANSWER = "final answer"
 
+# Pydantic takes no lone surrogate, which a model may well write.
+Text = Annotated[str, BeforeValidator(lambda value: clean(value) if isinstance(value, str) else value)]
 
-@dataclass(frozen=True, slots=True)
-class Action:
+
+class ToolCall(Record):
+    """A tool call, as an action and its record have it.
+
+    Args:
+        tool: The tool's name.
+        arguments: The arguments by name.
+        malformed: The raw text of arguments that are no JSON object.
+    """
+
+    tool: Text
+    arguments: dict[Any, Any] = Field(default_factory=dict)
+    malformed: Text | None = None
+
+
+class Action(Record):
     """One action of an agent: all that one message of it does. Pre-Act 4.2.
 
     With calls it is a tool call, whatever is said beside them; with words alone it is a final answer; with
@@ -27,8 +46,8 @@ class Action:
         answer: The words.
     """
 
-    calls: tuple[Call, ...] = ()
-    answer: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    answer: Text = ""
 
     @property
     def kind(self) -> ActionKind:
@@ -49,13 +68,32 @@ class Action:
             return " + ".join(sorted(call.tool for call in self.calls))
         return FINAL_ANSWER if self.kind == "answer" else "nothing"
 
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> Action:
+        """The action that events of one message are.
+
+        Raises:
+            InputError: They are not an agent's.
+        """
+        calls, said = [], []
+        for event in events:
+            if isinstance(event, Call):
+                calls.append(
+                    ToolCall(tool=event.tool, arguments=dict(event.arguments), malformed=event.malformed)
+                )
+            elif isinstance(event, Message) and event.speaker == "agent":
+                said.append(event.text)
+            else:
+                raise InputError("the message is none of an agent: it says or calls nothing")
+        return cls(calls=tuple(calls), answer="\n".join(said))
+
 
 def action_of(value: Any) -> Action:
     """The action that an agent's output is.
 
     Args:
-        value: An `Action`; a text, which is a final answer; a message of the agent, of LangChain or as OpenAI
-            writes it; or `{"calls": [{"tool": …, "arguments": {…}}]}` or `{"answer": …}`.
+        value: A text, which is a final answer; a message of the agent, of LangChain or as OpenAI writes it; or
+            `{"calls": [{"tool": …, "arguments": {…}}]}` or `{"answer": …}`.
 
     Raises:
         InputError: It is none of these.
@@ -65,66 +103,41 @@ def action_of(value: Any) -> Action:
     if isinstance(value, str):
         return Action(answer=value)
     if isinstance(value, Mapping) and ("calls" in value or "answer" in value):
-        return _written(value)
+        calls = value.get("calls") or ()
+        if not isinstance(calls, list | tuple):
+            raise InputError("`calls` is no list of objects with `tool` and `arguments`")
+        value = {"type": "ai", "content": value.get("answer"), "tool_calls": [*map(_written, calls)]}
+    elif openai.is_message(value):
+        (value,) = openai.as_langchain([value])
     if messages.is_message(value):
-        return _of_events(messages.events_of([value])[0])
-    if openai.is_message(value):
-        return _of_events(messages.events_of(openai.as_langchain([value]))[0])
+        return Action.of(messages.events_of([value])[0])
     raise InputError(
-        f"{type(value).__name__} is no action: give an Action, a text, an agent's message, or an object with "
-        "`calls` or `answer`"
+        f"{type(value).__name__} is no action: give a text, an agent's message, or an object with `calls` or `answer`"
     )
 
 
-def agent_actions(events: Iterable[Event]) -> Iterator[tuple[int, int, Action]]:
-    """The agent's actions: the number of the first event of each, that of its last, and the action.
+def _written(call: Any) -> Any:
+    if not isinstance(call, Mapping):
+        return call
+    arguments = call.get("malformed") or call.get("arguments", call.get("args"))
+    return {"name": call.get("tool", call.get("name")), "args": arguments}
+
+
+def agent_actions(events: Iterable[Event]) -> Iterator[tuple[int, tuple[Event, ...]]]:
+    """The agent's actions: the number of each one's first event, and its events.
 
     An action is what stands in one message: what is said, and the calls that follow it directly with the same
     `step`. Calls of another step, or with anything between them, are another action.
     """
-    first, last = 0, 0
     held: list[Event] = []
+    first = 0
     for number, event in enumerate(events, start=1):
-        if held and isinstance(event, Call) and number == last + 1 and event.step == held[-1].step:
-            held.append(event)
-            last = number
-            continue
-        if held:
-            yield first, last, _of_events(held)
+        goes_on = isinstance(event, Call) and number == first + len(held)
+        if held and not (goes_on and event.step == held[-1].step):
+            yield first, tuple(held)
             held = []
         if isinstance(event, Call) or (isinstance(event, Message) and event.speaker == "agent"):
-            first = last = number
-            held = [event]
+            first = first if held else number
+            held.append(event)
     if held:
-        yield first, last, _of_events(held)
-
-
-def _of_events(events: Iterable[Event]) -> Action:
-    calls: list[Call] = []
-    said: list[str] = []
-    for event in events:
-        if isinstance(event, Call):
-            calls.append(event)
-        elif isinstance(event, Message) and event.speaker == "agent":
-            said.append(event.text)
-        else:
-            raise InputError("the message is none of an agent: it says or calls nothing")
-    return Action(tuple(calls), "\n".join(said))
-
-
-def _written(value: Mapping[str, Any]) -> Action:
-    calls, answer = value.get("calls") or (), value.get("answer")
-    if not isinstance(calls, list | tuple) or not all(isinstance(call, Mapping) for call in calls):
-        raise InputError("`calls` is no list of objects with `tool` and `arguments`")
-    if not isinstance(answer, str | None):
-        raise InputError(f"`answer` is {type(answer).__name__}, not a text")
-    made = [
-        {
-            "name": call.get("tool", call.get("name")),
-            "args": call.get("arguments", call.get("args")),
-            "id": call.get("id"),
-        }
-        for call in calls
-    ]
-    events, _ = messages.events_of([{"type": "ai", "content": "", "tool_calls": made, "step": None}])
-    return Action(_of_events(events).calls, answer or "")
+        yield first, tuple(held)

@@ -39,13 +39,9 @@ class GraphAgent:
     def __init__(self, app: Any) -> None:
         self._app = app
 
-    def prepare(self, step: TurnStep) -> list[BaseMessage]:
-        """The history of a step."""
-        return to_messages(step.history)
-
-    def predict(self, messages: list[BaseMessage]) -> Any:
+    def predict(self, step: TurnStep) -> Any:
         """The app's next action."""
-        run = _Run(messages, self._app)
+        run = _Run(to_messages(step.history), self._app)
         try:
             with closing(self._app.stream(*run.input, stream_mode="updates")) as updates:
                 for update in updates:
@@ -57,9 +53,9 @@ class GraphAgent:
             run.forget()
         return run.held_back()
 
-    async def apredict(self, messages: list[BaseMessage]) -> Any:
+    async def apredict(self, step: TurnStep) -> Any:
         """The app's next action, without blocking."""
-        run = _Run(messages, self._app)
+        run = _Run(to_messages(step.history), self._app)
         try:
             async with aclosing(self._app.astream(*run.input, stream_mode="updates")) as updates:
                 async for update in updates:

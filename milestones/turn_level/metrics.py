@@ -8,7 +8,7 @@ from math import fsum
 
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.turn_level.actions import Action
-from arq_graph.milestones.turn_level.comparison import CONFUSIONS, Confusion, StepOutcome
+from arq_graph.milestones.turn_level.outcomes import CONFUSIONS, Confusion, StepOutcome
 
 
 class Share(Record):
@@ -103,7 +103,7 @@ class TurnMetrics(Record):
         final_answers: Over steps: correct are those where both actions are final answers.
         parameter_match: Steps with all parameters right, of the steps with the right tools.
         similarity: Over the steps where both actions are final answers.
-        confusion: How many steps went wrong in which way (`comparison.Confusion`), all ways named.
+        confusion: How many steps went wrong in which way (`outcomes.Confusion`), all ways named.
         mistaken: Which action was taken for which, most frequent first; wrong parameters are not among them.
         errors: How many steps have an error: the agent raised, the similarity did, or no prediction was given.
     """
@@ -127,7 +127,7 @@ def turn_metrics(outcomes: Iterable[StepOutcome]) -> TurnMetrics:
     confusion: Counter[Confusion] = Counter()
     mistaken: Counter[tuple[str, str]] = Counter()
     for outcome in held:
-        truth, predicted = _actions(outcome)
+        truth, predicted = outcome.truth, outcome.predicted or Action()
         calls["correct"] += (truth.tools & predicted.tools).total()
         calls["predicted"] += len(predicted.calls)
         calls["actual"] += len(truth.calls)
@@ -137,7 +137,8 @@ def turn_metrics(outcomes: Iterable[StepOutcome]) -> TurnMetrics:
         if outcome.confusion is not None:
             confusion[outcome.confusion] += 1
         if not outcome.matched:
-            mistaken[truth.label, _label(outcome, predicted)] += 1
+            missing = "no prediction" if outcome.confusion == "no_prediction" else "error"
+            mistaken[truth.label, predicted.label if outcome.predicted else missing] += 1
     matches = [outcome.parameters for outcome in held if outcome.parameters is not None]
     similarities = [outcome.similarity for outcome in held if outcome.similarity is not None]
     return TurnMetrics(
@@ -157,13 +158,3 @@ def turn_metrics(outcomes: Iterable[StepOutcome]) -> TurnMetrics:
         ),
         errors=sum(outcome.error is not None for outcome in held),
     )
-
-
-def _label(outcome: StepOutcome, predicted: Action) -> str:
-    if outcome.predicted is not None:
-        return predicted.label
-    return "no prediction" if outcome.confusion == "no_prediction" else "error"
-
-
-def _actions(outcome: StepOutcome) -> tuple[Action, Action]:
-    return outcome.truth.action(), outcome.predicted.action() if outcome.predicted else Action()

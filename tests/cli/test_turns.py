@@ -83,7 +83,7 @@ def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(cli: Cli, tal
         assert len(asked) == 5
     assert second.code == 0, second.err
     assert second.lines[0]["metrics"]["action_recall"] == {"count": 4, "n": 4, "rate": 1}
-    assert "already holds 2 steps" in second.words
+    assert "already held 2 steps" in second.words
 
 
 def test_where_every_step_failed_there_was_no_answer(cli: Cli, talks: Path) -> None:

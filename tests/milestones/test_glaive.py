@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arq_graph import ScriptedChatModel
 from arq_graph.milestones import (
     BrokenRecord,
     Call,
     Message,
     Result,
     Transcript,
+    evaluate_turns,
     read_transcript,
     read_transcripts,
 )
-from arq_graph.milestones.turn_level.history import tool_definitions
 
 SYSTEM = """SYSTEM: You are a clerk with access to the following functions. Use them if required -
 {
@@ -80,7 +81,9 @@ def test_a_record_is_recognised_and_read():
 
 def test_the_functions_are_the_tools_even_those_without_arguments():
     transcript = read_transcript({"system": SYSTEM, "chat": CHAT})
-    defined = [tool["function"] for tool in tool_definitions(transcript)]
+    model = ScriptedChatModel(lambda call: "Hello.")
+    evaluate_turns(model, transcript)
+    defined = [tool["function"] for tool in model.calls[0].kwargs["tools"]]
     assert [(tool["name"], tool["description"]) for tool in defined] == [
         ("get_order", "Look an order up"),
         ("roll_dice", "Roll two dice"),
