@@ -17,14 +17,14 @@ test: $(VENV)/.dev ## Run the tests (no network, no key)
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 test-slow: $(VENV)/.slow browser ## Run the slower suites: killed processes, random answers, a real server, a browser
-	$(BIN)/python -m pytest -q -m slow -rP
+	$(BIN)/python -m pytest -q -n 2 -m slow --durations=5
 
 browser: ## Install Chromium for the tests that look at pages, where it is missing and may be installed
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 		|| [ "$$(id -u)" != 0 ] || { apt-get update -qq \
 		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; }
 
-test-wheel: $(VENV)/.dev ## Build the wheel and run the tests against it, from outside the checkout
+test-wheel: | $(BIN)/python ## Build the wheel, install it where nothing else is, and see that it works
 	$(BIN)/python tests/wheel.py
 
 lint: $(VENV)/.dev ## Check style and types

@@ -10,12 +10,8 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 
-from arq_graph import Agent, create_guided_agent
-from arq_graph.apps.arms import arms
-from arq_graph.milestones.evaluation.results import read_results
-from arq_graph.milestones.evaluation.runner import evaluate
-from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.transcript import Call, Result
+from arq_graph import Agent, arms, create_guided_agent
+from arq_graph.milestones import Suite, evaluate
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -47,19 +43,15 @@ def desk() -> list[dict[str, Any]]:
     return hold(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)
 
 
-def test_the_desk_welcomes_the_customer_once(desk: list[dict[str, Any]]) -> None:
+def test_the_desk_welcomes_once_and_keeps_to_plain_words_throughout(desk: list[dict[str, Any]]) -> None:
     assert ["welcome" in active(state) for state in desk] == [True] + [False] * (len(desk) - 1)
+    assert all("plain-words" in active(state) for state in desk)
     replies = [message.text for message in desk[-1]["messages"] if isinstance(message, AIMessage)]
     assert sum("thank you for writing to Northwind Outdoor" in reply for reply in replies) == 1
 
 
-def test_the_desk_keeps_to_plain_words_throughout(desk: list[dict[str, Any]]) -> None:
-    assert all("plain-words" in active(state) for state in desk)
-
-
 def test_the_desk_asks_for_the_order_number_and_then_looks_the_order_up(desk: list[dict[str, Any]]) -> None:
     assert [(i["kind"], i["argument"]) for i in desk[0]["tool_insights"]] == [("missing", "order_id")]
-    assert "order" in desk[0]["messages"][-1].text
     assert "?" in desk[0]["messages"][-1].text
     called = [call for m in desk[1]["messages"] if isinstance(m, AIMessage) for call in m.tool_calls]
     assert [(call["name"], call["args"]) for call in called] == [
@@ -72,27 +64,23 @@ def test_what_the_desk_finds_activates_another_guideline_in_the_same_turn(desk: 
     assert "expedited shipping" in desk[1]["messages"][-1].text
 
 
-def test_the_desk_expedites_the_order_once(desk: list[dict[str, Any]]) -> None:
+def test_the_desk_expedites_the_order_once_and_wraps_up(desk: list[dict[str, Any]]) -> None:
     done = [m for m in desk[-1]["messages"] if isinstance(m, ToolMessage) and m.name == "expedite_shipping"]
     assert [m.status for m in done] == ["success"]
+    assert "wrap-up" in active(desk[-1])
+    assert "Have a great day outdoors!" in desk[-1]["messages"][-1].text
 
 
 def test_the_desk_never_shows_internals_and_leaves_no_violation(desk: list[dict[str, Any]]) -> None:
     for state in desk:
-        reply = state["messages"][-1].text
-        assert reply
-        assert "get_order_details" not in reply
+        assert state["messages"][-1].text
+        assert "get_order_details" not in state["messages"][-1].text
         assert [revision["violations"] for revision in state["revisions"] if revision["sent"]] == [[]]
 
 
-@pytest.fixture(scope="module")
-def suite() -> Suite:
-    return Suite.from_yaml(EXAMPLES / "order_desk" / "suite.yaml")
-
-
-def test_the_desks_suite_has_each_wish_from_each_kind_of_user_in_a_world_of_its_own(suite: Suite) -> None:
+def test_the_desks_suite_has_each_wish_from_each_kind_of_user_in_a_world_of_its_own() -> None:
+    suite = Suite.from_yaml(EXAMPLES / "order_desk" / "suite.yaml")
     assert len(suite.scenarios) == 15
-    assert suite.broken == ()
     assert {one.user.kind for one in suite.scenarios} == {"helpful", "perturbed", "unhelpful"}
     for one in suite.scenarios:
         assert one.goal in one.milestones
@@ -103,48 +91,15 @@ def test_the_desks_suite_has_each_wish_from_each_kind_of_user_in_a_world_of_its_
         assert second.get_order_details("ORD-1002")["shipping"] == "standard"
 
 
-def test_a_discount_is_put_on_an_order_once(suite: Suite) -> None:
-    assert suite.scenarios[0].world is not None
-    shop = suite.scenarios[0].world()
-    shop.apply_discount("ORD-1004")
-    for order in ("ORD-1004", "ORD-9999"):
-        with pytest.raises(ValueError, match=r"discount|no order"):
-            shop.apply_discount(order)
-
-
-def test_the_world_is_called_as_the_desks_own_tools_are(suite: Suite) -> None:
-    scenario = suite.scenarios[0]
-    assert scenario.agent is not None
-    bound = scenario.fresh_agent(1)
-    assert bound is not None
-    for name, tool in scenario.agent.toolbox.items():
-        assert bound.toolbox[name].args == tool.args
-        assert bound.toolbox[name].description == tool.description
-
-
-def test_the_less_a_user_knows_the_less_the_desk_gets_done(suite: Suite, tmp_path: Path) -> None:
-    """And what counts as reached is what tools did."""
-    wishes = ("order in transit", "late order")
-    few = [one for one in suite.scenarios if one.name.rpartition(" (")[0] in wishes]
-    file = tmp_path / "results.jsonl"
-    report = evaluate(suite.replace(scenarios=tuple(few)), arms(["guided"]), model="offline", results=file)
+def test_the_less_a_user_knows_the_less_the_desk_gets_done() -> None:
+    suite = Suite.from_yaml(EXAMPLES / "order_desk" / "suite.yaml")
+    few = [
+        one for one in suite.scenarios if one.name.rpartition(" (")[0] in ("order in transit", "late order")
+    ]
+    report = evaluate(suite.replace(scenarios=tuple(few)), arms(["guided"]), model="offline")
     kinds = report.summary.arms_by_user["guided"]
     rates = [kinds[kind].progress_rate.mean or 0.0 for kind in ("helpful", "perturbed", "unhelpful")]
     assert rates[0] > rates[1] > rates[2]
-    for record, transcript in read_results(file):
-        failed = {event.call for event in transcript.events if isinstance(event, Result) and event.failed}
-        made = {
-            event.tool for event in transcript.events if isinstance(event, Call) and event.id not in failed
-        }
-        reached = {one.name for one in record.reached}
-        assert reached & set(few[0].agent.toolbox if few[0].agent else ()) <= made
-        if record.user != "helpful":
-            assert "get_order_details" not in reached
-
-
-def test_the_desk_wraps_up(desk: list[dict[str, Any]]) -> None:
-    assert "wrap-up" in active(desk[-1])
-    assert "Have a great day outdoors!" in desk[-1]["messages"][-1].text
 
 
 def test_guided_nodes_stand_beside_an_apps_own_router_and_sub_agent() -> None:
@@ -164,10 +119,6 @@ def test_the_graph_wired_by_hand_does_what_the_compiled_one_does() -> None:
     compiled = hold(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)
     assert [m.text for m in by_hand[-1]["messages"]] == [m.text for m in compiled[-1]["messages"]]
     assert active(by_hand[-1]) == active(compiled[-1])
-
-
-def test_the_hand_wired_example_fits_on_a_screen() -> None:
-    assert len((EXAMPLES / "wired_by_hand.py").read_text(encoding="utf-8").splitlines()) <= 60
 
 
 def test_the_restaurant_blueprint_answers_every_query_in_its_stage() -> None:

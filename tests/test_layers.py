@@ -1,133 +1,71 @@
-"""Who may import whom: each layer only what is below it, so that a part can be understood without those above.
-
-cli
-apps
-nodes         milestones
-agent
-reasoning
-models
-errors
-"""
+"""Who may import whom: each part only those before it, so that it can be understood without those after it."""
 
 from __future__ import annotations
 
 import ast
-import importlib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 import arq_graph
+from arq_graph import milestones, nodes
 
-BELOW = {
-    "errors": set(),
-    "models": {"errors"},
-    "reasoning": {"errors", "models"},
-    "agent": {"errors", "models", "reasoning"},
-    "milestones": {"errors", "models", "reasoning", "agent"},
-    "nodes": {"errors", "models", "reasoning", "agent"},
-    "apps": {"errors", "models", "reasoning", "agent", "nodes", "milestones"},
-    "cli": {"errors", "models", "reasoning", "agent", "nodes", "milestones", "apps", "examples"},
-}
-# Live progress: a node may measure how far the conversation got, as whoever scores the finished thread does.
-ALSO = {
-    "nodes": (
-        "arq_graph.milestones.graph",
-        "arq_graph.milestones.measure",
-        "arq_graph.milestones.scoring",
-        "arq_graph.milestones.judging.judge",
-        "arq_graph.milestones.transcripts.messages",
-        "arq_graph.milestones.grounding",
-        "arq_graph.milestones.transcript",
-    )
-}
-LANGGRAPH = {"nodes", "apps", "cli"}  # and of `agent` the state alone
-ONLY_IN_FUNCTIONS = {"langchain_openai", "openai", "typer", "rich"}
+ORDER = ["errors", "models", "reasoning", "agent", "milestones", "nodes", "apps", "cli"]
+MAY_IMPORT_LANGGRAPH = ("arq_graph.nodes.", "arq_graph.apps.", "arq_graph.cli.", "arq_graph.agent.state")
 
 
-def modules() -> Iterator[tuple[str, str, ast.Module]]:
-    """Every module of the package: its layer, its name, its code."""
-    for layer in BELOW:
-        package = importlib.import_module(f"arq_graph.{layer}")
-        for root in getattr(package, "__path__", ()):
-            for path in sorted(Path(root).rglob("*.py")):
-                inner = ".".join(path.relative_to(root).with_suffix("").parts)
-                yield (
-                    layer,
-                    f"arq_graph.{layer}.{inner}".removesuffix(".__init__"),
-                    ast.parse(path.read_text()),
-                )
-    errors = Path(arq_graph.__file__).with_name("errors.py")
-    yield "errors", "arq_graph.errors", ast.parse(errors.read_text())
+def sources() -> Iterator[tuple[str, ast.Module]]:
+    for package in (arq_graph, nodes, milestones):
+        root = Path(package.__file__).parent
+        for path in root.rglob("*.py"):
+            inner = path.relative_to(root).with_suffix("").parts
+            name = ".".join([package.__name__, *inner]).removesuffix(".__init__")
+            yield name, ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imports(tree: ast.AST, *, top_only: bool = False) -> Iterator[str]:
-    """Names of what a module imports, in functions too, but not for type checkers alone."""
+def imported(tree: ast.AST, *, at_the_top: bool = False) -> Iterator[str]:
+    """What a module imports, except for type checkers alone."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            continue
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and top_only:
+        for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if for_types or (at_the_top and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
             continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, ast.unparse(node)
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         else:
-            yield from imports(node, top_only=top_only)
+            yield from imported(node, at_the_top=at_the_top)
 
 
-MODULES = list(modules())
+SOURCES = dict(sources())
+INSIDE = {name: name.split(".")[1] for name in SOURCES if "." in name}
 
 
-def test_every_layer_has_modules():
-    assert {layer for layer, *_ in MODULES} == set(BELOW)
-
-
-@pytest.mark.parametrize("layer", BELOW)
-def test_a_layer_imports_only_from_itself_and_those_below(layer):
-    allowed = {layer, "lazy", *BELOW[layer]}
+def test_a_part_imports_only_from_itself_and_those_before_it() -> None:
+    assert {part for part in INSIDE.values() if part != "examples"} == set(ORDER)
     wrong = [
-        f"{name} imports {imported}"
-        for of, name, tree in MODULES
-        for imported in imports(tree)
-        if of == layer and imported.startswith("arq_graph.") and not imported.startswith(ALSO.get(layer, "-"))
-        if imported.split(".")[1] not in allowed
+        f"{name} imports {other}"
+        for name, part in INSIDE.items()
+        for other in imported(SOURCES[name])
+        if other.startswith("arq_graph.") and (later := other.split(".")[1]) in ORDER
+        if part not in ORDER or ORDER.index(later) > ORDER.index(part)
     ]
     assert wrong == []
 
 
-def test_only_the_upper_layers_and_the_state_import_langgraph():
+def test_below_the_nodes_only_the_state_imports_langgraph() -> None:
     wrong = [
-        f"{name} imports {imported}"
-        for layer, name, tree in MODULES
-        for imported in imports(tree)
-        if layer not in LANGGRAPH
-        and name != "arq_graph.agent.state"
-        and imported.split(".")[0] == "langgraph"
+        f"{name} imports {other}"
+        for name, tree in SOURCES.items()
+        for other in imported(tree)
+        if other.split(".")[0] == "langgraph" and not f"{name}.".startswith(MAY_IMPORT_LANGGRAPH)
     ]
     assert wrong == []
 
 
-@pytest.mark.parametrize("layer", BELOW)
-def test_what_is_slow_to_import_is_imported_where_it_is_used(layer):
-    slow = ONLY_IN_FUNCTIONS - ({"typer", "rich"} if layer == "cli" else set())
-    slow |= set() if layer in ("milestones", "cli") else {"networkx"}
-    wrong = [
-        f"{name} imports {imported} at its top"
-        for of, name, tree in MODULES
-        for imported in imports(tree, top_only=True)
-        if of == layer and imported.split(".")[0] in slow
-    ]
-    assert wrong == []
-
-
-def test_modules_import_from_modules_and_not_from_the_package_that_collects_them():
-    wrong = [
-        f"{name} imports {imported}"
-        for _, name, tree in MODULES
-        for imported in imports(tree)
-        if imported.rpartition(".")[0] == "arq_graph" and imported.rpartition(".")[2] not in BELOW
-    ]
-    assert wrong == []
+def test_no_two_files_need_each_other() -> None:
+    needs: dict[str, set[str]] = {}
+    for name, tree in SOURCES.items():
+        found = {(other, other.rpartition(".")[0]) for other in imported(tree, at_the_top=True)}
+        needs[name] = {other for pair in found for other in pair if other in SOURCES} - {name}
+    TopologicalSorter(needs).prepare()  # a CycleError names the circle

@@ -1,0 +1,105 @@
+"""What is installed works: `make test-wheel` runs this file alone, against the built wheel, far from the checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from arq_graph import Agent, Guideline, create_guided_agent, milestones
+from arq_graph.milestones import MilestoneGraph, Suite, read_transcript, score, score_transcripts, write_html
+from arq_graph.nodes import GuidelineMatcher
+
+ROOT = Path(__file__).parent.parent
+DESK = Path(str(resources.files("arq_graph.examples.order_desk")))
+TALK = {
+    "messages": [
+        {"role": "user", "content": "A lamp, please."},
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "buy", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "done"},
+        {"role": "assistant", "content": "It is yours."},
+    ]
+}
+
+
+def arq_graph_command(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "arq_graph.cli", *arguments],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "100", "PYTHONWARNINGS": "error::ResourceWarning"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_package_under_test_is_the_one_that_was_installed() -> None:
+    installed = os.environ.get("ARQ_GRAPH_INSTALLED", str(ROOT))
+    assert Path(milestones.__file__).is_relative_to(installed)
+
+
+def test_every_folder_of_the_checkout_is_packed() -> None:
+    if not (ROOT / "pyproject.toml").is_file():
+        pytest.skip("not in a checkout")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    named = settings["tool"]["setuptools"]["packages"]
+    found = ["arq_graph.examples.order_desk"]
+    for top in ("arq_graph", "nodes", "milestones"):
+        inside = "" if top == "arq_graph" else "arq_graph."
+        folders = [path.parent.relative_to(ROOT).parts for path in (ROOT / top).rglob("__init__.py")]
+        found += [inside + ".".join(parts) for parts in folders]
+    assert sorted(named) == sorted(found)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "arq_graph/py.typed",
+        "arq_graph.nodes/py.typed",
+        "arq_graph.nodes/yes.yaml",
+        "arq_graph.nodes/prompts/guideline_matcher.md",
+        "arq_graph.nodes/prompts/guideline_matcher.yaml",
+        "arq_graph.agent/preparation.md",
+        "arq_graph.milestones/py.typed",
+        "arq_graph.milestones/prompts/milestone_judge.md",
+        "arq_graph.milestones.users/personas.yaml",
+        "arq_graph.milestones.reports/page/page.html",
+        "arq_graph.examples.order_desk/agent.yaml",
+    ],
+)
+def test_data_is_packed_with_the_code(file: str) -> None:
+    package, _, path = file.partition("/")
+    assert resources.files(package).joinpath(path).is_file()
+
+
+def test_a_guided_turn_is_taken() -> None:
+    agent = Agent("Desk", "You help.", [Guideline(None, 'greet them with "Welcome!"')])
+    state = create_guided_agent("offline", agent).invoke({"messages": [("user", "Hello")]})
+    assert "Welcome!" in state["messages"][-1].text
+    assert state["guideline_matches"][0]["active"]
+    assert GuidelineMatcher("offline", agent).invoke(state)["guideline_matches"]
+
+
+def test_a_conversation_is_scored_and_its_page_written(tmp_path: Path) -> None:
+    graph = MilestoneGraph.from_actions([{"name": "buy", "kwargs": {}}])
+    talk = read_transcript(TALK)
+    assert score(graph, talk).goal_completed is True
+    write_html(tmp_path / "page.html", score_transcripts([talk], graph).report(), [talk])
+    assert "A lamp, please." in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_demos_suite_names_users_of_each_kind() -> None:
+    suite = Suite.from_yaml(DESK / "suite.yaml")
+    assert {scenario.user.kind for scenario in suite.scenarios} == {"helpful", "perturbed", "unhelpful"}
+
+
+def test_the_demo_is_held_and_explained(tmp_path: Path) -> None:
+    assert "Thanks, that is all. Goodbye!" in arq_graph_command(tmp_path, "demo", "--no-evaluation")
+    assert "wrap-up" in arq_graph_command(tmp_path, "explain")
