@@ -17,7 +17,6 @@ from .agent.state import PlanStep as PlanStep
 from .agent.state import Revision as Revision
 from .agent.state import ToolInsight as ToolInsight
 from .apps.arms import arms as arms
-from .apps.guided import PAPER_MODELS as PAPER_MODELS
 from .apps.guided import create_guided_agent as create_guided_agent
 from .apps.guided import create_preact_agent as create_preact_agent
 from .apps.guided import create_respact_agent as create_respact_agent

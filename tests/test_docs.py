@@ -1,0 +1,80 @@
+"""Every piece of code in the README and in the pages of docs/ runs, in the order in which it stands there."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+
+ORDERS = '''
+def get_order(order_id: str) -> dict:
+    """Look up an order.
+
+    Args:
+        order_id: The number of the order, like ORD-1001.
+    """
+    return {"order_id": order_id, "status": "delayed"}
+
+
+def cancel_order(order_id: str) -> str:
+    """Cancel an order.
+
+    Args:
+        order_id: The number of the order, like ORD-1001.
+    """
+    return f"{order_id} is cancelled"
+'''
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def run(page: Path, names: dict[str, Any]) -> None:
+    for piece in blocks(page, "python"):
+        exec(compile(piece.replace("openai:gpt-4o", "offline"), str(page), "exec"), names)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the README shows."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "orders.py").write_text(ORDERS)
+    for name, text in zip(("desk.yaml", "goals.yaml", "suite.yaml"), blocks(README, "yaml"), strict=True):
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_the_code_of_the_readme_runs_and_says_what_it_promises(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(README, {"__name__": "readme"})
+    said = capsys.readouterr().out
+    assert "delayed" in said
+    assert "Reply yes to go ahead." in said
+    assert "ORD-1001 is cancelled" in said
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_of_a_page_runs(page: Path, folder: Path) -> None:
+    run(page, {"__name__": page.stem})
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
+def test_every_file_and_page_that_is_named_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = [ROOT / path for path in re.findall(r"`((?:examples|nodes|milestones)/[\w./]*)`", text)]
+    named += [page.parent / path for path in re.findall(r"\]\((?!https?:)([\w./-]+)\)", text)]
+    assert [str(path) for path in named if not path.exists()] == []
+
+
+def test_every_make_target_the_readme_names_exists() -> None:
+    targets = set(re.findall(r"(?:\$ |`)make ([a-z-]+)", README.read_text(encoding="utf-8")))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert targets
+    assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)] == []
