@@ -19,7 +19,7 @@ from arq_graph.cli.report_table import show_broken, show_report
 from arq_graph.cli.screen import output
 from arq_graph.cli.settings import OFFLINE, ModelChoice
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.milestones.evaluation.budget import Prices
+from arq_graph.milestones.evaluation.holding import Prices
 from arq_graph.milestones.evaluation.results import Outcome, read_results
 from arq_graph.milestones.evaluation.runner import Done, evaluate
 from arq_graph.milestones.evaluation.scenario import Scenario

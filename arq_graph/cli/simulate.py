@@ -19,9 +19,8 @@ from arq_graph.cli.screen import LABEL_WIDTH, labelled, output, printable, sente
 from arq_graph.cli.settings import ModelChoice
 from arq_graph.errors import ArqGraphError, InputError
 from arq_graph.milestones.evaluation.arms import Arms, Made
-from arq_graph.milestones.evaluation.conversation import Conversation
+from arq_graph.milestones.evaluation.conversation import Conversation, is_out_of_reach, told
 from arq_graph.milestones.evaluation.dialogue import converse
-from arq_graph.milestones.evaluation.failures import is_out_of_reach, told
 from arq_graph.milestones.evaluation.holding import transcript_of
 from arq_graph.milestones.evaluation.results import written
 from arq_graph.milestones.evaluation.scenario import Scenario

@@ -26,13 +26,7 @@ _IN_MEMORY = ("InMemorySaver", "MemorySaver")
 
 @dataclass(frozen=True)
 class Made:
-    """An app for one conversation.
-
-    Args:
-        app: The app.
-        is_ours: Whether it was made here, and what it remembers may be forgotten once the conversation is over.
-        agent: The agent that it was made of, with the tools of its world.
-    """
+    """An app for one conversation, whether it was made here, and the agent that it was made of."""
 
     app: App
     is_ours: bool
@@ -46,15 +40,7 @@ class Made:
 
 
 def require_arm(name: str, arm: object) -> None:
-    """Refuse what is no arm, before anything is held.
-
-    Args:
-        name: What it is called.
-        arm: An app, or a function of `(scenario, agent, model)`.
-
-    Raises:
-        InputError: It is neither, or a function that does not take these three.
-    """
+    """Refuse, before anything is held, what is neither an app nor a function of (scenario, agent, model)."""
     if is_app(arm):
         return
     if not callable(arm):
@@ -62,10 +48,7 @@ def require_arm(name: str, arm: object) -> None:
             f"the arm {name!r} is a {type(arm).__name__}: give an app, or a function of (scenario, agent, model) that "
             "makes one"
         )
-    try:
-        takes = inspect.signature(arm)
-    except (TypeError, ValueError):  # some callables of C have none
-        return
+    takes = inspect.signature(arm)
     try:
         takes.bind(None, None, None)
     except TypeError:
@@ -76,16 +59,11 @@ def require_arm(name: str, arm: object) -> None:
 
 
 class Arms:
-    """The arms of a run.
+    """The arms of a run, by name: an app, which all conversations share, or a function that makes one.
 
-    Args:
-        arms: By name: an app, which all conversations share, or a function that makes one. What it makes for a
-            scenario without a world is shared by its conversations; with a world, each has its own.
-        model: Handed to those functions; a string is made a chat model first.
-
-    Raises:
-        InputError: There is none, one is neither an app nor a function that takes what it is given, or the model
-            cannot be used: its key is missing, for example.
+    What a function makes for a scenario without a world is shared by its conversations; with a world, each has its
+    own. The model is handed to the functions; a string is made a chat model first, so that a missing key is told
+    before anything is held.
     """
 
     def __init__(self, arms: Mapping[str, Arm], model: Any = None) -> None:
@@ -107,11 +85,7 @@ class Arms:
         return {f"the code of the arm {name!r}": fingerprint(arm) for name, arm in functions.items()}
 
     def make(self, one: Planned) -> Made:
-        """The app for one conversation.
-
-        Raises:
-            Exception: Whatever the function or the world raises.
-        """
+        """The app for one conversation; raises whatever the function or the world raises."""
         arm = self._arms[one.arm]
         if is_app(arm):
             return Made(arm, is_ours=False, agent=one.scenario.agent)

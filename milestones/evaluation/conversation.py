@@ -1,44 +1,30 @@
-"""What was said and done in one conversation so far, and why it ended."""
+"""What was said and done in one conversation so far, why it ended, and whose failure that was."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from arq_graph.errors import ArqGraphError, ModelRequestError, ModelUnavailableError
 from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
 from arq_graph.milestones.transcripts.messages import events_of
+from arq_graph.reasoning.failures import read_failure
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import UsageTracker
-
-
-@dataclass
-class Aside:
-    """What the agent asked the user while it went on with its turn.
-
-    Args:
-        place: How many messages the app had made in the turn when it waited.
-        spoken: What it asked.
-        answer: What the user said to it; None before that.
-    """
-
-    place: int
-    spoken: str
-    answer: str | None = None
 
 
 @dataclass
 class Conversation:
     """What was said and done so far.
 
-    Args:
+    Attributes:
         thread_id: Its thread.
         messages: All messages, finished turns first.
         ended: Why it ended; None while it goes on.
-        error: What went wrong, where that ended it.
-        failure: The same, as it was raised.
+        error: What went wrong, where that ended it; `failure` is the same as it was raised.
         by_user: Whether it was the user who failed, and not the app.
         turn_seconds: How long the app took for each turn.
         seconds: How long it took altogether.
@@ -56,10 +42,9 @@ class Conversation:
     seconds: float = 0.0
     usage: UsageTracker = field(default_factory=UsageTracker)
     turn_begins: int = 0
-    _asides: list[Aside] = field(default_factory=list)
+    # What the agent asked while it went on with its turn, and was answered; with its place among what it did.
+    _asides: list[tuple[int, list[BaseMessage]]] = field(default_factory=list)
     _done: list[BaseMessage] = field(default_factory=list)
-    _said_before: tuple[Message, ...] = ()
-    _settled: int = 0
 
     @property
     def events(self) -> list[Event]:
@@ -69,41 +54,39 @@ class Conversation:
     @property
     def said(self) -> tuple[Message, ...]:
         """What user and agent said."""
-        # Turns that are over are not read again: a long conversation asks for this at every turn.
-        return (*self._said_before, *_said(self.messages[self._settled :]))
+        return tuple(event for event in self.events if isinstance(event, Message))
 
     @property
     def turns(self) -> int:
         """How many messages the user sent."""
         return sum(message.type == "human" for message in self.messages)
 
+    @property
+    def asked_aside(self) -> bool:
+        """Whether the agent asked anything while it went on with the turn."""
+        return bool(self._asides)
+
     def begin(self, opening: HumanMessage) -> None:
         """A turn begins with the user's message."""
-        self._said_before = self.said
-        self._settled = len(self.messages)
         self.messages.append(opening)
         self.turn_begins = len(self.messages)
+        self.turn_seconds.append(0.0)
         self._asides, self._done = [], []
 
     def take(self, new: Sequence[BaseMessage]) -> None:
         """What the app did since the turn began, which stands in the place of what it had done before."""
         self._done = list(new)
-        self.messages[self.turn_begins :] = _with_asides(self._done, self._asides)
+        self._weave()
 
     def ask(self, spoken: str) -> None:
         """The agent asks the user something while it goes on with its turn."""
-        self._asides.append(Aside(len(self._done), spoken))
-        self.take(self._done)
+        self._asides.append((len(self._deeds(spoken)), [AIMessage(spoken)]))
+        self._weave()
 
     def answer(self, text: str) -> None:
         """The user answers what was asked last."""
-        self._asides[-1].answer = text
-        self.take(self._done)
-
-    @property
-    def asked_aside(self) -> bool:
-        """Whether the agent asked anything while it went on with the turn."""
-        return bool(self._asides)
+        self._asides[-1][1].append(HumanMessage(text))
+        self._weave()
 
     def end(self, why: Ended, failure: BaseException | None = None, *, by_user: bool = False) -> None:
         """It is over."""
@@ -113,48 +96,63 @@ class Conversation:
         if failure is not None:
             self.error = clean(f"{type(failure).__name__}: {failure}" if str(failure) else repr(failure))
 
+    def _weave(self) -> None:
+        woven = self._deeds()
+        for place, aside in reversed(self._asides):
+            woven[place:place] = aside
+        self.messages[self.turn_begins :] = woven
 
-def _said(messages: Sequence[BaseMessage]) -> list[Message]:
-    return [event for event in events_of(messages)[0] if isinstance(event, Message)]
-
-
-def _with_asides(messages: Sequence[BaseMessage], asides: Sequence[Aside]) -> list[BaseMessage]:
-    """The messages with each question and answer once: an app may keep them among its messages itself, or not.
-
-    It may have written a question down before it waited, or after it was answered.
-    """
-    kept: set[int] = set()
-    missing: dict[int, list[BaseMessage]] = {}
-    for aside in asides:
-        # A question may stand in front of its place, but not in front of that of an earlier one.
-        since = max((each.place for each in asides if each.place < aside.place), default=0)
-        asked = _found(messages, "ai", aside.spoken, since, kept)
-        answered = None
-        if aside.answer is not None:
-            behind = aside.place if asked is None else max(aside.place, asked + 1)
-            # The app that keeps the question may keep the answer in words of its own.
-            words = aside.answer if asked is None else None
-            answered = _found(messages, "human", words, behind, kept)
-        kept |= {each for each in (asked, answered) if each is not None}
-        if asked is None:
-            place = aside.place if answered is None else answered
-            missing.setdefault(place, []).append(AIMessage(aside.spoken))
-        if answered is None and aside.answer is not None:
-            place = aside.place if asked is None else max(aside.place, asked + 1)
-            missing.setdefault(place, []).append(HumanMessage(aside.answer))
-    woven: list[BaseMessage] = []
-    for index, message in enumerate(messages):
-        woven += [*missing.pop(index, ()), message]
-    return [*woven, *(each for _, rest in sorted(missing.items()) for each in rest)]
+    def _deeds(self, *asking: str) -> list[BaseMessage]:
+        """What the app did, without what was asked and answered on the way: it may keep that as well, or not."""
+        asked = [text.strip() for text in (*(aside[0].text for _, aside in self._asides), *asking)]
+        if not asked:
+            return list(self._done)
+        deeds = []
+        for message in self._done:
+            if (
+                message.type == "ai"
+                and not getattr(message, "tool_calls", None)
+                and message.text.strip() in asked
+            ):
+                asked.remove(message.text.strip())
+            elif message.type != "human":
+                deeds.append(message)
+        return deeds
 
 
-def _found(
-    messages: Sequence[BaseMessage], kind: str, text: str | None, since: int, but: set[int]
-) -> int | None:
-    """Where the first message of a kind is, with this text if one is given."""
-    for index in range(since, len(messages)):
-        if index in but or messages[index].type != kind:
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and all that led to it, each once; the members of a group are among them."""
+    seen: set[int] = set()
+    still = [error]
+    while still:
+        one = still.pop()
+        if one is None or id(one) in seen:
             continue
-        if text is None or messages[index].text.strip() == text.strip():
-            return index
-    return None
+        seen.add(id(one))
+        yield one
+        still.append(one.__cause__ or one.__context__)
+        if isinstance(one, BaseExceptionGroup):
+            still += reversed(one.exceptions)
+
+
+def is_out_of_reach(error: BaseException | None, of_models: Collection[BaseException] = ()) -> bool:
+    """Whether a model or the way to it failed, which says nothing about the app: it is worth another try.
+
+    A lost connection alone does not say so, as it may be that of the app's own database: it has to be among what
+    calls of models raised, as a `UsageTracker` heard it.
+    """
+    heard = {id(each) for each in of_models}
+    for one in causes(error):
+        if isinstance(one, ModelRequestError | ModelUnavailableError):
+            return True
+        if isinstance(one, ArqGraphError):
+            return False  # it says what it is
+        if id(one) in heard and isinstance(one, Exception) and read_failure(one).from_provider:
+            return True
+    return False
+
+
+def told(error: BaseException) -> str:
+    """An error in words."""
+    name, said = type(error).__name__, str(error)
+    return said if isinstance(error, ArqGraphError) and said else f"{name}: {said}" if said else name

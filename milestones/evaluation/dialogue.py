@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from typing import Any, cast
 from uuid import uuid4
 
@@ -16,14 +17,13 @@ from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.app import (
     App,
     Operator,
+    Waiting,
     decided,
     new_messages,
-    remembers,
     resuming,
     waiting_in,
 )
-from arq_graph.milestones.evaluation.conversation import Conversation
-from arq_graph.milestones.evaluation.failures import causes
+from arq_graph.milestones.evaluation.conversation import Conversation, causes
 from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.hearing import asks_something
@@ -85,7 +85,7 @@ def converse(
     """
     if not callable(getattr(app, "invoke", None)):
         raise InputError("the app has no `invoke`: await `aconverse`")
-    talk = _Dialogue(app, user, limits, thread_id, operator, stopped)
+    talk = _Dialogue(app, user, limits or Limits(), thread_id, operator, stopped)
     while talk.step is not None:
         try:
             if isinstance(talk.step, AskUser):
@@ -116,7 +116,7 @@ async def aconverse(
 
     What takes longer than the limit of seconds is cancelled and left behind, whether or not it can be stopped.
     """
-    talk = _Dialogue(app, user, limits, thread_id, operator, stopped)
+    talk = _Dialogue(app, user, limits or Limits(), thread_id, operator, stopped)
     # In a task of its own: one that hangs is left behind, and one that is cancelled by its app ends alone.
     task = asyncio.create_task(_talk(app, user, talk, watch))
     try:
@@ -127,12 +127,10 @@ async def aconverse(
     error: BaseException | None
     if not task.done():
         task.cancel()
-        error = _OutOfTime()
+        error = None
     elif task.cancelled():
         error = RuntimeError("the app cancelled the task that it ran in")
-    else:
-        error = task.exception()
-    if error is None:
+    elif (error := task.exception()) is None:
         return talk.held
     with suppress(Exception):
         state = app.aget_state(talk.config) if talk.settings else None
@@ -149,54 +147,41 @@ async def _talk(app: App, user: User, talk: _Dialogue, watch: Watch) -> None:
                 talk.go_on(await user.aspeak(talk.step.said))
             else:
                 with talk.held.usage.listening():
-                    given = await _invoked(app, talk)
+                    if callable(getattr(app, "ainvoke", None)):
+                        given = await app.ainvoke(talk.step.input, talk.config, **talk.settings)
+                    else:
+                        given = await asyncio.to_thread(
+                            app.invoke, talk.step.input, talk.config, **talk.settings
+                        )
                 talk.go_on(given)
             watch(talk.held)
     except SystemExit as error:  # past a task, it would end the program
         raise RuntimeError(f"it called sys.exit({error.code!r})") from error
 
 
-async def _invoked(app: App, talk: _Dialogue) -> Any:
-    asked = cast(AskApp, talk.step).input
-    ainvoke = getattr(app, "ainvoke", None)
-    if not callable(ainvoke):
-        return await asyncio.to_thread(app.invoke, asked, talk.config, **talk.settings)
-    return await ainvoke(asked, talk.config, **talk.settings)
-
-
-class _OutOfTime(Exception):
-    pass
-
-
 class _Dialogue:
-    """Whose turn it is, and what becomes of what is given.
-
-    Attributes:
-        held: What was said and done so far.
-        step: Who is asked what; None once it is over.
-    """
+    """Whose turn it is (`step`; None once it is over), and what becomes of what is given (`held`)."""
 
     def __init__(
         self,
         app: App,
         user: User,
-        limits: Limits | None,
+        limits: Limits,
         thread_id: str | None,
         operator: Operator,
         stopped: Callable[[], bool],
     ) -> None:
-        self.limits = limits or Limits()
-        self.held = Conversation(thread_id or str(uuid4()), usage=UsageTracker(self.limits.calls))
+        self.limits = limits
+        self.held = Conversation(thread_id or str(uuid4()), usage=UsageTracker(limits.calls))
         self.config = {"configurable": {"thread_id": self.held.thread_id}, "callbacks": [self.held.usage]}
+        self._remembers = bool(getattr(app, "checkpointer", None))
         # A graph of LangGraph's with a checkpointer need not wait for each step to be written.
-        is_graph = remembers(app) and hasattr(app, "aget_state")
+        is_graph = self._remembers and hasattr(app, "aget_state")
         self.settings: dict[str, Any] = {"durability": "exit"} if is_graph else {}
         self._is_guided = getattr(getattr(user, "spec", None), "role", None) == "guide"
-        self._remembers = remembers(app)
         self._operator = operator
         self._stopped = stopped
         self._started = self._begun = time.monotonic()
-        self._timed_turn = 0
         self._steps = self._turns()
         self.step: AskUser | AskApp | None = next(self._steps)
 
@@ -209,11 +194,10 @@ class _Dialogue:
             self.step = self._steps.send(given)
         except StopIteration:
             self.step = None
-        seconds = time.monotonic() - self._started
-        if self.step is not None and self.limits.seconds is not None and seconds >= self.limits.seconds:
+        if self.step is not None and self.held.seconds >= (self.limits.seconds or inf):
             self.held.end("seconds")
             self.step = None
-        self.held.seconds, self._begun = seconds, time.monotonic()
+        self._begun = time.monotonic()
 
     def keep(self, state: Any) -> None:
         """Keep what an app's own thread has of a turn that failed."""
@@ -225,28 +209,23 @@ class _Dialogue:
         if any(getattr(each, "id", None) == opening.id for each in messages):
             self.held.take(new_messages(messages, opening))
 
-    def fail(self, error: BaseException) -> None:
-        """End it for what was raised."""
+    def fail(self, error: BaseException | None) -> None:
+        """End it for what was raised; None: the time is over."""
         self._time()
-        if isinstance(error, _OutOfTime):
+        if error is None:
             self.held.end("seconds")
         elif any(isinstance(each, CallLimitReached) for each in causes(error)):
             self.held.end("calls")
         else:
             self.held.end("error", error, by_user=isinstance(self.step, AskUser))
-        self.held.seconds = time.monotonic() - self._started
         self.step = None
 
     def _time(self) -> None:
-        """Count the app's time; what is answered within a turn goes on with the same turn."""
-        if not isinstance(self.step, AskApp):
-            return
-        seconds, times = time.monotonic() - self._begun, self.held.turn_seconds
-        if self._timed_turn == self.held.turn_begins and times:
-            times[-1] += seconds
-        else:
-            times.append(seconds)
-        self._timed_turn = self.held.turn_begins
+        """Count the time, for the turn only the app's."""
+        now = time.monotonic()
+        self.held.seconds = now - self._started
+        if isinstance(self.step, AskApp):
+            self.held.turn_seconds[-1] += now - self._begun
 
     def _turns(self) -> Steps:
         held = self.held
@@ -255,10 +234,9 @@ class _Dialogue:
             if turn.ends or self._stopped() or held.turns >= self.limits.turns:
                 held.end("user" if turn.ends else "budget" if self._stopped() else "turns")
                 return
-            before = list(held.messages)
             opening = HumanMessage(clean(turn.text), id=str(uuid4()))
             held.begin(opening)
-            given: Any = yield AskApp({"messages": [opening] if self._remembers else [*before, opening]})
+            given: Any = yield AskApp({"messages": [opening] if self._remembers else list(held.messages)})
             held.take(new_messages(given, opening))
             yield from self._interrupts(opening, given)
             if held.ended is not None:
@@ -277,7 +255,7 @@ class _Dialogue:
             waiting = waiting_in(given)
             if not waiting:
                 return
-            answers: list[tuple[Any, Any]] = []
+            answers: list[tuple[Waiting, Any]] = []
             for each in waiting:
                 if each.calls:
                     answers.append((each, decided(self._operator, each.calls)))

@@ -1,24 +1,28 @@
-"""What became of each conversation, kept in the one store of runs, so that a run goes on after a kill.
+"""What became of each conversation: how it is kept, so that a run goes on after a kill, and the report of them all.
 
-Each entry is one conversation. `messages` makes it a transcript that `read_transcripts` reads and `arq-graph score`
-scores again; `arq_graph` holds what it was measured as. A conversation that was not finished (a ceiling, a model out of
-reach) has its messages under `unfinished`: it is held again, and what it cost counts all the same.
+Each entry of the store of runs is one conversation. `messages` makes it a transcript that `read_transcripts` reads and
+`arq-graph score` scores again; `arq_graph` holds what it was measured as. A conversation that was not finished (a
+ceiling, a model out of reach) has its messages under `unfinished`: it is held again, and what it cost counts all the
+same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from langchain_core.messages import BaseMessage
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from arq_graph.milestones.evaluation.suite import Planned
-from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
-from arq_graph.milestones.store import RunStore
+from arq_graph.milestones.reports.comparison import compare, corrected
+from arq_graph.milestones.reports.figures import ArmComparison
+from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord
+from arq_graph.milestones.reports.report import Report, ReportSummary
+from arq_graph.milestones.reports.summary import report, summarize
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import read_transcripts
 from arq_graph.reasoning.usage import UsageTracker
@@ -32,11 +36,10 @@ Outcome = ConversationRecord | BrokenConversation
 class Held:
     """A conversation that ended.
 
-    Args:
+    Attributes:
         outcome: What it was measured as, or why it was not.
         messages: What was said, as plain data.
-        used: Model calls, those of user and judge included.
-        cost: What they cost, where prices are known.
+        used: Model calls, those of user and judge included; `cost` is what they cost, where prices are known.
         out_of_reach: Whether it was not measured because a model was out of reach.
     """
 
@@ -47,87 +50,49 @@ class Held:
     out_of_reach: bool = False
 
 
-class EvaluationResults:
-    """The results of a run, in a file or in memory alone; a context manager.
+class Kept(BaseModel):
+    """What an entry says beside the messages: one of `record` and `broken`, and what the conversation cost."""
 
-    Args:
-        file: The file; None keeps them nowhere.
-        of: A fingerprint of each thing that every conversation depends on, by a name that a message can show.
-        parts: The same for single scenarios and arms.
-        resume: Whether to go on with what is there; otherwise there must be nothing.
+    arm: str
+    scenario: str
+    run: int
+    seed: int
+    calls: int = 0
+    cost: float = 0.0
+    record: ConversationRecord | None = None
+    broken: BrokenConversation | None = None
 
-    Attributes:
-        calls: Model calls of the earlier run; `cost`: what they cost.
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What tells it from every other one of its suite; see `Planned.key`."""
+        return self.arm, self.scenario, self.run
 
-    Raises:
-        InputError: There are results and they are not to be gone on with, something that shapes them changed, or the
-            file holds something else or cannot be used.
-    """
 
-    def __init__(
-        self,
-        file: str | Path | None,
-        of: Mapping[str, str],
-        parts: Mapping[str, str],
-        *,
-        resume: bool = False,
-    ) -> None:
-        self._store = None if file is None else RunStore(file, "evaluation", of, parts=parts, resume=resume)
-        self._outcomes: dict[tuple[Any, ...], ConversationRecord] = {}
-        self.calls = 0
-        self.cost = 0.0
-        for entry in self._store.entries() if self._store is not None else ():
-            self._take(entry)
+def entry_of(one: Planned, held: Held) -> dict[str, Any]:
+    """A conversation as it is kept."""
+    outcome = held.outcome
+    is_measured = isinstance(outcome, ConversationRecord)
+    kept = Kept(
+        arm=one.arm,
+        scenario=one.scenario.name,
+        run=one.run,
+        seed=one.seed,
+        calls=held.used.calls,
+        cost=held.cost,
+        **{"record" if is_measured else "broken": outcome},
+    )
+    entry = {"arq_graph": kept.model_dump(mode="json", exclude_defaults=True), "id": one.id}
+    if isinstance(outcome, ConversationRecord):
+        return entry | {"task_id": outcome.task, "use_case": outcome.use_case, "messages": held.messages}
+    return entry | {"unfinished": held.messages}
 
-    def __enter__(self) -> Self:
-        if self._store is not None:
-            self._store.__enter__()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._store is not None:
-            self._store.close()
-
-    def get(self, one: Planned) -> ConversationRecord | None:
-        """What a conversation was measured as; None where it is still to be held."""
-        return self._outcomes.get(one.key)
-
-    def keep(self, one: Planned, held: Held) -> None:
-        """Keep a conversation; a kill does not lose it once this returns.
-
-        Raises:
-            InputError: It cannot be written.
-        """
-        if self._store is None:
-            return
-        outcome = held.outcome
-        is_measured = isinstance(outcome, ConversationRecord)
-        about = {
-            "arm": one.arm,
-            "scenario": one.scenario.name,
-            "run": one.run,
-            "seed": one.seed,
-            "calls": held.used.calls,
-            "cost": held.cost,
-            "record" if is_measured else "broken": outcome.model_dump(mode="json", exclude_defaults=True),
-        }
-        task = (
-            {"task_id": outcome.task, "use_case": outcome.use_case}
-            if isinstance(outcome, ConversationRecord)
-            else {}
-        )
-        messages = {"messages" if is_measured else "unfinished": list(held.messages)}
-        self._store.append({"arq_graph": about, "id": one.id, **task, **messages})
-
-    def _take(self, entry: Mapping[str, Any]) -> None:
-        about: Any = entry.get("arq_graph")
-        # What cannot be read is held again: nothing counts twice.
-        with suppress(KeyError, TypeError, ValueError, ValidationError):
-            self.calls += int(about["calls"])
-            self.cost += float(about["cost"])
-            if "record" in about:
-                key = (about["arm"], about["scenario"], about["run"])
-                self._outcomes.setdefault(key, ConversationRecord.model_validate(about["record"]))
+def kept_in(entry: Mapping[str, Any]) -> Kept | None:
+    """What an entry says; None where it cannot be read, so that the conversation is held again."""
+    try:
+        return Kept.model_validate(entry.get("arq_graph"))
+    except ValidationError:
+        return None
 
 
 def written(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
@@ -140,20 +105,74 @@ def written(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
 
 
 def read_results(file: str | Path) -> Iterator[tuple[ConversationRecord, Transcript]]:
-    """The finished conversations of a file of results, each once, one at a time.
-
-    Args:
-        file: The file that `evaluate` wrote.
-
-    Raises:
-        InputError: The file cannot be read.
-    """
-    seen: set[tuple[Any, ...]] = set()
+    """The finished conversations of a file that `evaluate` wrote, each once, one at a time."""
+    seen = set()
     for one in read_transcripts(file):
-        about = one.extra.get("arq_graph") if isinstance(one, Transcript) else None
-        if not isinstance(about, Mapping) or "record" not in about:
-            continue
-        key = (about.get("arm"), about.get("scenario"), about.get("run"))
-        if key not in seen and isinstance(one, Transcript):
-            seen.add(key)
-            yield ConversationRecord.model_validate(about["record"]), one
+        kept = kept_in(one.extra) if isinstance(one, Transcript) else None
+        if isinstance(one, Transcript) and kept and kept.record and kept.key not in seen:
+            seen.add(kept.key)
+            yield kept.record, one
+
+
+def evaluation_report(
+    records: Iterable[ConversationRecord],
+    broken: Iterable[BrokenConversation] = (),
+    graphs: Mapping[str, GraphRecord] | None = None,
+    *,
+    missing: int = 0,
+    stopped: str | None = None,
+    stand_ins: Sequence[str] = (),
+) -> Report:
+    """A report that tells arms and kinds of users apart; see `Report` for what it holds.
+
+    Two arms are compared over the runs of scenarios that both have: those alone are pairs. Cost: one comparison
+    (`compare`) for each two arms.
+    """
+    conversations = tuple(records)
+    whole = report(conversations, broken, graphs, stand_ins=stand_ins)
+    arms = _grouped(conversations, "arm")
+    users = _grouped(conversations, "user")
+    summary = whole.summary.model_copy(
+        update={
+            "arms": {name: summarize(group) for name, group in arms.items()},
+            "users": {name: summarize(group) for name, group in users.items()},
+            "arms_by_user": {
+                name: {kind: summarize(cell) for kind, cell in _grouped(group, "user").items()}
+                for name, group in arms.items()
+            },
+            "comparisons": _comparisons(arms),
+        }
+    )
+    return whole.model_copy(update={"summary": summary, "missing": missing, "stopped": stopped})
+
+
+def _grouped(records: Sequence[ConversationRecord], what: str) -> dict[str, list[ConversationRecord]]:
+    groups: dict[str, list[ConversationRecord]] = {}
+    for record in records:
+        name = getattr(record, what)
+        if name is not None:
+            groups.setdefault(name, []).append(record)
+    return groups
+
+
+def _comparisons(arms: Mapping[str, Sequence[ConversationRecord]]) -> tuple[ArmComparison, ...]:
+    compared = {
+        f"{number}": (a, b, compare(*_paired(arms[a], arms[b])))
+        for number, (a, b) in enumerate(combinations(arms, 2))
+    }
+    overall = corrected({number: each.overall for number, (_, _, each) in compared.items()})
+    return tuple(
+        ArmComparison(a=a, b=b, comparison=each.model_copy(update={"overall": overall[number]}))
+        for number, (a, b, each) in compared.items()
+    )
+
+
+def _paired(a: Sequence[ConversationRecord], b: Sequence[ConversationRecord]) -> tuple[Report, Report]:
+    """The runs that both have, in one order: the nth of a scenario is then the same run in both."""
+    of_a, of_b = ({(one.scenario, one.run): one for one in group} for group in (a, b))
+    both = sorted((key for key in of_a if key in of_b), key=str)
+    return _alone([of_a[key] for key in both]), _alone([of_b[key] for key in both])
+
+
+def _alone(records: Sequence[ConversationRecord]) -> Report:
+    return Report(conversations=tuple(records), summary=ReportSummary(overall=summarize(()), use_cases={}))

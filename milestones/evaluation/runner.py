@@ -5,25 +5,26 @@ from __future__ import annotations
 import asyncio
 import atexit
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import aclosing, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from arq_graph.errors import InputError, ModelUnavailableError, SpecError
-from arq_graph.milestones.evaluation.app import Operator, require_operator
+from arq_graph.milestones.at_once import at_once
+from arq_graph.milestones.evaluation.app import Operator
 from arq_graph.milestones.evaluation.arms import Arm, Arms
-from arq_graph.milestones.evaluation.budget import Budget, Ceilings, Prices
-from arq_graph.milestones.evaluation.daemon_threads import DaemonThreads
-from arq_graph.milestones.evaluation.holding import Hold
-from arq_graph.milestones.evaluation.report import evaluation_report
-from arq_graph.milestones.evaluation.results import EvaluationResults, Held, Outcome
+from arq_graph.milestones.evaluation.holding import Budget, Ceilings, Hold, Prices
+from arq_graph.milestones.evaluation.results import Held, Outcome, entry_of, evaluation_report, kept_in
 from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.milestones.fingerprint import fingerprint
-from arq_graph.milestones.judging.judge import AnyJudge
+from arq_graph.milestones.judging.judge import AnyJudge, AsyncJudge
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.models.offline.model import is_stand_in
 
@@ -72,19 +73,41 @@ def _runner() -> asyncio.Runner:
     if not hasattr(_kept, "runner"):
         _kept.runner = asyncio.Runner()
         loop = _kept.runner.get_loop()
-        loop.set_default_executor(DaemonThreads())
+        loop.set_default_executor(_DaemonThreads())
         atexit.register(loop.close)  # the runner's own close would begin a thread, too late for Python 3.12
     runner: asyncio.Runner = _kept.runner
     return runner
 
 
+class _DaemonThreads(ThreadPoolExecutor):
+    """A thread for each call, which the interpreter does not wait for when it ends: the call may hang.
+
+    An event loop takes no other executor than a `ThreadPoolExecutor`.
+    """
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        call: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                call.set_result(fn(*args, **kwargs))
+            except (StopIteration, GeneratorExit) as error:  # who awaits a future could not be told of these
+                call.set_exception(RuntimeError(f"{type(error).__name__} was raised: {error}"))
+            except BaseException as error:
+                call.set_exception(error)
+
+        call.set_running_or_notify_cancel()
+        threading.Thread(target=run, name="arq_graph", daemon=True).start()
+        return call
+
+
 class _Settings(Ceilings):
-    """The numbers of a run."""
+    """The settings of a run; see `aevaluate`."""
 
     runs: Annotated[int, Field(ge=1, strict=True)]
-    """How often each scenario is run, from 1."""
     concurrency: Annotated[int, Field(ge=1, strict=True)]
-    """How many conversations are under way at once, from 1."""
+    operator: Operator
+    judge: AsyncJudge | Callable[..., Any] | None
 
 
 async def aevaluate(
@@ -149,18 +172,21 @@ async def aevaluate(
     """
     try:
         settings = _Settings(
-            runs=runs, concurrency=concurrency, max_calls=max_calls, max_cost=max_cost, prices=prices or {}
+            runs=runs,
+            concurrency=concurrency,
+            max_calls=max_calls,
+            max_cost=max_cost,
+            prices=prices or {},
+            operator=operator,
+            judge=judge,
         )
     except SpecError as error:
         raise InputError(str(error)) from None
-    require_operator(operator)
-    if judge is not None and not callable(judge) and not callable(getattr(judge, "ajudge", None)):
-        raise InputError(
-            f"the judge is a {type(judge).__name__}; give a function of (graph, transcript, observations), or an "
-            "LLMJudge"
-        )
     if not suite.scenarios:
         raise suite.broken[0].error
+    # A user's model that is none, or lacks its key, is told at once.
+    make_user(suite.scenarios[0].user, seed=suite.seed, model=user_model)
+    known = Arms(arms, model)
     of = {
         "the suite": suite.name,
         "the seed": str(suite.seed),
@@ -168,56 +194,36 @@ async def aevaluate(
         "the user's model": _named(user_model),
         "the judge": _named(judge),
         "the operator": _named(operator),
+        **(depends_on or {}),
     }
-    # A model that is none, or lacks its key, is told at once.
-    make_user(suite.scenarios[0].user, seed=suite.seed, model=user_model)
-    known = Arms(arms, model)
     parts = {name: digest for one in suite.scenarios for name, digest in one.fingerprints().items()}
     parts |= known.fingerprints()
-    parts |= {
-        f"the code of the arm {name!r}": fingerprint(digest)
-        for name, digest in (arms_depend_on or {}).items()
-    }
+    for name, digest in (arms_depend_on or {}).items():
+        parts[f"the code of the arm {name!r}"] = fingerprint(digest)
     names, graphs = suite.graphs()
     budget = Budget(settings)
-    hold = Hold(known, dict(names), budget, user_model, judge, operator)
     planned = list(suite.planned(known.names, runs))
-    outcomes: dict[tuple[str, str, int], Outcome] = {}
-    with EvaluationResults(results, of | dict(depends_on or {}), parts, resume=resume) as kept:
-        budget.add(kept.calls, kept.cost)
-        still = []
-        for one in planned:
-            before = kept.get(one)
-            if before is None:
-                still.append(one)
-            else:
-                # A goal decides nothing of what was said; it may have been named since.
-                outcomes[one.key] = before.model_copy(update={"goal": one.scenario.goal})
-                done(one, outcomes[one.key])
-        run = _Run(hold, kept, budget, outcomes, done)
-        await run.through(iter(still), min(concurrency, len(still)))
-    ordered = [outcomes[one.key] for one in planned if one.key in outcomes]
+    store = None if results is None else RunStore(results, "evaluation", of, parts=parts, resume=resume)
+    run = _Run(Hold(known, names, budget, user_model, judge, operator), store, done)
+    with store or nullcontext():
+        await run.through(planned, concurrency)
+    outcomes = [run.outcomes[one.key] for one in planned if one.key in run.outcomes]
+    missing = len(planned) - sum(one.ended != "budget" for one in outcomes)
+    unusable = [
+        BrokenConversation(scenario=one.name, error=f"{one.name}: {one.error}") for one in suite.broken
+    ]
+    asked = {
+        "the agent's model": model,
+        "the users' model": user_model,
+        "the judge": getattr(judge, "reasoner", judge),
+    }
     return evaluation_report(
-        [one for one in ordered if isinstance(one, ConversationRecord)],
-        [
-            *(
-                BrokenConversation(scenario=one.name, error=f"{one.name}: {one.error}")
-                for one in suite.broken
-            ),
-            *(one for one in ordered if isinstance(one, BrokenConversation)),
-        ],
+        [one for one in outcomes if isinstance(one, ConversationRecord)],
+        [*unusable, *(one for one in outcomes if isinstance(one, BrokenConversation))],
         graphs,
-        missing=len(planned) - len(ordered) + run.cut_off,
-        stopped=budget.reached if len(outcomes) < len(planned) or run.cut_off else None,
-        stand_ins=[
-            name
-            for name, asked in (
-                ("the agent's model", model),
-                ("the users' model", user_model),
-                ("the judge", getattr(judge, "reasoner", judge)),
-            )
-            if is_stand_in(asked)
-        ],
+        missing=missing,
+        stopped=budget.reached if missing else None,
+        stand_ins=[name for name, model in asked.items() if is_stand_in(model)],
     )
 
 
@@ -231,45 +237,42 @@ def _named(thing: Any) -> str:
 
 
 class _Run:
-    """The conversations under way."""
+    """The conversations under way, and what became of those that ended."""
 
-    def __init__(
-        self,
-        hold: Hold,
-        kept: EvaluationResults,
-        budget: Budget,
-        outcomes: dict[tuple[str, str, int], Outcome],
-        done: Done,
-    ) -> None:
+    def __init__(self, hold: Hold, store: RunStore | None, done: Done) -> None:
+        self.outcomes: dict[tuple[str, str, int], Outcome] = {}
         self._hold = hold
-        self._kept = kept
-        self._budget = budget
-        self._outcomes = outcomes
+        self._store = store
         self._done = done
         self._out_of_reach = 0
-        self.cut_off = 0
+        self._before: dict[tuple[str, str, int], ConversationRecord] = {}
+        for kept in map(kept_in, store.entries() if store else ()):
+            if kept is not None:
+                hold.budget.add(kept.calls, kept.cost)
+                if kept.record is not None:
+                    self._before.setdefault(kept.key, kept.record)
 
-    async def through(self, still: Iterator[Planned], concurrency: int) -> None:
+    async def through(self, planned: Sequence[Planned], concurrency: int) -> None:
         """Hold what is still to be held, so many at once; an error ends them all."""
-        workers = [asyncio.create_task(self._work(still)) for _ in range(concurrency)]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+        for one in planned:
+            if before := self._before.get(one.key):
+                # A goal decides nothing of what was said; it may have been named since.
+                self._end(one, before.model_copy(update={"goal": one.scenario.goal}))
+        still = [one for one in planned if one.key not in self.outcomes]
+        works = ((one, self._hold(one)) for one in still if self._hold.budget.reached is None)
+        async with aclosing(at_once(works, concurrency)) as finished:
+            async for one, held in finished:
+                if self._store is not None:
+                    self._store.append(entry_of(one, held))
+                self._end(one, held.outcome)
+                self._require_models(held)
+                self._hold.budget.require_known_cost(held.used)
 
-    async def _work(self, still: Iterator[Planned]) -> None:
-        while self._budget.reached is None and (one := next(still, None)) is not None:
-            held = await self._hold(one)
-            self._kept.keep(one, held)
-            self._outcomes[one.key] = held.outcome
-            self._done(one, held.outcome)
-            self._count(held)
-            self._budget.require_known_cost(held.used)
+    def _end(self, one: Planned, outcome: Outcome) -> None:
+        self.outcomes[one.key] = outcome
+        self._done(one, outcome)
 
-    def _count(self, held: Held) -> None:
-        self.cut_off += held.outcome.ended == "budget"
+    def _require_models(self, held: Held) -> None:
         if held.out_of_reach:
             self._out_of_reach += 1
         elif held.outcome.ended != "budget":

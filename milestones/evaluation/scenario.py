@@ -75,7 +75,7 @@ class Scenario(Part):
         Observer(graph)  # loads the functions that its checks name
         if self.agent is None and self.world is not None:
             raise ValueError("has a `world`, whose tools replace those of an agent, and names no `agent`")
-        if self.agent is not None and (errors := graph.check(list(self.agent.toolbox.values())).errors):
+        if self.agent is not None and (errors := graph.check(self.tools).errors):
             raise SpecError(errors[0].message, file=graph.file, line=errors[0].line)
         if self.goal is not None and self.goal not in graph:
             near = suggestion(self.goal, graph)
@@ -108,20 +108,17 @@ class Scenario(Part):
     def fresh_agent(self, seed: int) -> Agent | None:
         """The agent with the tools of a world that is made for one conversation; without a world as it is.
 
-        Args:
-            seed: Given to the world where `seed` is one of its arguments.
-
-        Raises:
-            SpecError: The world has none of the agent's tools, or one of them cannot be used.
+        The world is given the seed where `seed` is one of its arguments.
         """
         if self.agent is None or self.world is None:
             return self.agent
         made = self.world(seed=seed) if _takes_seed(self.world) else self.world()
-        if isinstance(made, Mapping):
-            tools: dict[str, Any] = dict(made)
-        else:
-            named = {name: getattr(made, name, None) for name in self.agent.toolbox}
-            tools = {name: function for name, function in named.items() if callable(function)}
+        named = (
+            made
+            if isinstance(made, Mapping)
+            else {each: getattr(made, each, None) for each in self.agent.toolbox}
+        )
+        tools = {name: function for name, function in named.items() if function is not None}
         if not tools:
             raise SpecError(
                 f"the world of scenario {self.name!r} has none of the agent's tools; it should have methods, or keys, "
@@ -132,7 +129,6 @@ class Scenario(Part):
 
 def _takes_seed(world: World) -> bool:
     try:
-        parameters = inspect.signature(world).parameters.values()
-    except (TypeError, ValueError):
+        return "seed" in inspect.signature(world).parameters
+    except ValueError:  # some callables of C have no signature
         return False
-    return any(one.name == "seed" and one.kind is not one.POSITIONAL_ONLY for one in parameters)

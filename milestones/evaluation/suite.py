@@ -28,7 +28,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -55,14 +54,7 @@ class BrokenScenario:
 
 @dataclass(frozen=True)
 class Planned:
-    """One conversation to be held.
-
-    Args:
-        arm: The name of the app.
-        scenario: What it is about.
-        run: Which of the scenario's runs, from 1.
-        seed: What the user's and the world's chance depend on; the same for every arm.
-    """
+    """One conversation to be held: the arm's name, the scenario, its run from 1, and what all chance depends on."""
 
     arm: str
     scenario: Scenario
@@ -127,11 +119,7 @@ class Suite(Part):
         return cls(scenarios=tuple(scenarios), seed=file.seed, name=name, broken=tuple(broken))
 
     def scenario(self, name: str) -> Scenario:
-        """The scenario of that name.
-
-        Raises:
-            InputError: There is none.
-        """
+        """The scenario of that name; raises `InputError` where there is none."""
         for one in self.scenarios:
             if one.name == name:
                 return one
@@ -151,11 +139,9 @@ class Suite(Part):
         names: dict[str, str] = {}
         records: dict[str, GraphRecord] = {}
         for scenario in self.scenarios:
-            record = graph_record(scenario.milestones)
-            wanted = (
-                str(scenario.milestones.name) or Path(scenario.milestones.file or "").stem or scenario.name
-            )
-            name, again = wanted, 1
+            graph, record = scenario.milestones, graph_record(scenario.milestones)
+            name = wanted = str(graph.name) or Path(graph.file or "").stem or scenario.name
+            again = 1
             while records.get(name, record) != record:
                 again += 1
                 name = f"{wanted} ({again})"
@@ -226,86 +212,61 @@ class SuiteFile(Part):
     scenarios: tuple[ScenarioEntry, ...]
     """The scenarios."""
 
-    _document: Document | None = PrivateAttr(None)
-    _read: Callable[[Callable[[Path], Any], Path], Any] = PrivateAttr()
+    _document: Document = PrivateAttr()
+    _read: dict[str, Any] = PrivateAttr(default_factory=dict)  # several scenarios name one file
 
     @model_validator(mode="after")
     def _names_are_unique(self, info: ValidationInfo) -> Self:
-        self._document = info.context if isinstance(info.context, Document) else None
-        self._read = cache(lambda read, path: read(path))  # several scenarios name one file
+        if isinstance(info.context, Document):
+            self._document = info.context
         _require_names(self.scenarios)
         return self
 
     def made(self, index: int) -> Iterator[Scenario]:
-        """The scenario of an entry: one, or one for each kind of user.
-
-        Raises:
-            SpecError: Something that it names cannot be used, or does not fit together.
-        """
+        """The scenario of an entry: one, or one for each kind of user; raises `SpecError` where it cannot be used."""
         entry = self.scenarios[index]
-        own = {name: getattr(entry, name) for name in entry.model_fields_set}
-        fields = {name: getattr(self.defaults, name) for name in self.defaults.model_fields_set} | own
-        user, limits = (
-            getattr(self.defaults, name).model_dump(exclude_unset=True)
-            | getattr(entry, name).model_dump(exclude_unset=True)
-            for name in ("user", "limits")
-        )
-        kinds = fields.get("kinds") or (None,)
-        if kinds != (None,) and "kind" in user:
+        fields, own = (part.model_dump(exclude_unset=True) for part in (self.defaults, entry))
+        fields |= own | {key: fields.get(key, {}) | own.get(key, {}) for key in ("user", "limits")}
+        user, kinds, task = fields["user"], fields.pop("kinds", ()), fields.pop("task", None)
+        if kinds and "kind" in user:
             raise self._error(index, "kinds", "has `kinds` and a user of one `kind`: give one of the two")
         if not user.get("intents"):
             raise self._error(index, "user", "has a user without `intents`: add what the user wants")
         if "milestones" not in fields:
             raise self._error(index, "name", "has no `milestones`; add `milestones: FILE`")
-        found = {
-            "agent": self._file(index, "agent", fields, Agent.from_yaml),
-            "milestones": self._file(index, "milestones", fields, read_milestones),
-            "world": self._world(index, fields),
-        }
-        further = {name: fields.get(name) for name in ("use_case", "goal")}
-        for kind in kinds:
+        for key, read in (("agent", Agent.from_yaml), ("milestones", read_milestones)):
+            if key in fields:
+                fields[key] = self._file(index, key, fields[key], read)
+        if "world" in fields:
+            fields["world"] = self._world(index, fields["world"])
+        for kind in kinds or (None,):
             of_kind = f" ({kind})" if kind else ""
+            named = {"name": f"{entry.name}{of_kind}", "task": f"{task}{of_kind}" if task else None}
             try:
-                yield Scenario(
-                    name=f"{entry.name}{of_kind}",
-                    user=UserSpec.model_validate(user | ({"kind": kind} if kind else {})),
-                    limits=Limits.model_validate(limits),
-                    task=f"{fields['task']}{of_kind}" if fields.get("task") else None,
-                    **found,
-                    **further,
-                )
+                yield Scenario(**fields | named | {"user": user | ({"kind": kind} if kind else {})})
             except SpecError as error:
                 raise error if error.file else self._error(index, "name", str(error)) from None
 
-    def _file(self, index: int, key: str, fields: Mapping[str, Any], read: Callable[[Path], Any]) -> Any:
-        if fields.get(key) is None:
-            return None
-        path = self._folder / fields[key]
+    def _file(self, index: int, key: str, name: str, read: Callable[[Path], Any]) -> Any:
+        path = self._document.folder / name
         if not path.is_file():
             raise self._error(index, key, f"names {str(path)!r} as its `{key}`, and there is no such file")
-        return self._read(read, path)
+        if name not in self._read:
+            self._read[name] = read(path)
+        return self._read[name]
 
-    def _world(self, index: int, fields: Mapping[str, Any]) -> Any:
-        if fields.get("world") is None:
-            return None
+    def _world(self, index: int, name: str) -> Any:
         try:
-            world = load(fields["world"], self._folder)
+            world = load(name, self._document.folder)
         except SpecError as error:
             raise self._error(index, "world", f"has a `world` that {error}") from error.__cause__
         if not callable(world):
-            raise self._error(
-                index,
-                "world",
-                f"names {fields['world']!r} as its `world`, which can make none: name a class, or a function",
-            )
+            said = f"names {name!r} as its `world`, which can make none: name a class, or a function"
+            raise self._error(index, "world", said)
         return world
-
-    @property
-    def _folder(self) -> Path:
-        return self._document.folder if self._document else Path()
 
     def _error(self, index: int, key: str, message: str) -> SpecError:
         entry = self.scenarios[index]
         place = ("scenarios", index, key) if key in entry.model_fields_set else ("defaults", key)
-        file, line = (self._document.source, self._document.line(place)) if self._document else (None, None)
+        file, line = self._document.source, self._document.line(place)
         return SpecError(f"scenario {entry.name!r} {message}", file=file, line=line)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arq_graph.milestones import write_html
-from arq_graph.milestones.evaluation.report import evaluation_report
+from arq_graph.milestones.evaluation.results import evaluation_report
 from tests.milestones.sample_report import made, refund_talks
 from tests.slow.browser import chromium, opened
 
