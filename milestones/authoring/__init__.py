@@ -1,1 +1,1 @@
-"""Milestone graphs written from a workflow, and walked through by a person before they count."""
+"""Milestone graphs that a model drafts from a workflow, and how a graph is drawn."""

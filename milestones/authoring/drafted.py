@@ -19,13 +19,7 @@ _TOOL_LIKE = re.compile(r"[_\d]|[a-z][A-Z]")
 
 @dataclass(frozen=True)
 class Drafted:
-    """A model's draft.
-
-    Args:
-        milestones: Its milestones.
-        errors: Why nothing could be measured on them, or which tools do not exist.
-        doubts: What may not be meant.
-    """
+    """A model's draft: why nothing could be measured on it, or which tools do not exist, and what may not be meant."""
 
     milestones: tuple[Milestone, ...]
     errors: tuple[Complaint, ...] = ()
@@ -33,13 +27,7 @@ class Drafted:
 
 
 def drafted(drafts: Sequence[MilestoneDraft], *, workflow: str, tools: Sequence[str]) -> Drafted:
-    """The milestones of a draft, and everything that code finds wrong with them.
-
-    Args:
-        drafts: The milestones as the model gave them.
-        workflow: The workflow that they come from.
-        tools: Names of the agent's tools.
-    """
+    """The milestones of a draft, and everything that code finds wrong with them."""
     names = [_one_line(draft.name) for draft in drafts]
 
     def complaint(name: str | None, message: str) -> Complaint:

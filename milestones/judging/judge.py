@@ -56,18 +56,15 @@ def in_question(
     Raises:
         SpecError: The graph cannot be measured on.
     """
-    asked = set(observations.undecided)
-    if veto:
-        asked |= {
-            each.name for each in graph.milestones if each.type == "FC" and observations.events.get(each.name)
-        }
-    if not asked:
+    if not observations.undecided and not veto:
         return ()
-    at_most = reach(graph, observations, optimistic=True)
+    at_most = reach(graph, observations, optimistic=True)  # an FC is in it only where code saw a call
     return tuple(
         each
         for each in graph.milestones
-        if each.name in asked and each.name in at_most and not each.is_derived
+        if each.name in at_most
+        and not each.is_derived
+        and (each.name in observations.undecided or (veto and each.type == "FC"))
     )
 
 

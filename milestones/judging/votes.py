@@ -24,12 +24,7 @@ Vote = Answer[Any] | ReasoningError
 
 @dataclass(frozen=True)
 class Ballot:
-    """One vote on one milestone, as far as it counts.
-
-    Args:
-        verdict: The vote; undecided where its evidence does not hold.
-        objection: Why it does not count; empty if it does.
-    """
+    """One vote on one milestone: undecided where its evidence does not hold, with the objection that says so."""
 
     verdict: Verdict
     objection: str = ""
@@ -42,13 +37,7 @@ class Ballot:
 
 @dataclass(frozen=True)
 class Hearing:
-    """One conversation before a model as judge; its votes are held against what happened.
-
-    Args:
-        graph: The milestones.
-        transcript: What happened.
-        observations: What code observed.
-    """
+    """One conversation before a model as judge; its votes are held against what happened."""
 
     graph: MilestoneGraph
     transcript: Transcript

@@ -22,13 +22,7 @@ Text = Annotated[str, BeforeValidator(lambda value: clean(value) if isinstance(v
 
 
 class ToolCall(Record):
-    """A tool call, as an action and its record have it.
-
-    Args:
-        tool: The tool's name.
-        arguments: The arguments by name.
-        malformed: The raw text of arguments that are no JSON object.
-    """
+    """A tool call; `malformed` is the raw text of arguments that are no JSON object."""
 
     tool: Text
     arguments: dict[Any, Any] = Field(default_factory=dict)

@@ -62,11 +62,6 @@ class ModelAgent:
     """Predicts with a chat model: the record's instructions as system message, the history, the tools bound.
 
     One call a step; lost connections and overload are tried again within `timeout`.
-
-    Args:
-        model: The chat model.
-        tools: What is bound; None: the tools of each record.
-        timeout: Seconds for one step.
     """
 
     def __init__(self, model: BaseChatModel, tools: Any, timeout: float) -> None:
@@ -74,12 +69,7 @@ class ModelAgent:
         self._transport = Transport(model, timeout=timeout, backoff=BACKOFF)
 
     def predict(self, step: TurnStep) -> Any:
-        """The model's next action.
-
-        Raises:
-            ToolError: The model takes no tools.
-            InputError: The record's tools cannot be read.
-        """
+        """The model's next action; a `ToolError` where it takes no tools."""
         return self._transport.run(self._steps(step), {})
 
     async def apredict(self, step: TurnStep) -> Any:
@@ -140,12 +130,7 @@ def openai_definitions(tools: Any) -> list[dict[str, Any]]:
 
 
 class FunctionAgent:
-    """Predicts with a function of the history; the record's instructions come first, as a system message.
-
-    Args:
-        function: Takes a list of LangChain messages; may be async where it is awaited.
-        afunction: The same without blocking; None runs `function` in a thread.
-    """
+    """Predicts with a function of the history; the record's instructions come first, as a system message."""
 
     def __init__(
         self, function: Predict, afunction: Callable[[list[BaseMessage]], Awaitable[Any]] | None = None
@@ -154,11 +139,7 @@ class FunctionAgent:
         self._afunction = afunction
 
     def predict(self, step: TurnStep) -> Any:
-        """What the function gives.
-
-        Raises:
-            ToolError: The function is async.
-        """
+        """What the function gives; a `ToolError` where it is async."""
         given = self._function(to_messages(step.history, step.transcript.instructions))
         if inspect.iscoroutine(given):
             given.close()
@@ -176,17 +157,9 @@ class FunctionAgent:
 
 
 class RecordedPredictions:
-    """Predictions that were recorded elsewhere, one a line of a JSON Lines file.
+    """Predictions that were recorded elsewhere, one a line of a JSON Lines file; see `evaluate_turns`.
 
-    A line is `{"id": CONVERSATION, "step": NUMBER, "calls": [{"tool": …, "arguments": {…}}]}`, or has `"answer"`
-    instead of `"calls"`; steps are numbered from 1. A file of `results` is read too; its steps without a prediction
-    are left out.
-
-    Args:
-        file: The file.
-
-    Raises:
-        InputError: The file cannot be read, a line is none of this, or a step is predicted twice.
+    A file of `results` is read too; its steps without a prediction are left out.
     """
 
     def __init__(self, file: Path) -> None:
@@ -216,11 +189,7 @@ class RecordedPredictions:
         return self.predict(step)
 
     def check(self, steps: set[tuple[str, int]]) -> None:
-        """Check that every prediction belongs to a step.
-
-        Raises:
-            InputError: One belongs to none.
-        """
+        """Raise an `InputError` where a prediction belongs to none of the steps."""
         if stray := next((key for key in self._actions if key not in steps), None):
             raise InputError(
                 f"{self._file} predicts step {stray[1]} of conversation {stray[0]!r}, but the dataset has no such "

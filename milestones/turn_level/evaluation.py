@@ -117,20 +117,9 @@ async def aevaluate_turns(
     timeout: float = 60.0,
     concurrency: int = 4,
 ) -> TurnEvaluation:
-    """As `evaluate_turns`, with several steps asked at once; the outcomes stay in the order of the dataset.
+    """As `evaluate_turns`, with so many steps asked at once (`concurrency`, 1 or more); a function may be async.
 
-    Args:
-        agent: As in `evaluate_turns`, as are all others; a function may be async.
-        dataset: The recorded conversations.
-        tools: The tools that are bound to a chat model.
-        similarity: How similar two final answers are.
-        format: The dataset's format.
-        limit: How many steps at most.
-        results: The file in which each outcome is kept.
-        depends_on: What else the outcomes depend on.
-        on_step: Called with each outcome as it is there, in any order.
-        timeout: Seconds that a chat model may take for one step.
-        concurrency: How many steps are asked at once, 1 or more.
+    The outcomes stay in the order of the dataset; `on_step` is called as they come.
     """
     if concurrency < 1:
         raise InputError(f"concurrency is {concurrency}: it must be at least 1")
@@ -169,8 +158,8 @@ class _Run:
         on_step: OnStep | None,
         timeout: float,
     ) -> None:
-        if not isinstance(dataset, str | Path | Transcript):
-            dataset = list(dataset)
+        if results is not None and not isinstance(dataset, str | Path | Transcript):
+            dataset = list(dataset)  # to tell it from another
         self._predictor = predictor(agent, tools=tools, timeout=timeout)
         self._scorer = scorer(similarity)
         self._steps = DatasetSteps(dataset, format=format, limit=limit)

@@ -31,9 +31,6 @@ class GraphAgent:
 
     The instructions and tools of the record are not used: the app has its own. With a checkpointer each step
     gets a thread of its own, which is deleted afterwards.
-
-    Args:
-        app: The graph.
     """
 
     def __init__(self, app: Any) -> None:

@@ -12,13 +12,7 @@ from arq_graph.milestones.turn_level.outcomes import CONFUSIONS, Confusion, Step
 
 
 class Share(Record):
-    """A share of steps.
-
-    Args:
-        count: Of how many it is true.
-        n: Of how many it could be.
-        rate: count / n; None where n is 0.
-    """
+    """Of how many steps something is true, of how many it could be, and count / n (None where n is 0)."""
 
     count: int
     n: int
@@ -31,12 +25,7 @@ class Share(Record):
 
 
 class MeanSimilarity(Record):
-    """A mean similarity.
-
-    Args:
-        n: Over how many steps.
-        mean: 0 to 1; None where n is 0.
-    """
+    """A mean similarity, 0 to 1, over n steps; None where n is 0."""
 
     n: int
     mean: float | None
@@ -76,13 +65,7 @@ class PrecisionRecall(Record):
 
 
 class Mistaken(Record):
-    """An action that was taken for another.
-
-    Args:
-        truth: The true action: its tools, or `final answer`.
-        predicted: What was predicted: tools, `final answer`, `nothing`, `error`, or `no prediction`.
-        count: How many times.
-    """
+    """An action (its tools, or `final answer`) that was taken for another, or `nothing`, `error`, `no prediction`."""
 
     truth: str
     predicted: str

@@ -65,14 +65,7 @@ class StepOutcome(Record):
 
 
 def compared(step: TurnStep, predicted: Action | None, similarity: float | None, error: str) -> StepOutcome:
-    """The outcome of a step.
-
-    Args:
-        step: The step.
-        predicted: The action that the agent takes; None where there is none.
-        similarity: That of the answers, where both actions are final answers.
-        error: Why there is no prediction, or no similarity; empty where nothing was raised.
-    """
+    """The outcome of a step; `error` says why there is no prediction, or no similarity of two final answers."""
     truth = step.truth
     matched = predicted is not None and (truth.kind, truth.tools) == (predicted.kind, predicted.tools)
     parameters = _same_calls(truth.calls, predicted.calls) if predicted and matched and truth.calls else None

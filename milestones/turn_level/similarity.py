@@ -45,13 +45,7 @@ def lexical_similarity(truth: str, predicted: str) -> float:
 
 @dataclass(frozen=True)
 class Scorer:
-    """Scores two texts, the true and the predicted one, 0 to 1.
-
-    Args:
-        name: What it is, for reports and to tell one run from another.
-        score: The score.
-        ascore: The score, without blocking.
-    """
+    """Scores two texts, the true and the predicted one, 0 to 1; its name tells one run from another."""
 
     name: str
     score: TextSimilarity

@@ -19,15 +19,7 @@ Dataset = str | Path | Transcript | Iterable[Transcript | BrokenRecord]
 
 @dataclass(frozen=True)
 class TurnStep:
-    """One action of the agent, as ground truth.
-
-    Args:
-        conversation: The conversation's id.
-        number: Which of the conversation's steps, from 1.
-        event: The number of the action's first event, from 1.
-        truth: The action that was taken.
-        transcript: The whole conversation.
-    """
+    """One action of the agent, as ground truth: which step of its conversation it is and its first event, from 1."""
 
     conversation: str
     number: int

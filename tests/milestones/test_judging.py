@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from arq_graph import errors
-from arq_graph.milestones import MilestoneGraph, Transcript, Verdict, ascore, score
+from arq_graph.milestones import MilestoneGraph, Verdict, ascore, score
 from tests.milestones.conversations import agent, called, conversation, graph_of, user
 from tests.milestones.judged import GRAPH, talk
 
@@ -222,13 +222,3 @@ async def test_a_judge_may_be_async_a_coroutine_function_or_an_object_with_ajudg
         with pytest.raises(errors.InputError, match="async judge: use `ascore`"):
             score(GRAPH, talk(), judge=each)
     assert await ascore(GRAPH, talk(), judge=lambda *_: (OFFER, CONSENT)) == judged(OFFER, CONSENT)
-
-
-def test_a_call_and_a_result_are_quoted_in_their_own_words():
-    graph = graph_of(
-        "[{name: Start, type: NFC}, {name: Gone, type: NFC}, {name: End, type: NFC, dependencies: [Gone]}]"
-    )
-    transcript: Transcript = conversation(called("cancel", '{"status": "cancelled"}', order="ORD-7"))
-    for step, quote in ((1, 'cancel({"order": "ORD-7"})'), (2, '"status": "cancelled"')):
-        assert score(graph, transcript, verdicts=[Verdict("Gone", True, step, quote)]).reached["Gone"] == step
-        assert "Gone" in score(graph, transcript, verdicts=[Verdict("Gone", True, 3 - step, quote)]).undecided

@@ -335,24 +335,14 @@ def test_one_vote_is_asked_coldly_and_several_with_some_variety(votes, temperatu
     assert {call.kwargs["temperature"] for call in brain.calls} == {temperature}
 
 
-def test_a_reasoner_set_up_by_hand_is_used_as_it_is():
+def test_settings_prompt_and_reasoner_may_be_ones_own():
+    with pytest.raises(errors.InputError, match="votes is 0"):
+        LLMJudge(model(ALL_GOOD), votes=0)
+    text = '{% extends "milestone_judge.md" %}{% block task %}Be kind.{% endblock %}'
     brain = model({**ALL_GOOD, "M3": says(True, 5, "never said at all")})
     with track_usage() as used:
-        score(GRAPH, talk(), judge=LLMJudge(Reasoner(brain, module="panel", mode="direct", max_candidates=1)))
+        reasoner = Reasoner(brain, module="panel", mode="direct", max_candidates=1)
+        score(GRAPH, talk(), judge=LLMJudge(reasoner, template=text))
     assert used.by_module["panel"].calls == 1
     assert brain.calls[0].metadata["arq_mode"] == "direct"
-
-
-@pytest.mark.parametrize("setting", ["votes", "milestones_per_call", "max_transcript_tokens"])
-def test_a_wrong_setting_is_told_when_the_judge_is_made(setting):
-    with pytest.raises(errors.InputError, match=f"{setting} is 0"):
-        LLMJudge(model(ALL_GOOD), **{setting: 0})
-
-
-def test_the_prompt_may_be_replaced_in_part():
-    text = '{% extends "milestone_judge.md" %}{% block task %}Be kind.{% endblock %}'
-    brain = model(ALL_GOOD)
-    score(GRAPH, talk(), judge=LLMJudge(brain, template=text))
     assert str(brain.calls[0].messages[0].text).startswith("Be kind.")
-    with pytest.raises(errors.PromptError, match="no block 'tail'"):
-        LLMJudge(brain, template="{% block head %}Judge.{% endblock %}\n")
