@@ -10,8 +10,7 @@ from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.hearing import Fact, Heard, asked_for, names, others_said
 from arq_graph.milestones.users.kinds import is_kept_back, let_out, misheard, wrong_value
-from arq_graph.milestones.users.personas import Moment, persona_of
-from arq_graph.milestones.users.spec import Deviation, UserSpec
+from arq_graph.milestones.users.spec import Deviation, UserSpec, persona_of
 from arq_graph.milestones.users.user import EXIT, UserTurn, last_words
 
 MOST_NOT_UNDERSTOOD = 2
@@ -22,7 +21,7 @@ MOST_NOT_UNDERSTOOD = 2
 class _Reply:
     """What is replied: words of the spec, and facts to be told; in the persona's words unless it is bare."""
 
-    moment: Moment
+    moment: str
     said: str = ""
     facts: tuple[Fact, ...] = ()
     fruitless: bool = False
@@ -295,7 +294,7 @@ class AgendaUser:
             return f"{fact.label.capitalize()}: {'yes' if value else 'no'}."
         return f"The {fact.label} is {value}."
 
-    def _line(self, moment: Moment, said: str) -> str:
+    def _line(self, moment: str, said: str) -> str:
         line = self._chance("line", moment).choice(self._persona.lines_for(moment))
         return line.replace("{said}", said) if "{said}" in line else f"{line} {said}".strip()
 

@@ -52,11 +52,7 @@ class Fact:
 
 
 class Heard:
-    """The agent's words, and what can be told of them by their form.
-
-    Args:
-        text: The words.
-    """
+    """The agent's words, and what can be told of them by their form."""
 
     def __init__(self, text: str) -> None:
         text = text[:LONGEST].strip()

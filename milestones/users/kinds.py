@@ -20,12 +20,7 @@ _NOT_AT_HAND = "I do not have that at hand."
 
 
 def is_kept_back(name: str, value: Value) -> bool:
-    """Whether a perturbed user keeps a value back: a number, a date, an address of mail, an identifier.
-
-    Args:
-        name: What the value is called: `order_id`.
-        value: The value.
-    """
+    """Whether a perturbed user keeps a value back: a number, a date, an address of mail, an identifier."""
     if isinstance(value, bool):
         return False
     text = str(value)
@@ -38,11 +33,6 @@ def leaks(text: str, kind: Kind, facts: Facts) -> bool:
 
     A perturbed user says no digit of any script; no user who keeps a value back says it with other separators, or
     read out digit by digit. Number words beyond that ("two hundred and four") are not found.
-
-    Args:
-        text: What is about to be said.
-        kind: The kind of user.
-        facts: Names and values that the user knows, or that an unhelpful one must not.
     """
     if kind == "helpful":
         return False
@@ -65,14 +55,7 @@ def leaks(text: str, kind: Kind, facts: Facts) -> bool:
 
 
 def let_out(text: str, kind: Kind, facts: Facts, seed: object = 0) -> str:
-    """A text as this kind of user says it: without numbers, or with wrong values for the true ones.
-
-    Args:
-        text: What is to be said.
-        kind: The kind of user.
-        facts: Names and values that the user knows, or that an unhelpful one must not.
-        seed: What the wrong values depend on.
-    """
+    """A text as this kind of user says it: without numbers, or with wrong values for the true ones."""
     if kind == "helpful":
         return text
     known = [(name, value) for name, value in facts if not isinstance(value, bool)]
@@ -93,13 +76,7 @@ def let_out(text: str, kind: Kind, facts: Facts, seed: object = 0) -> str:
 
 
 def wrong_value(value: Value, seed: object, truths: Facts) -> Value | None:
-    """A value of the same form that is wrong; None where the form does not tell how, as of a name.
-
-    Args:
-        value: The true one.
-        seed: What the choice depends on.
-        truths: What it must not be.
-    """
+    """A value of the same form that is wrong; None where the form does not tell how, as of a name."""
     if isinstance(value, bool):
         return not value
     chance = Random(f"{seed}/{value}")
@@ -112,12 +89,7 @@ def wrong_value(value: Value, seed: object, truths: Facts) -> Value | None:
 
 
 def misheard(text: str, chance: Random) -> str:
-    """A text as a speech recogniser may write it down: no capitals, no points, digits spelt, short words lost.
-
-    Args:
-        text: What was said.
-        chance: Which words are lost or run together.
-    """
+    """A text as a speech recogniser may write it down: no capitals, no points, digits spelt, short words lost."""
     heard: list[str] = []
     for word in re.findall(r"\d|[^\W\d_]+|-(?=\w)|@", text.casefold()):
         draw = chance.random()

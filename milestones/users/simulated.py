@@ -14,8 +14,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.agenda import AgendaUser
 from arq_graph.milestones.users.kinds import is_kept_back, leaks, let_out, misheard
-from arq_graph.milestones.users.personas import persona_of
-from arq_graph.milestones.users.spec import Deviation, Intent, UserSpec
+from arq_graph.milestones.users.spec import Deviation, Intent, UserSpec, persona_of
 from arq_graph.milestones.users.user import EXIT, User, UserTurn
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
@@ -101,28 +100,19 @@ class SimulatedUser:
         spec: Who it is.
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         seed: What chance depends on; the model's own is not its matter.
-        template: A replacement for the shipped prompt.
 
     Raises:
         InputError: The model is none.
-        PromptError: The template cannot be read or lacks a block.
     """
 
-    def __init__(
-        self,
-        spec: UserSpec,
-        model: BaseChatModel | str | Reasoner,
-        *,
-        seed: int,
-        template: str | Path | None = None,
-    ) -> None:
+    def __init__(self, spec: UserSpec, model: BaseChatModel | str | Reasoner, *, seed: int) -> None:
         self.spec = spec
         self.reasoner = (
             model if isinstance(model, Reasoner) else Reasoner(model, module="user", temperature=TEMPERATURE)
         )
-        self._template = PromptTemplate(template or PROMPT, PROMPT.parent, needs=("head", "tail"))
+        self._template = PromptTemplate(PROMPT, PROMPT.parent, needs=("head", "tail"))
         self._seed = seed
-        self._blueprint: type[ARQ] = IgnorantUserSpeaking if spec.kind == "unhelpful" else UserSpeaking
+        self._blueprint: type[_Speaking] = IgnorantUserSpeaking if spec.kind == "unhelpful" else UserSpeaking
         self._head = self._template.render("head", self._shown_to_model())
         self._turn = 0
         self._is_over = False
@@ -136,25 +126,33 @@ class SimulatedUser:
         Raises:
             ReasoningError: The model gave no answer.
         """
-        if self._is_done():
+        asked = self._asked(said)
+        if asked is None:
             return self._exit()
-        deviation = self._drawn()
-        prompt = self._prompt(said, deviation)
-        answer = self.reasoner.ask(self._blueprint, prompt, check=self._complaints)
-        return self._turn_of(answer, deviation)
+        deviation, prompt = asked
+        return self._turn_of(self.reasoner.ask(self._blueprint, prompt, check=self._complaints), deviation)
 
     async def aspeak(self, said: Sequence[Message]) -> UserTurn:
         """What the user says next; all is as in `speak`."""
-        if self._is_done():
+        asked = self._asked(said)
+        if asked is None:
             return self._exit()
-        deviation = self._drawn()
-        prompt = self._prompt(said, deviation)
+        deviation, prompt = asked
         answer = await self.reasoner.aask(self._blueprint, prompt, check=self._complaints)
         return self._turn_of(answer, deviation)
 
-    def _is_done(self) -> bool:
+    def _asked(self, said: Sequence[Message]) -> tuple[Deviation | None, list[BaseMessage]] | None:
+        """How this turn departs from the happy path, and the prompt for it; None where the user is done."""
         self._turn += 1
-        return self._is_over or self._turn > self.spec.max_turns
+        if self._is_over or self._turn > self.spec.max_turns:
+            return None
+        deviation = self._drawn()
+        now: dict[str, Any] = {"message_number": self._turn, "of_at_most": self.spec.max_turns}
+        if deviation in _HOW:
+            now["this_time"] = _HOW[deviation]
+        shown = _shown(said)
+        tail = self._template.render("tail", {"talk": shown, "now": now, "opening": not shown})
+        return deviation, [SystemMessage(self._head), HumanMessage(tail)]
 
     def _exit(self) -> UserTurn:
         self._is_over = True
@@ -177,7 +175,6 @@ class SimulatedUser:
             "patience": spec.patience,
             "persona": {"description": persona.description, "is_after": list(persona.challenges)},
             "challenging": bool(persona.challenges),
-            "style": spec.style,
             "wishes": [self._wish(intent) for intent in spec.intents],
             "known": self._known(spec.knowledge),
             "closing": self._allowed(spec.closing),
@@ -207,19 +204,11 @@ class SimulatedUser:
     def _allowed(self, text: str) -> str:
         return let_out(text, self.spec.kind, self.spec.facts, self._seed)
 
-    def _prompt(self, said: Sequence[Message], deviation: Deviation | None) -> list[BaseMessage]:
-        now: dict[str, Any] = {"message_number": self._turn, "of_at_most": self.spec.max_turns}
-        if deviation in _HOW:
-            now["this_time"] = _HOW[deviation]
-        shown = _shown(said)
-        tail = self._template.render("tail", {"talk": shown, "now": now, "opening": not shown})
-        return [SystemMessage(self._head), HumanMessage(tail)]
-
-    def _complaints(self, answer: ARQ) -> list[Complaint]:
+    def _complaints(self, answer: _Speaking) -> list[Complaint]:
         message, wrong = _said(answer), None
         if _LINE_OF_AGENT.search(message):
             wrong = "there is a line of the agent in it: say what you, the user, say, without the name of a speaker"
-        elif not message and not getattr(answer, "finished", False):
+        elif not message and not answer.finished:
             wrong = "it is empty: say something, or set `finished`"
         elif leaks(message, self.spec.kind, self.spec.facts):
             wrong = (
@@ -229,9 +218,9 @@ class SimulatedUser:
             )
         return [Complaint("UserSpeaking", "message", wrong)] if wrong else []
 
-    def _turn_of(self, answer: Answer[ARQ], deviation: Deviation | None) -> UserTurn:
+    def _turn_of(self, answer: Answer[_Speaking], deviation: Deviation | None) -> UserTurn:
         message = _said(answer.value)
-        if getattr(answer.value, "finished", False) or not message or _EXIT.fullmatch(message):
+        if answer.value.finished or not message or _EXIT.fullmatch(message):
             return self._exit()
         message = _without_the_agent(message)
         if leaks(message, self.spec.kind, self.spec.facts):
@@ -246,9 +235,9 @@ def make_user(spec: UserSpec, *, seed: int, model: BaseChatModel | str | Reasone
     return AgendaUser(spec, seed=seed) if model is None else SimulatedUser(spec, model, seed=seed)
 
 
-def _said(answer: ARQ) -> str:
+def _said(answer: _Speaking) -> str:
     """The message without the name of a speaker before it."""
-    return _NAME_OF_USER.sub("", str(getattr(answer, "message", ""))).strip()[:LONGEST_MESSAGE]
+    return _NAME_OF_USER.sub("", answer.message).strip()[:LONGEST_MESSAGE]
 
 
 def _without_the_agent(message: str) -> str:

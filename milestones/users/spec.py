@@ -1,16 +1,22 @@
-"""Who a simulated user is: what is wanted, what is known, and how it behaves."""
+"""Who a simulated user is: what it wants and knows, how it behaves, and how it talks (its persona)."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, RootModel, field_validator
 
 from arq_graph.agent.parts import Part
+from arq_graph.agent.spelling import suggestion
+from arq_graph.agent.yaml_file import read_model
+from arq_graph.errors import SpecError
 from arq_graph.milestones.patterns import Pattern
-from arq_graph.milestones.users.personas import persona_of
+
+_PERSONAS = Path(__file__).with_name("personas.yaml")
 
 Role = Literal["customer", "guide"]
 Kind = Literal["helpful", "perturbed", "unhelpful"]
@@ -35,6 +41,42 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Value = Annotated[Text | int | float | bool, BeforeValidator(_as_written)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Persona(Part):
+    """How a user talks."""
+
+    description: str
+    """Who it is, as a model reads it."""
+    lines: Mapping[str, tuple[str, ...]] = {}
+    """Its words for moments of a conversation, with `{said}` for what there is to say; for any moment that is not
+    here, the plain persona's."""
+    challenges: tuple[str, ...] = ()
+    """What it puts to the agent beyond its wishes, one a turn, once all of them are dealt with."""
+
+    def lines_for(self, moment: str) -> tuple[str, ...]:
+        """The words that it may choose from at a moment."""
+        return self.lines.get(moment) or shipped_personas()["plain"].lines[moment]
+
+
+@cache
+def shipped_personas() -> Mapping[str, Persona]:
+    """The personas that come with the library, by name."""
+    return read_model(_PERSONAS, RootModel[dict[str, Persona]], what="file of personas").root
+
+
+def persona_of(text: str) -> Persona:
+    """The shipped persona of that name, or one that the text describes in three words or more."""
+    shipped = shipped_personas()
+    name = text.strip().lower().replace("_", "-").replace(" ", "-")
+    if found := shipped.get(name):
+        return found
+    if len(text.split()) >= 3:
+        return Persona(description=text)
+    raise SpecError(
+        f"is {text!r}, which is no persona{suggestion(name, shipped)} (the personas are {', '.join(shipped)}; a "
+        "description of your own has three words or more)"
+    )
 
 
 class Intent(Part):
@@ -67,12 +109,6 @@ class Intent(Part):
         return value
 
 
-def _one_or_more(intents: Intents) -> Intents:
-    if not intents:
-        raise ValueError("must be one or more")
-    return intents
-
-
 Intents = tuple[Annotated[Intent, BeforeValidator(_asked)], ...]
 
 
@@ -91,11 +127,10 @@ class UserSpec(Part):
         deviations: How often the user departs from the happy path, by kind, as a share of its turns from 0 to 1.
         patience: How many fruitless turns in one intent the user bears before giving up, 0 or more.
         max_turns: What the user says at most in one conversation, 1 or more.
-        style: How the user writes, in words; a model reads it.
         closing: What is said when all is done; empty: nothing.
     """
 
-    intents: Annotated[Intents, AfterValidator(_one_or_more)]
+    intents: Annotated[Intents, Field(min_length=1)]
     role: Role = "customer"
     kind: Kind = "helpful"
     knowledge: Mapping[Name, Value] = {}
@@ -104,7 +139,6 @@ class UserSpec(Part):
     deviations: Mapping[Deviation, Share] = {}
     patience: int = Field(default=3, ge=0, le=100)
     max_turns: int = Field(default=30, ge=1, le=1_000)
-    style: str = Field(default="", max_length=4_000)
     closing: str = Field(default="Thanks, goodbye!", max_length=4_000)
 
     @field_validator("persona")
