@@ -1,4 +1,4 @@
-"""What chat models share that answer in this process: tools are bound as data, usage is estimated."""
+"""What chat models share that answer in this process: which schema a call asks for, and the message that answers it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from arq_graph.models.requested import forced_tool
+_CHOICES_WITHOUT_NAME = ("auto", "none", "any", "required")
 
 
 class InProcessChatModel(BaseChatModel):
@@ -33,14 +33,8 @@ class InProcessChatModel(BaseChatModel):
 
 
 def object_message(text: str, prompt: str, kwargs: Mapping[str, Any]) -> AIMessage:
-    """The message for an answer that is a JSON object: a call where a tool is forced, else its text.
-
-    Args:
-        text: The object as JSON.
-        prompt: The whole prompt, for the estimate of its tokens.
-        kwargs: The keyword arguments of the call.
-    """
-    tool = forced_tool(kwargs)
+    """The message for an answer that is a JSON object: a call where a tool is forced, else its text."""
+    tool = _forced_tool(kwargs)
     message = text_message(text, prompt)
     if tool is None:
         return message
@@ -53,3 +47,33 @@ def text_message(text: str, prompt: str) -> AIMessage:
     read, written = len(prompt) // 4, len(text) // 4
     usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
     return AIMessage(content=text, usage_metadata=usage)
+
+
+def requested_schema(kwargs: Mapping[str, Any]) -> tuple[str | None, dict[str, Any] | None]:
+    """Name and JSON schema that a call asks for, by `response_format` or a forced tool; None for what is absent."""
+    response_format = kwargs.get("response_format")
+    if isinstance(response_format, Mapping):
+        wanted = response_format.get("json_schema")
+        if isinstance(wanted, Mapping):
+            return wanted.get("name"), wanted.get("schema")
+        return None, response_format.get("schema")  # json_object with a schema, as llama.cpp takes it
+    name = _forced_tool(kwargs)
+    for function in _functions(kwargs):
+        if function.get("name") == name:
+            return name, function.get("parameters")
+    return None, None
+
+
+def _forced_tool(kwargs: Mapping[str, Any]) -> str | None:
+    """Name of the one tool that the call must use, or None if it may answer in another way."""
+    choice = kwargs.get("tool_choice")
+    if isinstance(choice, Mapping):
+        return (choice.get("function") or choice).get("name")
+    names = [function.get("name") for function in _functions(kwargs)]
+    if choice in ("any", "required", True):
+        return names[0] if len(names) == 1 else None
+    return choice if isinstance(choice, str) and choice not in _CHOICES_WITHOUT_NAME else None
+
+
+def _functions(kwargs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [tool.get("function", tool) for tool in kwargs.get("tools") or ()]

@@ -15,8 +15,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import BaseModel, PrivateAttr
 
 from arq_graph.errors import InputError
-from arq_graph.models.in_process import InProcessChatModel, object_message, text_message
-from arq_graph.models.requested import requested_schema
+from arq_graph.models.in_process import InProcessChatModel, object_message, requested_schema, text_message
 
 Answerish = str | dict[str, Any] | BaseModel | AIMessage | BaseException
 """What a script may answer with; an exception is raised, a dict becomes JSON or the forced tool call."""
@@ -113,15 +112,10 @@ class ScriptedChatModel(InProcessChatModel):
     ) -> ScriptedCall:
         name, schema = requested_schema(kwargs)
         metadata = dict((manager and manager.metadata) or {})
+        # Settings of its own are part of a call, as in what a provider's class sends.
         own = {"temperature": self.temperature, "max_tokens": self.max_tokens, "stop": stop or None}
-        call = ScriptedCall(
-            messages=list(messages),
-            # Settings of its own are part of a call, as in what a provider's class sends.
-            kwargs={**{key: value for key, value in own.items() if value is not None}, **kwargs},
-            schema=schema,
-            blueprint=name or metadata.get("arq_blueprint"),
-            metadata=metadata,
-        )
+        sent = {key: value for key, value in own.items() if value is not None} | kwargs
+        call = ScriptedCall(list(messages), sent, schema, name or metadata.get("arq_blueprint"), metadata)
         with self._lock:
             self._calls.append(call)
         return call
@@ -153,9 +147,7 @@ def _result(answer: Answerish, call: ScriptedCall) -> ChatResult:
         case BaseException():
             raise answer
         case AIMessage():
-            message = (
-                answer.model_copy()
-            )  # LangChain sets ids on what it gets back; the script stays as it was
+            message = answer.model_copy()  # LangChain sets ids on what it gets back
         case str():
             message = text_message(answer, call.text)
         case BaseModel():

@@ -59,18 +59,14 @@ class Asking(Generic[B]):
         self._raised_limit: int | None = None
         self._method = terms.endpoint.next_method() or METHODS[0]
         self._tried: list[Method] = []
-        self._troubles: list[Failure | None] = []  # None: an answer without a JSON object
+        self._first_trouble: Failure | None = None  # None: an answer without a JSON object
         self._settled = False
         self._attempts: list[Attempt] = []
         self._invalid = 0
         self._candidates: list[Answer[B]] = []
 
     def steps(self) -> Steps[Answer[B]]:
-        """The ask, as a generator of the steps that it needs performed.
-
-        Raises:
-            ReasoningError: As `Reasoner.ask` says.
-        """
+        """The ask, as a generator of the steps that it needs performed; raises what `Reasoner.ask` says."""
         read = partial(read_answer, self._question.blueprint, self._mode)
         retry: list[BaseMessage] = []
         while True:
@@ -81,9 +77,10 @@ class Asking(Generic[B]):
             parsed = parse_answer(read, text, self._name)
             if parsed.value is not None:
                 self._terms.endpoint.worked(self._method)
-                complaints = self._complaints(parsed.value[0])
+                value, reasoning = parsed.value
+                complaints = (*value.unmet(), *(self._question.check(value) if self._question.check else ()))
                 self._record(message, text, None, complaints)
-                self._candidates.append(Answer(*parsed.value, text, self._mode, complaints))
+                self._candidates.append(Answer(value, reasoning, text, self._mode, complaints))
                 if not complaints or len(self._candidates) >= self._max_candidates:
                     return self._finished()
                 retry = _asked_again(text, "does not meet what was asked", complaints)
@@ -146,13 +143,11 @@ class Asking(Generic[B]):
         If none is left, the first trouble decides: a server's own error is worth waiting for, a rejected request
         is not.
         """
+        first = self._first_trouble = self._first_trouble if self._tried else trouble
         self._tried.append(self._method)
-        self._troubles.append(trouble)
-        following = self._terms.endpoint.next_method(self._tried)
-        if following is not None:
+        if following := self._terms.endpoint.next_method(self._tried):
             self._method = following
             return True
-        first = self._troubles[0]
         if first is not None and (first.status is None or not first.transient):
             raise rejected(first, asked=self._asked) from first.error
         self._method, self._settled = self._tried[0], True
@@ -177,9 +172,6 @@ class Asking(Generic[B]):
         self._raised_limit = 2 * limit
         self._model = with_token_limit(self._model, self._raised_limit)
         return True
-
-    def _complaints(self, value: B) -> tuple[Complaint, ...]:
-        return (*value.unmet(), *(self._question.check(value) if self._question.check else ()))
 
     def _record(
         self, message: BaseMessage, text: str, error: str | None, complaints: tuple[Complaint, ...]

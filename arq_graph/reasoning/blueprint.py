@@ -11,6 +11,7 @@ class Recommendation(ARQ):
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -26,11 +27,11 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
-from pydantic.errors import PydanticSchemaGenerationError
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
-from arq_graph.errors import InputError
-from arq_graph.reasoning.definition import check_fields, checked_schema, require_complete, without_schema
+from arq_graph.errors import BlueprintDefinitionError, InputError
 from arq_graph.reasoning.modes import (
     RESPONSE_ALONE,
     Mode,
@@ -40,7 +41,17 @@ from arq_graph.reasoning.modes import (
     reasoning_key,
     response_model,
 )
-from arq_graph.reasoning.queries import Query, by_stage, queries_of, query, reinstate, respond, verify
+from arq_graph.reasoning.queries import (
+    Query,
+    by_stage,
+    queries_in,
+    queries_of,
+    query,
+    reinstate,
+    respond,
+    verify,
+)
+from arq_graph.reasoning.schema import AnswerJsonSchema, NotStrict, admits_null, strict_schema
 
 __all__ = ["ARQ", "Complaint", "Mode", "queries_of", "query", "reinstate", "respond", "verify"]
 
@@ -165,17 +176,17 @@ class ARQ(BaseModel):
         try:
             return handler(source)
         except PydanticSchemaGenerationError as error:
-            raise without_schema(cls, handler) from error
+            raise _without_schema(cls, handler) from error
 
     @classmethod
     def __pydantic_on_complete__(cls) -> None:
         super().__pydantic_on_complete__()
         if cls.__bases__ == (BaseModel,):
             return
-        check_fields(cls)
+        _check_fields(cls)
         cls.__arq_queries__ = queries_of(cls)
         if not cls.__pydantic_generic_metadata__["parameters"]:
-            cls.__arq_schemas__ = {"arq": checked_schema(cls)}
+            cls.__arq_schemas__ = {"arq": _checked_schema(cls)}
 
     if not TYPE_CHECKING:  # or else every attribute would seem to exist
 
@@ -198,7 +209,7 @@ def schema_in_mode(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
     if mode not in get_args(Mode):
         raise InputError(f"mode is {mode!r}: it must be one of {', '.join(map(repr, get_args(Mode)))}")
     if "__arq_schemas__" not in blueprint.__dict__:
-        require_complete(blueprint)
+        _require_complete(blueprint)
     schemas = blueprint.__arq_schemas__
     if mode not in schemas:
         schemas[mode] = mode_schema(blueprint, mode)
@@ -216,3 +227,85 @@ def read_answer(blueprint: type[B], mode: Mode, text: str) -> tuple[B, str]:
     response = response_model(blueprint, mode).model_validate_json(text, context=RESPONSE_ALONE)
     reasoning = response.__dict__.pop(reasoning_key(blueprint), "") if mode == "cot" else ""
     return blueprint._of_response(response), reasoning
+
+
+def _check_fields(blueprint: type[BaseModel]) -> None:
+    """Raise BlueprintDefinitionError unless each field is one query, without default or alias, and one responds."""
+    for name, field in blueprint.model_fields.items():
+        if problem := _problem(name, field):
+            raise BlueprintDefinitionError(f"{blueprint.__name__}.{name} {problem}")
+    if ABC in blueprint.__bases__:
+        return
+    if not any(asked.kind == "respond" for asked in queries_of(blueprint).values()):
+        raise BlueprintDefinitionError(
+            f"{blueprint.__name__} has no response: give it a field with respond(…). A class that only holds "
+            "queries for others to inherit has ABC among its bases; one that groups the answers to a query is a "
+            "plain BaseModel."
+        )
+
+
+def _require_complete(blueprint: type[BaseModel]) -> None:
+    """Resolve what is left of a class's forward references, or raise BlueprintDefinitionError."""
+    if parameters := blueprint.__pydantic_generic_metadata__["parameters"]:
+        raise BlueprintDefinitionError(
+            f"{blueprint.__name__} is generic: set its parameters before it is asked, "
+            f"as in {blueprint.__name__}[{', '.join('str' for _ in parameters)}]."
+        )
+    try:
+        blueprint.model_rebuild()
+    except PydanticUndefinedAnnotation as error:
+        raise BlueprintDefinitionError(
+            f"{blueprint.__name__} refers to {error.name!r}, which is not defined: define it, or call "
+            f"{blueprint.__name__}.model_rebuild() where it is."
+        ) from error
+
+
+def _checked_schema(blueprint: type[BaseModel]) -> dict[str, Any]:
+    """The strict JSON schema of a blueprint with all its queries, or BlueprintDefinitionError."""
+    try:
+        schema = strict_schema(blueprint.model_json_schema(schema_generator=AnswerJsonSchema))
+    except NotStrict as error:
+        raise BlueprintDefinitionError(f"{blueprint.__name__}.{error.path}: {error.reason}.") from error
+    for name, asked in queries_of(blueprint).items():
+        if asked.when and not admits_null(schema["properties"][name], schema.get("$defs", {})):
+            raise BlueprintDefinitionError(
+                f"{blueprint.__name__}.{name} has when=…, so it may stay unanswered, but its type does not admit "
+                "None: add `| None` to it."
+            )
+    return schema
+
+
+def _without_schema(blueprint: type[BaseModel], handler: GetCoreSchemaHandler) -> BlueprintDefinitionError:
+    """The error for a blueprint with a field whose type Pydantic cannot validate."""
+    unknown = []
+    for name, field in blueprint.model_fields.items():
+        try:
+            handler.generate_schema(field.annotation)
+        except PydanticSchemaGenerationError:
+            unknown.append(f"{name}: {field.annotation!r}")
+    return BlueprintDefinitionError(
+        f"{blueprint.__name__}.{', '.join(unknown)} is not a type that Pydantic can validate; use one that JSON "
+        "can hold: str, int, bool, a list, a model."
+    )
+
+
+def _problem(name: str, field: FieldInfo) -> str:
+    match queries_in(field):
+        case []:
+            return (
+                f'has no stage: write `{name}: … = query("…")`, or reinstate, respond or verify in place of '
+                "query. The stage belongs to the whole field, not into a union or a list."
+            )
+        case [first, second, *_]:
+            return f"is asked twice, by {first.kind}() and by {second.kind}(): keep one."
+    if name in ("response_schema", "unmet") or (name.startswith("model_") and hasattr(BaseModel, name)):
+        return "has the name of a method that every blueprint has: rename the field."
+    if not field.is_required():
+        return (
+            "has a default, but an answer holds every query: drop the default, or make the type admit None."
+        )
+    if field.alias or field.validation_alias or field.serialization_alias:
+        return (
+            "has an alias, but its name is what the model answers under: drop the alias and rename the field."
+        )
+    return ""

@@ -41,15 +41,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Conversation:
-    """Messages as numbered lines, cut to half where they exceed a budget.
-
-    Args:
-        messages: The messages of the thread, oldest first.
-        max_tokens: Budget of the history. Over it, whole turns are left out from the beginning until half the
-            budget is kept; where the cut falls depends on the history alone, so that it stays where it is while
-            the conversation grows. One line may take a quarter of it at most.
-        count_tokens: How tokens are counted.
-    """
+    """Messages as numbered lines, cut to half where they exceed a budget."""
 
     messages: Sequence[BaseMessage]
     max_tokens: int = 16_000

@@ -37,16 +37,17 @@ _MAX_WORDS = 600
 
 @dataclass(frozen=True)
 class Failure:
-    """One failed model call, with the HTTP status if the provider answered with one."""
+    """One failed model call, with the HTTP status if the provider answered with one.
+
+    The same request may succeed later (`transient`), the cause may be a way of asking that the provider does not
+    know (`maybe_unsupported`), or the endpoint answered with something that is no chat completion (`malformed`).
+    """
 
     error: Exception
     status: int | None
     transient: bool
-    """Whether the same request may succeed later."""
     maybe_unsupported: bool
-    """Whether the cause may be the way of asking, which the provider does not know."""
     malformed: bool = False
-    """Whether the endpoint answered with something that is no chat completion."""
 
     @property
     def from_provider(self) -> bool:

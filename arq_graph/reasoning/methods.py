@@ -24,13 +24,15 @@ _ADDRESS_FIELDS = ("openai_api_base", "base_url", "azure_endpoint", "endpoint_ur
 
 @dataclass(frozen=True)
 class Method:
-    """One way to ask for JSON: how a named schema is bound to a model, and how the answer is read."""
+    """One way to ask for JSON: how a named schema is bound to a model, and how the answer is read.
+
+    `schema_in_prompt`: the schema must stand in the prompt, because nothing else carries it.
+    """
 
     name: str
     bind: Callable[[BaseChatModel, str, Schema], Bound]
     read: Callable[[BaseMessage], str]
     schema_in_prompt: bool = False
-    """Whether the schema must stand in the prompt, because nothing else carries it."""
 
     def messages(self, messages: Sequence[BaseMessage], schema: Schema) -> list[BaseMessage]:
         """The prompt as this method needs it: the schema may stand at the end of the first system message."""
@@ -77,12 +79,9 @@ def _read_arguments(message: BaseMessage) -> str:
 
 
 def _appended(message: SystemMessage, text: str) -> SystemMessage:
-    content: Any
     if isinstance(message.content, str):
-        content = f"{message.content}\n\n{text}"
-    else:
-        content = [*message.content, {"type": "text", "text": text}]
-    return message.model_copy(update={"content": content})
+        return message.model_copy(update={"content": f"{message.content}\n\n{text}"})
+    return message.model_copy(update={"content": [*message.content, {"type": "text", "text": text}]})
 
 
 METHODS = (

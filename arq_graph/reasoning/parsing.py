@@ -38,11 +38,6 @@ def parse_answer(read: Read[T], text: str, name: str) -> Parsed[T]:
     """Read an answer from a text: from the whole of it, or else from the last object that validates.
 
     A code fence, chatter or thinking around the object is ignored. Never raises for any text.
-
-    Args:
-        read: Reads and validates the JSON.
-        text: What the language model wrote.
-        name: Name of the blueprint, at the start of every error.
     """
     value, errors = _validated(read, text.strip(), name)
     if value is not None:

@@ -10,12 +10,7 @@ T = TypeVar("T")
 
 
 async def aperform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Awaitable[Any]]) -> T:
-    """Perform each step that a generator yields, and return what it returns.
-
-    Args:
-        steps: Yields steps; is sent what came of each, or has the error thrown in.
-        perform: Performs one step.
-    """
+    """Perform each step that a generator yields, and return what it returns."""
     try:
         step = next(steps)
         while True:

@@ -31,28 +31,12 @@ class Constraints(TypedDict, total=False):
     min_length: int
     max_length: int
     pattern: str | re.Pattern[str]
-    max_digits: int
-    decimal_places: int
-    allow_inf_nan: bool
-    strict: bool
-    coerce_numbers_to_str: bool
-    fail_fast: bool
     discriminator: str | Discriminator
-    union_mode: Literal["smart", "left_to_right"]
-    repr: bool
-    frozen: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """What one field of a blueprint asks.
-
-    Args:
-        kind: Which of the four functions below made it.
-        question: The question, as the model reads it.
-        when: Whether the query has to be answered, given the whole instance; None: always.
-        must_be: The value, or a predicate of the value, that a verification must have; `...`: any.
-    """
+    """What one field of a blueprint asks; the four functions below make it and explain its parts."""
 
     kind: Kind
     question: str
@@ -138,8 +122,8 @@ def queries_in(field: FieldInfo) -> list[Query]:
 
 def queries_of(blueprint: type[BaseModel]) -> Mapping[str, Query]:
     """The queries of a blueprint by field name, in the order of its fields; none for any other model."""
-    known: Mapping[str, Query] | None = blueprint.__dict__.get("__arq_queries__")
-    if known is not None:
+    if "__arq_queries__" in blueprint.__dict__:
+        known: Mapping[str, Query] = blueprint.__dict__["__arq_queries__"]
         return known
     return {name: asked for name, field in blueprint.model_fields.items() for asked in queries_in(field)}
 

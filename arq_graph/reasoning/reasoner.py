@@ -94,8 +94,6 @@ class Reasoner:
         *,
         mode: Mode | None = None,
         check: Callable[[B], Sequence[Complaint]] | None = None,
-        name: str = "",
-        max_candidates: int | None = None,
         config: RunnableConfig | None = None,
     ) -> Answer[B]:
         """Ask one blueprint.
@@ -105,8 +103,6 @@ class Reasoner:
             messages: The prompt.
             mode: "arq", "cot" or "direct"; None means the reasoner's own.
             check: Complaints that code has about a valid answer; any leads to a new candidate.
-            name: Name of the batch, for traces and messages.
-            max_candidates: Valid answers to ask for at most; None means the reasoner's own.
             config: LangChain's configuration of the run; its callbacks see every call.
 
         Raises:
@@ -117,7 +113,7 @@ class Reasoner:
             ModelRequestError: The provider rejects the request.
             InputError: An argument is out of its range.
         """
-        return self._ask(Question(blueprint, messages, check, name, max_candidates), mode, config)
+        return self._ask(Question(blueprint, messages, check), mode, config)
 
     async def aask(
         self,
@@ -126,12 +122,10 @@ class Reasoner:
         *,
         mode: Mode | None = None,
         check: Callable[[B], Sequence[Complaint]] | None = None,
-        name: str = "",
-        max_candidates: int | None = None,
         config: RunnableConfig | None = None,
     ) -> Answer[B]:
         """Ask one blueprint; arguments and errors are those of `ask`."""
-        return await self._aask(Question(blueprint, messages, check, name, max_candidates), mode, config)
+        return await self._aask(Question(blueprint, messages, check), mode, config)
 
     def ask_all(
         self,
@@ -212,10 +206,8 @@ class Reasoner:
             isinstance(blueprint, type) and issubclass(blueprint, ARQ),
             f"blueprint is {blueprint!r}: it must be a subclass of ARQ, whose fields are queries.",
         )
-        candidates = self.max_candidates
-        if question.max_candidates is not None:
-            candidates = _checked_candidates(question.max_candidates)
-        asking = Asking(self._terms, question, mode, candidates)
+        candidates = self.max_candidates if question.max_candidates is None else question.max_candidates
+        asking = Asking(self._terms, question, mode, _checked_candidates(candidates))
         return asking.steps(), self._config_of(question, mode, config)
 
     def _config_of(

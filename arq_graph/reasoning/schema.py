@@ -48,12 +48,7 @@ _REFUSED = "x-arq-refused"
 
 
 class NotStrict(ValueError):
-    """A schema says something that the strict subset cannot.
-
-    Args:
-        reason: What does not fit, and what to use instead.
-        path: Where, from the root: `order.lines[].note`; empty for the root itself.
-    """
+    """A schema says something that the strict subset cannot."""
 
     def __init__(self, reason: str, path: str = "") -> None:
         self.reason = reason
@@ -62,18 +57,7 @@ class NotStrict(ValueError):
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a JSON schema in the strict subset.
-
-    Args:
-        schema: A JSON schema as Pydantic, a tool or an MCP server gives it; it is not changed.
-
-    Returns:
-        A schema whose answers the given one describes: order and descriptions are kept, every property is
-        required, no keyword stands beside a `$ref`, and the root is the schema itself, not a reference to it.
-
-    Raises:
-        NotStrict: The subset cannot say it.
-    """
+    """Write a JSON schema in the strict subset."""
     try:
         return _Conversion(schema).root()
     except (AttributeError, TypeError) as error:

@@ -34,16 +34,7 @@ def _environment(folder: Path) -> Environment:
 
 
 class PromptTemplate:
-    """A template whose blocks are rendered one at a time.
-
-    Args:
-        source: A path, or the template's text.
-        folder: Where `extends` and `include` look.
-        needs: Blocks that it must have.
-
-    Raises:
-        PromptError: The file is missing, the text is no Jinja2 template, or a block is missing.
-    """
+    """A template whose blocks are rendered one at a time."""
 
     def __init__(self, source: str | Path, folder: Path, needs: Sequence[str] = ()) -> None:
         self.name = str(source) if isinstance(source, Path) else "the given template"
@@ -58,11 +49,7 @@ class PromptTemplate:
             self._require(block)
 
     def render(self, block: str, values: Mapping[str, Any]) -> str:
-        """Render one block.
-
-        Raises:
-            PromptError: The block does not exist, or names a variable that it is not given.
-        """
+        """Render one block."""
         self._require(block)
         context = self._template.new_context(dict(values))
         for name, renderers in self._blocks.items():

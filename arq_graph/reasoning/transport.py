@@ -1,6 +1,6 @@
 """Making model calls, and making them again while a provider is overloaded or out of reach.
 
-A call is a generator that yields what it needs (`Send`, `Pause`) and is sent what came of it, so that the sync
+A call is a generator that yields what it needs (a request, a wait) and is sent what came of it, so that the sync
 and the async side differ in nothing but who performs a step.
 """
 
@@ -37,11 +37,7 @@ _watcher: ContextVar[OnWait | None] = ContextVar("arq_graph_waits", default=None
 
 @contextmanager
 def watch_waits(on_wait: OnWait) -> Iterator[None]:
-    """Be told, inside the `with` block and in its threads and tasks, whenever a call is going to be tried again.
-
-    Args:
-        on_wait: Is called just before each wait.
-    """
+    """Be told, inside the `with` block and in its threads and tasks, before a call is tried again."""
     token = _watcher.set(on_wait)
     try:
         yield
@@ -58,27 +54,17 @@ class Send:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Pause:
-    """A wait before another try; `error` is what the last one ended with."""
-
-    seconds: float
-    error: Exception
-
-
-Step = Send | Pause
+Step = Send | float
+"""A request, or the seconds to wait before another one."""
 T = TypeVar("T")
 Steps = Generator[Step, Any, T]
 
 
 class Transport:
-    """Makes the calls of one chat model.
+    """Makes the calls of one chat model, or rather of a copy of it.
 
-    Args:
-        model: The chat model; the calls are made with a copy of it.
-        timeout: Seconds that one call may take, its retries included. In a sync call it is the client that keeps
-            time, if its class has a field for that.
-        backoff: Seconds before the first retry; doubled for each further one. 0 means no pause.
+    A call may take `timeout` seconds, its retries included. In a sync call it is the client that keeps time, if
+    its class has a field for that. The first retry waits `backoff` seconds, each further one twice as long.
     """
 
     def __init__(self, model: BaseChatModel, *, timeout: float, backoff: float) -> None:
@@ -98,20 +84,9 @@ class Transport:
         bind: Callable[[BaseChatModel], Bound],
         *,
         model: BaseChatModel | None = None,
-        is_final: Callable[[Failure], bool] | None = None,
+        is_final: Callable[[Failure], bool] = lambda _: False,
     ) -> Steps[BaseMessage]:
-        """Make one call; tries that were lost are repeated.
-
-        Args:
-            asked: What is asked, for error messages.
-            messages: The whole prompt.
-            bind: Binds to the chat model what the call needs.
-            model: A copy of `self.model` with other settings.
-            is_final: Whether a failure that may pass is to be raised all the same.
-
-        Raises:
-            ModelUnavailableError: The model could not be reached in time; whatever else it raised is raised as is.
-        """
+        """Make one call; tries that were lost are repeated."""
         model = model or self.model
         deadline = time.monotonic() + self._timeout
         tries = 0
@@ -124,11 +99,13 @@ class Transport:
                 answer: BaseMessage = yield Send(bound, list(messages), left)
             except Exception as error:
                 failure = self.failure(error)
-                if not failure.transient or (is_final and is_final(failure)):
+                if not failure.transient or is_final(failure):
                     raise
                 pause = self._pause(failure, tries, deadline - time.monotonic())
                 if pause is None:
                     raise unavailable(failure, asked=asked, tries=tries, seconds=self._timeout) from error
+                if on_wait := _watcher.get():
+                    on_wait(pause, error)
             else:
                 return answer
             yield pause
@@ -139,8 +116,7 @@ class Transport:
         def perform(step: Step) -> BaseMessage | None:
             if isinstance(step, Send):
                 return step.bound.invoke(step.messages, config)
-            _tell(step)
-            time.sleep(step.seconds)
+            time.sleep(step)
             return None
 
         return perform_steps(steps, perform)
@@ -152,23 +128,17 @@ class Transport:
             if isinstance(step, Send):
                 async with asyncio.timeout(step.seconds):
                     return await step.bound.ainvoke(step.messages, config)
-            _tell(step)
-            await asyncio.sleep(step.seconds)
+            await asyncio.sleep(step)
             return None
 
         return await aperform_steps(steps, perform)
 
-    def _pause(self, failure: Failure, tries: int, left: float) -> Pause | None:
-        """The wait before another try; None where none is worth it in the seconds left."""
+    def _pause(self, failure: Failure, tries: int, left: float) -> float | None:
+        """The seconds to wait before another try; None where none is worth it in the seconds left."""
         seconds = retry_after(failure.error)
         if seconds is None or seconds >= left:
             doubled = self._backoff * 2 ** (tries - 1)
             seconds = min(doubled, max(_MAX_PAUSE, self._backoff)) + random.uniform(0, self._backoff)
         if tries == _MAX_TRIES or left - seconds < self._timeout * _WORTH_TRYING:
             return None
-        return Pause(seconds, failure.error)
-
-
-def _tell(pause: Pause) -> None:
-    if on_wait := _watcher.get():
-        on_wait(pause.seconds, pause.error)
+        return seconds

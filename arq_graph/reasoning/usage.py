@@ -116,11 +116,7 @@ class UsageTracker(BaseCallbackHandler):
         metadata: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Count a call.
-
-        Raises:
-            CallLimitReached: It would be one too many.
-        """
+        """Count a call, or raise CallLimitReached if it would be one too many."""
         labels = metadata or {}
         with self._lock:
             if self._max_calls is not None and len(self._calls) >= self._max_calls:
@@ -129,12 +125,6 @@ class UsageTracker(BaseCallbackHandler):
             self._calls[run_id] = _Call(str(module), str(model))
         if self._outer:
             self._outer.on_chat_model_start(serialized, messages, run_id=run_id, metadata=metadata)
-
-    def on_llm_start(
-        self, serialized: dict[str, Any], prompts: list[str], *, run_id: UUID, **kwargs: Any
-    ) -> None:
-        """Count a call of a model that is no chat model."""
-        self.on_chat_model_start(serialized, prompts, run_id=run_id, metadata=kwargs.get("metadata"))
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call."""

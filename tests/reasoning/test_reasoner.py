@@ -41,8 +41,8 @@ def test_every_call_names_module_blueprint_batch_and_mode_for_traces():
 
     recorder, own = Recorder(), uuid4()
     config = {"callbacks": [recorder], "tags": ["mine"], "metadata": {"thread": "T"}, "run_id": own}
-    reasoner_of(scripted([OUT_OF_RANGE, GOOD]), module="matcher").ask(
-        Verdict, PROMPT, name="B2", config=config
+    reasoner_of(scripted([OUT_OF_RANGE, GOOD]), module="matcher").ask_all(
+        [Question(Verdict, PROMPT, name="B2")], config=config
     )
     first, second = recorder.started
     assert first.name == "matcher:B2"
@@ -190,8 +190,8 @@ def test_code_may_complain_in_every_mode(mode):
     fields = {"arq": GOOD, "cot": {"reasoning": "r", "score": 8}, "direct": {"score": 8}}[mode]
     complaint = Complaint("Verdict", "score", "too high")
     model = scripted([fields] * 2)
-    answer = reasoner_of(model, mode=mode).ask(
-        Verdict, PROMPT, check=lambda verdict: [complaint], max_candidates=2
+    answer = reasoner_of(model, mode=mode, max_candidates=2).ask(
+        Verdict, PROMPT, check=lambda verdict: [complaint]
     )
     assert (answer.mode, answer.satisfied, answer.complaints) == (mode, False, (complaint,))
     assert answer.reasoning == ("r" if mode == "cot" else "")
@@ -418,9 +418,12 @@ async def test_a_bug_in_one_of_several_is_raised_and_cancels_the_others():
 def test_a_setting_out_of_its_range_is_named(setting, value):
     with pytest.raises(errors.InputError, match=setting):
         Reasoner(scripted([]), **{setting: value})
-    if setting in ("max_candidates", "mode"):
+    if setting == "mode":
         with pytest.raises(errors.InputError, match=setting):
-            reasoner_of(scripted([])).ask(Verdict, PROMPT, **{setting: value})
+            reasoner_of(scripted([])).ask(Verdict, PROMPT, mode=value)
+    if setting == "max_candidates":
+        with pytest.raises(errors.InputError, match=setting):
+            reasoner_of(scripted([])).ask_all([Question(Verdict, PROMPT, max_candidates=value)])
 
 
 def test_what_is_no_blueprint_and_what_is_no_chat_model_is_told_before_anything_is_asked():

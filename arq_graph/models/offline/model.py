@@ -10,7 +10,7 @@ from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from arq_graph.models.in_process import InProcessChatModel, object_message, text_message
+from arq_graph.models.in_process import InProcessChatModel, object_message, requested_schema, text_message
 from arq_graph.models.offline.activation import judge_guidelines, settle_guidelines
 from arq_graph.models.offline.customer import play_customer
 from arq_graph.models.offline.instance import UNSAID, Instances
@@ -19,7 +19,6 @@ from arq_graph.models.offline.next_step import move, plan
 from arq_graph.models.offline.prompt import Prompt, read_prompt
 from arq_graph.models.offline.reply import NOT_UNDERSTOOD, Reply, revise
 from arq_graph.models.offline.tool_choice import candidate_answers
-from arq_graph.models.requested import requested_schema
 
 
 class OfflineChatModel(InProcessChatModel):
