@@ -17,14 +17,7 @@ BatchPolicy: TypeAlias = Callable[[int], int]
 
 @dataclass(frozen=True)
 class Batch:
-    """Guidelines that are judged in one call; formed once, so that its head and schema never change.
-
-    Args:
-        guidelines: The guidelines.
-        blueprint: What is asked: one property for each of them, by its id.
-        head: The beginning of the prompt.
-        name: The batch's name, for traces.
-    """
+    """Guidelines that are judged in one call; formed once, so that its head and schema never change."""
 
     guidelines: tuple[Guideline, ...]
     blueprint: type[ARQ]
@@ -32,12 +25,7 @@ class Batch:
     name: str
 
     def still_open(self, matches: Mapping[str, GuidelineMatch], holds: Mapping[str, bool]) -> list[str]:
-        """Ids of the guidelines that are judged now: all at first, then what a tool's result could change.
-
-        Args:
-            matches: What was found in this turn so far, by id.
-            holds: Of which conditions code knows whether they hold, by id.
-        """
+        """Ids of the guidelines that are judged now: all at first, then what a tool's result could change."""
         return [
             guideline.id
             for guideline in self.guidelines
@@ -58,31 +46,20 @@ def default_batch_size(guidelines: int) -> int:
     return min(10, max(5, -(-guidelines // 20)))
 
 
-def as_policy(size: BatchPolicy | int) -> BatchPolicy:
-    """A batch size as a policy: a number is the size whatever there is to judge.
-
-    Raises:
-        InputError: It is neither a function nor a number from 1 on.
-    """
-    if isinstance(size, int) and size >= 1:
-        return lambda _: size
-    if callable(size):
-        return size
-    raise InputError(
-        f"batch_size is {size!r}: it must be a number from 1 on, or a function from the number of "
-        "guidelines to one"
-    )
-
-
-def form_batches(guidelines: Sequence[Guideline], size: BatchPolicy) -> list[list[Guideline]]:
+def form_batches(guidelines: Sequence[Guideline], size: BatchPolicy | int) -> list[list[Guideline]]:
     """Group guidelines once, from the specification alone.
 
     Those that a tool's result may activate stand together, so that a second look asks no more batches than it
     has to; within a group the order of the specification is kept.
     """
+    if not (callable(size) or (isinstance(size, int) and size >= 1)):
+        raise InputError(
+            f"batch_size is {size!r}: it must be a number from 1 on, or a function from the number of "
+            "guidelines to one"
+        )
     if not guidelines:
         return []
-    per_batch = max(1, size(len(guidelines)))
+    per_batch = max(1, size(len(guidelines)) if callable(size) else size)
     sensitive = [guideline for guideline in guidelines if guideline.sensitive_to_tools is not False]
     settled = [guideline for guideline in guidelines if guideline.sensitive_to_tools is False]
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, ToolInsight
 from arq_graph.errors import BlueprintError, ReasoningError, SpecError
-from arq_graph.nodes.batching import Batch, BatchPolicy, as_policy, default_batch_size, form_batches
+from arq_graph.nodes.batching import Batch, BatchPolicy, default_batch_size, form_batches
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
     Answers,
@@ -104,25 +104,18 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         self.agent = checked_agent(agent)
         super().__init__(model, ARQ, template, reads=reads, temperature=temperature, **settings)
         self.on_failure: OnFailure = checked("on_failure", on_failure, OnFailure)
-        shown_examples = [
-            shown(each, self.mode) for each in (matcher_examples() if examples is None else examples)
-        ]
+        given = matcher_examples() if examples is None else examples
+        constant = {**designed(agent), "examples": [shown(each, self.mode) for each in given]}
         judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
         self.batches = tuple(
-            Batch(
-                tuple(group),
-                batch_blueprint(group),
-                self._render_head(group, shown_examples),
-                f"batch-{number}",
-            )
-            for number, group in enumerate(form_batches(judged, as_policy(batch_size)), start=1)
+            self._batch(f"batch-{number}", group, constant)
+            for number, group in enumerate(form_batches(judged, batch_size), start=1)
         )
 
-    def _render_head(self, guidelines: Sequence[Guideline], examples: Sequence[dict[str, Any]]) -> str:
-        shown_guidelines = [shown_guideline(guideline) for guideline in guidelines]
-        return self.template.render(
-            "head", {**designed(self.agent), "guidelines": shown_guidelines, "examples": examples}
-        )
+    def _batch(self, name: str, group: Sequence[Guideline], constant: Mapping[str, Any]) -> Batch:
+        guidelines = [shown_guideline(guideline) for guideline in group]
+        head = self.template.render("head", {**constant, "guidelines": guidelines})
+        return Batch(tuple(group), batch_blueprint(group), head, name)
 
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
@@ -138,22 +131,10 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         asked = [
             (batch, open_ids) for batch in self.batches if (open_ids := batch.still_open(matches, holds))
         ]
-        variables = shown_variables(self.agent, state)
         answers: Answers = []
         if asked:
             answers = yield [
-                Question(
-                    batch.blueprint,
-                    self.prompt(
-                        conversation,
-                        {"variables": variables, "now": self._now(state, conversation, judged, holds)},
-                        head=batch.head,
-                    ),
-                    check=partial(self._contradictions, judged, holds),
-                    name=batch.name,
-                    max_candidates=2,
-                )
-                for batch, judged in asked
+                self._question(batch, judged, state, conversation, holds) for batch, judged in asked
             ]
         for guideline in self.agent.guidelines:
             if _settled_in_code(guideline, matches.get(guideline.id), holds):
@@ -176,6 +157,28 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         if abandoned := abandoned_calls(state.messages()):
             update[self.messages_key] = abandoned
         return update
+
+    def _question(
+        self,
+        batch: Batch,
+        judged: Sequence[str],
+        state: Reader,
+        conversation: Conversation,
+        holds: Mapping[str, bool],
+    ) -> Question[ARQ]:
+        now = self._now(state, conversation, judged, holds)
+        tail = {"variables": shown_variables(self.agent, state), "now": now}
+
+        def check(answer: ARQ) -> list[Complaint]:
+            judgements = [(self.agent.guideline(id), getattr(answer, id)) for id in judged]
+            return [
+                complaint
+                for guideline, judgement in judgements
+                for complaint in contradictions(guideline, judgement, holds=holds.get(guideline.id, False))
+            ]
+
+        prompt = self.prompt(conversation, tail, head=batch.head)
+        return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2)
 
     def _conditions_in_code(self, state: Reader) -> Generator[Task, Any, dict[str, bool]]:
         """What code knows of conditions: those that are functions, and those that are always true."""
@@ -222,17 +225,6 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         ]
         return {id for each in asked for id in self.agent.grants.get(each.tool, ())}
 
-    def _contradictions(
-        self, judged: Iterable[str], holds: Mapping[str, bool], answer: ARQ
-    ) -> list[Complaint]:
-        return [
-            complaint
-            for id in judged
-            for complaint in contradictions(
-                self.agent.guideline(id), getattr(answer, id), holds=holds.get(id, False)
-            )
-        ]
-
     def _match(
         self, guideline: Guideline, answer: Answer[Any] | ReasoningError, turn: str, held: bool
     ) -> GuidelineMatch:
@@ -247,15 +239,15 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
         matched = applies and (held or judgement.score >= ACTIVE_FROM)
         application = application_of(judgement)
         continuous = guideline.continuous
-        if continuous is None:
-            continuous = getattr(application, "guideline_is_continuous", None)
+        if continuous is None and application is not None:
+            continuous = application.is_continuous
         return GuidelineMatch(
             guideline=guideline.id,
             turn=turn,
             active=matched,
             matched=matched,
             score=judgement.score,
-            rationale=_rationale(judgement, answer),
+            rationale=getattr(judgement, "condition_application_rationale", answer.reasoning),
             continuous=continuous,
             previously_applied=application and application.guideline_previously_applied,
             undecided=undecided(judgement),
@@ -315,25 +307,17 @@ def _settled_in_code(guideline: Guideline, before: GuidelineMatch | None, holds:
 
 
 def _decided(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:
-    if guideline.condition is None:
-        why = "it has no condition, and nothing in it is ever done with: always active"
-    else:
-        why = f"the condition's function returned {held}"
+    always = "it has no condition, and nothing in it is ever done with: always active"
     return GuidelineMatch(
         guideline=guideline.id,
         turn=turn,
         active=held,
         matched=held,
         score=10 if held else 1,
-        rationale=why,
+        rationale=always if guideline.condition is None else f"the condition's function returned {held}",
         origin="code",
         continuous=guideline.continuous,
     )
-
-
-def _rationale(judgement: Judgement, answer: Answer[Any]) -> str:
-    own: str | None = getattr(judgement, "condition_application_rationale", None)
-    return answer.reasoning if own is None else own
 
 
 def _remarks(guideline: Guideline, judgement: Judgement, answer: Answer[Any]) -> Iterator[str]:

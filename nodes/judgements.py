@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from abc import ABC
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import create_model
@@ -42,7 +41,7 @@ class OneTimeApplication(ARQ):
     )
     new_or_subtly_different_context: str | None = query("If done: what is new since then?")
     guideline_previously_applied: Literal["no", "partially", "fully"] | None = query(
-        "If not continuous: was it done?", when=lambda answer: not _is_continuous(answer)
+        "If not continuous: was it done?", when=lambda answer: not answer.is_continuous
     )
     is_missing_part_cosmetic_or_functional: Literal["cosmetic", "functional"] | None = query(
         "If partially.",
@@ -52,6 +51,23 @@ class OneTimeApplication(ARQ):
         "If done, fully or partially: is it due again?",
         when=lambda answer: answer.guideline_previously_applied in ("partially", "fully"),
     )
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether any part of it goes on; not asked where the designer has said that it does not."""
+        return getattr(self, "guideline_is_continuous", False)
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether it was done in part, and the customer would miss what is missing."""
+        is_functional = self.is_missing_part_cosmetic_or_functional == "functional"
+        return self.guideline_previously_applied == "partially" and is_functional
+
+    @property
+    def is_due(self) -> bool:
+        """Whether to take it now: it goes on, was not done, lacks a functional part, or is due again (Appendix A)."""
+        is_new = self.guideline_previously_applied == "no"
+        return self.is_continuous or is_new or self.is_owed or bool(self.guideline_should_reapply)
 
 
 class Application(OneTimeApplication, Continuity):
@@ -133,23 +149,12 @@ def undecided(judgement: Judgement) -> str:
 
 
 def leads_to_application(judgement: Judgement) -> bool | None:
-    """What the leading answers say about taking the action now; None where they were not asked, or not given.
-
-    A continuous action is taken; so is one that was not done before. One that was done is taken again where the
-    answers say so; a missing functional part has to be, a missing cosmetic part counts as done (Appendix A).
-    """
-    application = application_of(judgement)
-    if application is None:
-        # Of an observation, and of an action that is known to be continuous, only the condition is asked.
-        is_asked = hasattr(judgement, "condition_applies") and type(judgement) is ConditionJudgement
-        return True if is_asked else None
-    is_new = application.guideline_previously_applied == "no"
-    return (
-        _is_continuous(application)
-        or is_new
-        or _is_owed(application)
-        or bool(application.guideline_should_reapply)
-    )
+    """What the leading answers say about taking the action now; None where they were not asked, or not given."""
+    if application := application_of(judgement):
+        return application.is_due
+    # Of an observation, and of an action that is known to be continuous, only the condition is asked.
+    is_asked = hasattr(judgement, "condition_applies") and type(judgement) is ConditionJudgement
+    return True if is_asked else None
 
 
 def contradictions(guideline: Guideline, judgement: Judgement | None, *, holds: bool) -> list[Complaint]:
@@ -159,47 +164,33 @@ def contradictions(guideline: Guideline, judgement: Judgement | None, *, holds: 
     if not (holds or judgement.score >= ACTIVE_FROM):
         return []
     found: list[tuple[str, str]] = []
-    application, leading = application_of(judgement), leads_to_application(judgement)
-    if application is None:
-        if leading is None and getattr(judgement, "condition_applies", None) == "yes":
-            found.append(("application", "the condition holds: say whether the action was taken before"))
-    elif judgement.should_apply != leading:
-        said = "is due" if leading else "was done already and is not due again"
-        found.append(("should_apply", f"your own answers say that the action {said}; this says the opposite"))
-    if application is not None and application.guideline_should_reapply is False and _is_owed(application):
-        found.append(
-            ("application.guideline_should_reapply", "a functional part is missing: the action is due again")
-        )
+    application = application_of(judgement)
+    if application is not None:
+        if judgement.should_apply != application.is_due:
+            said = "is due" if application.is_due else "was done already and is not due again"
+            found.append(
+                ("should_apply", f"your own answers say that the action {said}; this says the opposite")
+            )
+        if application.guideline_should_reapply is False and application.is_owed:
+            query = "application.guideline_should_reapply"
+            found.append((query, "a functional part is missing: the action is due again"))
+    elif leads_to_application(judgement) is None and getattr(judgement, "condition_applies", None) == "yes":
+        found.append(("application", "the condition holds: say whether the action was taken before"))
     name = type(judgement).__name__
-    return [Complaint(name, f"{guideline.id}.{field}", message) for field, message in found]
-
-
-def _is_continuous(application: OneTimeApplication) -> bool:
-    return getattr(application, "guideline_is_continuous", False)
-
-
-def _is_owed(application: OneTimeApplication) -> bool:
-    """Whether it was done in part, and the customer would miss what is missing."""
-    return (
-        application.guideline_previously_applied == "partially"
-        and application.is_missing_part_cosmetic_or_functional == "functional"
-    )
+    return [Complaint(name, f"{guideline.id}.{query}", message) for query, message in found]
 
 
 def misquoted(guideline: Guideline, judgement: Judgement, condition: str | None) -> list[str]:
     """What a judgement reinstates in other words than the guideline's own."""
     application = application_of(judgement)
-    reinstated = {
-        "condition": (getattr(judgement, "condition", None), condition),
-        "action": (application and application.action, guideline.action),
-    }
+    reinstated = (
+        ("condition", getattr(judgement, "condition", None), condition),
+        ("action", application and application.action, guideline.action),
+    )
     return [
-        what
-        for what, (said, own) in reinstated.items()
-        if said is not None and own and _words(said) != _words(own)
+        what for what, said, own in reinstated if said is not None and own and _words(said) != _words(own)
     ]
 
 
-@lru_cache(maxsize=4096)
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(text.casefold()))
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())

@@ -44,12 +44,8 @@ OnUnsatisfied = Literal["send_last", "fallback", "raise"]
 class Turn:
     """What one turn's reply is made from.
 
-    Args:
-        conversation: The thread.
-        active: Ids of the active guidelines that have an action, with their scores.
-        draft: What a planner or a speaker left as the draft; None where neither left one.
-        put: The calls that code's own question, below the reply, puts to the customer.
-        sections: What the tail of the prompt shows.
+    `active`: ids of the active guidelines that have an action, with their scores; `draft`: what a planner or a
+    speaker left; `put`: the calls that code's own question puts to the customer; `sections`: the prompt's tail.
     """
 
     conversation: Conversation
@@ -110,11 +106,11 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         super().__init__(model, blueprint, template, temperature=temperature, **settings)
         self.extra_revisions = counted("extra_revisions", extra_revisions, least=0)
         self.on_unsatisfied: OnUnsatisfied = checked("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
-        shown_examples = [
-            shown(each, self.mode) for each in (reviser_examples() if examples is None else examples)
-        ]
+        given = reviser_examples() if examples is None else examples
         designs = designed(agent)
-        self.head = self.template.render("head", {**designs, "examples": shown_examples})
+        self.head = self.template.render(
+            "head", {**designs, "examples": [shown(each, self.mode) for each in given]}
+        )
         self._sources = {"P", *(entry["id"] for entry in designs["glossary"])}
         self._public = " ".join(
             [
@@ -177,7 +173,10 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             now["staged"] = staged
         sections = {
             "variables": shown_variables(self.agent, state),
-            "active_guidelines": [self._active(id, score) for id, score in active.items()],
+            "active_guidelines": [
+                {**shown_guideline(guideline), "priority": guideline.priority, "score": score}
+                for guideline, score in ((self.agent.guideline(id), score) for id, score in active.items())
+            ],
             "set_aside": list(self._set_aside(state, conversation.turn)),
             "tool_descriptions": self._tool_descriptions(state, conversation),
             "insights": [
@@ -188,10 +187,6 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             "now": now,
         }
         return Turn(conversation, active, draft, waiting, sections)
-
-    def _active(self, id: str, score: int) -> dict[str, Any]:
-        guideline = self.agent.guideline(id)
-        return {**shown_guideline(guideline), "priority": guideline.priority, "score": score}
 
     def _set_aside(self, state: Reader, turn: str) -> Iterator[dict[str, Any]]:
         """The guidelines that would be followed, were they not overridden by another one."""
@@ -290,9 +285,8 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
     ) -> Update:
         written = AIMessage(sent.content, id=str(uuid4()), name=self.reply_name or self.agent.name)
         reply, agreed = put(self.agent, state, written, turn.put)
-        is_said = (
-            sent.content.strip() in reply.text
-        )  # code's question goes alone where the reply asks something
+        # Code's question goes alone where the reply asks something.
+        is_said = sent.content.strip() in reply.text
         followed = [id for id in turn.active if id in sent.followed and is_said]
         sent = sent.model_copy(update={"content": reply.text, "followed": tuple(followed), "sent": True})
         applied = {r.guideline: r for r in state.records("applied_guidelines", AppliedGuideline) or []}

@@ -19,16 +19,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class PromptFacts:
-    """What the reviser's prompt held, to hold a reply against.
-
-    Args:
-        conversation: The thread.
-        sources: Ids in the prompt that are no lines of the conversation, and names of tools that are described.
-        tools: Names of the tools, which must not show in a reply.
-        internal_names: Other names that must not: guidelines' ids (those that are not in the prompt too),
-            variables.
-        public_text: Text from which a word may be quoted even if it looks like an id.
-    """
+    """What the reviser's prompt held, to hold a reply against."""
 
     conversation: Conversation
     sources: Collection[str]
@@ -38,13 +29,7 @@ class PromptFacts:
 
 
 def violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]:
-    """What is wrong with the last revision of an answer.
-
-    Args:
-        answer: A `MessageBlueprint`, in any mode.
-        content: The text of its last revision, or the draft where that leaves it as it stands.
-        facts: What the prompt held.
-    """
+    """What is wrong with the last revision of an answer."""
     number = len(answer.revisions) - 1
     revision, place, name = answer.revisions[number], f"revisions[{number}]", type(answer).__name__
     found = [("content", message) for message in faults_of(content, facts)]
