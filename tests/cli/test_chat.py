@@ -189,13 +189,3 @@ def test_in_a_terminal_ctrl_c_at_the_prompt_says_how_to_go_on(shop: Path) -> Non
     assert terminal.ended() == 130
     assert "--thread t1" in terminal.said
     assert "Traceback" not in terminal.said
-
-
-def test_in_a_terminal_an_error_of_the_model_does_not_end_the_chat(shop: Path) -> None:
-    with Endpoint(lambda _: status(401, "revoked")) as endpoint:
-        terminal = Terminal("chat", str(shop), *options(endpoint))
-        terminal.until("> ")
-        terminal.type("Hello\n")
-        terminal.until("Press Enter to try again")
-        terminal.type("/quit\n")
-        assert terminal.ended() == 0

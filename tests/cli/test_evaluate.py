@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from arq_graph.milestones.reports.report import read_report
@@ -116,30 +114,6 @@ def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_a_way_on(cli, fold
 ANOTHER = """
 - {name: another, world: "desk:World", user: {intents: [Hello]}}
 """
-
-
-def test_the_base_url_is_for_whose_model_takes_one(cli, folder):
-    write_suite(folder)
-    url = ["--base-url", "http://127.0.0.1:9/v1"]
-    options = ["suite.yaml", "--arms", "desk:echo"]
-    assert "no endpoint" in cli("evaluate", *options, *OFFLINE, *url).words
-    assert "no endpoint" in cli("evaluate", *options, *OFFLINE, "--judge", "offline", *url).words
-    assert "no endpoint" in cli("simulate", "suite.yaml", *OFFLINE, *url).words
-    for given in ([*OFFLINE, "--judge", "openai:m"], ["--model", "openai:m", "--judge", "offline"]):
-        (folder / "suite.results.jsonl").unlink(missing_ok=True)
-        assert cli("evaluate", *options, *given, *url).code == 0
-    line = json.loads((folder / "suite.results.jsonl").read_text().splitlines()[0])
-    assert line["of"]["the model"] == "openai:m at http://127.0.0.1:9/v1"
-    assert line["of"]["the judge"] == "offline model"
-
-
-def test_that_the_offline_model_cannot_play_an_agent_of_bound_tools_is_said(cli, folder):
-    write_suite(folder)
-    done = cli("evaluate", "suite.yaml", "--arms", "create_agent", *OFFLINE)
-    assert done.code == 0
-    assert "never calls a tool that is bound to it" in done.words
-    assert "bound to it" in cli("simulate", "suite.yaml", "--arm", "create_agent", *OFFLINE).words
-    assert "bound to it" not in cli("simulate", "suite.yaml", *OFFLINE).words
 
 
 def test_one_scenario_alone_is_run_by_its_name(cli, folder):

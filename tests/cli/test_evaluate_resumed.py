@@ -62,18 +62,6 @@ def test_an_arm_whose_code_changed_is_not_gone_on_with(cli, folder, mine):
     assert lines(folder) == 4
 
 
-def test_an_arm_in_a_package_counts_by_the_file_that_it_stands_in(cli, folder, mine):
-    package = folder / "arms_of_mine"
-    package.mkdir()
-    for name in ("__init__", "inner"):
-        (package / f"{name}.py").write_text(MINE)
-    assert evaluate(cli, "--arms", "arms_of_mine:says,arms_of_mine.inner:says").code == 0
-    (package / "inner.py").write_text(MINE + "\n")
-    done = evaluate(cli, "--arms", "arms_of_mine:says,arms_of_mine.inner:says", "--resume")
-    assert "the code of the arm 'arms_of_mine.inner:says'" in done.words
-    assert evaluate(cli, "--arms", "arms_of_mine:says", "--resume").code == 0
-
-
 def test_the_results_of_another_suite_are_refused_and_left_alone(cli, folder, mine):
     assert evaluate(cli, "--arms", "mine:says").code == 0
     before = (folder / "suite.results.jsonl").read_bytes()

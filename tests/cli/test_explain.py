@@ -45,15 +45,6 @@ def test_programs_get_one_json_object(cli: Cli, shop: Path) -> None:
     assert record["followed"] == ["look-up", "polite"]
 
 
-def test_the_thread_used_last_is_explained(cli: Cli, shop: Path) -> None:
-    talk(cli, shop, "Hello", thread="first")
-    talk(cli, shop, "Hello", thread="second")
-    talk(cli, shop, "Hello again", thread="first")
-    cli("chat", shop, "--thread", "third")  # nothing was said in it
-    assert "thread first, turn 2" in cli("explain").out
-    assert "thread second, turn 1" in cli("explain", "--thread", "second").out
-
-
 def test_a_guideline_is_shown_as_it_was_when_it_was_judged(cli: Cli, shop: Path) -> None:
     talk(cli, shop, "Where is B-1?")
     shop.unlink()
@@ -93,14 +84,6 @@ def test_an_unknown_thread_names_those_that_are_there(cli: Cli, shop: Path) -> N
     assert done.code == 1
     assert "'tuesday'" in done.err
     assert "monday" in done.err
-
-
-def test_a_file_that_is_none_of_threads_is_named(cli: Cli) -> None:
-    Path("notes.txt").write_text("no database " * 100)
-    done = cli("explain", "--db", "notes.txt")
-    assert done.code == 1
-    assert "notes.txt" in done.err
-    assert "Traceback" not in done.err
 
 
 def test_text_that_drives_terminals_is_shown_harmless(cli: Cli, shop: Path) -> None:

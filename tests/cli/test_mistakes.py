@@ -79,13 +79,6 @@ def test_a_tool_that_ends_the_program_is_named_as_such(cli: Cli, shop: Path) -> 
     assert "ended the program (exit code 7)" in done.words
 
 
-def test_debug_shows_the_traceback(cli: Cli) -> None:
-    plain, debugged = cli("check", "nowhere.yaml"), cli("check", "nowhere.yaml", "--debug")
-    assert "Traceback" not in plain.err
-    assert "Traceback" in debugged.err
-    assert debugged.code == 1
-
-
 def test_an_error_that_nobody_foresaw_is_no_bare_traceback(
     cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,12 +115,6 @@ def test_every_command_tells_its_options(cli: Cli, command: str) -> None:
     short, long = cli(command, "-h"), cli(command, "--help")
     assert (short.code, short.out) == (0, long.out)
     assert "--debug" in short.out
-
-
-def test_the_version_is_shown(cli: Cli) -> None:
-    done = cli("--version")
-    assert done.code == 0
-    assert done.out.startswith("arq-graph ")
 
 
 def test_help_loads_no_library_that_takes_its_time() -> None:

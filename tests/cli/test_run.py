@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -127,13 +126,33 @@ def test_whatever_a_customer_writes_comes_out_as_a_line(cli: Cli, shop: Path, sa
     assert line["reply"]
 
 
-def test_lines_are_json_in_a_terminal_of_another_encoding(shop: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-m", "arq_graph.cli", "run", str(shop), "-c", "-"],
-        input="Où est «B-1»? 🚲".encode(),
-        capture_output=True,
-        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout.decode("ascii"))["customer"] == "Où est «B-1»? 🚲"
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("talk.txt", "Where is B-1?\n\nThanks!\n"),
+        ("talk.json", '["Where is B-1?", {"role": "assistant", "content": "x"}, {"content": "Thanks!"}]'),
+        ("talk.jsonl", '{"text": "Where is B-1?"}\n{"role": "user", "content": "Thanks!"}\n'),
+    ],
+)
+def test_a_conversation_is_read_in_every_form(cli: Cli, shop: Path, name: str, text: str) -> None:
+    Path(name).write_text(text)
+    done = cli("run", shop, "-c", name, "--model", "offline")
+    assert [line["customer"] for line in done.lines] == ["Where is B-1?", "Thanks!"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("talk.txt", " \n\n", "holds nothing"),
+        ("talk.json", "[", "not JSON"),
+        ("talk.jsonl", '{"text": "Hello"}\n{"texts": "Hi"}\n', "talk.jsonl:2"),
+        ("talk.json", "[7]", "entry 1"),
+    ],
+)
+def test_a_mistake_in_a_conversation_is_named_with_its_place(
+    cli: Cli, shop: Path, name: str, text: str, said: str
+) -> None:
+    Path(name).write_text(text)
+    done = cli("run", shop, "-c", name, "--model", "offline")
+    assert done.code == 1
+    assert said in done.words

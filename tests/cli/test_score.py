@@ -67,16 +67,6 @@ def test_broken_records_are_named_and_counted_and_do_not_stop_the_rest(cli, fold
     assert [one.record for one in read_report("out.json").broken] == [1, 2]
 
 
-def test_nothing_that_can_be_scored_is_wrong_input(cli, folder, graph):
-    file = write_json(folder / "chats.json", [{"some": "thing"}])
-    done = cli("score", file, "--milestones", graph, "--json", "out.json")
-    assert done.code == 1
-    assert "nothing could be scored" in done.words
-    assert "record 0" in done.words
-    assert not (folder / "out.json").exists()
-    assert not (folder / "out.json.partial.jsonl").exists()
-
-
 def test_several_files_and_several_use_cases(cli, folder):
     write_graph(folder / "buying.yaml")
     write_graph(folder / "other.yaml", JUDGED.replace("thanked", "greeted"))
@@ -121,17 +111,6 @@ def test_gold_actions_of_the_records_are_measured_on(cli, folder, order, complet
     assert [one.graph for one in report.conversations] == ["task 7"] * 2
     assert list(report.graphs) == ["task 7"]
     assert "pass^k" in done.out
-
-
-def test_what_is_doubtful_about_the_graph_is_said_first(cli, folder, chats):
-    file = write_graph(
-        folder / "shop.yaml",
-        "milestones:\n- {name: Start, type: NFC}\n- {name: find, type: FC}\n- {name: aside, type: FC}\n"
-        "- {name: End, type: NFC, dependencies: [find]}\n",
-    )
-    done = cli("score", chats, "--milestones", file)
-    assert done.code == 0
-    assert f"warning: {file}:4: End cannot be reached from 'aside'" in done.words
 
 
 def test_every_error_of_a_graph_is_said_and_nothing_is_scored(cli, folder, chats):
@@ -205,33 +184,6 @@ def test_a_judge_whose_key_is_wrong_ends_the_run_and_what_was_scored_is_kept(cli
         assert again.calls == 0
 
 
-def test_conversations_without_an_answer_are_asked_about_again(cli, folder):
-    file = write_graph(folder / "judged.yaml", JUDGED)
-    chats = write_json(
-        folder / "chats.json", [chat(id=str(n), says=f"Thank you {n} times.") for n in range(4)]
-    )
-    answers = serving(OfflineChatModel())
-    deaf = True
-
-    def answer(request):
-        return status(400, "no") if deaf and "Thank you 2 times" in request.prompt else answers(request)
-
-    with Endpoint(answer) as endpoint:
-        command = ["score", chats, "--milestones", file, "--json", "out.json", *judge(endpoint)]
-        command += ["--concurrency", "1"]
-        first = cli(*command)
-        assert first.code == 0, first.err
-        assert "3 conversations, 1 record could not be scored" in first.out
-        assert "the judge gave no answer about 1 conversation" in first.words
-        deaf = False
-        before = endpoint.calls
-        second = cli(*command)
-        assert second.code == 0
-        assert endpoint.calls == before + 1
-    assert [one.id for one in read_report("out.json").conversations] == ["0", "1", "2", "3"]
-    assert not (folder / "out.json.partial.jsonl").exists()
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -275,12 +227,6 @@ def test_a_file_that_cannot_be_used_is_named_before_anything_runs(cli, chats, gr
     assert done.code == 1
     assert said in done.words
     assert done.out == ""
-
-
-def test_what_a_record_says_cannot_drive_the_terminal(cli, folder, graph):
-    file = write_json(folder / "chats.json", [chat("find"), {"\x1b[2J": 1}, chat(use_case="\x1b]0;x\x07")])
-    done = cli("score", file, "--milestones", f"\x1b[31m={graph}")
-    assert "\x1b" not in done.out + done.err
 
 
 def test_what_run_prints_and_the_threads_it_keeps_are_scored(cli, shop, folder, graph):

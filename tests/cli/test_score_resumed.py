@@ -153,18 +153,3 @@ def test_another_run_is_told_apart_and_says_what_to_do(cli, stopped, change, opt
     assert (stopped.folder / "out.json.partial.jsonl").read_bytes() == before
     assert stopped.scored() == []
     assert cli(*COMMAND, *options, "--fresh").code == 0
-
-
-def test_graphs_of_conversations_scored_before_are_in_the_report(cli, folder):
-    shop = Shop(folder)
-    chats = json.loads((folder / "chats.json").read_text())
-    for number, one in enumerate(chats):
-        one["use_case"] = "early" if number < 5 else "late"
-    write_json(folder / "chats.json", chats)
-    graphs = ["--milestones", "early=shop.yaml", "--milestones", "late=shop.yaml"]
-    command = ["score", "chats.json", *graphs, "--json", "out.json"]
-    shop.stop_at(7)
-    assert cli(*command).code == 130
-    shop.go_on()
-    assert cli(*command).code == 0
-    assert list(shop.report()["graphs"]) == ["early", "late"]

@@ -54,19 +54,6 @@ def test_the_offline_model_shows_the_figures_with_their_n(cli: Cli, talks: Path)
     assert "get_order → final answer" in done.words
 
 
-def test_a_model_is_asked_for_each_step_and_json_holds_everything(cli: Cli, talks: Path) -> None:
-    with Endpoint(repeating) as endpoint:
-        done = cli("turns", talks, "--json", *options(endpoint))
-    assert done.code == 0, done.err
-    (found,) = done.lines
-    metrics = found["metrics"]
-    assert metrics["action_recall"] == {"count": 4, "n": 4, "rate": 1}
-    assert metrics["parameter_match"] == {"count": 1, "n": 2, "rate": 0.5}
-    assert metrics["similarity"] == {"n": 2, "mean": 1}
-    assert metrics["confusion"]["wrong_parameters"] == 1
-    assert found["broken"] == []
-
-
 def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(cli: Cli, talks: Path) -> None:
     asked = []
 
@@ -125,24 +112,6 @@ def test_recorded_predictions_need_no_model(cli: Cli, talks: Path) -> None:
     lines.append({"id": "t2", "step": 2, "answer": "Gone."})
     Path("p.jsonl").write_text("\n".join(map(json.dumps, lines)))
     assert cli("turns", talks, "--predictions", "p.jsonl", "--json").err == ""
-
-
-def test_tools_come_from_a_file_where_the_records_have_none(cli: Cli, talks: Path) -> None:
-    bare = {key: value for key, value in talk("t1", "B-1").items() if key != "tools"}
-    talks.write_text(json.dumps(bare))
-    assert "neither the records nor --tools" in cli("turns", talks).words
-    Path("tools.json").write_text(json.dumps(talk("t1", "B-1")["tools"]))
-    seen = []
-
-    def answer(request: Request) -> Reply:
-        seen.append([tool["function"]["name"] for tool in request.body["tools"]])
-        return repeating(request)
-
-    with Endpoint(answer) as endpoint:
-        done = cli("turns", talks, "--tools", "tools.json", *options(endpoint))
-    assert done.code == 0, done.err
-    assert seen == [["get_order"], ["get_order"]]
-    assert "neither" not in done.words
 
 
 def test_broken_records_are_named_and_the_rest_is_evaluated(cli: Cli, talks: Path) -> None:
