@@ -168,11 +168,11 @@ class _Run:
         self._order: dict[tuple[str, int], StepOutcome | None] = {}
         self._store: RunStore | None = None
         if results is not None:
-            held = Path(dataset) if isinstance(dataset, str) else dataset
+            who = fingerprint(agent) if isinstance(agent, Path) else type(agent).__name__
             of = {
-                "the dataset": fingerprint(held),
+                "the dataset": fingerprint(Path(dataset) if isinstance(dataset, str) else dataset),
                 "its format": format or "recognised",
-                "the agent": agent if isinstance(agent, str) else type(agent).__name__,
+                "the agent": agent if isinstance(agent, str) else who,
                 "the tools": "those of the records" if tools is None else fingerprint(tools),
                 "the similarity": self._scorer.name,
             }

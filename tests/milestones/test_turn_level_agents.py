@@ -333,6 +333,8 @@ def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(evaluate, tmp
     assert (whole.kept, sorted(seen)) == (1, [1, 2, 3])
     again = evaluate(ScriptedChatModel([]), TALK, results=file)
     assert (again.outcomes, again.metrics) == (whole.outcomes, whole.metrics)
+    with pytest.raises(errors.InputError, match="the agent"):
+        evaluate_turns("offline", TALK, results=file)
     # What a run kept can be read as predictions, too.
     assert evaluate_turns(file, TALK).metrics.action_recall == whole.metrics.action_recall
 
