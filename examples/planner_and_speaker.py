@@ -82,6 +82,6 @@ if __name__ == "__main__":
         # The nodes' own channels are kept beside those of your state.
         kept = app.get_state(thread).values
         if "progress" in kept:
-            print("reached:", ", ".join(kept["progress"]["reached"]))
+            print("reached:", ", ".join(kept["progress"][-1]["reached"]))
         for move in kept.get("moves", ()):
             print("move:", move["kind"], move["text"])

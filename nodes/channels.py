@@ -100,13 +100,10 @@ class Reader:
         return None if value is None else [self._read(channel, kind, raw) for raw in self._split(channel)[0]]
 
     def record(self, channel: str, kind: type[R]) -> R | None:
-        """The agent's own record of a channel that holds a single one; None where there is none.
-
-        Raises:
-            StateError: The channel holds something else.
-        """
-        raw = self.get(channel)
-        return self._read(channel, kind, raw) if raw is not None and self._is_own(channel, raw) else None
+        """The record of a channel that holds one for each agent: the agent's own, or else one that names no agent."""
+        own, others = self._split(channel)
+        found = [*(raw for raw in others if raw["agent"] == ""), *own]
+        return self._read(channel, kind, found[-1]) if found else None
 
     def written(self, channel: str, records: Iterable[Record]) -> list[dict[str, Any]]:
         """The update that puts these records in the place of the agent's own, and keeps those of other agents."""

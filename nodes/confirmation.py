@@ -24,6 +24,7 @@ from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.gate import NOT_AGREED, Gate, Verdict
 from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.turns import rounds_of_turn
 from arq_graph.nodes.yes import asks, says_yes
 
 Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
@@ -228,7 +229,9 @@ def settle(
         return Settled()
     verdict = gate.check_agreed(tools[left[0].tool], left[0], objection=objection(left[0].tool))
     failed = {line.message.tool_call_id for line in gate.failed}  # type: ignore[attr-defined]
-    if any(call.call in failed for call in record.calls):
+    # One yes is for as many rounds as calls were put: whatever else goes wrong, a turn ends.
+    is_spent = rounds_of_turn(gate.state.messages(), gate.agent.name) >= len(record.calls)
+    if is_spent or any(call.call in failed for call in record.calls):
         return Settled(insights=_put_again(gate, tools, left))
     if verdict.kind != "run":
         return Settled(insights=(*verdict.insights(turn), *_put_again(gate, tools, left[1:])))

@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Plan, PlannedCall, ToolInsight
+from arq_graph.agent.state import Plan, PlannedCall, Progress, ToolInsight
 from arq_graph.errors import ReasoningError
 from arq_graph.nodes.blueprint_node import NodeSettings, Steps, Update, counted
 from arq_graph.nodes.channels import emit, our_channels
@@ -238,6 +238,7 @@ class Planner(Strategy):
         gate, conversation = situation.gate, situation.gate.conversation
         guided = bool(self.agent.guidelines)
         active = list(active_guidelines(self.agent, gate.state, conversation.turn)) if guided else []
+        progress = gate.state.record("progress", Progress)
         return {
             "variables": variables,
             "active_guidelines": [shown_guideline(self.agent.guideline(id)) for id in active]
@@ -249,7 +250,11 @@ class Planner(Strategy):
                 situation.settled,
                 active,
                 {"steps_left": situation.steps_left},
-                {"next_milestones": next_milestones(gate.state.get("progress"))},
+                {
+                    "next_milestones": [each.model_dump(exclude_none=True) for each in progress.next]
+                    if progress
+                    else []
+                },
             ),
         }
 
@@ -277,7 +282,7 @@ class Planner(Strategy):
             )
         )
         state = situation.gate.state
-        planned: Update = {"plan": state.as_json(plan)}
+        planned: Update = {"plan": state.written("plan", [plan])}
         if plan.call:
             call = new_call(plan.call.tool, plan.call.arguments)
             return {**planned, **self.update(situation.gate, decided, [self.calling([call])])}
@@ -316,17 +321,3 @@ def _shown_plan(plan: Plan, situation: Situation) -> Mapping[str, Any]:
     if plan.changes:
         shown["changes"] = [change.model_dump() for change in plan.changes]
     return shown
-
-
-def next_milestones(progress: Any) -> list[Any]:
-    """The milestones that could come next, as far as live progress tells: its `next`, or its `frontier`."""
-    for name in ("next", "frontier"):
-        found = progress.get(name) if isinstance(progress, Mapping) else None
-        if isinstance(found, Sequence) and not isinstance(found, str):
-            return [
-                {key: value for key, value in each.items() if value is not None}
-                if isinstance(each, Mapping)
-                else each
-                for each in found
-            ]
-    return []

@@ -101,7 +101,7 @@ class TrackProgress(Runnable[Any, Update]):
                     newly_reached=tuple(name for name in now.reached if name not in known),
                 )
             )
-        return {"progress": state.as_json(now)}
+        return {"progress": state.written("progress", [now])}
 
 
 def progress_of(graph: MilestoneGraph, measured: Score, turn: str) -> Progress:

@@ -196,4 +196,4 @@ def test_a_planner_and_a_speaker_wired_by_hand_tow_the_boat_once_the_customer_ag
         assert "B4" in states[0]["messages"][-1].text
         kept = app.get_state({"configurable": {"thread_id": "1"}}).values
         if "progress" in kept:
-            assert set(kept["progress"]["reached"]) == {"Start", "find_boat", "tow_boat", "End"}
+            assert set(kept["progress"][-1]["reached"]) == {"Start", "find_boat", "tow_boat", "End"}

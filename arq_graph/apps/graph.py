@@ -174,9 +174,9 @@ def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
     if strategy.environment is None:
         builder.add_edge(START, "speak")
     else:
-        builder.add_node(ACT, ActInWorld(strategy.environment, seed=strategy.seed))
+        builder.add_node(ACT, ActInWorld(strategy.environment, seed=strategy.seed, agent=agent.name))
         builder.add_edge(START, ACT)
-        builder.add_conditional_edges(ACT, _route_acted(strategy), ["speak", END])
+        builder.add_conditional_edges(ACT, _route_acted(agent, strategy), ["speak", END])
         behind.append(ACT)
     if agent.toolbox:
         builder.add_node("tools", guarded_tools(agent))
@@ -189,11 +189,11 @@ def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
     builder.add_conditional_edges("speak", route_moves(agent, otherwise=END), behind)
 
 
-def _route_acted(strategy: ReSpAct) -> Any:
+def _route_acted(agent: Agent, strategy: ReSpAct) -> Any:
     """Route behind the world: a task that the world has ended is over; in a chat the customer is told."""
 
     def route(state: Any) -> str:
-        world = Reader(state).record("world", WorldStatus)
+        world = Reader(state, agent=agent.name).record("world", WorldStatus)
         acted = getattr((state.get("messages") or [None])[-1], "type", "") == "tool"
         is_over = world is not None and world.done
         return END if strategy.is_task and acted and is_over else "speak"

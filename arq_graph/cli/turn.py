@@ -98,11 +98,11 @@ def last_turn(values: Mapping[str, Any], agent: str | None = None) -> Turn | Non
     after = messages[start + 1 :]
 
     def records(channel: str, kind: type[R]) -> tuple[R, ...]:
-        held = values.get(channel) or ()
-        listed = [kind.model_validate(each) for each in ([held] if isinstance(held, Mapping) else held)]
+        listed = [kind.model_validate(each) for each in values.get(channel) or ()]
         return tuple(each for each in listed if each.turn == said[-1].id and agent in (None, each.agent))
 
     plans = records("plan", Plan)
+    measured = [each for each in values.get("progress") or () if agent in (None, each["agent"])]
     return Turn(
         number=len(said),
         customer=said[-1].text,
@@ -113,7 +113,7 @@ def last_turn(values: Mapping[str, Any], agent: str | None = None) -> Turn | Non
         revisions=records("revisions", Revision),
         plan=plans[-1] if plans else None,
         moves=records("moves", Move),
-        progress=Progress.model_validate(values["progress"]) if values.get("progress") else None,
+        progress=Progress.model_validate(measured[-1]) if measured else None,
     )
 
 

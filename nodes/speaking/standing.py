@@ -218,7 +218,7 @@ class StandingOf:
             task=begun,
             setting=self.setting,
             active=active,
-            world=Reader(state.state).record("world", WorldStatus),
+            world=state.record("world", WorldStatus),
         )
 
     def _steps_made(self, task: Sequence[BaseMessage]) -> int:

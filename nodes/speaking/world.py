@@ -30,7 +30,7 @@ class WorldState(TypedDict, total=False):
     """The channels that acting reads and writes."""
 
     messages: list[AnyMessage]
-    world: dict[str, Any]
+    world: list[dict[str, Any]]
 
 
 class ActInWorld(Runnable[Any, dict[str, Any]]):
@@ -42,6 +42,7 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
     Args:
         environment: The world.
         seed: What `reset` is given.
+        agent: Name of the specification that the record carries.
 
     Raises:
         InputError: It is no environment.
@@ -50,7 +51,7 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
 
     name = ACT
 
-    def __init__(self, environment: Environment, *, seed: int | None = None) -> None:
+    def __init__(self, environment: Environment, *, seed: int | None = None, agent: str = "") -> None:
         if isinstance(environment, type):
             raise InputError(f"environment is the class {environment.__name__}: give an instance of it")
         if not isinstance(environment, Environment):
@@ -60,6 +61,7 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
             )
         self.environment = environment
         self.seed = seed
+        self.agent = agent
         self._lock = Lock()
         self._taken: list[tuple[str, str]] | None = None
         self._beginning = ""
@@ -78,7 +80,10 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
             status = self._status([*messages, *results])
         for call, result in zip(calls, results, strict=True):
             _report(messages, call, result)
-        return {"world": Reader(input).as_json(status), **({"messages": results} if results else {})}
+        return {
+            "world": Reader(input, agent=self.agent).written("world", [status]),
+            **({"messages": results} if results else {}),
+        }
 
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any

@@ -41,7 +41,7 @@ SETTINGS: list[dict[str, Any]] = [{}, {"strategy": "react"}, {"strategy": "pre-a
 
 
 def names(state: dict[str, Any]) -> list[str]:
-    return [milestone.name for milestone in state["progress"].next]
+    return [milestone.name for milestone in state["progress"][-1].next]
 
 
 def test_what_the_reply_itself_says_counts_in_its_own_turn(runs):
@@ -53,7 +53,7 @@ def test_what_the_reply_itself_says_counts_in_its_own_turn(runs):
     state = runs.invoke(
         create_guided_agent(model, desk(), strategy="pre-act", milestones=GRAPH), says("Where is A-1?")
     )
-    assert (state["progress"].progress_rate, state["progress"].goal_completed) == (1.0, True)
+    assert (state["progress"][-1].progress_rate, state["progress"][-1].goal_completed) == (1.0, True)
 
 
 def test_each_change_of_progress_is_an_event_and_nothing_else_is(runs):
@@ -71,7 +71,7 @@ def test_each_change_of_progress_is_an_event_and_nothing_else_is(runs):
 
 def test_what_code_cannot_decide_stays_a_range_without_a_judge(runs):
     state = runs.invoke(create_guided_agent(brain(), desk(), milestones=FOR_A_JUDGE), says("Grr!"))
-    progress = state["progress"]
+    progress = state["progress"][-1]
     assert (progress.goal_completed, progress.progress_rate, progress.progress_range) == (
         None,
         None,
@@ -85,7 +85,7 @@ def test_a_judge_is_asked_only_where_one_is_given(runs):
         return [Verdict("Calmed Down", True, len(transcript), transcript.events[-1].text)]
 
     app = create_guided_agent(brain(reply="All is well now."), desk(), milestones=FOR_A_JUDGE, judge=judge)
-    assert runs.invoke(app, says("Grr, I am so angry!"))["progress"].goal_completed is True
+    assert runs.invoke(app, says("Grr, I am so angry!"))["progress"][-1].goal_completed is True
 
 
 def test_a_judge_without_milestones_is_a_mistake():
@@ -115,7 +115,9 @@ def test_the_node_alone_works_in_a_graph_that_has_only_messages(runs):
     builder = StateGraph(MessagesState)
     builder.add_node("measure", TrackProgress(GRAPH))
     builder.add_node(
-        "read", lambda state: {"messages": f"rate {state['progress'].progress_rate}"}, input_schema=AgentState
+        "read",
+        lambda state: {"messages": f"rate {state['progress'][-1].progress_rate}"},
+        input_schema=AgentState,
     )
     builder.add_edge(START, "measure")
     builder.add_edge("measure", "read")
@@ -128,7 +130,7 @@ def test_the_node_alone_reads_a_dataclass_and_another_channel(runs):
         talk: list[Any] = field(default_factory=list)
 
     node = TrackProgress(GRAPH, messages_key="talk")
-    assert runs.invoke(node, Chat(CALLED))["progress"].reached == ("Start", "get_order")
+    assert runs.invoke(node, Chat(CALLED))["progress"][-1].reached == ("Start", "get_order")
 
 
 def test_progress_is_not_shown_by_graphs_that_ask_for_none(runs):

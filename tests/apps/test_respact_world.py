@@ -28,8 +28,8 @@ def test_it_acts_until_the_world_says_that_it_is_done(runs):
     state = runs.invoke(app, says(TASK), thread())
     assert kinds(state) == ["human", "ai", "tool", "ai", "tool"]
     assert state["messages"][-1].text == "The mug is clean."
-    assert (state["world"].done, state["world"].score) == (True, 1.0)
-    assert (state["world"].taken, state["world"].invalid) == (2, 0)
+    assert (state["world"][-1].done, state["world"][-1].score) == (True, 1.0)
+    assert (state["world"][-1].taken, state["world"][-1].invalid) == (2, 0)
     shown = asked_by(model, "speaker")[0].section("world")
     assert shown["beginning"].startswith("You are in a kitchen.")
     assert shown["actions"] == ["look", "open the cupboard"]
@@ -102,7 +102,7 @@ def test_an_action_that_is_not_possible_is_asked_for_again():
     complaint = asked_by(model, "speaker")[1].complaint
     assert "cannot be done now; what can: look, open the cupboard" in complaint
     assert world.steps == ["open the cupboard", "wash the mug"]
-    assert state["world"].invalid == 0
+    assert state["world"][-1].invalid == 0
 
 
 def test_an_invalid_action_is_observed_and_counted():
@@ -111,7 +111,7 @@ def test_an_invalid_action_is_observed_and_counted():
     state = app.invoke(says(TASK), thread())
     assert [m.status for m in state["messages"] if m.type == "tool"] == ["error", "success", "success"]
     assert world.steps == ["open the cupboard", "wash the mug"]
-    assert (state["world"].invalid, state["world"].taken) == (1, 2)
+    assert (state["world"][-1].invalid, state["world"][-1].taken) == (1, 2)
 
 
 def test_a_world_of_free_texts_refuses_by_itself():
@@ -120,7 +120,7 @@ def test_a_world_of_free_texts_refuses_by_itself():
     state = app.invoke(says(TASK), thread())
     assert "actions" not in asked_by(model, "speaker")[0].section("world")
     assert world.steps == ["wash the mug", "open the cupboard", "wash the mug"]
-    assert (state["world"].invalid, state["world"].taken) == (1, 3)
+    assert (state["world"][-1].invalid, state["world"][-1].taken) == (1, 3)
 
 
 def test_case_and_spaces_do_not_make_an_action_invalid():
@@ -143,7 +143,7 @@ def test_it_asks_in_between_and_the_world_waits(runs):
     waiting = runs.invoke(app, says(TASK), thread())
     assert waiting["__interrupt__"][0].value["text"] == "Is it this mug?"
     done = runs.invoke(app, Command(resume="Yes."), thread())
-    assert done["world"].done
+    assert done["world"][-1].done
     assert world.resets == [None]
 
 
@@ -159,7 +159,7 @@ def test_in_another_process_the_actions_are_repeated(tmp_path):
         app, _ = household([do("wash the mug")], fresh, checkpointer=saver, seed=3)
         state = app.invoke(Command(resume="Yes."), thread())
     assert (fresh.resets, fresh.steps) == ([3], ["open the cupboard", "wash the mug"])
-    assert state["world"].score == 1.0
+    assert state["world"][-1].score == 1.0
 
 
 def test_threads_take_turns_in_one_world():
@@ -170,7 +170,7 @@ def test_threads_take_turns_in_one_world():
     app.invoke(says(TASK), thread("one"))
     app.invoke(says(TASK), thread("two"))
     assert world.steps == []
-    assert app.invoke(Command(resume="Yes."), thread("one"))["world"].done
+    assert app.invoke(Command(resume="Yes."), thread("one"))["world"][-1].done
 
 
 def test_a_world_that_does_not_repeat_itself_is_told():

@@ -28,15 +28,15 @@ def test_the_action_that_is_called_for_is_taken_and_what_it_showed_is_written():
             ("c0", "There is a mug."),
             ("c1", "A kitchen."),
         ]
-        assert update["world"].taken == 2
-        assert update["world"].actions == ("look", "open the cupboard", "wash the mug")
+        assert update["world"][-1].taken == 2
+        assert update["world"][-1].actions == ("look", "open the cupboard", "wash the mug")
 
 
 def test_a_call_of_something_else_is_no_action():
     world = Kitchen()
     update = ActInWorld(world).invoke(calling("open the cupboard", tool="get_order"))
     assert "messages" not in update
-    assert (world.steps, update["world"].taken) == ([], 0)
+    assert (world.steps, update["world"][-1].taken) == ([], 0)
 
 
 def test_an_event_tells_which_call_an_action_answers():

@@ -7,6 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from arq_graph import Agent, InputError, PlanStep, ToolInsight
+from arq_graph.agent.state import NextMilestone, Progress
 from arq_graph.nodes import PreActPlanner, ReActPlanner
 from arq_graph.nodes.events import PlanMade
 from tests.nodes.order_tools import A1, called, ran
@@ -19,29 +20,29 @@ from tests.planning import act, planner, say
 def test_the_first_step_is_taken_with_arguments_of_the_tool_s_types(runs, node, mode):
     update, asked = plan([act("get_order", A1)], node=node, mode=mode, runs=runs)
     assert called(update) == [("get_order", A1)]
-    assert update["plan"].call.arguments == A1
-    assert update["plan"].version == 1
+    assert update["plan"][-1].call.arguments == A1
+    assert update["plan"][-1].version == 1
     assert [insight.kind for insight in update["tool_insights"]] == ["run"]
     assert len(asked) == 1
 
 
 def test_a_plan_has_every_step_up_to_the_final_answer_with_its_reason():
     update, _ = plan([act("get_order", A1, steps=["cancel"])])
-    steps = update["plan"].steps
+    steps = update["plan"][-1].steps
     assert [step.tool for step in steps] == ["get_order", "cancel", None]
     assert all(step.reason for step in steps)
-    assert update["plan"].previous_steps is None
-    assert update["plan"].faults == ()
+    assert update["plan"][-1].previous_steps is None
+    assert update["plan"][-1].faults == ()
 
 
 def test_nothing_was_done_before_a_tool_ran_whatever_the_model_says():
     update, _ = plan([act("get_order", A1, previous_steps="I have asked everybody.", observation="empty")])
-    assert (update["plan"].previous_steps, update["plan"].observation) == (None, None)
+    assert (update["plan"][-1].previous_steps, update["plan"][-1].observation) == (None, None)
 
 
 def test_a_plan_is_refined_after_an_observation(runs):
-    update, (asked,) = plan([say("It is late.")], messages=[ASKED, *ran()], state={"plan": PLAN}, runs=runs)
-    refined = update["plan"]
+    update, (asked,) = plan([say("It is late.")], messages=[ASKED, *ran()], state={"plan": [PLAN]}, runs=runs)
+    refined = update["plan"][-1]
     assert (refined.version, refined.previous_steps, refined.observation) == (2, "so far: T1", "as_expected")
     assert refined.final_answer == text_of(update) == "It is late."
     assert asked.section("plan")["call"]["expected"] == "where it is"
@@ -51,8 +52,10 @@ def test_a_plan_is_refined_after_an_observation(runs):
 
 def test_a_new_message_of_the_customer_starts_a_new_plan():
     messages = [ASKED, *ran(), AIMessage("It is late.", id="a1"), HumanMessage("And A-2?", id="h2")]
-    update, (asked,) = plan([act("get_order", {"order_id": "A-2"})], messages=messages, state={"plan": PLAN})
-    assert (update["plan"].turn, update["plan"].version, update["plan"].results) == ("h2", 1, 0)
+    update, (asked,) = plan(
+        [act("get_order", {"order_id": "A-2"})], messages=messages, state={"plan": [PLAN]}
+    )
+    assert (update["plan"][-1].turn, update["plan"][-1].version, update["plan"][-1].results) == ("h2", 1, 0)
     assert asked.section("plan") is None
     assert "results" not in asked.now
 
@@ -63,8 +66,8 @@ CHANGE = {"observation": "failed", "change": {"what": "List them instead.", "why
 
 def test_a_failure_changes_the_plan_and_it_says_what_and_why():
     script = [act("list_orders", steps=["get_order"], **CHANGE)]
-    update, asked = plan(script, messages=FAILED, state={"plan": PLAN})
-    changed = update["plan"]
+    update, asked = plan(script, messages=FAILED, state={"plan": [PLAN]})
+    changed = update["plan"][-1]
     assert called(update) == [("list_orders", {})]
     assert [(c.version, c.what, c.why) for c in changed.changes] == [(2, "List them instead.", "T1 failed.")]
     assert PlanMade(turn="h1", plan=changed).changed == changed.changes[0]
@@ -76,15 +79,15 @@ def test_a_failure_is_one_even_if_the_model_says_that_all_was_as_expected():
         act("list_orders", steps=["get_order"], **NO_CHANGE),
         act("list_orders", steps=["get_order"], **CHANGE),
     ]
-    update, asked = plan(script, messages=FAILED, state={"plan": PLAN})
+    update, asked = plan(script, messages=FAILED, state={"plan": [PLAN]})
     assert "say what changes in the plan, and why" in asked[1].complaint
-    assert (update["plan"].observation, len(update["plan"].changes)) == ("failed", 1)
+    assert (update["plan"][-1].observation, len(update["plan"][-1].changes)) == ("failed", 1)
 
 
 @pytest.mark.parametrize("text", ["Error: no such order", '{"error": "no such order"}'])
 def test_a_failure_that_a_tool_reports_as_its_result_is_one_too(text):
-    update, asked = plan([say("I cannot.", **CHANGE)], messages=[ASKED, *ran(text)], state={"plan": PLAN})
-    assert (asked[0].now["failed"], update["plan"].observation) == (["T1"], "failed")
+    update, asked = plan([say("I cannot.", **CHANGE)], messages=[ASKED, *ran(text)], state={"plan": [PLAN]})
+    assert (asked[0].now["failed"], update["plan"][-1].observation) == (["T1"], "failed")
 
 
 @pytest.mark.parametrize("observation", ["empty", "another_branch"])
@@ -95,27 +98,27 @@ def test_whatever_contradicts_the_plan_changes_it(observation):
         say("Which one?", observation=observation),
         say("Which one?", observation=observation, change=told),
     ]
-    update, asked = plan(script, messages=messages, state={"plan": PLAN})
+    update, asked = plan(script, messages=messages, state={"plan": [PLAN]})
     assert len(asked) == 2
     assert asked[0].now["empty"] == ["T1"]
-    assert update["plan"].changes[0].what == "Ask."
+    assert update["plan"][-1].changes[0].what == "Ask."
 
 
 @BOTH
 def test_a_model_that_insists_on_a_failed_call_ends_the_turn(runs, node):
     update, asked = plan(
-        [act("get_order", A1, **CHANGE)], node=node, messages=FAILED, state={"plan": PLAN}, runs=runs
+        [act("get_order", A1, **CHANGE)], node=node, messages=FAILED, state={"plan": [PLAN]}, runs=runs
     )
     assert called(update) == []
     assert text_of(update) == DESK.fallback
-    assert (update["plan"].call, update["plan"].final_answer) == (None, None)
-    assert any("has failed already" in fault for fault in update["plan"].faults)
+    assert (update["plan"][-1].call, update["plan"][-1].final_answer) == (None, None)
+    assert any("has failed already" in fault for fault in update["plan"][-1].faults)
     assert len(asked) == 3
 
 
 def test_the_failed_tool_may_be_called_with_other_arguments():
     script = [act("get_order", {"order_id": "A-2"}, **CHANGE)]
-    update, asked = plan(script, messages=FAILED, state={"plan": PLAN})
+    update, asked = plan(script, messages=FAILED, state={"plan": [PLAN]})
     assert called(update) == [("get_order", {"order_id": "A-2"})]
     assert len(asked) == 1
 
@@ -130,7 +133,7 @@ def test_a_plan_that_goes_on_as_if_nothing_had_failed_is_refused():
             )
         }
     )
-    update, asked = plan([act("cancel", A1, **CHANGE)], messages=FAILED, state={"plan": before})
+    update, asked = plan([act("cancel", A1, **CHANGE)], messages=FAILED, state={"plan": [before]})
     assert called(update) == []
     assert "the plan is the one from before, though T1 was not as expected" in asked[1].complaint
     assert text_of(update) == DESK.fallback
@@ -163,15 +166,15 @@ def test_a_plan_that_is_none_is_asked_for_again_and_its_call_is_made_at_last(ste
     wrong = [{"step": step, "reason": "-", "tool": tool} for step, tool in steps]
     update, asked = plan([act("get_order", A1, next_steps=wrong), act("get_order", A1)])
     assert problem in asked[1].complaint
-    assert (len(asked), update["plan"].faults) == (2, ())
+    assert (len(asked), update["plan"][-1].faults) == (2, ())
     update, asked = plan([act("get_order", A1, next_steps=wrong)])
     assert called(update) == [("get_order", A1)]
-    assert any(problem in fault for fault in update["plan"].faults)
+    assert any(problem in fault for fault in update["plan"][-1].faults)
 
 
 def test_what_was_done_has_to_be_summed_up():
     script = [say("It is late.", previous_steps=None), say("It is late.")]
-    _, asked = plan(script, messages=[ASKED, *ran()], state={"plan": PLAN})
+    _, asked = plan(script, messages=[ASKED, *ran()], state={"plan": [PLAN]})
     assert "sum up what was done" in asked[1].complaint
 
 
@@ -186,16 +189,16 @@ def test_an_empty_answer_or_one_that_gives_internals_away_is_not_sent(node):
 def test_a_draft_stays_in_the_plan():
     update, _ = plan([say("It is late.")], messages=[ASKED, *ran()], draft=True)
     assert "messages" not in update
-    assert update["plan"].final_answer == "It is late."
+    assert update["plan"][-1].final_answer == "It is late."
 
 
 def test_a_react_step_keeps_its_thoughts():
     first, _ = plan([act("get_order", A1, thought="I look it up.")], node=ReActPlanner)
-    before = first["plan"].model_copy(update={"turn": "h1"})
+    before = first["plan"][-1].model_copy(update={"turn": "h1"})
     messages = [ASKED, *ran()]
-    update, (asked,) = plan([say("Late.")], node=ReActPlanner, messages=messages, state={"plan": before})
+    update, (asked,) = plan([say("Late.")], node=ReActPlanner, messages=messages, state={"plan": [before]})
     assert asked.section("plan")["steps"][0]["reason"] == "I look it up."
-    assert update["plan"].previous_steps == "I look it up. So: call get_order."
+    assert update["plan"][-1].previous_steps == "I look it up. So: call get_order."
     assert "next_steps" not in asked.schema["properties"]
 
 
@@ -211,9 +214,9 @@ def test_both_planners_share_the_base_prompt_and_the_tools():
 
 
 def test_milestones_that_could_come_next_are_shown():
-    for progress in ({"frontier": ["looked up"]}, {"next": [{"name": "looked up"}]}):
-        _, (asked,) = plan([say("Hello.")], state={"progress": progress})
-        assert "looked up" in str(asked.now["next_milestones"])
+    progress = Progress(turn="h1", reached=(), next=(NextMilestone(name="looked up"),))
+    _, (asked,) = plan([say("Hello.")], state={"progress": [progress]})
+    assert "looked up" in str(asked.now["next_milestones"])
     _, (asked,) = plan([say("Hello.")])
     assert "next_milestones" not in asked.now
 

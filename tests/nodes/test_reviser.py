@@ -160,7 +160,7 @@ def test_the_tools_of_the_turn_are_described_whether_they_ran_or_may_run():
 
 # --- a draft ---------------------------------------------------------------------------------------------------------
 
-PLANNED = {"plan": {"agent": "Desk", "turn": "h1", "final_answer": "It ships on Monday."}}
+PLANNED = {"plan": [{"agent": "Desk", "turn": "h1", "final_answer": "It ships on Monday."}]}
 
 
 @pytest.mark.parametrize("mode", ["arq", "direct"])
@@ -172,7 +172,7 @@ def test_a_draft_that_needs_no_change_is_not_written_again(mode):
 
 
 def test_a_draft_is_held_to_the_same_rules_and_sent_where_what_replaces_it_is_worse():
-    leaking = {"plan": {**PLANNED["plan"], "final_answer": "I called get_order."}}
+    leaking = {"plan": [{**PLANNED["plan"][0], "final_answer": "I called get_order."}]}
     update, _ = reply(["", "It ships."], channels=leaking)
     assert "'get_order' is internal" in update["revisions"][0]["violations"][0]
     assert text(update) == "It ships."

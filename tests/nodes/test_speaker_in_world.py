@@ -16,7 +16,7 @@ KITCHEN = WorldStatus(turn="h1", beginning="A kitchen.", actions=("look", "open 
 
 
 def in_kitchen(script, *after, world=KITCHEN, moves=(), **options):
-    state = {"world": world, "moves": list(moves)}
+    state = {"world": [world] if world else [], "moves": list(moves)}
     made = {"desk": HELPER, "in_world": True, "setting": "task", **options}
     return move(script, TASK, *after, state=state, **made)
 

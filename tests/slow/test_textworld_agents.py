@@ -55,10 +55,14 @@ TASK = {"messages": [("user", "Please do what the game asks of you.")]}
 def test_an_agent_that_knows_the_way_wins(world: TextWorldEnvironment) -> None:
     app = agent(ScriptedChatModel([acts(action) for action in world.walkthrough]), world)
     state = app.invoke(TASK, on("t"))
-    assert (state["world"].done, state["world"].score, state["world"].invalid) == (True, world.max_score, 0)
+    assert (state["world"][-1].done, state["world"][-1].score, state["world"][-1].invalid) == (
+        True,
+        world.max_score,
+        0,
+    )
     transcript = episode_transcript(state)
     assert score(walkthrough_graph(world), transcript).goal_completed is True
-    assert (transcript.instructions, transcript.extra["done"]) == (state["world"].beginning, True)
+    assert (transcript.instructions, transcript.extra["done"]) == (state["world"][-1].beginning, True)
 
 
 def test_what_the_world_refuses_an_agent_is_counted(house: TextWorldEnvironment) -> None:
@@ -66,7 +70,7 @@ def test_what_the_world_refuses_an_agent_is_counted(house: TextWorldEnvironment)
     answers = [acts(action) for each in house.walkthrough for action in (*["fly to the moon"] * 3, each)]
     state = agent(ScriptedChatModel(answers), house).invoke(TASK, on("t"))
     measured = episode_transcript(state)
-    assert state["world"].done
+    assert state["world"][-1].done
     refused = sum(getattr(event, "failed", False) for event in measured.events)
     assert measured.extra["invalid"] == refused >= len(house.walkthrough)
     assert score(walkthrough_graph(house), measured).goal_completed is True
@@ -77,8 +81,8 @@ def test_an_agent_without_a_model_takes_a_bounded_number_of_steps(world: TextWor
     held = converse(app, make_user(guide_to(world), seed=1), thread_id="t")
     assert held.error is None
     state = app.get_state(on("t")).values
-    assert state["world"].score is not None
-    assert state["world"].invalid == 0  # it chooses among what is listed
+    assert state["world"][-1].score is not None
+    assert state["world"][-1].invalid == 0  # it chooses among what is listed
     for transcript in by_task(state["messages"]):
         assert sum(1 for _ in transcript.calls()) <= 12
 
@@ -146,16 +150,16 @@ def test_whatever_the_model_answers_the_task_is_bounded_and_counted(
     transcript = episode_transcript(state)
     results = [event for event in transcript.events if isinstance(event, Result)]
     assert len(results) <= 15 * 6
-    assert state["world"].invalid == sum(event.failed for event in results)
-    assert state["world"].taken == sum(not event.failed for event in results)
-    assert state["world"].score == house.score
-    assert (state["world"].score == house.max_score) is house.won
+    assert state["world"][-1].invalid == sum(event.failed for event in results)
+    assert state["world"][-1].taken == sum(not event.failed for event in results)
+    assert state["world"][-1].score == house.score
+    assert (state["world"][-1].score == house.max_score) is house.won
 
 
 async def test_a_world_is_played_without_blocking(house: TextWorldEnvironment) -> None:
     app = agent(ScriptedChatModel([acts(action) for action in house.walkthrough]), house)
     state = await app.ainvoke(TASK, on("t"))
-    assert state["world"].done
+    assert state["world"][-1].done
     assert house.won
 
 
@@ -177,7 +181,7 @@ def test_a_task_is_taken_up_in_another_process_with_the_world_as_it_was(
     ):
         second = ScriptedChatModel([acts(action) for action in way[2:]])
         state = agent(second, again, saver).invoke(Command(resume="Yes, please."), on("t"))
-        assert state["world"].done
+        assert state["world"][-1].done
         assert again.won
 
 
