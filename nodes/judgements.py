@@ -183,10 +183,9 @@ def contradictions(guideline: Guideline, judgement: Judgement | None, *, holds: 
 def misquoted(guideline: Guideline, judgement: Judgement, condition: str | None) -> list[str]:
     """What a judgement reinstates in other words than the guideline's own."""
     application = application_of(judgement)
-    reinstated = (
-        ("condition", getattr(judgement, "condition", None), condition),
-        ("action", application and application.action, guideline.action),
-    )
+    reinstated = [("condition", getattr(judgement, "condition", None), condition)]
+    if application:
+        reinstated.append(("action", application.action, guideline.action))
     return [
         what for what, said, own in reinstated if said is not None and own and _words(said) != _words(own)
     ]

@@ -7,7 +7,7 @@ import sys
 import pytest
 from langchain_openai import ChatOpenAI
 
-from arq_graph import Reasoner, errors
+from arq_graph import OfflineChatModel, Reasoner, errors
 
 LOCAL = "http://127.0.0.1:1/v1"
 
@@ -43,11 +43,6 @@ def test_a_server_of_ones_own_needs_no_key_and_any_name_will_do(spec, name):
     assert model.openai_api_key.get_secret_value()
 
 
-def test_a_key_is_used_for_a_server_of_ones_own_too(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    assert chat_model("llama3", base_url=LOCAL).openai_api_key.get_secret_value() == "sk-test"
-
-
 @pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "OPENAI_API_BASE"])
 def test_a_server_named_by_the_environment_needs_no_key(monkeypatch, variable):
     monkeypatch.setenv(variable, LOCAL)
@@ -66,31 +61,24 @@ def test_a_string_that_names_nothing_is_said(spec):
         chat_model(spec)
 
 
-def test_offline_is_the_model_that_needs_nothing():
-    from arq_graph import OfflineChatModel
-
-    assert isinstance(chat_model("offline"), OfflineChatModel)
-
-
-def test_the_offline_model_has_no_endpoint():
-    with pytest.raises(errors.InputError, match="base_url"):
-        chat_model("offline", base_url=LOCAL)
-
-
-def test_other_providers_without_langchain_name_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
-    with pytest.raises(errors.InputError, match=r"arq_graph\[providers\]"):
-        chat_model("anthropic:claude-x")
-
-
-def test_a_providers_missing_package_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "langchain_anthropic", None)
-    with pytest.raises(errors.InputError, match="langchain-anthropic"):
-        chat_model("anthropic:claude-x")
-
-
 def test_an_unknown_provider_is_said():
     with pytest.raises(errors.InputError, match=r'"nobody:model-x".*"anthropic:NAME".*--base-url') as caught:
         chat_model("nobody:model-x")
     assert "model_provider" not in str(caught.value)
     assert "Supported providers" in str(caught.value.__cause__)
+
+
+def test_offline_is_the_model_that_needs_nothing_and_has_no_endpoint():
+    assert isinstance(chat_model("offline"), OfflineChatModel)
+    with pytest.raises(errors.InputError, match="base_url"):
+        chat_model("offline", base_url=LOCAL)
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [("langchain.chat_models", r"arq_graph\[providers\]"), ("langchain_anthropic", "langchain-anthropic")],
+)
+def test_a_package_that_is_missing_is_named(monkeypatch, missing, named):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(errors.InputError, match=named):
+        chat_model("anthropic:claude-x")

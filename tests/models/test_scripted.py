@@ -55,16 +55,6 @@ def test_a_dict_answers_a_forced_tool_with_a_call(choice):
     assert (model.calls[0].schema, model.calls[0].blueprint) == (SCHEMA, "Reply")
 
 
-def test_text_stays_text_where_a_tool_is_forced():
-    message = ScriptedChatModel(["I will not."]).bind_tools([TOOL], tool_choice="Reply").invoke("x")
-    assert (message.content, message.tool_calls) == ("I will not.", [])
-
-
-def test_tools_that_nobody_forces_do_not_turn_an_answer_into_a_call():
-    message = ScriptedChatModel([{"answer": "yes"}]).bind_tools([TOOL]).invoke("x")
-    assert (message.content, message.tool_calls) == ('{"answer": "yes"}', [])
-
-
 def test_an_exception_in_the_script_is_raised():
     model = ScriptedChatModel([TimeoutError("too slow"), "fine"])
     with pytest.raises(TimeoutError, match="too slow"):
@@ -88,45 +78,38 @@ def test_usage_is_reported_and_an_answers_own_usage_is_kept():
     assert model.invoke("1234").usage_metadata is None
 
 
-def test_one_scripted_message_can_be_given_twice():
-    message = AIMessage("same")
-    model = ScriptedChatModel([message, message])
-    model.invoke("x")
-    model.invoke("x")
-    assert message == AIMessage("same")
-
-
-def test_a_function_answers_each_call():
-    def echo(call):
-        return {"answer": call.text.upper()}
-
-    assert ScriptedChatModel(echo).invoke("abc").content == '{"answer": "ABC"}'
-
-
-async def test_async_calls_take_the_same_script():
-    model = ScriptedChatModel([str(i) for i in range(20)])
-    answers = await asyncio.gather(*(model.ainvoke("x") for _ in range(20)))
-    assert sorted(int(answer.content) for answer in answers) == list(range(20))
-
-
-async def test_an_async_function_may_answer_an_awaited_model():
-    async def answer(call):
-        await asyncio.sleep(0)
-        return "later"
-
-    assert (await ScriptedChatModel(answer).ainvoke("x")).content == "later"
-
-
-def test_many_threads_share_one_script():
-    model = ScriptedChatModel([str(i) for i in range(200)])
-    with ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(lambda _: model.invoke("x").content, range(200)))
-    assert sorted(map(int, answers)) == list(range(200))
-    assert len(model.calls) == 200
-
-
 def test_a_script_that_ran_out_over_a_refused_answer_says_why_it_was_refused() -> None:
     agent = Agent("Desk", "You help.", [Guideline("they ask", "answer")])
     model = ScriptedChatModel([{"G1": {"score": 20, "should_apply": True}}])
     with pytest.raises(errors.InputError, match=r"(?s)an answer was refused.*G1\.score"):
         create_guided_agent(model, agent, mode="direct").invoke({"messages": [("user", "Hi")]})
+
+
+def test_only_an_object_becomes_a_call_and_only_where_a_tool_is_forced():
+    forced = ScriptedChatModel(["I will not."]).bind_tools([TOOL], tool_choice="Reply").invoke("x")
+    free = ScriptedChatModel([{"answer": "yes"}]).bind_tools([TOOL]).invoke("x")
+    assert (forced.content, forced.tool_calls) == ("I will not.", [])
+    assert (free.content, free.tool_calls) == ('{"answer": "yes"}', [])
+
+
+async def test_a_function_answers_each_call_and_may_be_async():
+    async def later(call):
+        await asyncio.sleep(0)
+        return call.text.upper()
+
+    assert (
+        ScriptedChatModel(lambda call: {"answer": call.text.upper()}).invoke("abc").content
+        == '{"answer": "ABC"}'
+    )
+    assert (await ScriptedChatModel(later).ainvoke("abc")).content == "ABC"
+
+
+async def test_tasks_and_threads_share_one_script():
+    message = AIMessage("same")  # one message may stand in it twice
+    model = ScriptedChatModel([str(number) for number in range(100)] + [message, message])
+    tasks = await asyncio.gather(*(model.ainvoke("x") for _ in range(50)))
+    with ThreadPoolExecutor(16) as pool:
+        threads = list(pool.map(lambda _: model.invoke("x"), range(50)))
+    assert sorted(int(answer.content) for answer in [*tasks, *threads]) == list(range(100))
+    assert model.invoke("x").content == model.invoke("x").content == "same"
+    assert message == AIMessage("same")

@@ -28,15 +28,9 @@ _model_numbers = itertools.count(1)
 
 @dataclass
 class Request:
-    """One request as it arrived.
+    """One request as it arrived: headers in lower case, times on the monotonic clock.
 
-    Args:
-        path: Such as "/v1/chat/completions".
-        body: The JSON body.
-        headers: Names in lower case.
-        concurrency: Requests under way when it arrived, itself included.
-        arrived: Seconds on the monotonic clock.
-        answered: The same, or None while under way.
+    `concurrency` counts the requests under way when it arrived, itself included.
     """
 
     path: str
@@ -59,13 +53,9 @@ class Request:
     def schema(self) -> dict[str, Any] | None:
         """The JSON schema that it asks for."""
         format_ = self.body.get("response_format") or {}
-        if "json_schema" in format_:
-            schema: dict[str, Any] = format_["json_schema"]["schema"]
-            return schema
-        for tool in self.body.get("tools") or ():
-            parameters: dict[str, Any] = tool["function"]["parameters"]
-            return parameters
-        return None
+        tools = [tool["function"]["parameters"] for tool in self.body.get("tools") or ()]
+        found: dict[str, Any] | None = format_["json_schema"]["schema"] if "json_schema" in format_ else None
+        return found or next(iter(tools), None)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -81,15 +71,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the endpoint does with a request; the functions below make them.
-
-    Args:
-        status: The HTTP status.
-        body: The body; a dict is sent as JSON.
-        headers: Further headers.
-        drops: Whether the connection is reset instead of an answer.
-        hangs: Whether nothing is answered until the endpoint closes.
-    """
+    """What the endpoint does with a request; the functions below make them. A dict as the body is sent as JSON."""
 
     status: int = 200
     body: dict[str, Any] | str | bytes = ""
@@ -108,33 +90,28 @@ def ok(answer: Any) -> Reply:
 
 def text(words: str) -> Reply:
     """An answer of the model in words, whether or not a tool was forced."""
-    return completion({"content": words})
+    return _completion({"content": words})
 
 
 def truncated(words: str) -> Reply:
     """An answer that was cut off at the token limit."""
-    return completion({"content": words}, finish_reason="length")
+    return _completion({"content": words}, finish_reason="length")
 
 
 def refusal(words: str) -> Reply:
     """A refusal in OpenAI's shape."""
-    return completion({"content": None, "refusal": words})
+    return _completion({"content": None, "refusal": words})
 
 
 def filtered(words: str = "") -> Reply:
     """An answer that the provider's content filter ended."""
-    return completion({"content": words}, finish_reason="content_filter")
+    return _completion({"content": words}, finish_reason="content_filter")
 
 
 def tool_call(name: str, arguments: str) -> Reply:
     """A tool call whose arguments are this text, valid or not."""
     call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return completion({"content": None, "tool_calls": [call]}, finish_reason="tool_calls")
-
-
-def completion(message: dict[str, Any], *, finish_reason: str = "stop") -> Reply:
-    """A chat completion with this message."""
-    return Reply(body={"message": {"role": "assistant", **message}, "finish_reason": finish_reason})
+    return _completion({"content": None, "tool_calls": [call]}, finish_reason="tool_calls")
 
 
 def status(
@@ -170,6 +147,11 @@ def taking(*methods: str, then: Script, code: int = 400) -> Callable[[Request], 
         return answer(request)
 
     return script
+
+
+def _completion(message: dict[str, Any], *, finish_reason: str = "stop") -> Reply:
+    """A chat completion with this message."""
+    return Reply(body={"message": {"role": "assistant", **message}, "finish_reason": finish_reason})
 
 
 class _ScriptEnded(Exception):
@@ -302,7 +284,7 @@ def _completion_body(reply: Any, request: Request) -> dict[str, Any]:
         answer = reply["answer"]
         words = answer if isinstance(answer, str) else json.dumps(answer)
         if request.method == "function_calling" and not isinstance(answer, str):
-            reply = tool_call(_forced(request), words).body
+            reply = tool_call(request.body["tools"][0]["function"]["name"], words).body
         else:
             reply = {"message": {"role": "assistant", "content": words}, "finish_reason": "stop"}
     tokens = {"in": len(request.prompt) // 4, "out": len(_text(reply["message"].get("content"))) // 4}
@@ -360,17 +342,6 @@ def _response_body(reply: dict[str, Any], request: Request, tokens: dict[str, in
             "total_tokens": tokens["in"] + tokens["out"],
         },
     }
-
-
-def _forced(request: Request) -> str:
-    choice = request.body.get("tool_choice")
-    name: str = choice["function"]["name"] if isinstance(choice, dict) else _first_tool(request)
-    return name
-
-
-def _first_tool(request: Request) -> str:
-    name: str = request.body["tools"][0]["function"]["name"]
-    return name
 
 
 def _text(content: Any) -> str:

@@ -28,30 +28,6 @@ def assert_strict(schema: dict[str, Any], *, root: str | None = "object") -> Non
     )
 
 
-def describes(schema: dict[str, Any], value: Any, definitions: dict[str, Any] | None = None) -> bool:
-    """Whether a strict schema describes a JSON value, the order of its keys included."""
-    definitions = schema.get("$defs", {}) if definitions is None else definitions
-    if "$ref" in schema:
-        return describes(definitions[schema["$ref"].removeprefix("#/$defs/")], value, definitions)
-    if "anyOf" in schema:
-        return any(describes(choice, value, definitions) for choice in schema["anyOf"])
-    match schema["type"]:
-        case "object":
-            return (
-                isinstance(value, dict)
-                and list(value) == list(schema["properties"])
-                and all(describes(schema["properties"][name], value[name], definitions) for name in value)
-            )
-        case "array":
-            return isinstance(value, list) and all(describes(schema["items"], v, definitions) for v in value)
-        case "null":
-            return value is None
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case kind:
-            return type(value) is _PYTHON[kind] and value in schema.get("enum", [value])
-
-
 def _check(schema: Any, definitions: dict[str, Any], referenced: set[str], where: str) -> None:
     assert isinstance(schema, dict), f"{where}: {schema!r} is no schema"
     if "$ref" in schema:

@@ -16,6 +16,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from langchain_core.messages import HumanMessage
 from pydantic import (
     AfterValidator,
@@ -30,7 +31,7 @@ from pydantic import (
 
 from arq_graph import ARQ, Reasoner, ScriptedChatModel, errors, query, reinstate, respond, verify
 from tests.reasoning.random_blueprints import RandomBlueprint, blueprints
-from tests.reasoning.strict_subset import assert_strict, describes
+from tests.reasoning.strict_subset import assert_strict
 
 T = TypeVar("T")
 MODES = ("arq", "cot", "direct")
@@ -105,6 +106,10 @@ def answered(blueprint: type[ARQ], value: Any, mode: Any = "arq") -> Any:
     """What a model's answer becomes in a mode."""
     reasoner = Reasoner(ScriptedChatModel([json.dumps(value)]), max_attempts=1, max_candidates=1)
     return reasoner.ask(blueprint, [HumanMessage("?")], mode=mode).value
+
+
+def describes(schema: dict[str, Any], value: Any) -> bool:
+    return Draft202012Validator(schema).is_valid(value)
 
 
 def keys(blueprint: type[ARQ], mode: Any = "arq") -> list[str]:
