@@ -1,4 +1,4 @@
-"""For tests that read records as objects: channels then hold these, where they hold plain JSON otherwise."""
+"""For the speaker's tests, which read records as objects: channels then hold these, and plain JSON otherwise."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import pytest
 from arq_graph.agent.state import Record
 from arq_graph.nodes.channels import Reader
 
+SPEAKERS = ("test_speaker", "test_policies", "test_acting", "test_respact", "test_environment")
 _is_own = Reader._is_own
 
 
 @pytest.fixture(autouse=True)
-def records_as_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+def records_as_objects(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not request.path.name.startswith(SPEAKERS):
+        return
+
     def is_own(self: Reader, channel: str, raw: Any) -> bool:
         return isinstance(raw, Record) or _is_own(self, channel, raw)
 

@@ -1,6 +1,7 @@
-"""A scripted brain: a model that answers any of the shipped blueprints the way a test says it.
+"""A scripted brain: a model that answers any of the shipped blueprints, in any mode, the way a test says it.
 
     model = brain(judge={"G1": 9}, call={"get_order": {"order_id": "A-1"}}, reply="It is on its way.")
+    model = brain(moves=[act("get_order", {"order_id": "A-1"}), say("It is late.")])  # the same in every strategy
 
 What a test does not mention is filled in with the least that fits the schema: guidelines do not apply, no tool is
 called, and each reply differs from the ones before.
@@ -10,29 +11,40 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Any
 
-from arq_graph.models.scripted import ScriptedCall, ScriptedChatModel
+from arq_graph import ScriptedChatModel
 
 AS_JSON = "string that holds JSON"
+SPOKEN = {"final_answer": "answer", "speak": "utterance"}
+"""How a strategy that takes one action at a time says something, and the field that holds it."""
+
+DONE = {
+    "score": 8,
+    "guideline_previously_applied": "fully",
+    "guideline_should_reapply": False,
+    "should_apply": False,
+}
+"""The judgement of a guideline that applies, and was followed already."""
 
 
 @dataclass(frozen=True)
 class Asked:
     """One call of the model, as a test looks at it."""
 
-    call: ScriptedCall
+    call: Any
 
     @property
     def schema(self) -> dict[str, Any]:
         return self.call.schema or {}
 
     @property
-    def module(self) -> str | None:
-        return self.call.module
+    def module(self) -> str:
+        return self.call.module or ""
 
     @property
     def head(self) -> str:
@@ -78,7 +90,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call that the brain proposes; what is None is given as null, what is left out is not given."""
+    """A tool call that the tool caller proposes; an argument that is left out is not given, None is given as null."""
 
     args: Mapping[str, Any] = field(default_factory=dict)
     verdict: Mapping[str, Any] = field(default_factory=dict)
@@ -91,30 +103,43 @@ class Raw:
     value: Any
 
 
-DONE = {
-    "score": 8,
-    "guideline_previously_applied": "fully",
-    "guideline_should_reapply": False,
-    "should_apply": False,
-}
-"""The judgement of a guideline that applies, and was followed already."""
-
-
-def brain(
-    judge: Mapping[str, Any] | None = None,
-    call: Mapping[str, Any] | None = None,
-    reply: Any = None,
-    **fields: Any,
-) -> ScriptedChatModel:
-    """Make a model.
+@dataclass(frozen=True)
+class Move:
+    """What is done next: a call, or where `tool` is None, something said.
 
     Args:
-        judge: By guideline id: a score, a dict of answers, an exception, or a function of `Asked` that gives one.
-        call: By tool: arguments, a `Call`, a list of these (each proposed once a turn), or a function of `Asked`.
-        reply: A text, a dict of answers, a list of these (one per answer), or a function of `Asked`.
-        **fields: Of the model.
+        tool: The tool that is called.
+        args: The arguments of the call.
+        text: What is said; None: the brain's reply.
+        steps: The tools of a plan's steps behind the action, the final answer not counted.
+        bases: What arguments rest on; `this_request` unless said.
+        fields: Answers to put over those that are made.
     """
-    return ScriptedChatModel(_Brain(judge or {}, call or {}, reply), **fields)
+
+    tool: str | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
+    text: str | None = None
+    steps: Sequence[str] = ()
+    bases: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+def act(
+    tool: str, args: Mapping[str, Any] | None = None, *, steps: Any = (), bases: Any = None, **fields: Any
+) -> Move:
+    """A call."""
+    return Move(tool, args or {}, steps=steps, bases=bases or {}, fields=fields)
+
+
+def say(text: str | None = None, **fields: Any) -> Move:
+    """Something said to the customer."""
+    return Move(text=text, fields=fields)
+
+
+def brain(judge: Any = None, call: Any = None, reply: Any = None, **fields: Any) -> ScriptedChatModel:
+    """Make a model that answers as a `Brain` does; other fields are the model's."""
+    own = {name: fields.pop(name) for name in ("moves", "wants") if name in fields}
+    return ScriptedChatModel(Brain(judge, call, reply, **own), **fields)
 
 
 def asked_by(model: ScriptedChatModel, module: str) -> list[Asked]:
@@ -122,16 +147,44 @@ def asked_by(model: ScriptedChatModel, module: str) -> list[Asked]:
     return [Asked(call) for call in model.calls if call.module == module]
 
 
-class _Brain:
-    def __init__(self, judge: Mapping[str, Any], call: Mapping[str, Any], reply: Any) -> None:
-        self.judge, self.call, self.reply = judge, call, reply
-        self.replies = 0
+class Brain:
+    """Answers calls of a scripted model.
 
-    def __call__(self, call: ScriptedCall) -> Any:
+    Args:
+        judge: By guideline id: a score, a dict of answers, an exception, or a function of `Asked` that gives one.
+        call: By tool, for the tool caller: arguments, a `Call`, a list of these (each proposed once a turn), or a
+            function of `Asked`.
+        reply: A text, a dict of answers, a list of these (one per answer), or a function of `Asked`.
+        moves: What is done at each decision, whatever the strategy; the last one again and again.
+        wants: Whether the customer still wants the calls that wait for a yes.
+    """
+
+    def __init__(
+        self,
+        judge: Mapping[str, Any] | None = None,
+        call: Mapping[str, Any] | None = None,
+        reply: Any = None,
+        moves: Sequence[Any] | Callable[[Asked], Any] | None = None,
+        wants: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.judge = {} if judge is None else judge  # which a test may change as it goes
+        self.call, self.reply = call or {}, reply
+        self.moves, self.wants = moves, wants
+        self.replies, self.moved = 0, count()
+
+    def __call__(self, call: Any) -> Any:
         asked = Asked(call)
         answer = filled(asked.schema, asked.schema)
-        answers = {"matcher": self._judged, "tools": self._called, "message": self._replied}
-        return answers[asked.module or ""](asked, answer)
+        if "still_wanted" in answer and self.wants():
+            answer["still_wanted"] = [each["id"] for each in asked.now.get("awaiting_confirmation", ())]
+        match asked.module:
+            case "matcher":
+                return self._judged(asked, answer)
+            case "message":
+                return self._replied(asked, answer)
+            case "tools":
+                return self._called(asked, answer)
+        return self._acted(asked, answer)
 
     def _judged(self, asked: Asked, answer: dict[str, Any]) -> Any:
         for guideline in asked.section("guidelines"):
@@ -143,54 +196,91 @@ class _Brain:
             if isinstance(said, BaseException):
                 return said
             if isinstance(said, int):
-                said = {
-                    "score": said,
-                    "condition_applies": "yes" if said >= 6 else "no",
-                    "should_apply": said >= 6,
-                }
+                applies = "yes" if said >= 6 else "no"
+                said = {"score": said, "condition_applies": applies, "should_apply": said >= 6}
             said = {"condition": guideline["condition"] or "", "action": guideline["action"] or "", **said}
-            answer[id] = _judgement(_present(_properties(asked.schema)[id], asked.schema), said, asked.schema)
+            answer[id] = _judgement(
+                _present(properties_of(asked.schema)[id], asked.schema), said, asked.schema
+            )
         return answer
 
     def _called(self, asked: Asked, answer: dict[str, Any]) -> Any:
+        move = self._next_move(asked) if self.moves is not None else None
+        if isinstance(move, BaseException):
+            return move
         for tool in asked.section("tools"):
-            asked_as = f"tool_{tool['name']}" if f"tool_{tool['name']}" in answer else tool["name"]
-            said = self.call.get(tool["name"], [])
-            if callable(said):
-                said = said(asked)
-            elif asked.results(tool["name"]):
-                said = []
+            if move is not None:
+                said: Any = [Call(move.args, move.fields)] if move.tool == tool["name"] else []
+            else:
+                said = self.call.get(tool["name"], [])
+                said = said(asked) if callable(said) else [] if asked.results(tool["name"]) else said
             if isinstance(said, BaseException):
                 return said
-            proposed = [said] if isinstance(said, Mapping | Call) else said
-            schema = _properties(asked.schema, asked_as)["tool_calls_for_candidate_tool"]["items"]
+            asked_as = f"tool_{tool['name']}" if f"tool_{tool['name']}" in answer else tool["name"]
+            schema = properties_of(asked.schema, asked_as)["tool_calls_for_candidate_tool"]["items"]
             answer[asked_as]["tool_calls_for_candidate_tool"] = [
                 _proposal(call if isinstance(call, Call) else Call(call), tool, schema, asked.schema)
-                for call in proposed
+                for call in ([said] if isinstance(said, Mapping | Call) else said)
             ]
         return answer
 
     def _replied(self, asked: Asked, answer: dict[str, Any]) -> Any:
-        said = self.reply
-        if isinstance(said, list):
-            said = said[min(self.replies, len(said) - 1)]
-        said = _said(said, asked)
+        said = self._next_reply(asked)
         if isinstance(said, BaseException):
             return said
-        self.replies += 1
-        if not isinstance(said, dict):
-            said = {"content": f"This is answer {self.replies}." if said is None else said}
-        revision = filled(_properties(asked.schema, "revisions", "[]"), asked.schema, is_properties=True)
+        said = said if isinstance(said, dict) else {"content": said}
+        revision = filled(properties_of(asked.schema, "revisions", "[]"), asked.schema, is_properties=True)
         revision["followed"] = [guideline["id"] for guideline in asked.section("active_guidelines")]
         revision.update({key: value for key, value in said.items() if key in revision})
         answer["revisions"] = [revision]
         answer.update({key: value for key, value in said.items() if key in answer})
         return answer
 
+    def _acted(self, asked: Asked, answer: dict[str, Any]) -> Any:
+        """What a strategy answers that takes one action at a time."""
+        move = self._next_move(asked)
+        if not isinstance(move, Move):
+            return move
+        text = move.text if move.text is not None or move.tool else str(self._next_reply(asked))
+        results = asked.now.get("results")
+        calls = [*([move.tool] if move.tool else []), *move.steps]
+        made = {
+            "previous_steps": f"so far: {', '.join(results)}" if results else None,
+            "observation": "as_expected" if results else None,
+            "change": None,
+            "next_steps": [
+                *({"step": f"call {tool}", "reason": "It is needed.", "tool": tool} for tool in calls),
+                {"step": text or "answer the customer", "reason": "Then all is known.", "tool": None},
+            ],
+            "answer_rests_on_this_prompt": True,
+            **move.fields,
+        }
+        answer.update({name: value for name, value in made.items() if name in answer})
+        query = "action" if "action" in answer else "move"
+        if move.tool:
+            answer[query] = call_of(asked, query, move.tool, move.args, bases=move.bases)
+        else:
+            key = "final_answer" if query == "action" else "speak"
+            spoken = filled(option_of(asked, query, key)["properties"][key], asked.schema)
+            answer[query] = {key: {**spoken, SPOKEN[key]: text}}
+        return answer
+
+    def _next_move(self, asked: Asked) -> Any:
+        return self.moves(asked) if callable(self.moves) else _nth(self.moves, next(self.moved))
+
+    def _next_reply(self, asked: Asked) -> Any:
+        said = _said(_nth(self.reply, self.replies) if isinstance(self.reply, list) else self.reply, asked)
+        if not isinstance(said, BaseException):
+            self.replies += 1
+        return f"This is answer {self.replies}." if said is None else said
+
+
+def _nth(script: Sequence[Any], number: int) -> Any:
+    return script[min(number, len(script) - 1)]
+
 
 def _said(value: Any, asked: Asked) -> Any:
-    said: Callable[[Asked], Any] | Any = value
-    return said(asked) if callable(said) else said
+    return value(asked) if callable(value) else value
 
 
 def _judgement(schema: dict[str, Any], said: Mapping[str, Any], root: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +289,7 @@ def _judgement(schema: dict[str, Any], said: Mapping[str, Any], root: dict[str, 
     judgement.update({name: True for name in ("could_a_tool_change_that",) if name in judgement})
     judgement.update({name: value for name, value in said.items() if name in judgement})
     if "application" in judgement and "application" not in said:
-        properties = _properties({**schema, "$defs": root.get("$defs", {})})
+        properties = properties_of({**schema, "$defs": root.get("$defs", {})})
         application = filled(_present(properties["application"], root), root)
         application["guideline_previously_applied"] = "no"
         own = {name: value for name, value in said.items() if name in application}
@@ -208,41 +298,60 @@ def _judgement(schema: dict[str, Any], said: Mapping[str, Any], root: dict[str, 
     return judgement
 
 
-def _present(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
-    """A schema without its null."""
-    schema = _resolved(schema, root)
-    options = [_resolved(option, root) for option in schema.get("anyOf", [schema])]
-    return next(option for option in options if option != {"type": "null"})
-
-
-def _proposal(
-    call: Call, tool: Mapping[str, Any], schema: dict[str, Any], root: dict[str, Any]
-) -> dict[str, Any]:
-    proposal = filled(schema, root)
-    proposal.update(score=9, should_run=True)
+def _proposal(call: Call, tool: Any, schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    proposal = {**filled(schema, root), "score": 9, "should_run": True}
     if tool["arguments"]:
-        asked_for = _properties({**_resolved(schema, root), "$defs": root.get("$defs", {})}, "arguments")
-        known = {argument["name"]: argument.get("key", argument["name"]) for argument in tool["arguments"]}
-        for name, value in call.args.items():
-            decision = _resolved(asked_for[known[name]], root)["properties"]
-            as_json = AS_JSON in decision["value"].get("description", "")
-            if isinstance(value, Raw):
-                value = value.value
-            elif as_json and value is not None:
-                value = json.dumps(value)
-            proposal["arguments"][known[name]].update(given=True, value=value)
+        asked_for = properties_of({**resolved(schema, root), "$defs": root.get("$defs", {})}, "arguments")
+        _give(proposal["arguments"], call.args, tool, asked_for, root)
     unknown = set(call.verdict) - set(proposal)
     assert not unknown, f"not asked: {unknown}"
     return {**proposal, **call.verdict}
+
+
+def _give(decisions: Any, args: Mapping[str, Any], tool: Any, asked_for: Any, root: dict[str, Any]) -> None:
+    """Give arguments as a schema asks for them: each by its key, what is no strict value as a string of JSON."""
+    keys = {argument["name"]: argument.get("key", argument["name"]) for argument in tool["arguments"]}
+    for name, value in args.items():
+        described = resolved(asked_for[keys[name]], root)["properties"]["value"].get("description", "")
+        if isinstance(value, Raw):
+            value = value.value
+        elif AS_JSON in described and value is not None:
+            value = json.dumps(value)
+        decisions[keys[name]].update(given=True, value=value)
+
+
+def option_of(asked: Asked, query: str, key: str) -> dict[str, Any]:
+    """Of the ways to answer a query that has several, the one with a key."""
+    field = resolved(asked.schema["properties"][query], asked.schema)
+    options = [resolved(each, asked.schema) for each in field.get("anyOf", [field])]
+    return next(option for option in options if key in option["properties"])
+
+
+def call_of(
+    asked: Asked, query: str, name: str, args: Mapping[str, Any], *, bases: Mapping[str, str]
+) -> dict[str, Any]:
+    """The answer to a query that calls a tool; `bases` says what arguments rest on, `this_request` unless said."""
+    schema = asked.schema
+    tool = next(tool for tool in asked.section("tools") if tool["name"] == name)
+    key = tool.get("key", name)
+    option = option_of(asked, query, key)
+    call = filled(option["properties"][key], schema)
+    if tool["arguments"]:
+        asked_for = properties_of({**option, "$defs": schema.get("$defs", {})}, key, "arguments")
+        _give(call["arguments"], args, tool, asked_for, schema)
+        for argument in tool["arguments"]:
+            basis = bases.get(argument["name"], "this_request" if argument["name"] in args else "nobody")
+            call["arguments"][argument.get("key", argument["name"])]["basis"] = basis
+    return {key: call}
 
 
 def filled(schema: dict[str, Any], root: dict[str, Any], *, is_properties: bool = False) -> Any:
     """The least that fits a strict schema."""
     if is_properties:
         return {name: filled(value, root) for name, value in schema.items()}
-    schema = _resolved(schema, root)
+    schema = resolved(schema, root)
     if "anyOf" in schema:
-        options = [_resolved(option, root) for option in schema["anyOf"]]
+        options = [resolved(option, root) for option in schema["anyOf"]]
         return None if {"type": "null"} in options else filled(options[0], root)
     if "enum" in schema:
         return schema["enum"][0]
@@ -255,18 +364,26 @@ def filled(schema: dict[str, Any], root: dict[str, Any], *, is_properties: bool 
             return {"string": "-", "integer": 1, "number": 1.0, "boolean": False}.get(kind)
 
 
-def _resolved(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+def resolved(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    """A schema behind its references."""
     while "$ref" in schema or len(schema.get("anyOf", ())) == 1:
         name = schema.get("$ref", "").removeprefix("#/$defs/")
         schema = root["$defs"][name] if name else schema["anyOf"][0]
     return schema
 
 
-def _properties(schema: dict[str, Any], *path: str) -> dict[str, Any]:
+def _present(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    """A schema without its null."""
+    schema = resolved(schema, root)
+    options = [resolved(option, root) for option in schema.get("anyOf", [schema])]
+    return next(option for option in options if option != {"type": "null"})
+
+
+def properties_of(schema: dict[str, Any], *path: str) -> dict[str, Any]:
     """The properties of what stands at a path of names; `[]` steps into a list."""
     at = schema
     for step in path:
-        at = _resolved(at, schema)
+        at = resolved(at, schema)
         at = at["items"] if step == "[]" else at["properties"][step]
-    properties: dict[str, Any] = _resolved(at, schema)["properties"]
+    properties: dict[str, Any] = resolved(at, schema)["properties"]
     return properties

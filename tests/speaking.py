@@ -14,8 +14,7 @@ from typing import Any
 
 from arq_graph import ReSpAct, create_respact_agent
 from arq_graph.models.scripted import ScriptedCall, ScriptedChatModel
-from tests.brain import Asked, filled
-from tests.tool_calls import call_of, option_of
+from tests.brain import Asked, call_of, filled, option_of
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,6 @@ class Made:
     text: str = ""
     args: Mapping[str, Any] = field(default_factory=dict)
     bases: Mapping[str, str] = field(default_factory=dict)
-    affirmed_in: str | None = None
     asks_for: Sequence[tuple[str, str | None]] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
 
@@ -103,7 +101,7 @@ def _move(made: Made, asked: Asked) -> dict[str, Any]:
         unknown = made.fields.keys() - said.keys()
         assert not unknown, f"not asked: {unknown}"
         return {"speak": {**said, "utterance": made.text, **made.fields}}
-    return call_of(asked, "move", made.kind, made.args, bases=made.bases, affirmed_in=made.affirmed_in)
+    return call_of(asked, "move", made.kind, made.args, bases=made.bases)
 
 
 def respact(model: Any, agent: Any = (), **options: Any) -> Any:

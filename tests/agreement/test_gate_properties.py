@@ -11,13 +11,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, Guideline, create_guided_agent
-from tests.agreement.deciding import STRATEGIES, Deciding
+from tests.agreement.desk import SETTINGS
+from tests.brain import act, brain, say
 
 ANSWERS = {
     **dict.fromkeys(("yes", "ja", "👍", "ok, yes, cancel it please"), True),
@@ -25,12 +26,12 @@ ANSWERS = {
         ("hmm", "A-2", "Yes, A-2", "yes?", "no", "👎", "ok", "cancel A-1", "Yes. Is there a fee?"), False
     ),
 }
-PROPOSALS = [
-    None,
-    *(("cancel_order", {"order_id": id}) for id in ("A-1", "A-2", "broken")),
-    *(("look_up", {"order_id": id}) for id in ("A-1", "A-2")),
-    ("refund", {"order_id": "A-1"}),
-    ("cancel_order", {}),
+MOVES = [
+    say(),
+    *(act("cancel_order", {"order_id": id}) for id in ("A-1", "A-2", "broken")),
+    *(act("look_up", {"order_id": id}) for id in ("A-1", "A-2")),
+    act("refund", {"order_id": "A-1"}),
+    act("cancel_order"),
 ]
 
 
@@ -61,32 +62,47 @@ DESK = Agent(
 )
 
 conversations = st.tuples(
-    st.sampled_from(STRATEGIES),
+    st.sampled_from(list(SETTINGS)),
     st.lists(st.sampled_from(list(ANSWERS)), min_size=1, max_size=5),
     st.integers(0, 2**16),
 )
 
 
+class Chance:
+    """A model that answers at random."""
+
+    def __init__(self) -> None:
+        self.chance = random.Random()
+        self.judge: dict[str, Any] = {}
+        self.model = brain(
+            self.judge,
+            reply=lambda _: self.chance.choice([f"Well {self.chance.random()}.", "Sure? ؟", ""]),
+            moves=lambda _: self.chance.choice(MOVES),
+            wants=lambda: self.chance.random() < 0.7,
+        )
+
+    def judges(self) -> dict[str, bool]:
+        """Draw which guidelines apply in this turn."""
+        granted = {id: self.chance.random() < 0.7 for id in ("G1", "G2")}
+        self.judge.update({id: 9 if applies else 1 for id, applies in granted.items()})
+        return granted
+
+
 @cache
-def agent_of(strategy: str) -> tuple[Deciding, Any]:
+def agent_of(strategy: Any) -> tuple[Chance, Any]:
     """The desk under a strategy, made once; a conversation sets how its model answers."""
-    deciding = Deciding()
-    return deciding, create_guided_agent(
-        deciding.model, DESK, strategy=strategy, mode="direct", checkpointer=MemorySaver()
-    )
+    model = Chance()
+    saver = MemorySaver()
+    return model, create_guided_agent(model.model, DESK, strategy=strategy, mode="direct", checkpointer=saver)
 
 
 def hold(strategy: str, said: list[str], seed: int) -> None:
     """Hold a conversation with a model that answers at random, and look at all that ran."""
-    chance = random.Random(seed)
-    deciding, app = agent_of(strategy)
-    deciding.propose = lambda _: chance.choice(PROPOSALS)
-    deciding.says = lambda n: chance.choice([f"Well {n}.", "Sure? ؟", ""])
+    model, app = agent_of(strategy)
+    model.chance.seed(seed)
     thread: Any = {"configurable": {"thread_id": str(uuid4())}}
     for text in said:
-        deciding.wants = chance.random() < 0.7
-        granted = {f"G{number}": chance.random() < 0.7 for number in (1, 2)}
-        deciding.judge = {**granted, "G3": False}
+        granted = model.judges()
         before = len(app.get_state(thread).values.get("messages", ()))
         state = app.invoke({"messages": [HumanMessage(text)]}, thread)
         look_at(state["messages"], before, granted)
@@ -114,13 +130,13 @@ def look_at(messages: list[Any], before: int, granted: dict[str, bool]) -> None:
 
 
 @given(conversations)
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30)
 def test_nothing_runs_without_grant_and_agreement(conversation):
     hold(*conversation)
 
 
 @pytest.mark.slow
 @given(conversations)
-@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1000)
 def test_nothing_runs_without_grant_and_agreement_in_a_thousand_conversations(conversation):
     hold(*conversation)

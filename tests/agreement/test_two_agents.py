@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import END, START, StateGraph
 
 from arq_graph import Agent, AgentState, Guideline, create_guided_agent
 from arq_graph.milestones import MilestoneGraph
-from tests.agreement.deciding import STRATEGIES, Deciding
+from tests.agreement.desk import SETTINGS
+from tests.brain import Move, act, asked_by, brain, say
 
 GOAL = MilestoneGraph.parse_yaml("""
 - {name: Start, type: NFC}
@@ -53,7 +53,7 @@ def parent(first: Agent, second: Agent, first_model: Any, second_model: Any, str
     return builder.compile(checkpointer=MemorySaver())
 
 
-def say(app: Any, text: str) -> dict[str, Any]:
+def told(app: Any, text: str) -> dict[str, Any]:
     state: dict[str, Any] = app.invoke({"messages": [("user", text)]}, {"configurable": {"thread_id": "1"}})
     return state
 
@@ -65,68 +65,58 @@ def by_agent(state: dict[str, Any], channel: str) -> dict[str, list[dict[str, An
     return found
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_what_one_agent_judges_opens_no_gate_of_the_other(strategy: str) -> None:
-    wanted = ("refund", {"order_id": "A-1"})
-    granting = Deciding(lambda n: wanted if n == 1 else None, says="I do what I can.")
-    barred = Deciding(lambda n: wanted if n == 1 else None, says="Hello there.", judge={"G1": False})
-    app = parent(agent("Shop"), agent("Bank"), granting.model, barred.model, strategy)
-    state = say(app, "I want a refund of A-1!")
+WANTED = act("refund", {"order_id": "A-1"})
+BOTH = {"G1": 9, "G2": 9}
 
+
+def once(move: Move) -> Any:
+    """Make a move at the first decision, and speak from then on."""
+    moves = iter([move])
+    return lambda _: next(moves, say())
+
+
+@pytest.mark.parametrize("strategy", SETTINGS)
+def test_what_one_agent_judges_opens_no_gate_of_the_other(strategy: str) -> None:
+    granting = brain(BOTH, reply="I do what I can.", moves=once(WANTED))
+    barred = brain({"G2": 9}, reply="Hello there.", moves=once(WANTED))
+    state = told(parent(agent("Shop"), agent("Bank"), granting, barred, strategy), "I want a refund of A-1!")
     matches = by_agent(state, "guideline_matches")
-    assert [(each["guideline"], each["active"]) for each in matches["Shop"]] == [("G1", True), ("G2", True)]
-    assert [(each["guideline"], each["active"]) for each in matches["Bank"]] == [("G1", False), ("G2", True)]
-    ran = [each.text for each in state["messages"] if isinstance(each, ToolMessage)]
-    assert ran == ["A-1 is refunded"]
+    active = {name: [each["guideline"] for each in kept if each["active"]] for name, kept in matches.items()}
+    assert active == {"Shop": ["G1", "G2"], "Bank": ["G2"]}
+    assert [each.text for each in state["messages"] if each.type == "tool"] == ["A-1 is refunded"]
     decided = by_agent(state, "tool_insights")
-    assert {each["kind"] for each in decided["Shop"]} >= {"run"}
-    assert all(each["kind"] != "run" for each in decided.get("Bank", ()))
+    assert "run" in {each["kind"] for each in decided["Shop"]}
+    assert "run" not in {each["kind"] for each in decided.get("Bank", ())}
 
 
 def test_the_plan_and_the_progress_of_each_agent_are_kept() -> None:
-    calling = Deciding(lambda n: ("refund", {"order_id": "A-1"}) if n == 1 else None, says="Done with it.")
-    silent = Deciding(says="Nothing to do for me.")
-    app = parent(agent("Shop"), agent("Bank"), calling.model, silent.model, "pre-act")
-    state = say(app, "I want a refund of A-1!")
-
+    calling = brain(BOTH, reply="Done with it.", moves=once(WANTED))
+    silent = brain(BOTH, reply="Nothing to do for me.", moves=[say()])
+    app = parent(agent("Shop"), agent("Bank"), calling, silent, "pre-act")
+    state = told(app, "I want a refund of A-1!")
     plans = {name: [each["final_answer"] for each in kept] for name, kept in by_agent(state, "plan").items()}
     assert plans == {"Shop": ["Done with it."], "Bank": ["Nothing to do for me."]}
     assert sorted(by_agent(state, "progress")) == ["Bank", "Shop"]
 
 
 def test_a_yes_to_one_agent_is_none_to_the_other() -> None:
-    wanted = ("refund", {"order_id": "A-1"})
-    silent = Deciding(says="Hello there.", judge={"G1": True})
-    asking = Deciding(lambda _: wanted, says="Very well.")
-    confirm = {"refund": "customer"}
-    app = parent(
-        agent("Shop", confirm=confirm), agent("Bank", confirm=confirm), silent.model, asking.model, "tools"
-    )
-    put = say(app, "I want a refund of A-1!")
+    specs = [agent(name, confirm={"refund": "customer"}) for name in ("Shop", "Bank")]
+    silent = brain(BOTH, reply="Hello there.")
+    asking = brain(BOTH, reply="Very well.", moves=[WANTED], wants=lambda: True)
+    app = parent(*specs, silent, asking, "tools")
+    put = told(app, "I want a refund of A-1!")
     assert put["messages"][-1].text.endswith("Reply yes to go ahead.")
-    state = say(app, "yes")
-    callers = [each.name for each in state["messages"] if getattr(each, "tool_calls", None)]
-    assert callers == []  # what the first agent says comes between the question and the yes
+    state = told(app, "yes")
+    # What the first agent says comes between the question and the yes.
+    assert [each.name for each in state["messages"] if getattr(each, "tool_calls", None)] == []
     assert list(by_agent(state, "agreements")) == ["Bank"]
 
 
 def test_what_one_agent_applied_does_not_count_as_applied_by_the_other() -> None:
-    class Following(Deciding):
-        def __call__(self, call: Any) -> Any:
-            answer = super().__call__(call)
-            if "revisions" in answer:
-                answer["revisions"][-1]["followed"] = ["G2"]
-            return answer
-
-    shop = Following(says=lambda n: f"I am sorry to hear it, {n}.").model
-    bank = Deciding(says=lambda n: f"Good day to you, {n}.").model
+    shop, bank = brain(BOTH), brain(BOTH, reply=lambda _: {"content": "Good day to you.", "followed": []})
     app = parent(agent("Shop"), agent("Bank"), shop, bank, "tools")
-    state = say(app, "I am so angry!")
-    applied = by_agent(state, "applied_guidelines")
-    assert {name: [each["guideline"] for each in kept] for name, kept in applied.items()} == {"Shop": ["G2"]}
-    say(app, "Still angry!")
-    told = {
-        name: ['"applied"' in call.messages[-1].text for call in model.calls if call.module == "matcher"]
-        for name, model in (("Shop", shop), ("Bank", bank))
-    }
-    assert told == {"Shop": [False, True], "Bank": [False, False]}
+    applied = by_agent(told(app, "I am so angry!"), "applied_guidelines")
+    assert applied.keys() == {"Shop"}
+    told(app, "Still angry!")
+    assert [bool(asked.now.get("applied")) for asked in asked_by(shop, "matcher")] == [False, True]
+    assert [bool(asked.now.get("applied")) for asked in asked_by(bank, "matcher")] == [False, False]

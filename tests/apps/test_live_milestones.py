@@ -7,20 +7,14 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import (
-    AgentState,
-    InputError,
-    SpecError,
-    create_guided_agent,
-    create_preact_agent,
-)
-from arq_graph.milestones import MilestoneGraph, Verdict
+from arq_graph import AgentState, create_guided_agent, create_preact_agent, errors
+from arq_graph.milestones import MilestoneGraph, Verdict, read_thread, score
 from arq_graph.nodes import TrackProgress
-from tests.apps.desk import desk, get_order, late, says
-from tests.brain import brain
-from tests.planning import act, planner, say
+from tests.apps.desk import desk, get_order, late, says, thread
+from tests.brain import act, brain, say
 
 GRAPH = MilestoneGraph.parse_yaml("""\
 milestones:
@@ -37,73 +31,6 @@ milestones:
 - {name: End, type: NFC, dependencies: [Calmed Down]}
 """)
 A1 = {"order_id": "A-1"}
-SETTINGS: list[dict[str, Any]] = [{}, {"strategy": "react"}, {"strategy": "pre-act"}]
-
-
-def names(state: dict[str, Any]) -> list[str]:
-    return [milestone.name for milestone in state["progress"][-1].next]
-
-
-def test_what_the_reply_itself_says_counts_in_its_own_turn(runs):
-    model = planner(
-        [act("get_order", A1), act("give_discount", A1), say("Bye")],
-        judge={"G1": 9, "G2": late},
-        reply="Goodbye!",
-    )
-    state = runs.invoke(
-        create_guided_agent(model, desk(), strategy="pre-act", milestones=GRAPH), says("Where is A-1?")
-    )
-    assert (state["progress"][-1].progress_rate, state["progress"][-1].goal_completed) == (1.0, True)
-
-
-def test_each_change_of_progress_is_an_event_and_nothing_else_is(runs):
-    model = planner([act("get_order", A1), say("It is late.")], judge={"G1": 9}, reply="It is late.")
-    app = create_guided_agent(model, desk(), strategy="react", milestones=GRAPH)
-    events = [
-        event
-        for event in runs.stream(app, says("Where is A-1?"), stream_mode="custom")
-        if event.type == "progress_made"
-    ]
-    assert [event.newly_reached for event in events] == [("Start",), ("get_order",)]
-    # Three milestones on the only road, and End, each of weight 1.
-    assert [event.progress.progress_rate for event in events] == [0.0, 0.25]
-
-
-def test_what_code_cannot_decide_stays_a_range_without_a_judge(runs):
-    state = runs.invoke(create_guided_agent(brain(), desk(), milestones=FOR_A_JUDGE), says("Grr!"))
-    progress = state["progress"][-1]
-    assert (progress.goal_completed, progress.progress_rate, progress.progress_range) == (
-        None,
-        None,
-        (0.0, 1.0),
-    )
-    assert progress.undecided == ("Calmed Down",)
-
-
-def test_a_judge_is_asked_only_where_one_is_given(runs):
-    def judge(graph, transcript, observations):
-        return [Verdict("Calmed Down", True, len(transcript), transcript.events[-1].text)]
-
-    app = create_guided_agent(brain(reply="All is well now."), desk(), milestones=FOR_A_JUDGE, judge=judge)
-    assert runs.invoke(app, says("Grr, I am so angry!"))["progress"][-1].goal_completed is True
-
-
-def test_a_judge_without_milestones_is_a_mistake():
-    with pytest.raises(InputError, match="milestones="):
-        create_guided_agent(brain(), desk(), judge=lambda *_: [])
-    with pytest.raises(InputError, match="milestones="):
-        create_preact_agent(brain(), [get_order], judge=lambda *_: [])
-
-
-def test_a_graph_that_cannot_be_measured_on_is_told_before_anything_runs():
-    with pytest.raises(SpecError, match="no milestone named 'End'"):
-        create_guided_agent(
-            brain(), desk(), milestones=MilestoneGraph.parse_yaml("- {name: Start, type: NFC}")
-        )
-    with pytest.raises(InputError, match=r"MilestoneGraph\.from_yaml"):
-        TrackProgress("milestones.yaml")  # type: ignore[arg-type]
-
-
 CALLED = [
     HumanMessage("Where is A-1?", id="h1"),
     AIMessage("", tool_calls=[{"name": "get_order", "args": A1, "id": "c1"}]),
@@ -111,28 +38,83 @@ CALLED = [
 ]
 
 
-def test_the_node_alone_works_in_a_graph_that_has_only_messages(runs):
+@pytest.mark.parametrize("strategy", ["tools", "pre-act", "react", "respact"])
+def test_what_the_reply_itself_says_counts_in_its_own_turn_whatever_the_strategy(strategy):
+    moves = iter([act("get_order", A1), act("give_discount", A1)])
+    calls = {"get_order": A1, "give_discount": A1}
+    script: dict[str, Any] = (
+        {"call": calls} if strategy == "tools" else {"moves": lambda _: next(moves, say())}
+    )
+    model = brain(judge={"G1": 9, "G2": late}, reply="Goodbye!", **script)
+    saver = MemorySaver()
+    app = create_guided_agent(model, desk(), strategy=strategy, milestones=GRAPH, checkpointer=saver)
+    state = app.invoke(says("Where is A-1?"), thread())
+    assert (state["progress"][-1]["progress_rate"], state["progress"][-1]["goal_completed"]) == (1.0, True)
+    assert score(GRAPH, read_thread(saver, "1")).progress_rate == 1.0
+
+
+def test_each_change_of_progress_is_an_event_and_nothing_else_is():
+    model = brain(moves=[act("get_order", A1), say()], judge={"G1": 9}, reply="It is late.")
+    app = create_guided_agent(model, desk(), strategy="react", milestones=GRAPH)
+    events = app.stream(says("Where is A-1?"), stream_mode="custom")
+    made = [event for event in events if event.type == "progress_made"]
+    assert [event.newly_reached for event in made] == [("Start",), ("get_order",)]
+    # Three milestones on the only road, and End, each of weight 1.
+    assert [event.progress.progress_rate for event in made] == [0.0, 0.25]
+
+
+def test_what_code_cannot_decide_stays_a_range_without_a_judge():
+    progress = create_guided_agent(brain(), desk(), milestones=FOR_A_JUDGE).invoke(says("Grr!"))["progress"][
+        -1
+    ]
+    assert progress.get("goal_completed") is None
+    assert progress.get("progress_rate") is None
+    assert (progress["progress_range"], progress["undecided"]) == ([0.0, 1.0], ["Calmed Down"])
+
+
+def test_a_judge_is_asked_where_one_is_given(runs):
+    def judge(graph, transcript, observations):
+        return [Verdict("Calmed Down", True, len(transcript), transcript.events[-1].text)]
+
+    app = create_guided_agent(brain(reply="All is well now."), desk(), milestones=FOR_A_JUDGE, judge=judge)
+    assert runs.invoke(app, says("Grr, I am so angry!"))["progress"][-1]["goal_completed"] is True
+
+
+@pytest.mark.parametrize("create", [create_guided_agent, create_preact_agent])
+def test_a_judge_without_milestones_is_a_mistake(create):
+    agent = desk() if create is create_guided_agent else [get_order]
+    with pytest.raises(errors.InputError, match="milestones="):
+        create(brain(), agent, judge=lambda *_: [])
+
+
+def test_a_graph_that_cannot_be_measured_on_is_told_before_anything_runs():
+    endless = MilestoneGraph.parse_yaml("- {name: Start, type: NFC}")
+    with pytest.raises(errors.SpecError, match="no milestone named 'End'"):
+        create_guided_agent(brain(), desk(), milestones=endless)
+    with pytest.raises(errors.InputError, match=r"MilestoneGraph\.from_yaml"):
+        TrackProgress("milestones.yaml")  # type: ignore[arg-type]
+
+
+def test_the_node_alone_works_in_a_graph_that_has_only_messages():
+    def read(state: AgentState) -> Any:
+        return {"messages": f"rate {state['progress'][-1]['progress_rate']}"}
+
     builder = StateGraph(MessagesState)
     builder.add_node("measure", TrackProgress(GRAPH))
-    builder.add_node(
-        "read",
-        lambda state: {"messages": f"rate {state['progress'][-1].progress_rate}"},
-        input_schema=AgentState,
-    )
+    builder.add_node("read", read, input_schema=AgentState)
     builder.add_edge(START, "measure")
     builder.add_edge("measure", "read")
-    assert runs.invoke(builder.compile(), {"messages": CALLED})["messages"][-1].text == "rate 0.25"
+    assert builder.compile().invoke({"messages": CALLED})["messages"][-1].text == "rate 0.25"
 
 
-def test_the_node_alone_reads_a_dataclass_and_another_channel(runs):
+def test_the_node_alone_reads_a_dataclass_and_another_channel():
     @dataclass
     class Chat:
         talk: list[Any] = field(default_factory=list)
 
-    node = TrackProgress(GRAPH, messages_key="talk")
-    assert runs.invoke(node, Chat(CALLED))["progress"][-1].reached == ("Start", "get_order")
+    progress = TrackProgress(GRAPH, messages_key="talk").invoke(Chat(CALLED))["progress"][-1]
+    assert progress["reached"] == ["Start", "get_order"]
 
 
-def test_progress_is_not_shown_by_graphs_that_ask_for_none(runs):
-    assert isinstance(GRAPH, MilestoneGraph)
-    assert "progress" not in runs.invoke(create_guided_agent(brain(), desk()), says("Hi"))
+def test_progress_is_not_kept_where_nobody_asks_for_it():
+    assert "progress" not in create_guided_agent(brain(), desk()).invoke(says("Hi"))

@@ -1,0 +1,104 @@
+"""A desk with a tool that needs the customer's yes, under any strategy, and the thread of one customer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import MemorySaver
+
+from arq_graph import (
+    Agent,
+    Guideline,
+    PreAct,
+    ReAct,
+    ReSpAct,
+    ScriptedChatModel,
+    ToolCalling,
+    create_guided_agent,
+)
+from tests.brain import Brain, Move, act, say
+
+SETTINGS = {"tools": ToolCalling, "pre-act": PreAct, "react": ReAct, "respact": ReSpAct}
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+QUESTION = 'Cancel order (order id: "A-1", refund: yes)\nReply yes to go ahead.'
+
+
+class Cut(BaseException):
+    """The process is gone, as far as the thread can tell."""
+
+
+class Desk:
+    """The desk.
+
+    Args:
+        strategy: How it decides.
+        moves: What the model decides, one at a time; then it speaks. A function: at each decision.
+        reply: What it says.
+        wants: Whether the customer still wants what waits.
+        agrees: As the strategies take it.
+        fields: Of the agent.
+    """
+
+    def __init__(
+        self,
+        strategy: str = "tools",
+        moves: list[Move] | Callable[[], Move] | None = None,
+        *,
+        reply: str = "Certainly.",
+        wants: bool = True,
+        agrees: Any = None,
+        **fields: Any,
+    ) -> None:
+        self.done: list[tuple[Any, ...]] = []
+        self.cut = False
+        self.moves = [act("cancel_order", {"order_id": "A-1"})] if moves is None else moves
+        self.judge: dict[str, Any] = {"G1": 9}
+        rule = Guideline(fields.pop("condition", "they want to cancel"), "cancel it", tools=[self._tool()])
+        settings = {"guidelines": [rule], "confirm": {"cancel_order": "customer"}, **fields}
+        self.agent = Agent("Desk", "You help with orders.", **settings)
+        self.answer: Callable[[Any], Any] = Brain(
+            self.judge, reply=reply, moves=lambda _: self._move(), wants=lambda: wants
+        )
+        self.model = ScriptedChatModel(lambda call: self.answer(call))
+        self.decisions = 0
+        self.app: Any = create_guided_agent(
+            self.model,
+            self.agent,
+            strategy=SETTINGS[strategy](agrees=agrees),
+            mode="direct",
+            checkpointer=MemorySaver(),
+        )
+
+    def _move(self) -> Move:
+        self.decisions += 1
+        if callable(self.moves):
+            return self.moves()
+        return self.moves.pop(0) if self.moves else say()
+
+    def _tool(self) -> Any:
+        def cancel_order(order_id: str, refund: bool = True) -> str:
+            """Cancel an order. It cannot be undone."""
+            if self.cut:
+                self.cut = False
+                raise Cut
+            self.done.append((order_id, refund))
+            return "cancelled" if order_id != "broken" else "error: no such order"
+
+        return cancel_order
+
+    def say(self, text: Any) -> str:
+        """Say something, and hear the reply."""
+        state = self.app.invoke({"messages": [HumanMessage(text)]}, THREAD, durability="sync")
+        return str(state["messages"][-1].text)
+
+    def asked(self, text: str = "Please cancel A-1.") -> str:
+        """Ask for it; the reply holds code's question."""
+        put = self.say(text)
+        assert self.done == []
+        return put
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return dict(self.app.get_state(THREAD).values)
