@@ -13,12 +13,7 @@ T = TypeVar("T")
 async def at_once(
     works: Iterable[tuple[K, Coroutine[Any, Any, T]]], most: int
 ) -> AsyncGenerator[tuple[K, T], None]:
-    """The results of coroutines as they come, each with what it is about.
-
-    Args:
-        works: What each is about, and the coroutine; taken in order, as there is room.
-        most: How many are at work at once, from 1.
-    """
+    """The results of coroutines as they come, each with what it is about."""
     remaining = iter(works)
     running: dict[asyncio.Task[T], K] = {}
     try:

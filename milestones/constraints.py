@@ -33,11 +33,7 @@ class Rule(BaseModel, ABC):
 
     @abstractmethod
     def holds(self, given: bool, value: Any) -> bool:
-        """Whether it holds of a value, or of an argument that was not given.
-
-        Raises:
-            TimeoutError: A pattern was still searching after one second.
-        """
+        """Whether it holds of a value, or of an argument that was not given."""
 
     def as_written(self) -> Any:
         """The rule as it stands in a milestone file."""
@@ -174,11 +170,7 @@ Constraint = Annotated[
 
 
 def all_hold(constraints: Iterable[tuple[str, Rule]], arguments: Mapping[str, Any]) -> bool:
-    """Whether each rule holds of the argument it names.
-
-    Raises:
-        TimeoutError: A pattern was still searching after one second.
-    """
+    """Whether each rule holds of the argument it names."""
     return all(constraint.holds(name in arguments, arguments.get(name)) for name, constraint in constraints)
 
 

@@ -68,12 +68,7 @@ class Findings:
 
 
 def check(graph: MilestoneGraph, tools: Any = None) -> Findings:
-    """Everything that is wrong or doubtful. Cost O(E log V).
-
-    Args:
-        graph: The graph.
-        tools: The agent's tools: names, LangChain tools or OpenAI tool definitions; None: not compared.
-    """
+    """Everything that is wrong or doubtful. Cost O(E log V)."""
     known = None if tools is None else [tool_name(tool) for tool in tools]
     errors = [*_errors(graph), *(_unknown_tools(graph, known) if known is not None else ())]
     warnings = [*_doubts(graph), *(_unknown_forbidden(graph, known) if known is not None else ())]
@@ -81,11 +76,7 @@ def check(graph: MilestoneGraph, tools: Any = None) -> Findings:
 
 
 def require_sound(graph: MilestoneGraph) -> None:
-    """Refuse a graph on which nothing can be measured.
-
-    Raises:
-        SpecError: It has an error; the first is named, with its line.
-    """
+    """Refuse a graph on which nothing can be measured."""
     errors = sorted(_errors(graph), key=_line)
     if errors:
         more = f" (and {len(errors) - 1} more: `check()` lists them)" if len(errors) > 1 else ""

@@ -20,12 +20,8 @@ _CHUNK = 1 << 20
 def fingerprint(*things: Any) -> str:
     """A short text that is the same where the things are the same.
 
-    Args:
-        *things: A `Path` counts by what the file holds, not by its name; a function by the source file that defines
-            it; a tool by its name and schema; a model by its fields; anything else as JSON, or as its text.
-
-    Raises:
-        InputError: A file cannot be read.
+    A `Path` counts by what the file holds, a function by the source file that defines it, a tool by its name and
+    schema, a model by its fields; anything else as JSON, or as its text.
     """
     digest = hashlib.blake2b(digest_size=16)
     for thing in things:

@@ -27,12 +27,6 @@ def reached_at(
 
     Milestones are settled in the order of their events, so each looks at its dependencies once.
     Cost O(E log V + observations).
-
-    Args:
-        structure: The graph.
-        observed: The events at which each milestone, by number, was observed, in increasing order.
-        now: The number of events so far.
-        always: Milestones, by number, that are taken to be observed at every event.
     """
     held = {number: events[0] for number, events in observed.items() if structure.holds[number] and events}
     held |= dict.fromkeys(always, 1)
@@ -127,11 +121,6 @@ def left(structure: Structure, reached: Collection[int], need: list[Whole]) -> l
     need(y | R) among its dependencies y other than x and not in R, and 1 for each further one of these. Each
     need(y | R) is taken as it stands under R alone: where the way to y leads through x, what x saves y is not
     taken off it. `NEVER` where no road leads to End. Cost O(E log V).
-
-    Args:
-        structure: The graph.
-        reached: R, by number.
-        need: need(x | R), as `needs` gives it.
     """
     remaining: list[Whole] = [NEVER] * len(structure.names)
     remaining[structure.end] = 0

@@ -35,11 +35,7 @@ class MilestoneFile(BaseModel):
 
 
 def load_graph(path: Path) -> MilestoneGraph:
-    """Read a milestone file that can be measured on; what is doubtful becomes a warning of Python's.
-
-    Raises:
-        SpecError: The file cannot be read, or the graph has an error; file and line are named.
-    """
+    """Read a milestone file that can be measured on; what is doubtful becomes a warning of Python's."""
     graph = read_yaml(path)
     require_sound(graph)
     for finding in graph.check().warnings:
@@ -48,24 +44,12 @@ def load_graph(path: Path) -> MilestoneGraph:
 
 
 def read_yaml(path: Path) -> MilestoneGraph:
-    """Read a milestone file as it stands; `check()` on the graph says what is wrong with it.
-
-    Raises:
-        SpecError: The file is missing, too large, no YAML, or no list of milestones; file and line are named.
-    """
+    """Read a milestone file as it stands; `check()` on the graph says what is wrong with it."""
     return parse_yaml(read_text(path, what=WHAT, max_bytes=LARGEST_FILE), file=str(path))
 
 
 def parse_yaml(text: str, *, file: str | None = None) -> MilestoneGraph:
-    """Read the text of a milestone file as it stands; see `read_yaml`.
-
-    Args:
-        text: The YAML.
-        file: The file it came from, for messages and for functions that stand beside it.
-
-    Raises:
-        SpecError: It is no YAML, or no list of milestones; the line is named.
-    """
+    """Read the text of a milestone file as it stands; see `read_yaml`."""
     try:
         read = _parsed(text, file)
     except SpecError:

@@ -1,8 +1,8 @@
 """Grounded arguments: is every value of a call found in what the user or a tool said before it?
 
-Words are compared without case and punctuation, numbers by value ("1,200.50", "$1200.5", "three"), dates by
-day ("2024-05-20", "May 20th", "5/20/2024"). What is not found may still be right (derived, translated): a call
-is marked as possibly invented, no more.
+Words are compared without case and punctuation, numbers by value ("1,200.50", "$1200.5", "three"). Of a date
+("2024-05-20") the day has to be said: year and month are often left out, or said in words of whatever language. What
+is not found may still be right (derived, translated): a call is marked as possibly invented, no more.
 """
 
 from __future__ import annotations
@@ -23,21 +23,8 @@ NUMBER_WORDS = {word: str(number) for number, word in enumerate(_SMALL.split())}
 NUMBER_WORDS |= {word: str(10 * number) for number, word in enumerate(_TENS.split(), 3)}
 """The digits of a number that is written as one word."""
 
-_LONG_MONTHS = "january february march april may june july august september october november december"
-_MONTHS = {word: number for number, name in enumerate(_LONG_MONTHS.split(), 1) for word in (name, name[:3])}
-_MONTHS["sept"] = 9
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-
-DATE = re.compile(
-    rf"""\b(?:
-      (?P<y1>\d{{4}})[-/.](?P<m1>\d{{1,2}})[-/.](?P<d1>\d{{1,2}})
-    | (?P<a>\d{{1,2}})(?:[-./](?P<c>\d{{1,2}})[-./](?P<y2>\d{{4}}|\d\d)|/(?P<b>\d{{1,2}}))
-    | (?P<m3>{_MONTH})\.?\s+(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<y3>\d{{4}}))?
-    | (?P<d4>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<m4>{_MONTH})(?:\.?,?\s+(?P<y4>\d{{4}}))?
-    )(?!\d)""",
-    re.VERBOSE,
-)
-"""A day, in small letters: "2024-05-20", "may 20th", "5/20/2024"."""
+_DIGITS = re.compile(r"\d+")
+_DATE = re.compile(r"\d{4}-\d{2}-(\d{2})")
 # A number, unless it is part of a word: the 136 of "HAT136" is none.
 _TOKEN = re.compile(r"(?<![^\W_])\d++(?![^\W_])(?:,\d{3}(?![^\W_]))*+(?:\.\d++(?![^\W_]))?+|[^\W_]+")
 
@@ -45,8 +32,6 @@ _TOKEN = re.compile(r"(?<![^\W_])\d++(?![^\W_])(?:,\d{3}(?![^\W_]))*+(?:\.\d++(?
 SHORTEST_SQUEEZED = 6
 LONGEST_TEXT = 4_000_000
 """So many characters are read of one text, said or given as an argument: more than a model reads at once."""
-
-Day = tuple[int | None, int, int]
 
 
 class Grounding:
@@ -57,9 +42,9 @@ class Grounding:
         self._words = " "
         self._squeezed = ""
         self._numbers: set[str] = set()
-        self._days: set[Day] = set()
-        # How much of what was said each of the three has taken in: most values need the words alone.
-        self._in_words = self._in_squeezed = self._in_days = 0
+        self._digits: set[str] = set()
+        # How much of what was said each of the two has taken in: most values need the words alone.
+        self._in_words = self._in_squeezed = 0
 
     def hear(self, event: Event) -> None:
         """Take in an event of a conversation; only what the agent was told by it grounds a value."""
@@ -87,10 +72,8 @@ class Grounding:
         tokens = _tokens(text)
         if not tokens or f" {' '.join(tokens)} " in self._words:
             return True
-        dates = list(DATE.finditer(text))
-        if len(dates) == 1 and dates[0].group().strip() == text.strip():
-            self._read_days()
-            return any(_is_same_day(day, said) for day in _days(dates[0]) for said in self._days)
+        if date := _DATE.fullmatch(text):
+            return date[1].lstrip("0") in self._digits
         squeezed = _squeezed(text)
         if len(squeezed) < SHORTEST_SQUEEZED or not any(map(str.isdigit, squeezed)):
             return False
@@ -102,6 +85,7 @@ class Grounding:
             tokens = _tokens(_plain(said))
             self._words += " ".join(tokens) + " "
             self._numbers.update(token for token in set(tokens) if token[0].isdigit())
+            self._digits.update(each.lstrip("0") for each in _DIGITS.findall(said))
         self._in_words = len(self._said)
 
     def _read_squeezed(self) -> None:
@@ -109,12 +93,6 @@ class Grounding:
             # A mark between two utterances keeps the end of one from running into the next.
             self._squeezed += "|" + _squeezed(_plain(said))
         self._in_squeezed = len(self._said)
-
-    def _read_days(self) -> None:
-        for said in self._said[self._in_days :]:
-            for date in DATE.finditer(_plain(said)):
-                self._days.update(_days(date))
-        self._in_days = len(self._said)
 
 
 def told_by(event: Event) -> str | None:
@@ -184,28 +162,3 @@ def _number(text: str) -> str:
     whole = whole.lstrip("0") or "0"
     decimals = decimals.rstrip("0")
     return f"{whole}.{decimals}" if decimals else whole
-
-
-def _days(date: re.Match[str]) -> Iterator[Day]:
-    found = date.groupdict()
-    written = found["y1"] or found["y2"] or found["y3"] or found["y4"]
-    year = int(written) if written else None
-    if found["a"]:
-        # 5/6 is the fifth of June to some and the sixth of May to others.
-        other = found["b"] or found["c"]
-        year = year + 2000 if year is not None and year < 100 else year
-        yield from _valid(year, found["a"], other)
-        yield from _valid(year, other, found["a"])
-    elif found["m1"]:
-        yield from _valid(year, found["m1"], found["d1"])
-    else:
-        yield from _valid(year, _MONTHS[found["m3"] or found["m4"]], found["d3"] or found["d4"])
-
-
-def _valid(year: int | None, month: str | int, day: str) -> Iterator[Day]:
-    if 1 <= int(month) <= 12 and 1 <= int(day) <= 31:
-        yield year, int(month), int(day)
-
-
-def _is_same_day(one: Day, other: Day) -> bool:
-    return one[1:] == other[1:] and (one[0] is None or other[0] is None or one[0] == other[0])

@@ -58,17 +58,7 @@ def observe(
 
 
 class Observer:
-    """Observes one conversation, an event at a time.
-
-    Args:
-        graph: The milestones.
-        tools: The agent's tools, for their schemas; see `observe`.
-        conversation: Its id, for messages.
-
-    Raises:
-        SpecError: A function that a check names cannot be loaded.
-        ToolError: A tool has no name.
-    """
+    """Observes one conversation, an event at a time."""
 
     def __init__(self, graph: MilestoneGraph, *, tools: Any = None, conversation: str = "") -> None:
         self.rules = _Rules.of(graph)
@@ -82,11 +72,7 @@ class Observer:
         self._earlier: list[Event] = []
 
     def observations(self, decided: Collection[str] = ()) -> Observations:
-        """What was observed so far.
-
-        Args:
-            decided: The milestones that judges decided.
-        """
+        """What was observed so far."""
         return Observations(
             {name: tuple(sorted(numbers)) for name, numbers in self.observed.items() if numbers},
             self.now,
@@ -96,11 +82,7 @@ class Observer:
         )
 
     def feed(self, event: Event) -> None:
-        """The next event. A result may show the call before it to be genuine.
-
-        Raises:
-            SpecError: A pattern does not finish within one second; file and line are named.
-        """
+        """The next event. A result may show the call before it to be genuine."""
         self.now += 1
         if isinstance(event, Message):
             voice = {"user": "user", "agent": "agent"}.get(event.speaker)
@@ -248,16 +230,7 @@ def _voices(said_by: Voice | None) -> tuple[Voice, ...]:
 
 
 def load_check(name: str, *, file: str | None = None, line: int | None = None) -> EventCheck:
-    """The function that a check names; a module beside the file is preferred to an installed one.
-
-    Args:
-        name: `module:function`.
-        file: The milestone file.
-        line: The line that names the function, for the message.
-
-    Raises:
-        SpecError: There is no such module or function, or importing it fails.
-    """
+    """The function that a check names; a module beside the file is preferred to an installed one."""
     try:
         found = load(name, Path(file).resolve().parent if file else None)
     except SpecError as error:

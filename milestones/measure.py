@@ -36,12 +36,6 @@ def reach(graph: MilestoneGraph, observations: Observations, *, optimistic: bool
     latest where all are required. Joins and End take that event itself. One event may serve several
     independent milestones. The least fixpoint, so a cycle cannot reach itself. Pre-Act 4.3: "achieved
     successfully in the correct sequence". Cost O(E log V + observations).
-
-    Args:
-        graph: The milestones.
-        observations: What `observe` gave.
-        optimistic: Take every milestone that nothing decided as observed at every event: what was reached
-            at most, instead of what was reached for certain.
     """
     structure = structure_of(graph)
     undecided = structure.numbers(observations.undecided) if optimistic else set()
@@ -78,13 +72,6 @@ def progress_rate(graph: MilestoneGraph, reached: Collection[str]) -> float | No
     (`fixpoints.left`); 0 if no x has finite terms. It depends on R alone, never falls as R grows, and is 1 only
     where End is reached. Pre-Act 4.3: "the ratio of the distance covered to the total distance from start to
     end". Cost O(E log V).
-
-    Args:
-        graph: The milestones.
-        reached: R, the reached milestones; Start is one of them in any case.
-
-    Returns:
-        0 to 1, or None where there is no way to go (see `goal_completed`).
     """
     structure = structure_of(graph)
     if _measures_nothing(graph, structure):

@@ -19,14 +19,7 @@ _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)[^}]*\}|.", re.DOTAL
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A regular expression, in Python's syntax.
-
-    Args:
-        text: The expression.
-
-    Raises:
-        ValueError: It does not compile, or its repeats written out would be longer than 100,000 pieces.
-    """
+    """A regular expression, in Python's syntax; one that still searches after a second raises `TimeoutError`."""
 
     text: str
     _compiled: Any = field(init=False, repr=False, compare=False)
@@ -42,19 +35,11 @@ class Pattern:
             raise ValueError(f"the pattern {self.text!r} is not a regular expression: {error}") from None
 
     def is_in(self, text: str) -> bool:
-        """Whether the pattern occurs somewhere in the text.
-
-        Raises:
-            TimeoutError: It was still searching after one second.
-        """
+        """Whether the pattern occurs somewhere in the text."""
         return self._compiled.search(text, timeout=SECONDS_PER_SEARCH) is not None
 
     def is_all_of(self, text: str) -> bool:
-        """Whether the pattern matches the whole text.
-
-        Raises:
-            TimeoutError: It was still searching after one second.
-        """
+        """Whether the pattern matches the whole text."""
         return self._compiled.fullmatch(text, timeout=SECONDS_PER_SEARCH) is not None
 
 

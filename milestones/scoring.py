@@ -192,18 +192,7 @@ def heard(
     said: Judgement,
     before: Judgement = _NOTHING_SAID,
 ) -> tuple[Observations, Judgement]:
-    """The observations once a judge was heard, and its word with a remark for each verdict that did not count.
-
-    Args:
-        graph: The milestones.
-        transcript: What happened.
-        observations: What was observed before.
-        said: The judge's word.
-        before: What other judges said.
-
-    Raises:
-        InputError: A verdict is about no milestone of the graph.
-    """
+    """The observations once a judge was heard, and its word with a remark for each verdict that did not count."""
     events = {name: set(numbers) for name, numbers in observations.events.items()}
     objections: list[tuple[Verdict, str]] = []
     decided = apply_verdicts(graph, transcript, said.verdicts, events, objections)

@@ -34,21 +34,10 @@ class RunStore:
     A kill leaves at most the last line cut off; it is dropped, and what it was about is done again. One run at a
     time has the file, where the system can lock files. Making a store reads and locks the file; entering it writes.
 
-    Args:
-        file: The file; it is made when it is not there.
-        kind: What kind of run it is, such as "score".
-        of: A fingerprint of each thing that every entry depends on, by a name that a message can show.
-        parts: The same for what only some entries depend on, such as single scenarios: another run may leave parts
-            out or add some, and those that both name must be the same.
-        resume: Whether to go on with what is there; otherwise there must be nothing.
-        fresh: Whether to begin again, whatever is there.
-        instead: What a message recommends where the file cannot be gone on with.
-
-    Attributes:
-        parts_before: The parts of the earlier run.
-
-    Raises:
-        InputError: The file holds another run or something else, another run has it open, or it cannot be used.
+    Every entry depends on all that `of` names; `parts` name what only some entries depend on, such as single scenarios:
+    another run may leave parts out or add some (`parts_before` holds the earlier run's). `resume` goes on with what is
+    there, `fresh` begins again whatever is there, and otherwise there must be nothing; `instead` is what a refusal
+    recommends.
     """
 
     def __init__(
@@ -106,9 +95,6 @@ class RunStore:
         """Append an entry; the system has it when this returns, so that a kill does not lose it.
 
         What JSON cannot say is written as text: a number that is not finite, an object.
-
-        Raises:
-            InputError: It cannot be written: the disk is full, for example.
         """
         if self._stream is None:
             raise InputError(f"{self.file} is closed: results are kept inside its `with` block")
@@ -131,11 +117,7 @@ class RunStore:
         self.file.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Close the file.
-
-        Raises:
-            InputError: What was written did not reach the disk.
-        """
+        """Close the file."""
         stream, self._stream = self._stream, None
         try:
             if stream is not None:

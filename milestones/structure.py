@@ -23,12 +23,6 @@ class Structure:
 
     Distances are whole numbers of `unit`: exact, whatever the weights, so that progress never falls by a
     rounding and is 1 only at End.
-
-    Args:
-        graph: The milestones. One without dependencies depends on Start.
-
-    Raises:
-        SpecError: There is no Start or no End.
     """
 
     def __init__(self, graph: MilestoneGraph) -> None:
@@ -62,22 +56,14 @@ class Structure:
 
     @classmethod
     def of(cls, graph: MilestoneGraph) -> Structure:
-        """The graph's structure, made once. Cost O(V + E).
-
-        Raises:
-            SpecError: There is no Start or no End.
-        """
+        """The graph's structure, made once. Cost O(V + E)."""
         known: Structure | None = graph.__dict__.get("_structure")
         if known is None:
             known = graph.__dict__["_structure"] = cls(graph)
         return known
 
     def numbers(self, names: Iterable[str]) -> set[int]:
-        """The numbers of these milestones; Start is always among them.
-
-        Raises:
-            InputError: One is no milestone of the graph.
-        """
+        """The numbers of these milestones; Start is always among them."""
         try:
             found = {self.number[name] for name in names}
         except KeyError as unknown:

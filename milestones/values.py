@@ -59,9 +59,7 @@ def is_number(value: Any) -> bool:
 def as_text(value: Any, *, sort_keys: bool = False) -> str:
     """A text as it is, anything else as JSON; what JSON cannot say is written as Python writes it.
 
-    Raises:
-        RecursionError: It is nested too deep to be written.
-        ValueError: It holds itself.
+    Raises `RecursionError` where it is nested too deep to be written, `ValueError` where it holds itself.
     """
     if isinstance(value, str):
         return value

@@ -41,17 +41,7 @@ class Verdict:
 
 
 def objection(graph: MilestoneGraph, transcript: Transcript, verdict: Verdict, calls: Collection[int]) -> str:
-    """Why a verdict does not count; empty if it does, or if it says nothing.
-
-    Args:
-        graph: The milestones.
-        transcript: What happened.
-        verdict: The judge's word.
-        calls: For an FC, its calls that code saw to be genuine, by event number.
-
-    Raises:
-        InputError: The verdict is about no milestone of the graph.
-    """
+    """Why a verdict does not count; empty if it does, or if it says nothing."""
     if verdict.milestone not in graph:
         raise InputError(
             f"a verdict is about {verdict.milestone!r}, which is no milestone of the graph; "
@@ -107,20 +97,10 @@ def apply_verdicts(
 
     Where several verdicts are about one NFC, each that finds it achieved counts, and those that deny it do not.
     Of several on one call, a veto counts. The order does not matter, and to say a thing twice does no harm.
-
-    Args:
-        graph: The milestones.
-        transcript: What happened.
-        verdicts: What the judges say.
-        observed: The events at which code observed each milestone; changed in place.
-        objections: Gets each verdict that does not count, and why.
-
-    Raises:
-        InputError: A verdict is about no milestone of the graph.
+    `observed` is changed in place; `objections` gets each verdict that does not count, and why.
     """
     decided: set[str] = set()
     calls: dict[str, set[int]] = {}
-    heard: list[Verdict] = []
     found = [] if objections is None else objections
     for verdict in verdicts:
         seen = observed.setdefault(verdict.milestone, set())
@@ -128,7 +108,6 @@ def apply_verdicts(
         if why := objection(graph, transcript, verdict, calls.setdefault(verdict.milestone, {*seen})):
             found.append((verdict, why))
             continue
-        heard.append(verdict)
         if verdict.achieved is None:
             continue
         if graph.milestone(verdict.milestone).type == "FC":
@@ -138,28 +117,7 @@ def apply_verdicts(
             decided.add(verdict.milestone)
             if verdict.achieved and verdict.event is not None:
                 seen.add(verdict.event)
-    for verdict in heard:
-        if why := _overruled(
-            graph, transcript, verdict, calls[verdict.milestone], observed[verdict.milestone]
-        ):
-            found.append((verdict, why))
     return decided
-
-
-def _overruled(
-    graph: MilestoneGraph, transcript: Transcript, verdict: Verdict, before: set[int], after: set[int]
-) -> str:
-    """Why a verdict that holds by itself does not count beside the others; empty if it does."""
-    if graph.milestone(verdict.milestone).type != "FC":
-        if verdict.achieved is False and after:
-            return f"another verdict finds it achieved at step {min(after)}"
-        return ""
-    if not verdict.achieved:
-        return ""
-    if verdict.event is None:
-        return "" if after else "other verdicts take all of its calls away"
-    call = called_at(transcript, verdict.event)
-    return f"another verdict takes the call at step {call} away" if call in before - after else ""
 
 
 def called_at(transcript: Transcript, event: int) -> int:

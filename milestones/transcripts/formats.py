@@ -62,7 +62,7 @@ def read_transcripts(
 
     Known are OpenAI chat messages, LangChain messages, tau-bench result files, the step format of the Pre-Act
     authors, the text of the Glaive function-calling dataset, and what `arq-graph run` prints; as a JSON list of
-    conversations, as JSON Lines, or as one conversation. Memory holds one conversation, however large the file.
+    conversations, as JSON Lines, or as one conversation. Of JSON Lines, memory holds one conversation at a time.
 
     Args:
         source: A file, or what such a file holds, already read.

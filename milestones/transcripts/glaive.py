@@ -46,14 +46,7 @@ def fits(record: Any) -> bool:
 
 
 def read(record: Any) -> Recorded:
-    """What was said and called in a conversation, and the functions that its SYSTEM text defines as `tools`.
-
-    Args:
-        record: `{"system": "SYSTEM: …", "chat": "USER: …"}`, or the whole as one text.
-
-    Raises:
-        InputError: It is not of this format, a function is no JSON, or a call cannot be read.
-    """
+    """What was said and called in a conversation, and the functions that its SYSTEM text defines as `tools`."""
     messages: list[dict[str, Any]] = []
     tools: list[Any] = []
     system, chat = _texts(record)

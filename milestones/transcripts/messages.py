@@ -39,12 +39,10 @@ _FIELDS = [
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a reader takes out of one record.
+    """What a reader takes out of one record: LangChain messages, and the record's other fields but those named.
 
-    Args:
-        messages: LangChain messages; one may name its own place in the record as `step`.
-        held: The record's other fields: `id`, `task_id`, `use_case`, `tools`, and whatever else it brings.
-        but: Fields that hold the conversation itself, and are not kept beside it.
+    A message may name its own place in the record as `step`. Of the fields, `id`, `task_id`, `use_case` and `tools` are
+    known; whatever else the record brings is kept beside them.
     """
 
     messages: Iterable[Any]
@@ -70,11 +68,7 @@ def fits(record: Any) -> bool:
 
 
 def read(record: Any) -> Recorded:
-    """The messages of a record, and what else it says.
-
-    Raises:
-        InputError: There is no list of messages.
-    """
+    """The messages of a record, and what else it says."""
     messages = listed(record)
     if messages is None:
         raise InputError("no list of messages, and no object with one under `messages`")
@@ -82,25 +76,13 @@ def read(record: Any) -> Recorded:
 
 
 def read_messages(messages: Iterable[Any], *, id: str = "") -> Transcript:
-    """The conversation that LangChain messages hold.
-
-    Args:
-        messages: The messages.
-        id: The conversation's id.
-
-    Raises:
-        InputError: There is none, or one of them is no message; its index is named.
-    """
+    """The conversation that LangChain messages hold."""
     events, instructions = events_of(messages)
     return Transcript(tuple(events), id=id, instructions=instructions)
 
 
 def events_of(messages: Iterable[Any]) -> tuple[list[Event], str]:
-    """What happened in LangChain messages, and what the agent was instructed before.
-
-    Raises:
-        InputError: A message is none, or a tool call has no name or no arguments; its index is named.
-    """
+    """What happened in LangChain messages, and what the agent was instructed before."""
     recording = Recording()
     for index, message in enumerate(messages):
         fields = _fields(message)

@@ -34,9 +34,6 @@ def read(record: Any) -> Recorded:
 
     Tool calls may stand in `tool_calls` or in the older `function_call`, their arguments as JSON text or as an
     object; results in messages of the role `tool` or the older `function`.
-
-    Raises:
-        InputError: There is no list of messages.
     """
     messages = listed(record)
     if messages is None:
@@ -45,11 +42,7 @@ def read(record: Any) -> Recorded:
 
 
 def as_langchain(messages: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-    """Chat messages as LangChain messages.
-
-    Raises:
-        InputError: A message is none; its index is named.
-    """
+    """Chat messages as LangChain messages."""
     for index, message in enumerate(messages):
         if not is_message(message):
             raise InputError(f"message {index} is no chat message: it has no `role`")
@@ -68,11 +61,7 @@ def as_langchain(messages: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def calls_of(message: Mapping[str, Any], index: int) -> list[dict[str, Any]]:
-    """The tool calls of a message in LangChain's form.
-
-    Raises:
-        InputError: They are no list of calls.
-    """
+    """The tool calls of a message in LangChain's form."""
     calls = message.get("tool_calls") or []
     if not isinstance(calls, list | tuple):
         raise InputError(f"message {index}: `tool_calls` is no list")

@@ -33,11 +33,7 @@ def fits(record: Any) -> bool:
 
 
 def read(record: Any) -> Recorded:
-    """The steps of a record as messages, in their order.
-
-    Raises:
-        InputError: There is no object of steps.
-    """
+    """The steps of a record as messages, in their order."""
     steps = record.get("Conversation", record) if isinstance(record, Mapping) else record
     if not isinstance(steps, Mapping):
         raise InputError("`Conversation` is no object of steps")

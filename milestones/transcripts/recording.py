@@ -39,18 +39,7 @@ class Recording:
         self.events.append(Message(speaker, text, step))
 
     def call(self, tool: Any, arguments: Any, id: Any, step: Step) -> None:
-        """A tool is called.
-
-        Args:
-            tool: Its name.
-            arguments: A mapping, or the JSON text of one. What a model wrote that is neither makes a malformed
-                call, which never counts.
-            id: The provider's id of the call, if any.
-            step: Where it stands in the record.
-
-        Raises:
-            InputError: The call has no name, or no arguments at all: the record is broken, not the call.
-        """
+        """A tool is called."""
         if not isinstance(tool, str) or not tool:
             raise InputError(f"message {step}: a tool call without a name")
         if arguments is None:
@@ -78,16 +67,7 @@ class Recording:
             self._by_tool.setdefault(name, deque()).append(number)
 
     def answer(self, id: Any, tool: Any, text: str, step: Step, *, failed: bool = False) -> None:
-        """A tool gives something back.
-
-        Args:
-            id: The id of the call that it answers; where an id is used again, the newest open call has it. Without
-                an id it answers the first open call of the tool.
-            tool: The tool's name, if the record has it.
-            text: What it gives back.
-            step: Where it stands in the record.
-            failed: The record marks it as an error.
-        """
+        """A tool gives something back."""
         name = tool if isinstance(tool, str) else ""
         waiting: Any = self._by_tool.get(name) if id is None else self._by_id.get(str(id))
         number = self._next(waiting, newest=id is not None)
@@ -106,11 +86,7 @@ class Recording:
 
 
 def text_of(content: Any, step: Step) -> str:
-    """The text of a message's content: a text, nothing, or a list of content blocks.
-
-    Raises:
-        InputError: It is none of these.
-    """
+    """The text of a message's content: a text, nothing, or a list of content blocks."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -123,11 +99,7 @@ def text_of(content: Any, step: Step) -> str:
 
 
 def result_text(content: Any) -> str:
-    """What a tool gave back, as text; what is no text, as JSON.
-
-    Raises:
-        InputError: It is nested too deep to be written.
-    """
+    """What a tool gave back, as text; what is no text, as JSON."""
     if isinstance(content, str):
         return content
     if content is None:

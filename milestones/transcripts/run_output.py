@@ -38,11 +38,7 @@ def joined(raws: Iterable[Raw]) -> Iterator[Raw]:
 
 
 def read(record: Any) -> Recorded:
-    """The turns' messages; of a turn that waited for an operator and went on, as it stood in the end.
-
-    Raises:
-        InputError: It is no list of turns.
-    """
+    """The turns' messages; of a turn that waited for an operator and went on, as it stood in the end."""
     turns = record if isinstance(record, list) else [record]
     if not turns or not all(map(is_turn, turns)):
         raise InputError("no output of `arq-graph run`: a turn has `thread`, `turn`, `customer` and `reply`")

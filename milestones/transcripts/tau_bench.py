@@ -16,11 +16,7 @@ def fits(record: Any) -> bool:
 
 
 def read(record: Any) -> Recorded:
-    """The messages of a result; its gold actions are kept as `actions`.
-
-    Raises:
-        InputError: It has no list `traj`.
-    """
+    """The messages of a result; its gold actions are kept as `actions`."""
     if not isinstance(record, Mapping) or not isinstance(record.get("traj"), list):
         raise InputError("no tau-bench result: it has no list `traj`")
     info = record.get("info")

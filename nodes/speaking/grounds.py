@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from arq_graph.milestones.grounding import DATE, Grounding
+from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call, Message
 from arq_graph.reasoning.conversation import Conversation
 
@@ -95,7 +95,7 @@ def unsaid(tool: str, arguments: Mapping[str, Any], texts: Iterable[str]) -> lis
         words.update(_words(text))
     if any(map(is_number, arguments.values())):  # a long conversation is not read twice for nothing
         for text in texts:
-            numbers.hear(Message("user", DATE.sub(_without_day, _JOINED.sub(" ", text.casefold()))))
+            numbers.hear(Message("user", _JOINED.sub(" ", text)))
     found = []
     for name, value in arguments.items():
         told = numbers if is_number(value) and _PARTS_OF_TIME.isdisjoint(_words(name)) else grounding
@@ -118,11 +118,6 @@ def _lacks_its_sign(value: Any, texts: Iterable[str]) -> bool:
 def is_number(value: Any) -> bool:
     """Whether a value is a number: true and false are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _without_day(date: re.Match[str]) -> str:
-    # "Two may come", "may 2 come?": this month is a verb as well.
-    return date[0] if "may" in date[0] else " "
 
 
 def _is_put_together(value: Any, words: set[str]) -> bool:

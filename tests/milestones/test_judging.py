@@ -175,24 +175,6 @@ def test_a_judge_is_asked_only_where_its_word_can_matter():
     assert asked_by(conversation(user("hi"), agent("Please try again later."))) == []
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_verdicts_that_contradict_each_other_are_told(order):
-    def remarks(*verdicts, transcript=TWICE):
-        measured = judged(*verdicts[::order], transcript=transcript)
-        return [str(remark) for remark in measured.judgement.remarks]
-
-    denial = Verdict("User Agrees", False)
-    assert remarks(CONSENT, denial) == [
-        "User Agrees: not counted: another verdict finds it achieved at step 6"
-    ]
-    assert remarks(denial, denial) == remarks(CONSENT, CONSENT) == []
-    veto, confirms = Verdict("get_status", False, 3), Verdict("get_status", True, 4)
-    assert remarks(confirms, veto) == [
-        "get_status: not counted: another verdict takes the call at step 3 away"
-    ]
-    assert remarks(Verdict("get_status", True, 7), veto) == remarks(veto, veto) == []
-
-
 def test_mistakes_of_a_judge_are_named():
     with pytest.raises(errors.InputError, match="'Offer Latr', which is no milestone"):
         judged(Verdict("Offer Latr", True, 5, "try again later"))

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arq_graph.errors import InputError
-from arq_graph.milestones import BrokenRecord, Transcript, read_transcripts
-from arq_graph.milestones.transcripts.records import read_records
+from arq_graph.milestones import BrokenRecord, read_transcripts
 
 TALK = [{"role": "user", "content": 'hello, {world} [1, "2"] \\'}, {"role": "assistant", "content": "hi"}]
 
@@ -110,61 +109,13 @@ def test_a_record_nested_without_end_is_broken(tmp_path):
     assert kinds(write(tmp_path, lines, "talks.jsonl")) == ["a", "broken", "b"]
 
 
-def test_memory_holds_one_record_not_the_file(tmp_path):
-    import tracemalloc
-
-    file = tmp_path / "large.json"
-    record = json.dumps({"id": "x", "messages": [{"role": "user", "content": "w " * 5_000}] * 10})
-    with file.open("w") as stream:
-        stream.write("[" + record)
-        for _ in range(300):
-            stream.write("," + record)
-        stream.write("]")
-    assert file.stat().st_size > 30_000_000
-    tracemalloc.start()
-    assert sum(isinstance(one, Transcript) for one in read_transcripts(file)) == 301
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 12_000_000
-
-
-@pytest.mark.parametrize("name", ["talks.jsonl", "talks.json"])
-def test_a_record_without_end_is_not_read_for_ever(tmp_path, name):
-    file = write(tmp_path, "[" + json.dumps(talk("a")) + ',{"messages": [' + "1, " * 5_000, name)
-    if name == "talks.jsonl":
-        file.write_text(json.dumps(talk("a")) + "\n" + "1, " * 5_000)
-    good, broken = read_records(file, chunk=100, largest=1_000)
-    assert good.value == talk("a")
-    assert "longer than 1,000 characters" in broken.error
-
-
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-plain = st.recursive(
-    st.none() | st.booleans() | st.integers() | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@settings(max_examples=30)
-@given(
-    values=st.lists(plain, min_size=1, max_size=5), chunk=st.integers(1, 7), indent=st.sampled_from([None, 1])
-)
-def test_records_do_not_depend_on_where_the_file_is_cut_into_chunks(tmp_path_factory, values, chunk, indent):
-    file = tmp_path_factory.mktemp("chunks") / "values.json"
-    file.write_text(json.dumps(values, indent=indent, ensure_ascii=False), encoding="utf-8")
-    read = list(read_records(file, chunk=chunk))
-    assert [one.value for one in read] == values
-    assert not any(one.error for one in read)
-
-
 @settings(max_examples=30)
 @given(st.text(st.sampled_from('[]{},:"\\ \n1at'), min_size=1, max_size=30))
 def test_any_text_is_read_to_its_end(tmp_path_factory, text):
     file = tmp_path_factory.mktemp("any") / "any.json"
     file.write_text(text, encoding="utf-8")
     try:
-        read = list(read_records(file))
+        read = list(read_transcripts(file))
     except InputError:
         assert not text.strip()
     else:
