@@ -20,7 +20,7 @@ _GAP = re.compile(r"[\s,]*")
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """One record as it was read: its place in the file, what it holds or why it cannot be read, and its top-level list."""
+    """One record as it was read: its place, what it holds or why it cannot be read, and the number of its list."""
 
     index: int
     value: Any
