@@ -24,7 +24,7 @@ def total_usage(answers: Iterable[Answer[Any]]) -> UsageMetadata | None:
 class Event(BaseModel):
     """An event of one turn; `turn` is the id of the customer message that began it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     turn: str
 

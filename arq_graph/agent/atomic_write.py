@@ -13,13 +13,6 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write a file; whoever reads it meanwhile sees the old one or the new one whole.
 
     What a link points to is written, and the link stays. A file that was there keeps its mode.
-
-    Args:
-        path: The file. A device or pipe is written to as it is.
-        content: What it is to hold.
-
-    Raises:
-        OSError: It cannot be written; what was there is as it was.
     """
     target = path.resolve()
     draft = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}")

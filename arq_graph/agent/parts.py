@@ -23,11 +23,9 @@ from pydantic import (
     model_validator,
 )
 
-from arq_graph.agent.complaints import described
 from arq_graph.agent.modules import load
+from arq_graph.agent.spec_errors import described, spec_error
 from arq_graph.agent.tools import ToolLike, tool_like
-from arq_graph.agent.yaml_file import Document, spec_error
-from arq_graph.errors import SpecError
 
 Condition = str | Callable[[Any], bool | Awaitable[bool]] | None
 OnFailure = Literal["raise", "activate", "skip"]
@@ -35,13 +33,7 @@ By = Literal["customer", "operator", "interrupt"]
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _ID = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
-_RESERVED = {
-    "T": "tool results",
-    "K": "glossary terms",
-    "V": "variables",
-    "M": "messages",
-    "P": "the profile",
-}
+_RESERVED = re.compile(r"P|[TKVM][0-9]+")  # how prompts name the profile, results, terms, variables, messages
 _CONDITION_SCHEMA = {
     "anyOf": [
         {"type": "string", "minLength": 1},
@@ -68,30 +60,29 @@ def is_taken(name: str) -> bool:
 
 
 def _identifier(name: str) -> str:
-    if not name:
-        return name
-    if not _ID.fullmatch(name):
+    if name and not _ID.fullmatch(name):
         raise ValueError(
             f"is {name!r}, but an id is 1 to 64 of the characters A-Z a-z 0-9 _ - and does not begin with _"
         )
-    if name == "P" or (name[0] in _RESERVED and name[1:].isdecimal()):
-        raise ValueError(f"is {name!r}, but {name[0]} and a number is how prompts name {_RESERVED[name[0]]}")
-    if is_taken(name):
-        raise ValueError(f"is {name!r}, a word that answers use for something else; choose another id")
+    if name and (_RESERVED.fullmatch(name) or is_taken(name)):
+        raise ValueError(f"is {name!r}, which prompts or answers use for something else; choose another id")
     return name
 
 
 def _condition(value: object, info: ValidationInfo) -> Condition:
     if isinstance(value, Mapping):
-        value = _named_function(value, info)
+        if list(value) != ["function"] or not isinstance(value["function"], str):
+            raise ValueError(
+                f"must be text or {{function: module:function}}, but is the mapping {dict(value)}"
+            )
+        value = load(value["function"], info.context.folder if info.context else None)
     if isinstance(value, str):
         return _words(value.strip())
     if value is None:
         return None
     if not callable(value) or isinstance(value, type):
-        raise SpecError(
-            f"must be text, a function of the state, or nothing at all (always true), but is {described(value)}"
-        )
+        said = f"must be text, a function of the state, or left out, but is {described(value)}"
+        raise ValueError(said)  # noqa: TRY004
     try:
         inspect.signature(value).bind(None)
     except TypeError:
@@ -102,10 +93,8 @@ def _condition(value: object, info: ValidationInfo) -> Condition:
 
 
 def _words(text: str) -> str:
-    if not text:
-        raise ValueError("is empty; write what it should say")
-    if text == "None":
-        raise ValueError("is the word 'None'; for a guideline that always applies, leave it out")
+    if text in ("", "None"):
+        raise ValueError(f"is {text!r}; for a guideline that always applies, leave it out")
     if _REFERENCE.fullmatch(text):
         raise ValueError(
             f"is {text!r}, which looks like a function and would be read as words; in a file write"
@@ -114,24 +103,11 @@ def _words(text: str) -> str:
     return text
 
 
-def _named_function(value: Mapping[str, object], info: ValidationInfo) -> Callable[[Any], bool]:
-    reference = value.get("function")
-    if list(value) != ["function"] or not isinstance(reference, str):
-        raise ValueError(
-            "must be text or {function: module:function}, but is a mapping of"
-            f" {', '.join(map(repr, value)) or 'nothing'}; text with `: ` in it goes in quotes"
-        )
-    found = load(reference, info.context.folder if isinstance(info.context, Document) else None)
-    if not callable(found):
-        raise SpecError(f"names {reference!r}, which is {described(found)}; name a function of the state")
-    return found
-
-
 def _sayable(value: object) -> object:
     try:
         json.dumps(value, default=str, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"must be a value that JSON can say, but is {described(value)} ({error})") from None
+        raise ValueError(f"must be a value that JSON can say ({error}), but is {described(value)}") from None
     return value
 
 
@@ -163,6 +139,7 @@ class Part(BaseModel):
         extra="forbid",
         str_strip_whitespace=True,
         arbitrary_types_allowed=True,
+        defer_build=True,  # until the first one is made: importing is quicker
         json_schema_extra=_described,
     )
 
@@ -175,6 +152,8 @@ class Part(BaseModel):
         except ValidationError as error:
             wrong = spec_error(error, type(self), {**given, **values})
             raise wrong from wrong.__cause__
+
+    __iter__ = None  # type: ignore[assignment]  # or Pydantic would take one thing for a list of its fields
 
     # Inside another part Pydantic makes this one without `__init__`, and its errors keep their places.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
@@ -246,7 +225,7 @@ class Guideline(Part):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if self.condition is None and self.action is None:
-            raise ValueError("it has neither a condition nor an action; write at least one")
+            raise ValueError("has neither a condition nor an action; write at least one")
         return self
 
 

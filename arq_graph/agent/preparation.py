@@ -1,32 +1,29 @@
-"""Asking ahead of all conversations what never changes about a guideline.
+"""Asking ahead of all conversations what never changes about a guideline, and keeping the answers in a JSON file.
 
 Two properties of a guideline are the same in every turn: whether its action is continuous, and whether a tool's
 result could make its condition true. Asked once, they are not asked in each turn (ARQ paper, Appendix A, asks
-the first in the turn; the second is ours).
+the first in the turn; the second is ours). An answer belongs to the wording of a guideline, not to its id: it
+holds while condition and action are what they were, wherever in the specification the guideline stands.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import warnings
 from collections.abc import Sequence
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
-from pydantic import create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from arq_graph.agent.prepared_file import (
-    PreparedAnswer,
-    PreparedFile,
-    check_writable,
-    filled,
-    prepared_path,
-    wording,
-)
-from arq_graph.agent.spec import Agent, Guideline
-from arq_graph.errors import ReasoningError
+from arq_graph.agent.atomic_write import write_atomically
+from arq_graph.agent.spec import Agent, Guideline, prepared_path
+from arq_graph.errors import ReasoningError, SpecError
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, query, respond
 from arq_graph.reasoning.reasoner import Reasoner
@@ -50,6 +47,35 @@ class StaticProperties(ARQ):
     sensitive_to_tools: bool = respond("Could the result of a tool make the condition true?")
 
 
+class PreparedAnswer(BaseModel):
+    """What was answered about the guideline whose condition and action have this digest."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    wording: str
+    continuous: bool
+    continuous_rationale: str = ""
+    sensitive_to_tools: bool
+    sensitive_to_tools_rationale: str = ""
+
+
+class PreparedFile(BaseModel):
+    """A file of answers by guideline id."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    about: str = (
+        "Written by arq_graph: what a model answered about each guideline, ahead of all conversations."
+    )
+    version: Literal[1] = 1
+    guidelines: dict[str, PreparedAnswer]
+
+    def answers_for(self, agent: Agent) -> dict[str, PreparedAnswer]:
+        """The answers about an agent's guidelines as they are worded now, by id."""
+        by_wording = {answer.wording: answer for answer in self.guidelines.values()}
+        return {g.id: by_wording[wording] for g in agent.guidelines if (wording := _wording(g)) in by_wording}
+
+
 def prepare(agent: A, model: BaseChatModel | str, *, path: str | os.PathLike[str] | None = None) -> A:
     """Ask what is not known yet; see `Agent.prepare`."""
     preparation = _Preparation(agent, path)
@@ -64,6 +90,19 @@ async def aprepare(agent: A, model: BaseChatModel | str, *, path: str | os.PathL
     return preparation.finished(agent, await _reasoner(model).aask_all(questions) if questions else [])
 
 
+def with_prepared_answers(agent: A, path: Path) -> A:
+    """Return an agent with the answers that a file keeps."""
+    kept = _read(path)
+    answers = kept.answers_for(agent)
+    if outdated := [g.id for g in agent.guidelines if g.id in kept.guidelines and g.id not in answers]:
+        warnings.warn(
+            f"{path}: what it says of {', '.join(outdated)} is about an earlier wording and is not used;"
+            f" run `arq-graph prepare {agent.file}` to ask again",
+            stacklevel=3,  # whoever called Agent.from_yaml
+        )
+    return _filled(agent, answers)
+
+
 def _reasoner(model: BaseChatModel | str) -> Reasoner:
     return Reasoner(model, module="prepare")
 
@@ -73,11 +112,12 @@ class _Preparation:
 
     def __init__(self, agent: Agent, path: str | os.PathLike[str] | None) -> None:
         self._path = Path(path) if path is not None else agent.file and prepared_path(agent.file)
-        kept = PreparedFile.read(self._path) if self._path else PreparedFile(guidelines={})
-        self._answers = {g.id: answer for g in agent.guidelines if (answer := kept.answer(g))}
+        is_kept = self._path is not None and self._path.exists()
+        self._answers = _read(self._path).answers_for(agent) if self._path and is_kept else {}
         self.unknown = [g for g in agent.guidelines if g.id not in self._answers and _is_open(g)]
-        if self.unknown and self._path:
-            check_writable(self._path)
+        # Before a model is paid for what goes into the file.
+        if self.unknown and self._path and not os.access(self._path.parent, os.W_OK):
+            raise SpecError("there is no folder to write the prepared answers in", file=str(self._path))
 
     def questions(self) -> list[Question[Any]]:
         """One question for each batch of guidelines."""
@@ -85,14 +125,10 @@ class _Preparation:
         return [_question(self.unknown[start : start + BATCH_SIZE]) for start in starts]
 
     def finished(self, agent: A, replies: Sequence[Answer[Any] | ReasoningError]) -> A:
-        """Keep what was answered and fill it in.
-
-        Raises:
-            ReasoningError: A batch was not answered; what the others answered is kept.
-        """
+        """Keep what was answered and fill it in, or raise what a batch ended with."""
         said = [reply.value for reply in replies if isinstance(reply, Answer)]
         new = {
-            g.id: PreparedAnswer(wording=wording(g), **getattr(value, g.id).model_dump())
+            g.id: PreparedAnswer(wording=_wording(g), **getattr(value, g.id).model_dump())
             for g in self.unknown
             for value in said
             if hasattr(value, g.id)
@@ -100,7 +136,7 @@ class _Preparation:
         answers = self._answers | new
         if new and self._path:
             in_order = {g.id: answers[g.id] for g in agent.guidelines if g.id in answers}
-            PreparedFile(guidelines=in_order).write(self._path)
+            _write(self._path, PreparedFile(guidelines=in_order))
         for reply in replies:
             if isinstance(reply, ReasoningError):
                 kept = f"are kept in {self._path}" if self._path else "are lost, as no file keeps them"
@@ -109,13 +145,27 @@ class _Preparation:
                     " Prepare again to ask for the rest."
                 )
                 raise reply
-        return agent.with_guidelines([filled(g, answers.get(g.id)) for g in agent.guidelines])
+        return _filled(agent, answers)
 
 
 def _is_open(guideline: Guideline) -> bool:
     return (guideline.continuous is None and guideline.action is not None) or (
         guideline.sensitive_to_tools is None and isinstance(guideline.condition, str)
     )
+
+
+def _filled(agent: A, answers: dict[str, PreparedAnswer]) -> A:
+    """Fill in what the designer left open; a condition that is a function stays with the code."""
+    guidelines = []
+    for g in agent.guidelines:
+        continuous, sensitive = g.continuous, g.sensitive_to_tools
+        if answer := answers.get(g.id):
+            if continuous is None and g.action is not None:
+                continuous = answer.continuous
+            if sensitive is None and not callable(g.condition):
+                sensitive = g.condition is not None and answer.sensitive_to_tools
+        guidelines.append(g.replace(continuous=continuous, sensitive_to_tools=sensitive))
+    return agent.with_guidelines(guidelines)
 
 
 def _question(batch: Sequence[Guideline]) -> Question[Any]:
@@ -137,3 +187,28 @@ def _question(batch: Sequence[Guideline]) -> Question[Any]:
 def _template() -> PromptTemplate:
     file = Path(__file__).with_name("preparation.md")
     return PromptTemplate(file, file.parent)
+
+
+def _wording(guideline: Guideline) -> str:
+    """A digest of what the guideline says."""
+    condition = guideline.condition
+    if callable(condition):
+        condition = f"function {getattr(condition, '__qualname__', type(condition).__qualname__)}"
+    return sha256(json.dumps([condition, guideline.action]).encode()).hexdigest()[:32]
+
+
+def _read(path: Path) -> PreparedFile:
+    try:
+        return PreparedFile.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise SpecError(f"the prepared answers cannot be read: {error}", file=str(path)) from error
+    except ValidationError as error:
+        said = f"is not a file of prepared answers: {error.errors()[0]['msg']}"
+        raise SpecError(f"{said}; delete it and prepare the agent again", file=str(path)) from None
+
+
+def _write(path: Path, answers: PreparedFile) -> None:
+    try:
+        write_atomically(path, f"{answers.model_dump_json(indent=2)}\n".encode())
+    except OSError as error:
+        raise SpecError(f"the prepared answers cannot be written: {error}", file=str(path)) from error

@@ -6,32 +6,24 @@ turn made active and says which of them stay, which come in, and which go.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from arq_graph.agent.spec_errors import Problem
 from arq_graph.agent.spelling import suggestion
 
 if TYPE_CHECKING:
-    import networkx as nx
-
-    from arq_graph.agent.spec import Guideline
-
-Place = tuple[str | int, ...]
+    from arq_graph.agent.parts import Guideline
 
 KINDS = ("entails", "depends_on", "overrides")
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """What relations make of the guidelines that a turn made active.
-
-    Args:
-        active: Score by id of every guideline that is active in the end, in the order of the specification.
-        entailed: For each one that came in, the id of the guideline that entails it.
-        removed: For each one that went, the reason.
-    """
+    """What relations make of the guidelines that a turn made active."""
 
     active: dict[str, int] = field(default_factory=dict)
     entailed: dict[str, str] = field(default_factory=dict)
@@ -39,24 +31,20 @@ class Resolution:
 
 
 class Relations:
-    """The relations that an agent's guidelines declare.
-
-    Args:
-        guidelines: Guidelines with their ids.
-
-    Attributes:
-        problems: What cannot hold, with its place in the agent: a relation names an id that does not exist or its
-            own guideline, goes in a circle (`depends_on`, `overrides`), or overrides what it relies on.
-    """
+    """The relations that an agent's guidelines declare."""
 
     def __init__(self, guidelines: Sequence[Guideline]) -> None:
         self._priority = {guideline.id: guideline.priority for guideline in guidelines}
         self._position = {guideline.id: index for index, guideline in enumerate(guidelines)}
-        declared = [kind for kind in KINDS if any(getattr(guideline, kind) for guideline in guidelines)]
-        self._graphs = {kind: _graph(guidelines, kind) for kind in declared}
-        self.problems = [problem for guideline in guidelines for problem in self._wrong_targets(guideline)]
+        self._related: dict[str, dict[str, tuple[str, ...]]] = {
+            kind: {guideline.id: targets for guideline in guidelines if (targets := getattr(guideline, kind))}
+            for kind in KINDS
+        }
+        self.problems: list[Problem] = [
+            problem for guideline in guidelines for problem in self._wrong_targets(guideline)
+        ]
         if not self.problems:
-            self.problems = list(self._circles(guidelines))
+            self.problems = [*self._circles("depends_on"), *self._circles("overrides")]
 
     def resolve(self, scores: Mapping[str, int]) -> Resolution:
         """Apply the relations to the guidelines that are active.
@@ -65,13 +53,8 @@ class Relations:
         an inactive guideline goes, repeatedly. Then overrides act, from the strongest guideline down:
         priority, then score, then place in the specification. What goes takes along its dependents and what
         only it entailed, and never returns. Cost: at most one pass over all relations per removal.
-
-        Args:
-            scores: Score by id of the active guidelines; ids that the agent does not have are ignored.
         """
         given = {id: scores[id] for id in self._position if id in scores}
-        if not self._graphs:
-            return Resolution(active=given)
         state = self._settled(given, Resolution(*self._spread(given, ())))
         spent: set[str] = set()
         while ready := [id for id in state.active if id not in spent and self._targets("overrides", id)]:
@@ -132,10 +115,10 @@ class Relations:
     def _strength(self, id: str, score: int) -> tuple[int, int, int]:
         return -self._priority[id], -score, self._position[id]
 
-    def _targets(self, kind: str, id: str) -> Iterable[str]:
-        return self._graphs[kind].successors(id) if kind in self._graphs else ()
+    def _targets(self, kind: str, id: str) -> tuple[str, ...]:
+        return self._related[kind].get(id, ())
 
-    def _wrong_targets(self, guideline: Guideline) -> Iterator[tuple[Place, str]]:
+    def _wrong_targets(self, guideline: Guideline) -> Iterator[Problem]:
         for kind in KINDS:
             for position, target in enumerate(getattr(guideline, kind)):
                 place = ("guidelines", self._position[guideline.id], kind, position)
@@ -147,25 +130,12 @@ class Relations:
                 elif kind == "overrides" and target in guideline.depends_on + guideline.entails:
                     yield place, f"overrides {target}, which it also needs or entails; drop one of the two"
 
-    def _circles(self, guidelines: Sequence[Guideline]) -> Iterator[tuple[Place, str]]:
-        for kind in {"depends_on": 0, "overrides": 0}.keys() & self._graphs.keys():
-            import networkx as nx
+    def _circles(self, kind: str) -> Iterator[Problem]:
+        if not self._related[kind]:
+            return
+        import networkx as nx  # takes as long as the rest of this package, and few agents need it
 
-            try:
-                circle = [source for source, _ in nx.find_cycle(self._graphs[kind])]
-            except nx.NetworkXNoCycle:
-                continue
-            index = self._position[circle[0]]
-            place = ("guidelines", index, kind, getattr(guidelines[index], kind).index(circle[1]))
+        with contextlib.suppress(nx.NetworkXNoCycle):
+            circle = [source for source, _ in nx.find_cycle(nx.DiGraph(self._related[kind]))]
+            place = ("guidelines", self._position[circle[0]], kind)
             yield place, f"goes in a circle: {' → '.join([*circle, circle[0]])}; remove one of these"
-
-
-def _graph(guidelines: Sequence[Guideline], kind: str) -> nx.DiGraph[str]:
-    import networkx as nx
-
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(guideline.id for guideline in guidelines)
-    graph.add_edges_from(
-        (guideline.id, target) for guideline in guidelines for target in getattr(guideline, kind)
-    )
-    return graph

@@ -23,6 +23,7 @@ variables:
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -38,9 +39,9 @@ from arq_graph.agent.parts import Guideline as Guideline
 from arq_graph.agent.parts import Term as Term
 from arq_graph.agent.parts import Variable as Variable
 from arq_graph.agent.relations import Relations
+from arq_graph.agent.spec_errors import Problem, misfits
 from arq_graph.agent.spelling import suggestion
-from arq_graph.agent.tools import Toolbox, ToolLike, argument_schema, as_tool, tool_like
-from arq_graph.agent.yaml_file import Document, Place, Problem, misfits, read_model
+from arq_graph.agent.tools import Toolbox, ToolLike, argument_schema, as_tool
 from arq_graph.errors import SpecError
 
 if TYPE_CHECKING:
@@ -52,34 +53,34 @@ Named = TypeVar("Named", Term, Variable)
 FALLBACK = "I'm sorry, I cannot help with that right now. Please try again in a moment."
 
 
+def prepared_path(file: Path) -> Path:
+    """Where the answers for an agent's file are kept: `orders.prepared.json` beside `orders.yaml`."""
+    return file.with_suffix(".prepared.json")
+
+
 def _with_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
     """Give `G` and its place to each guideline without an id, or the next number that is free."""
-    places: dict[str, int] = {}
-    twice: list[tuple[Place, str]] = []
-    for index, guideline in enumerate(guidelines):
-        if guideline.id and (first := places.setdefault(guideline.id, index)) != index:
-            said = f"is that of guideline {first + 1} too: {guideline.id!r}; give each its own"
-            twice.append(((index, "id"), said))
-    if twice:
-        raise misfits(*twice)
+    _check_unique("id", [guideline.id for guideline in guidelines])
+    taken = {guideline.id for guideline in guidelines}
     named = []
-    for index, guideline in enumerate(guidelines):
-        number = index + 1
-        while not guideline.id and f"G{number}" in places:
-            number += 1
-        id = guideline.id or f"G{number}"
-        places[id] = index
-        named.append(guideline if guideline.id else guideline.model_copy(update={"id": id}))
+    for number, guideline in enumerate(guidelines, start=1):
+        if not guideline.id:
+            id = next(id for n in itertools.count(number) if (id := f"G{n}") not in taken)
+            guideline = guideline.model_copy(update={"id": id})
+            taken.add(id)
+        named.append(guideline)
     return tuple(named)
 
 
 def _with_own_names(named: tuple[Named, ...]) -> tuple[Named, ...]:
-    taken: set[str] = set()
-    for index, entry in enumerate(named):
-        if entry.name.casefold() in taken:
-            raise misfits(((index, "name"), f"is there twice: {entry.name!r}; keep one of them"))
-        taken.add(entry.name.casefold())
+    _check_unique("name", [entry.name.casefold() for entry in named])
     return named
+
+
+def _check_unique(key: str, words: Sequence[str]) -> None:
+    twice = [index for index, word in enumerate(words) if word and word in words[:index]]
+    if twice:
+        raise misfits(*(((at, key), f"stands here twice: {words[at]!r}; give each its own") for at in twice))
 
 
 class Agent(Part):
@@ -133,7 +134,7 @@ class Agent(Part):
 
     @model_validator(mode="after")
     def _settle(self, info: ValidationInfo) -> Self:
-        document = info.context if isinstance(info.context, Document) else None
+        document = info.context
         relations = Relations(self.guidelines)
         box = Toolbox(self.guidelines, self.tools, document.folder if document else None)
         problems: list[Problem] = [
@@ -232,10 +233,9 @@ class Agent(Part):
                 near = suggestion(name, self.toolbox)
                 raise SpecError(f"agent {self.name!r} has no tool called {name!r} to be replaced{near}")
             try:
-                tool = as_tool(tool_like(value))
+                bound[name] = as_tool(value).model_copy(update={"name": name})
             except SpecError as error:
                 raise SpecError(f"what stands in the place of the tool {name!r} {error}") from error
-            bound[name] = tool if tool.name == name else tool.model_copy(update={"name": name})
 
         def replaced(given: Sequence[ToolLike]) -> tuple[ToolLike, ...]:
             return tuple(bound.get(getattr(tool, "name", ""), tool) for tool in given)
@@ -270,9 +270,15 @@ class Agent(Part):
             SpecError: The file cannot be read, or something in it is wrong; it names file, line and what was
                 expected.
         """
-        from arq_graph.agent.prepared_file import with_prepared_answers
+        from arq_graph.agent.yaml_file import read_model
 
-        return with_prepared_answers(read_model(path, cls, what="agent file"))
+        agent = read_model(path, cls, what="agent file")
+        kept = prepared_path(Path(path))
+        if not kept.exists():
+            return agent
+        from arq_graph.agent.preparation import with_prepared_answers
+
+        return with_prepared_answers(agent, kept)
 
     def prepare(self, model: BaseChatModel | str, *, path: str | os.PathLike[str] | None = None) -> Self:
         """Ask a model once, ahead of all conversations, what the matcher would ask in every turn.
@@ -305,7 +311,7 @@ class Agent(Part):
         return await aprepare(self, model, path=path)
 
 
-def _wrong_confirmations(confirm: Mapping[str, Confirmation], box: Toolbox) -> Iterator[tuple[Place, str]]:
+def _wrong_confirmations(confirm: Mapping[str, Confirmation], box: Toolbox) -> Iterator[Problem]:
     for name, confirmation in confirm.items():
         if name not in box.by_name:
             yield ("confirm", name), f"there is no tool of that name{suggestion(name, box.by_name)}"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 from pydantic import BaseModel
 
-from arq_graph.agent.complaints import described
 from arq_graph.agent.modules import check_reference, load
+from arq_graph.agent.spec_errors import Place, Problem, described
 from arq_graph.agent.spelling import suggestion
 from arq_graph.errors import SpecError
 
@@ -20,77 +20,52 @@ if TYPE_CHECKING:
     from arq_graph.agent.parts import Guideline
 
 ToolLike = BaseTool | Callable[..., Any] | str
-Place = tuple[str | int, ...]
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def tool_like(value: object) -> ToolLike:
-    """Read what can become a tool: a LangChain tool, a function, "module:function", or a tool's name.
-
-    Raises:
-        SpecError: It is none; the message continues a sentence that begins with where it stands.
-    """
-    if isinstance(value, BaseTool):
-        return value
+    """Read what can become a tool: a LangChain tool, a function, "module:function", or a tool's name."""
     if isinstance(value, str):
         name = value.strip()
         if ":" in name or not _NAME.fullmatch(name):
             check_reference(name)
         return name
-    if inspect.isroutine(value):
+    if isinstance(value, BaseTool) or inspect.isroutine(value):
         return value
-    hint = ""
-    if isinstance(value, type) and issubclass(value, BaseTool):
-        hint = f"; make one with {value.__name__}(…)"
-    elif isinstance(value, Mapping) and len(value) == 1:
-        module, function = next(iter(value.items()))
-        hint = f"; to name a function leave out the space after the colon: {module}:{function}"
-    elif value is None:
-        hint = "; name the function itself, not what it returns"
-    raise SpecError(
-        f'must be a LangChain tool, a function or "module:function", but is {described(value)}{hint}'
-    )
+    raise SpecError(f'must be a LangChain tool, a function or "module:function", but is {described(value)}')
 
 
 def as_tool(value: object) -> BaseTool:
     """Make a LangChain tool of a typed function with a docstring; an async one stays async-only.
 
-    The descriptions of the arguments are read from a Google-style docstring or from `Annotated[type, "…"]`.
-
-    Args:
-        value: The function; a LangChain tool is checked and returned as it is.
-
-    Raises:
-        SpecError: It cannot be called by a model as it is; the message says what to add.
+    The descriptions of the arguments are read from a Google-style docstring or from `Annotated[type, "…"]`. A
+    LangChain tool is checked and returned as it is. The message of an error says what to add to the function.
     """
     from arq_graph.agent.parts import is_taken
 
-    if not isinstance(value, BaseTool) and not inspect.isroutine(value):
+    if isinstance(value, BaseTool):
+        tool = value
+    elif inspect.isroutine(value):
+        tool = _from_function(value)
+    else:
         raise SpecError(f"is {described(value)}; give a function or a LangChain tool itself")
-    tool = value if isinstance(value, BaseTool) else _from_function(value)
-    if not _NAME.fullmatch(tool.name):
+    called = f"is a tool called {tool.name!r}"
+    if not _NAME.fullmatch(tool.name) or is_taken(tool.name):
         raise SpecError(
-            f"is a tool called {tool.name!r}, but a model can only call names of 1 to 64 of the characters"
-            ' A-Z a-z 0-9 _ . -; give it another with @tool("name")'
-        )
-    if is_taken(tool.name):
-        raise SpecError(
-            f"is a tool called {tool.name!r}, a word that answers use for something else; give it another name"
-            ' with @tool("name")'
+            f"{called}, but names are 1 to 64 of the characters A-Z a-z 0-9 _ . - and none that answers use for"
+            ' something else; give it another with @tool("name")'
         )
     if isinstance(tool, Tool) and tool.args_schema is None:
         raise SpecError(
-            f"is {tool.name!r}, a LangChain `Tool` that takes one nameless text; write a function whose"
-            " arguments have names and types"
+            f"{called} that takes one nameless text; write a function with named, typed arguments"
         )
     try:
         argument_schema(tool)
     except Exception as error:
         raise SpecError(
-            f"is {tool.name!r}, whose arguments cannot be described to a model ({_first_line(error)}); use"
-            " text, numbers, truth values, lists, enums, Pydantic models or dataclasses"
+            f"{called}, whose arguments cannot be described to a model ({_first_line(error)}); use text, numbers,"
+            " truth values, lists, enums, Pydantic models or dataclasses"
         ) from error
     return tool
 
@@ -104,41 +79,10 @@ def argument_schema(tool: BaseTool) -> dict[str, Any]:
 
 
 def _from_function(function: Callable[..., Any]) -> BaseTool:
-    name = getattr(function, "__name__", "")
-    called = f"is the function {name}"
-    if name == "<lambda>":
-        raise SpecError("is a lambda; write a function with `def`, type hints and a docstring")
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise SpecError(f"{called}, which yields its results one by one; return them together, as a list")
-    if not inspect.getdoc(function):
-        raise SpecError(
-            f"{called}, which has no docstring; say in one what it does: the model reads it to decide"
-            " when to call it"
-        )
-    try:
-        hints = get_type_hints(function, include_extras=True)
-        parameters = inspect.signature(function).parameters.values()
-    except (NameError, TypeError, ValueError, AttributeError) as error:
-        raise SpecError(
-            f"{called}, whose type hints cannot be read ({error}); import the types where the function is"
-            " defined, outside `if TYPE_CHECKING:`"
-        ) from error
-    if untyped := [p.name for p in parameters if p.name not in hints and p.kind not in _VARIADIC]:
-        raise SpecError(
-            f"{called}, whose arguments lack a type hint: {', '.join(untyped)}; write `{untyped[0]}: str`"
-        )
-    for parameter in parameters:
-        if parameter.kind in _VARIADIC or parameter.kind is parameter.POSITIONAL_ONLY:
-            raise SpecError(
-                f"{called}, whose argument {parameter.name} cannot be given by name, as a model gives"
-                " every argument"
-            )
-        if parameter.name.startswith("_"):
-            raise SpecError(
-                f"{called}, whose argument {parameter.name} begins with _, which hides it; rename it"
-            )
+    called = f"is the function {getattr(function, '__name__', '')}"
     is_async = inspect.iscoroutinefunction(function)
     try:
+        _check_signature(function)
         return StructuredTool.from_function(
             func=None if is_async else function,
             coroutine=function if is_async else None,
@@ -148,39 +92,46 @@ def _from_function(function: Callable[..., Any]) -> BaseTool:
         raise SpecError(f"{called}, which cannot become a tool: {_first_line(error)}") from error
 
 
+def _check_signature(function: Callable[..., Any]) -> None:
+    """Refuse what LangChain takes, although the call that a model makes would fail or lose an argument."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError("it yields its results one by one; return them together, as a list")
+    for parameter in inspect.signature(function).parameters.values():
+        name, kind = parameter.name, parameter.kind
+        if kind in (kind.POSITIONAL_ONLY, kind.VAR_POSITIONAL, kind.VAR_KEYWORD):
+            raise TypeError(f"its argument {name} cannot be given by name, as a model gives every argument")
+        if name.startswith("_"):
+            raise TypeError(f"its argument {name} begins with _, which hides it; rename it")
+        if parameter.annotation is parameter.empty:
+            raise TypeError(f"its argument {name} lacks a type hint; write `{name}: str`")
+
+
 def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0] or type(error).__name__
 
 
 class Toolbox:
-    """The tools that guidelines and the agent itself name, each under one name.
-
-    Args:
-        guidelines: Guidelines with their ids.
-        always: What is always available.
-        folder: Where modules are looked for before `sys.path`.
-
-    Attributes:
-        by_name: Every tool by its name.
-        attached: For each guideline's id, its tools.
-        always: The tools that are always available.
-        grants: For each tool's name, the ids of the guidelines that it is attached to.
-        problems: What cannot be imported or used, with its place in the agent.
-    """
+    """The tools that guidelines and the agent itself name, each under one name."""
 
     def __init__(
         self, guidelines: Sequence[Guideline], always: Sequence[ToolLike], folder: Path | None
     ) -> None:
         self._folder = folder
-        self._made: dict[Callable[..., Any], BaseTool] = {}
+        self._made: dict[object, BaseTool] = {}
         self.by_name: dict[str, BaseTool] = {}
-        self.problems: list[tuple[Place, SpecError]] = []
+        self.problems: list[Problem] = []
         named = dict(_named(guidelines, always))
-        found = {place: self._find(value, place) for place, value in named.items() if not _is_name(value)}
-        found |= {place: self._look_up(value, place) for place, value in named.items() if _is_name(value)}
+        found: dict[Place, BaseTool] = {}
+        for find in (self._find, self._look_up):  # a name may stand before the function that it refers to
+            for place, value in named.items():
+                try:
+                    if tool := find(value):
+                        found[place] = tool
+                except SpecError as error:
+                    self.problems.append((place, error))
 
         def standing(*under: str | int) -> tuple[BaseTool, ...]:
-            here = (tool for place in named if place[:-1] == under and (tool := found[place]))
+            here = [found[place] for place in named if place[:-1] == under and place in found]
             return tuple({tool.name: tool for tool in here}.values())
 
         self.always = standing("tools")
@@ -190,49 +141,36 @@ class Toolbox:
             for name, tool in self.by_name.items()
         }
 
-    def _find(self, written: ToolLike, place: Place) -> BaseTool | None:
-        try:
-            value = load(written, self._folder) if isinstance(written, str) else written
-            if isinstance(written, str) and not (isinstance(value, BaseTool) or inspect.isroutine(value)):
-                said = f"names {written!r}, which is {described(value)}; name a function or a LangChain tool"
-                self.problems.append((place, SpecError(said)))
+    def _find(self, written: ToolLike) -> BaseTool | None:
+        """The tool that a value is or names with its module; one function is one tool, wherever it stands."""
+        value: object = written
+        if isinstance(written, str):
+            if ":" not in written:
                 return None
-            tool = self._tool(value)
-        except SpecError as error:
-            self.problems.append((place, error))
-            return None
+            value = load(written, self._folder)
+            if not isinstance(value, BaseTool) and not inspect.isroutine(value):
+                raise SpecError(
+                    f"names {written!r}, which is {described(value)}; name a function or a LangChain tool"
+                )
+        key = value if inspect.isroutine(value) else id(value)
+        tool = self._made[key] = self._made.get(key) or as_tool(value)
         if self.by_name.setdefault(tool.name, tool) is not tool:
-            said = f'holds a second tool called {tool.name!r}; give one of the two another name: @tool("…")'
-            self.problems.append((place, SpecError(said)))
+            raise SpecError(f'holds a second tool called {tool.name!r}; rename one of the two: @tool("…")')
         return tool
 
-    def _tool(self, value: object) -> BaseTool:
-        """The tool that is made of a value; one function is one tool, wherever it stands."""
-        if not inspect.isroutine(value):
-            return as_tool(value)
-        if value not in self._made:
-            self._made[value] = as_tool(value)
-        return self._made[value]
-
-    def _look_up(self, written: ToolLike, place: Place) -> BaseTool | None:
-        name = str(written)
-        if name not in self.by_name:
-            module, dot, function = name.rpartition(".")
-            hint = suggestion(name, self.by_name)
-            if not hint:
-                hint = f"; to name a function write {module}:{function}" if dot else f"; write module:{name}"
-            said = f"names {name!r}, which is no tool that the agent names elsewhere{hint}"
-            self.problems.append((place, SpecError(said)))
-        return self.by_name.get(name)
+    def _look_up(self, written: ToolLike) -> BaseTool | None:
+        """The tool of a bare name, which stands elsewhere."""
+        if not isinstance(written, str) or ":" in written:
+            return None
+        if written not in self.by_name:
+            near = suggestion(written, self.by_name) or "; to name a function write module:function"
+            raise SpecError(f"names {written!r}, which is no tool that the agent names elsewhere{near}")
+        return self.by_name[written]
 
 
-def _named(guidelines: Sequence[Guideline], always: Iterable[ToolLike]) -> Iterator[tuple[Place, ToolLike]]:
+def _named(guidelines: Sequence[Guideline], always: Sequence[ToolLike]) -> Iterator[tuple[Place, ToolLike]]:
     for index, guideline in enumerate(guidelines):
         for position, value in enumerate(guideline.tools):
             yield ("guidelines", index, "tools", position), value
     for position, value in enumerate(always):
         yield ("tools", position), value
-
-
-def _is_name(value: ToolLike) -> bool:
-    return isinstance(value, str) and ":" not in value

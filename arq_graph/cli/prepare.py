@@ -6,8 +6,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from arq_graph.agent.prepared_file import prepared_path
-from arq_graph.agent.spec import Agent, Guideline
+from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.cli.failures import note, warn
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import entry, output, sentence, words

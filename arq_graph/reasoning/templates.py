@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
+from typing import TYPE_CHECKING, Any
 
 from arq_graph.errors import PromptError
 from arq_graph.reasoning.sections import as_json, section
 
+if TYPE_CHECKING:  # Jinja2 is loaded when the first template is made
+    from jinja2 import Environment, Template
+
 
 @cache
 def _environment(folder: Path) -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     environment = Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
@@ -37,6 +40,8 @@ class PromptTemplate:
     """A template whose blocks are rendered one at a time."""
 
     def __init__(self, source: str | Path, folder: Path, needs: Sequence[str] = ()) -> None:
+        from jinja2 import TemplateError
+
         self.name = str(source) if isinstance(source, Path) else "the given template"
         try:
             text = source.read_text(encoding="utf-8") if isinstance(source, Path) else _text(source)
@@ -50,6 +55,8 @@ class PromptTemplate:
 
     def render(self, block: str, values: Mapping[str, Any]) -> str:
         """Render one block."""
+        from jinja2 import TemplateError
+
         self._require(block)
         context = self._template.new_context(dict(values))
         for name, renderers in self._blocks.items():

@@ -1,0 +1,159 @@
+"""What Pydantic finds wrong as one `SpecError`: where it stands, what was expected, what was probably meant."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import InitErrorDetails
+
+from arq_graph.agent.spelling import suggestion
+from arq_graph.errors import SpecError
+
+if TYPE_CHECKING:
+    from arq_graph.agent.yaml_file import Document
+
+Place = tuple[str | int, ...]
+Problem = tuple[Place, str | SpecError]
+
+# Pydantic says the rest well enough; these it says in the words of Python ("a valid tuple").
+_MUST = {
+    "string_type": "must be text",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "mapping_type": "must be a mapping",
+    "model_type": "must be a mapping",
+}
+
+
+def spec_error(
+    error: ValidationError,
+    model: type[BaseModel],
+    values: object,
+    *,
+    document: Document | None = None,
+    what: str = "",
+) -> SpecError:
+    """Tell all that Pydantic found wrong, in a file or in an object that is built in Python."""
+    found: dict[Place, list[Any]] = {}
+    for each in error.errors(include_url=False):
+        missing = each["loc"][-1:] if each["type"] == "missing" else ()
+        found.setdefault((*place_of(values, each["loc"]), *missing), []).append(each)
+    told = []
+    for place, errors in found.items():
+        said = _sentence(place, errors, model)
+        if not place:
+            said = f"{f'the {what}' if document else model.__name__} {said}"
+        elif document is None:
+            said = f"{model.__name__}: {said}"
+        told.append((document.line(place) if document else None, said))
+    file = document.source if document else None
+    made = SpecError.of_several(sorted(told) if document else told, file=file)
+    raised = (each.get("ctx", {}).get("error") for errors in found.values() for each in errors)
+    made.__cause__ = next((each.__cause__ for each in raised if each and each.__cause__), None)
+    return made
+
+
+def misfits(*found: Problem) -> ValidationError:
+    """Return an error for a validator of a whole model to raise about what stands inside it."""
+    errors = [(place, each if isinstance(each, SpecError) else SpecError(each)) for place, each in found]
+    return ValidationError.from_exception_data(
+        "misfits",
+        [
+            InitErrorDetails(type="value_error", loc=place, input=None, ctx={"error": error})
+            for place, error in errors
+        ],
+    )
+
+
+def described(value: object) -> str:
+    """Say what a value is, shortly."""
+    match value:
+        case None:
+            return "nothing"
+        case bool() | int() | float() | str():
+            line = " ".join(str(value).split())
+            line = line if len(line) <= 60 else f"{line[:59].rstrip()}…"
+            return repr(line) if isinstance(value, str) else line
+        case Mapping():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+        case type():
+            return f"the class {value.__name__}"
+    if inspect.isroutine(value):
+        return f"the function {value.__name__}"
+    return f"an object of type {type(value).__name__}"
+
+
+def place_of(values: Any, loc: Sequence[str | int]) -> Place:
+    """Those steps of an error's place that lead somewhere; others are names of the types of a union."""
+    place: Place = ()
+    for step in loc:
+        if isinstance(values, BaseModel):
+            values = values.__dict__
+        try:
+            values = None if isinstance(values, str) else values[step]
+        except (KeyError, IndexError, TypeError):
+            continue
+        place += (step,)
+    return place
+
+
+def _sentence(place: Place, errors: Sequence[Any], model: type[BaseModel]) -> str:
+    """What is wrong at one place; several errors are those of the types of a union."""
+    first = errors[0]
+    field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    field = f"`{field.removeprefix('.')}` " if place else ""
+    if first["type"] == "missing":
+        return f"{field}is missing"
+    if first["type"] == "extra_forbidden":
+        return f"has an {_unknown_key(first['loc'], model)}"
+    if first["type"] == "value_error":
+        raised = first["ctx"]["error"]
+        return str(raised) if getattr(raised, "file", None) else f"{field}{raised}"
+    musts = dict.fromkeys(_must(each) for each in errors)
+    expected = " or ".join(each.removeprefix("must be ") for each in musts)
+    must = f"must be {expected}" if all(each.startswith("must be ") for each in musts) else next(iter(musts))
+    near = suggestion(str(first["input"]), re.findall(r"'([^']*)'", must))
+    return f"{field}{must}, but is {described(first['input'])}{near}"
+
+
+def _must(error: Any) -> str:
+    return _MUST.get(error["type"]) or re.sub(r"^\w+ should ", "must ", error["msg"])
+
+
+def _unknown_key(loc: Sequence[str | int], model: type[BaseModel]) -> str:
+    key = str(loc[-1])
+    known = list(dict.fromkeys(_keys(model, loc[:-1])))
+    return f"unknown key `{key}`{suggestion(key, known)} (its keys: {', '.join(known)})"
+
+
+def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> Iterator[str]:
+    """The keys of the mapping at a place of a model."""
+    types = [model]
+    for step in loc:
+        named = [each for each in types if each.__name__ == step]
+        fields = [each.model_fields[str(step)] for each in types if step in each.model_fields]
+        types = named or [inner for field in fields for inner in _models(field.annotation)] or types
+    for each in types:
+        yield from each.model_fields
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models that an annotation speaks of, however deep inside."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
