@@ -165,8 +165,7 @@ def test_the_errors_own_traceback_is_kept(tmp_path: Path) -> None:
 def test_a_module_that_exits_does_not_end_the_program(tmp_path: Path) -> None:
     write(tmp_path / "shop.py", "import sys\nsys.exit(3)\n")
     said = failure(tmp_path, "shop:get_order")
-    assert "ends the program when it is imported (SystemExit 3" in said
-    assert "__main__" in said
+    assert "fails to import with SystemExit: 3 (line 2 of" in said
 
 
 def test_a_syntax_error_is_told(tmp_path: Path) -> None:
@@ -183,17 +182,16 @@ def test_a_module_that_misses_another_is_not_called_missing_itself(tmp_path: Pat
 def test_a_missing_module_is_told_with_where_it_was_looked_for(tmp_path: Path) -> None:
     said = failure(tmp_path, "sub.shop:get_order")
     assert f"the module 'sub.shop', which is neither in {tmp_path} nor on Python's search path" in said
-    assert "sub/shop.py" in said
 
 
 def test_a_missing_function_gets_a_suggestion(tmp_path: Path) -> None:
     write(tmp_path / "shop.py", module("SHOP = 'books'"))
-    assert "module shop has no 'get_ordr'; did you mean `get_order`?" in failure(tmp_path, "shop:get_ordr")
+    assert "there is no 'get_ordr'; did you mean `get_order`?" in failure(tmp_path, "shop:get_ordr")
 
 
 def test_an_attribute_of_what_has_none_is_told(tmp_path: Path) -> None:
     write(tmp_path / "shop.py", "TABLE = {}\ndef __getattr__(name):\n    raise RuntimeError('no ' + name)\n")
-    assert "shop:TABLE.rows has no 'rows'" in failure(tmp_path, "shop:TABLE.rows")
+    assert "'shop:TABLE.rows', but there is no 'rows'" in failure(tmp_path, "shop:TABLE.rows")
     assert "looking up 'get_order' fails with RuntimeError: no get_order (line 3" in failure(
         tmp_path, "shop:get_order"
     )
@@ -216,4 +214,4 @@ def test_a_function_inside_an_object_is_found(tmp_path: Path) -> None:
         ''',
     )
     assert answer(agent_file(tmp_path, "shop:desk.get_order")) == "desk 17"
-    assert "shop:desk.nothing has no 'nothing'" in failure(tmp_path, "shop:desk.nothing")
+    assert "there is no 'nothing'" in failure(tmp_path, "shop:desk.nothing")

@@ -129,10 +129,10 @@ def test_the_stronger_guideline_overrides_first() -> None:
     [
         (
             [guideline("vip", entails=["G9"])],
-            r"guideline 'vip': `entails\[0\]` names 'G9', the id of no guideline",
+            r"`guidelines\[0\].entails\[0\]` names 'G9', the id of no guideline",
         ),
         ([guideline("vip"), guideline("x", depends_on=["vib"])], "did you mean `vip`"),
-        ([guideline("a", overrides=["a"])], r"`overrides\[0\]` names the guideline itself"),
+        ([guideline("a", overrides=["a"])], r"overrides\[0\]` names the guideline itself"),
         (
             [
                 guideline("a", depends_on=["b"]),

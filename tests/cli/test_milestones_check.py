@@ -127,7 +127,7 @@ def test_tools_named_twice_are_wrong_usage(cli: Cli, shop: Path, file: Path) -> 
         (None, "graph.yaml: there is no such file"),
         (
             b"- {name: a, type: FCC}",
-            "graph.yaml:1: milestone 'a': `type` must be 'FC', 'NFC' or 'Aggregator'",
+            "graph.yaml:1: `milestones[0].type` must be 'FC', 'NFC' or 'Aggregator'",
         ),
         (b"\xff", "graph.yaml:1: is not UTF-8"),
         (b"milestones: [a", "graph.yaml:"),

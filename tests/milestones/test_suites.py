@@ -122,7 +122,7 @@ def test_every_conversation_gets_tools_of_a_world_of_its_own(folder: Path):
         ("kinds: [helpful, perturbed", "kinds: [helpless, perturbed", 17, "helpless"),
         ("intents: [{request", "kind: helpful, intents: [{request", 17, "give one of the two"),
         ("name: kinds", "name: lamp", None, "two scenarios called 'lamp'"),
-        ("- name: kinds", "- task: kinds", 16, "`name`"),
+        ("- name: kinds", "- task: kinds", 16, "name` is missing"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(folder: Path, old: str, new: str, line: int | None, said: str):
