@@ -157,7 +157,10 @@ def test_a_variable_says_whether_it_may_be_set() -> None:
     ("make", "message"),
     [
         (lambda: Guideline("a", ""), "Guideline: `action` must have at least 1 character"),
-        (lambda: Guideline("  ", "b"), "Guideline: `condition` is ''; for a guideline that always applies, leave it out"),
+        (
+            lambda: Guideline("  ", "b"),
+            "Guideline: `condition` is ''; for a guideline that always applies, leave it out",
+        ),
         (lambda: Guideline(None, None), "neither a condition nor an action"),
         (lambda: Guideline(True, "b"), "`condition` must be text, a function"),  # type: ignore[arg-type]
         (lambda: Guideline("None", "b"), "always applies, leave it out"),
@@ -187,7 +190,10 @@ def test_a_variable_says_whether_it_may_be_set() -> None:
         (lambda: agent(confirm="x"), "`confirm` must be a mapping"),
         (lambda: agent(confirm={"get_ordr": "operator"}, tools=[get_order]), "did you mean `get_order`"),
         (lambda: agent(confirm={"get_order": "boss"}, tools=[get_order]), "'operator' or 'interrupt'"),
-        (lambda: agent(glossary=[Term("Arc", "x"), Term("ARC", "y")]), r"`glossary\[1\].name` stands here twice: 'arc'"),
+        (
+            lambda: agent(glossary=[Term("Arc", "x"), Term("ARC", "y")]),
+            r"glossary\[1\].name` stands here twice",
+        ),
         (
             lambda: agent(Guideline("a", "b", id="x"), Guideline("c", "d", id="x")),
             r"`guidelines\[1\].id` stands here twice: 'x'",

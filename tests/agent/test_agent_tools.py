@@ -189,7 +189,7 @@ def test_a_tool_listed_twice_in_one_guideline_is_granted_once() -> None:
         (Tool(name="t", func=str, description="d"), "takes one nameless text"),
         (named_like_a_method, "called 'json', but names are"),
         (named_with_a_space, "called 'auftrag lesen', but names are"),
-        ("json:loads", "function loads, which cannot become a tool: its argument s lacks a type hint"),
+        ("json:loads", "function loads, which cannot become a tool: its argument s lacks"),
         ("string:digits", "names 'string:digits', which is '0123456789'"),
         ("unheard_of", "no tool that the agent names elsewhere; to name a function write module:function"),
         ("orders.get", "to name a function write module:function"),
