@@ -12,9 +12,8 @@ import networkx as nx
 from arq_graph.agent.spelling import suggestion
 from arq_graph.errors import SpecError
 from arq_graph.milestones.constraints import Equals, meant_as_rule
-from arq_graph.milestones.fixpoints import depths, end_is_given
+from arq_graph.milestones.fixpoints import NEVER, Structure, depths, end_is_given
 from arq_graph.milestones.milestone import END, START, Milestone
-from arq_graph.milestones.structure import NEVER, Structure
 from arq_graph.milestones.tool_schemas import tool_name
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from arq_graph.milestones.findings import require_sound
-from arq_graph.milestones.fixpoints import end_is_given, needs, progress, reached_at
+from arq_graph.milestones.fixpoints import NEVER, Structure, end_is_given, needs, progress, reached_at
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.observations import Observations
-from arq_graph.milestones.structure import NEVER, Structure
 
 
 def structure_of(graph: MilestoneGraph) -> Structure:

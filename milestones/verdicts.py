@@ -1,16 +1,24 @@
-"""What a judge may say of a milestone, and how much of it counts."""
+"""What a judge may say of a milestone, and how much of it counts: what it quotes has to stand in the conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from unicodedata import normalize
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.quotes import is_in, is_quoted
 from arq_graph.milestones.transcript import Result, Transcript
+
+SHORTEST_QUOTE = 6
+"""Letters and digits that a quote has at least, unless it is all that the event says.
+
+In a script without upper and lower case each counts double: there a few of them are a word.
+"""
+
+_STRAIGHT = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True))
@@ -26,7 +34,7 @@ class Verdict:
         milestone: Its name.
         achieved: The verdict; None: the judge cannot tell.
         event: The event's number, from 1; for an FC the call's, or that of its result.
-        quote: The evidence, in the event's own words; see `quotes.is_quoted`.
+        quote: The evidence, in the event's own words; see `is_quoted`.
         reason: Why.
 
     Raises:
@@ -132,3 +140,55 @@ def called_at(transcript: Transcript, event: int) -> int:
 def _shown(quote: str) -> str:
     flat = " ".join(quote.split())
     return repr(flat if len(flat) <= 120 else f"{flat[:120]}…")
+
+
+def is_quoted(quote: str, transcript: Transcript, event: int) -> bool:
+    """Whether a quote is evidence from that event: it stands there, in whole words, and is not too short.
+
+    Case, white space and the kind of quotation marks do not matter. A few letters stand in almost any text,
+    so a quote needs `SHORTEST_QUOTE` of them, or has to be all that the event says.
+    """
+    if not 1 <= event <= len(transcript):
+        return False
+    text = transcript.event(event).text
+    if not is_in(quote, text):
+        return False
+    return _size(quote) >= SHORTEST_QUOTE or _bare(quote) == _bare(text)
+
+
+def is_in(quote: str, text: str) -> bool:
+    """Whether a quote stands in a text, in whole words; an empty one does not."""
+    sought, flat = _flat(quote), _flat(text)
+    return bool(sought) and any(
+        not _is_within_word(flat, start) and not _is_within_word(flat, start + len(sought))
+        for start in _places(sought, flat)
+    )
+
+
+def _flat(text: str) -> str:
+    return " ".join(normalize("NFKC", text).translate(_STRAIGHT).casefold().split())
+
+
+def _places(sought: str, text: str) -> Iterator[int]:
+    start = text.find(sought)
+    while start >= 0:
+        yield start
+        start = text.find(sought, start + 1)
+
+
+def _is_within_word(text: str, place: int) -> bool:
+    """Whether the text before and after a place is one word; scripts without case do not show where words end."""
+    return 0 < place < len(text) and _shows_words(text[place - 1]) and _shows_words(text[place])
+
+
+def _shows_words(character: str) -> bool:
+    return character.isdigit() or character.lower() != character.upper()
+
+
+def _size(quote: str) -> int:
+    return sum((1 if _shows_words(one) else 2) for one in _flat(quote) if one.isalnum())
+
+
+def _bare(text: str) -> str:
+    flat = _flat(text)
+    return "".join(one for one in flat if one.isalnum()) or flat
