@@ -1,8 +1,8 @@
-"""From a published form of file and conversation to the numbers, and from any conversation to the definition.
+"""From a published form of file and conversation to the numbers.
 
-`test_measure_cases` has a case for every clause of the measure. Here the graph has the quirks of published files (two
-milestones that each depend on the other, a join that is misspelt, colons in descriptions, milestones that are not named
-like their tools) and the conversations are in the Pre-Act authors' steps.
+The graph has the quirks of published files (two milestones that each depend on the other, a join that is misspelt,
+colons in descriptions, milestones that are not named like their tools), and the conversations are in the Pre-Act
+authors' steps.
 """
 
 from __future__ import annotations
@@ -12,18 +12,13 @@ import warnings
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
 from arq_graph.milestones import (
     MilestoneGraph,
-    ProgressTracker,
     Transcript,
-    observe,
     read_transcripts,
     score,
 )
-from tests.milestones.brute_force import Definition
-from tests.milestones.random_conversations import graphs, transcripts
 
 PUBLISHED = """\
 failed_if: "^Error"
@@ -165,90 +160,3 @@ def test_conversations_of_the_pre_act_authors_are_scored(tmp_path, graph, talk, 
     assert measured.progress_rate == rate
     assert measured.goal_completed is (rate == 1)
     assert measured.undecided == ()
-
-
-def test_several_conversations_of_one_file_are_scored_each_by_itself(tmp_path, graph):
-    read_back = read(tmp_path, steps(LOOK_UP), steps(LOOK_UP, REFUND, HAND_OVER), steps(SORRY))
-    assert [score(graph, one).progress_rate for one in read_back] == [1 / 4, 1, 0]
-    assert [one.id for one in read_back] == ["0", "1", "2"]
-
-
-def test_a_milestone_that_is_not_named_like_its_tool_needs_to_be_told_which(tmp_path):
-    untold = MilestoneGraph.parse_yaml(
-        "\n".join(line for line in PUBLISHED.splitlines() if "tool:" not in line)
-    )
-    [transcript] = read(tmp_path, steps(LOOK_UP, REFUND, HAND_OVER))
-    assert score(untold, transcript).reached == {"Start": 0}
-    # The check with the agent's tools says so, for each of the four.
-    tools = ["get_download_status", "restart_download", "refund_order", "hand_over"]
-    assert [one.milestone for one in untold.check(tools).errors] == [
-        "Check Download",
-        "Retry",
-        "Refund",
-        "Escalate",
-    ]
-    assert not MilestoneGraph.parse_yaml(PUBLISHED).check(tools).errors
-
-
-def test_undecided_states_of_a_published_file_make_a_range(tmp_path):
-    published = "\n".join(line for line in PUBLISHED.splitlines() if "check:" not in line)
-    [transcript] = read(tmp_path, steps(LOOK_UP, RETRY))
-    measured = score(MilestoneGraph.parse_yaml(published), transcript)
-    # Without the apology half the join is done (see above); with it at event 3, End is reached with Retry at 4.
-    assert measured.undecided == ("Apology",)
-    assert measured.progress_range == (2 / 4, 1)
-    assert measured.goal_completed is None
-    # On the other road nothing hangs on it.
-    [transcript] = read(tmp_path, steps(LOOK_UP, REFUND, HAND_OVER))
-    assert score(MilestoneGraph.parse_yaml(published), transcript).goal_completed is True
-
-
-def test_the_steps_are_tracked_live_as_in_the_whole(tmp_path, graph):
-    [transcript] = read(tmp_path, steps(LOOK_UP, SORRY, "Human: Please!", REFUND, RETRY))
-    tracker = ProgressTracker(graph)
-    rates = []
-    for event in transcript.events:
-        tracker.feed(event)
-        rates.append(tracker.score().progress_rate)
-    # Of a call, the result counts: 0, 0, look-up, apology, the customer, -, refund, -, retry. With look-up, apology
-    # and refund: the join (3 - 1) / (3 + 1), and Refund 2 / (2 + 2): both 1/2.
-    assert rates == [0, 0, 1 / 4, 2 / 4, 2 / 4, 2 / 4, 2 / 4, 2 / 4, 1]
-    assert tracker.score() == score(graph, transcript)
-
-
-@settings(max_examples=60)
-@given(graph=graphs(judged=True), transcript=transcripts)
-def test_a_score_is_what_the_definition_says(graph, transcript):
-    measured = score(graph, transcript)
-    observed = observe(graph, transcript)
-    definition = Definition(graph.milestones)
-    low = definition.reach(observed.events, len(transcript))
-    high = definition.reach(observed.events, len(transcript), always=observed.undecided)
-    assert measured.reached == low
-    assert measured.possibly_reached == high
-    if measured.progress_range is None:
-        return
-    rates = tuple(float(definition.progress_rate(reached)) for reached in (low, high))
-    assert measured.progress_range == rates
-    assert 0 <= rates[0] <= rates[1] <= 1
-    for reached, rate in ((low, rates[0]), (high, rates[1])):
-        assert (rate == 1) == ("End" in reached)
-    completed = [("End" in reached and not measured.forbidden) for reached in (low, high)]
-    assert measured.goal_completed == (completed[0] if completed[0] == completed[1] else None)
-
-
-@settings(max_examples=30)
-@given(graph=graphs(judged=True), transcript=transcripts)
-def test_each_of_the_2_to_the_k_decisions_lies_in_the_range(graph, transcript):
-    measured = score(graph, transcript)
-    undecided = measured.undecided
-    if measured.progress_range is None or len(undecided) > 4:
-        return
-    observed = observe(graph, transcript)
-    definition = Definition(graph.milestones)
-    low, high = measured.progress_range
-    for bits in range(2 ** len(undecided)):
-        chosen = [name for number, name in enumerate(undecided) if bits >> number & 1]
-        reached = definition.reach(observed.events, len(transcript), always=chosen)
-        assert low <= float(definition.progress_rate(reached)) <= high
-        assert measured.reached.keys() <= reached.keys() <= measured.possibly_reached.keys()

@@ -277,12 +277,6 @@ async def test_a_call_that_hangs_is_left_behind_at_the_limit(kind: str):
     assert (held.ended, held.error, texts(held)) == ("seconds", None, ["one"])
 
 
-def test_time_is_looked_at_after_each_turn_where_nothing_can_be_left_behind():
-    held = converse(Answers(talker), Says("one", "two"), limits=Limits(seconds=1e-9))
-    assert held.ended == "seconds"
-    assert converse(Answers(talker), Says("one", "two"), limits=Limits(seconds=None)).ended == "user"
-
-
 def test_nothing_is_begun_once_it_is_stopped():
     app = Answers(talker)
     held = converse(app, Says("one", "two", "three"), stopped=lambda: len(app.given) >= 2)

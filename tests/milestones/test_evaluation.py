@@ -104,17 +104,6 @@ def test_every_conversation_has_a_fresh_world_with_its_seed_however_many_are_hel
     assert len(seeds) == 12
 
 
-def test_without_a_world_an_arm_is_made_once_for_a_scenario_and_given_the_model():
-    made = []
-
-    def make(scenario: Scenario, agent: Any, model: Any) -> Answers:
-        made.append((scenario.name, model))
-        return Answers(talker)
-
-    evaluate(suite("red", "blue"), {"arm": make}, runs=3, model=7)
-    assert made == [("red", 7), ("blue", 7)]
-
-
 def test_threads_that_an_arm_keeps_in_memory_are_forgotten_and_the_users_own_are_kept():
     def app() -> Any:
         builder = StateGraph(MessagesState)
@@ -176,15 +165,6 @@ def test_an_arm_or_a_world_that_cannot_be_made_is_named_and_does_not_end_the_run
     assert "a / broken / 1: the arm could not be made: KeyError: 'no such thing'" in report.broken[0].error
     assert "none of the agent's tools" in report.broken[2].error
     assert [one.id for one in report.conversations] == ["a / buys / 1"]
-
-
-def test_a_judge_that_raises_costs_the_conversation_alone():
-    def judge(*_: Any) -> Any:
-        raise ValueError("no idea")
-
-    nfc = MilestoneGraph.from_actions([{"name": "find", "kwargs": {}}])
-    report = evaluate(suite(milestones=nfc), {"buys": Answers(buyer)}, judge=judge)
-    assert report.conversations or "could not be measured: ValueError: no idea" in report.broken[0].error
 
 
 def test_models_out_of_reach_three_times_in_a_row_end_the_run_and_what_ended_is_kept(tmp_path: Path):

@@ -91,13 +91,6 @@ def test_the_functions_are_the_tools_even_those_without_arguments():
     assert defined[1]["parameters"] == {"type": "object", "properties": {}}
 
 
-def test_a_system_text_without_functions_is_all_instructions():
-    said = "You are a helpful assistant, with no access to external functions.\nSay {name} politely."
-    transcript = read_transcript({"system": f"SYSTEM: {said}", "chat": CHAT})
-    assert transcript.instructions == said
-    assert transcript.tools == {}
-
-
 @pytest.mark.parametrize(
     ("written", "arguments"),
     [
@@ -176,12 +169,6 @@ def test_a_marker_behind_words_without_a_call_is_words(said):
     assert read_transcript(f"USER: how?\nASSISTANT: {said} <|endoftext|>").events[1:] == (
         Message("agent", said, 1),
     )
-
-
-def test_the_first_version_of_the_dataset_has_one_text():
-    transcript = read_transcript({"sample": f"{SYSTEM}\n{CHAT}"})
-    assert len(transcript) == len(EVENTS)
-    assert "get_order" in transcript.tools
 
 
 json_values = st.recursive(

@@ -71,11 +71,6 @@ def test_a_tool_named_like_an_end_is_kept_apart():
     assert score(graph, conversation(called("End"))).goal_completed is True
 
 
-def test_a_gold_graph_can_be_written_and_read():
-    graph = MilestoneGraph.from_actions([*GOLD, {"name": "find", "args": {"price": {"min": 1}}}])
-    assert MilestoneGraph.parse_yaml(graph.to_yaml()).milestones == graph.milestones
-
-
 @pytest.mark.parametrize("action", [{"kwargs": {}}, {"name": "x", "kwargs": [1]}, None, "x"])
 def test_an_action_that_is_none_is_named(action):
     with pytest.raises(SpecError, match="action 1"):

@@ -159,13 +159,6 @@ def test_a_part_of_a_schema_that_is_none_asks_for_nothing(part):
             assert observed(graph_of(FC), recorded) == (1,)
 
 
-def test_a_schema_that_branches_without_end_is_taken_as_fitting():
-    wide = {"allOf": [{"$ref": "#/$defs/wide"}] * 40}
-    schema = {"required": ["id"], "properties": {"id": {"$ref": "#/$defs/wide"}}, "$defs": {"wide": wide}}
-    talk = conversation(called("get_order", id=3), tools={"get_order": schema})
-    assert observed(graph_of(FC), talk) == (1,)
-
-
 def deep(levels: int, leaf: object = 1) -> object:
     value = leaf
     for _ in range(levels):

@@ -160,8 +160,3 @@ def test_a_discount_beyond_the_limit_is_forbidden_even_if_the_tool_refuses_it(gr
     refused = conversation(called("apply_discount", "Error: 1 to 10", order_id="ORD-1004", percent=50))
     assert [one.event for one in score(graph, refused).forbidden] == [1]
     assert not score(graph, conversation(called("apply_discount", order_id="ORD-1004", percent=10))).forbidden
-
-
-def test_a_made_up_order_number_is_no_look_up(graph: MilestoneGraph) -> None:
-    talk = conversation(called("get_order_details", LOOKED_UP, order_id="the tent"))
-    assert "get_order_details" not in score(graph, talk).reached

@@ -126,11 +126,6 @@ def test_what_a_kind_of_user_must_not_say_is_asked_for_again_and_then_taken_out(
     assert "zero" not in text
 
 
-def test_a_perturbed_user_says_no_number_at_all():
-    script = [speaking("I need 7 of them."), speaking("I need some."), speaking("", finished=True)]
-    assert talk(user(ScriptedChatModel(script), kind="perturbed"), QUESTION) == ["I need some."]
-
-
 def test_an_unhelpful_user_keeps_its_wrong_numbers():
     model = ScriptedChatModel(
         [speaking("Maybe T-977, for 3?", knows=False), speaking("", finished=True, knows=False)]

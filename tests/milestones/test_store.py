@@ -57,14 +57,6 @@ def test_each_result_is_on_disk_when_it_is_given(file):
         assert len(file.read_bytes().splitlines()) == 1 + number
 
 
-def test_a_run_that_was_left_in_its_middle_goes_on(file):
-    run = score_transcripts(TALKS, steps("find"), results=file)
-    for _ in run:
-        break
-    assert len(run.report().conversations) == 5
-    assert len(file.read_bytes().splitlines()) == 6
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_a_file_cut_off_anywhere_loses_what_is_cut_and_goes_on(data):
@@ -89,12 +81,6 @@ def test_a_line_that_cannot_be_read_is_scored_again(file):
     again, asked = scored(file)
     assert asked == [TALKS[1].id, TALKS[3].id]
     assert again == report
-
-
-def test_a_conversation_that_is_another_now_is_scored_again(file):
-    scored(file)
-    _, asked = scored(file, [*TALKS[:3], talk("another"), TALKS[4]])
-    assert asked == ["another"]
 
 
 def test_a_conversation_that_got_no_answer_is_asked_about_again(file):

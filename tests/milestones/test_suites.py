@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arq_graph.errors import InputError, SpecError
+from arq_graph.errors import SpecError
 from arq_graph.milestones import Limits, Suite, evaluate
 from tests.milestones.evaluated import Answers, buyer
 
@@ -155,10 +155,3 @@ def test_a_scenario_that_cannot_be_used_is_named_and_the_others_are_run(folder: 
     file.write_text(SUITE.replace("seed: 7", "sead: 7"))
     with pytest.raises(SpecError, match="sead"):
         Suite.from_yaml(file, strict=False)
-
-
-def test_a_scenario_is_found_by_its_name_and_an_unknown_one_is_told(folder: Path):
-    suite = Suite.from_yaml(folder / "suite.yaml")
-    assert suite.scenario("lamp") is suite.scenarios[0]
-    with pytest.raises(InputError, match="there is no scenario 'lamb'"):
-        suite.scenario("lamb")

@@ -27,7 +27,6 @@ from arq_graph.milestones import (
     read_transcript,
     read_transcripts,
 )
-from arq_graph.milestones.transcripts.threads import read_threads
 
 OPENAI = [
     {"role": "system", "content": "You are a clerk."},
@@ -173,18 +172,6 @@ def test_a_result_with_an_id_that_is_used_again_answers_the_newest_call():
     assert _answered(_calls(("a", 1)), _calls(("a", 2)), result, result, result) == [2, 1, None]
 
 
-def test_results_of_thousands_of_calls_at_once_find_their_calls():
-    many = 20_000
-    for id, answers in (("c{}", reversed(range(many))), (None, range(many))):
-        order = list(answers)
-        made = _calls(*((id and id.format(number), number) for number in range(many)))
-        results = [
-            {"role": "tool", "tool_call_id": id and id.format(number), "name": "f", "content": "ok"}
-            for number in order
-        ]
-        assert _answered(made, *results) == order
-
-
 @pytest.mark.parametrize("arguments", ['{"id": ', "[1]", "3", "null", "nonsense"])
 def test_what_a_model_wrote_that_is_no_object_is_a_malformed_call(arguments):
     call = {"id": "c", "function": {"name": "get", "arguments": arguments}}
@@ -232,14 +219,6 @@ def test_what_a_model_wrote_that_is_no_object_is_a_malformed_call(arguments):
 def test_a_broken_record_is_told(messages, said):
     with pytest.raises(InputError, match=said):
         read_transcript(messages)
-
-
-def test_a_format_may_be_named():
-    assert read_transcript(OPENAI, format="openai").events == EVENTS
-    with pytest.raises(InputError, match="message 0 is no LangChain message"):
-        read_transcript(OPENAI, format="langchain")
-    with pytest.raises(InputError, match="'csv' is not known; known are openai"):
-        list(read_transcripts([], format="csv"))
 
 
 PRE_ACT = {
@@ -320,12 +299,6 @@ def test_tau_bench_results_bring_task_gold_actions_and_reward():
     assert transcript.extra["reward"] == 0.0
 
 
-def test_each_record_is_recognised_by_itself():
-    read = list(read_transcripts([OPENAI, PRE_ACT, {"traj": OPENAI}, messages_to_dict(LANGCHAIN)]))
-    assert [len(one.events) for one in read] == [7, 10, 7, 7]
-    assert [one.id for one in read] == ["0", "t1", "2", "3"]
-
-
 def test_a_broken_record_does_not_stop_the_rest():
     good, broken, also_good = read_transcripts([OPENAI, {"messages": [{"role": "user"}, 3]}, OPENAI])
     assert isinstance(good, Transcript)
@@ -353,28 +326,6 @@ def test_the_thread_of_a_checkpointer_is_read():
         read_thread(checkpointer, "other")
     with pytest.raises(InputError, match="no channel 'talk'; its channels are 'messages'"):
         read_thread(checkpointer, "t", messages_key="talk")
-
-
-def test_all_threads_of_a_checkpointer_are_read_and_a_broken_one_does_not_stop_the_rest():
-    from langgraph.checkpoint.memory import InMemorySaver
-    from langgraph.graph import MessagesState, StateGraph
-
-    checkpointer = InMemorySaver()
-    graph = StateGraph(MessagesState)
-    graph.add_node("reply", lambda state: {"messages": [AIMessage("Hello")]})
-    graph.set_entry_point("reply")
-    app = graph.compile(checkpointer=checkpointer)
-    for thread in ("a", "b"):
-        app.invoke({"messages": [HumanMessage(f"I am {thread}")]}, {"configurable": {"thread_id": thread}})
-    other = StateGraph(dict)
-    other.add_node("reply", lambda state: {})
-    other.set_entry_point("reply")
-    other.compile(checkpointer=checkpointer).invoke({"x": 1}, {"configurable": {"thread_id": "no talk"}})
-
-    read = list(read_threads(checkpointer))
-    assert sorted(one.events[0].text for one in read if isinstance(one, Transcript)) == ["I am a", "I am b"]
-    [broken] = [one for one in read if isinstance(one, BrokenRecord)]
-    assert "no channel 'messages'" in str(broken.error)
 
 
 def turn(number, reply, thread="t1", **call):
