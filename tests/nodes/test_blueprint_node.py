@@ -6,8 +6,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import ARQ, BlueprintError, PromptError, query, respond, track_usage
-from arq_graph.models.scripted import ScriptedChatModel
+from arq_graph import ARQ, ScriptedChatModel, errors, query, respond, track_usage
 from arq_graph.nodes import BlueprintNode
 
 
@@ -35,8 +34,12 @@ def node(model, **options):
     return BlueprintNode(model, Mood, TEMPLATE, **settings)
 
 
+def glad(times=1):
+    return ScriptedChatModel([{"signs": "!", "mood": "glad"}] * times)
+
+
 def test_it_writes_what_it_is_told_to_make_of_the_answer(runs):
-    model = ScriptedChatModel([{"signs": "!", "mood": "glad"}])
+    model = glad()
     update = runs.invoke(node(model), {**ASKED, "orders": ["A-1"]})
     assert update == {"mood": "glad", "calls": 1}
     head, tail = (message.text for message in model.calls[0].messages)
@@ -44,53 +47,52 @@ def test_it_writes_what_it_is_told_to_make_of_the_answer(runs):
     assert tail.endswith('</conversation>\n<orders>["A-1"]</orders> Last: M1')
 
 
-def test_a_channel_that_is_absent_is_none(runs):
-    model = ScriptedChatModel([{"signs": "!", "mood": "glad"}])
-    runs.invoke(node(model), ASKED)
+def test_a_channel_that_is_absent_is_none():
+    model = glad()
+    node(model).invoke(ASKED)
     assert "<orders>null</orders>" in model.calls[0].text
 
 
-def test_what_it_writes_is_in_a_graph_that_has_only_messages(runs):
+def test_what_it_writes_is_in_a_graph_that_has_only_messages():
     builder = StateGraph(MessagesState)
-    builder.add_node("mood", node(ScriptedChatModel([{"signs": "!", "mood": "glad"}])))
+    builder.add_node("mood", node(glad()))
     builder.add_edge(START, "mood")
-    (update,) = runs.stream(builder.compile(), ASKED, stream_mode="updates")
+    (update,) = builder.compile().stream(ASKED, stream_mode="updates")
     assert update == {"mood": {"mood": "glad", "calls": 1}}
 
 
-def test_mode_temperature_and_module_are_its_own(runs):
+def test_mode_temperature_and_module_are_its_own():
     model = ScriptedChatModel([{"reasoning": "They cheer.", "mood": "glad"}])
     with track_usage() as used:
-        runs.invoke(node(model, mode="cot", temperature=0.3, module="mood"), ASKED)
+        node(model, mode="cot", temperature=0.3, module="mood").invoke(ASKED)
     assert list(model.calls[0].schema["properties"]) == ["reasoning", "mood"]
     assert model.calls[0].kwargs["temperature"] == 0.3
     assert used.by_module["mood"].calls == 1
 
 
 def test_an_answer_that_never_comes_is_an_error(runs):
-    with pytest.raises(BlueprintError, match="blueprint asking Mood"):
+    with pytest.raises(errors.BlueprintError, match="blueprint asking Mood"):
         runs.invoke(node(ScriptedChatModel(["no"] * 9)), ASKED)
 
 
-def test_a_template_that_cannot_be_rendered_is_an_error(runs):
-    with pytest.raises(PromptError, match="'language' is undefined"):
-        runs.invoke(node(ScriptedChatModel([]), values={}), ASKED)
-    with pytest.raises(PromptError, match="'orders' is undefined"):
-        runs.invoke(node(ScriptedChatModel([]), reads=[]), ASKED)
+@pytest.mark.parametrize(("missing", "name"), [({"values": {}}, "language"), ({"reads": []}, "orders")])
+def test_a_template_that_cannot_be_rendered_is_an_error(missing, name):
+    with pytest.raises(errors.PromptError, match=f"'{name}' is undefined"):
+        node(glad(), **missing).invoke(ASKED)
 
 
-def test_the_head_is_rendered_once(runs):
-    model = ScriptedChatModel([{"signs": "!", "mood": "glad"}] * 2)
+def test_the_head_is_the_same_for_the_life_of_the_node():
+    model = glad(2)
     step = node(model)
-    runs.invoke(step, ASKED)
-    runs.invoke(step, {"messages": [HumanMessage("Hm")], "orders": [1]})
+    step.invoke(ASKED)
+    step.invoke({"messages": [HumanMessage("Hm")], "orders": [1]})
     assert model.calls[0].messages[0].text == model.calls[1].messages[0].text
 
 
-def test_a_template_may_be_a_file(runs, tmp_path):
+def test_a_template_may_be_a_file(tmp_path):
     path = tmp_path / "mood.md"
     path.write_text(TEMPLATE, encoding="utf-8")
-    model = ScriptedChatModel([{"signs": "!", "mood": "glad"}])
+    model = glad()
     step = BlueprintNode(model, Mood, path, reads=["orders"], values={"language": "Dutch"})
-    assert runs.invoke(step, ASKED) == {}
+    assert step.invoke(ASKED) == {}
     assert model.calls[0].messages[0].text == "Tell the mood in Dutch."
