@@ -87,13 +87,8 @@ def test_a_condition_that_is_not_known_yet_is_inactive_and_says_what_would_decid
     }
     found, _ = match(GREET, {"G1": unknown})
     assert (found["G1"]["active"], found["G1"]["undecided"]) == (False, "when the appointment is")
-
-
-def test_a_condition_that_is_known_has_nothing_left_to_decide():
-    for score in (2, 9):
-        assert match(GREET, {"G1": score})[0]["G1"]["undecided"] == ""
-    held = {"score": 9, "condition_applies": "not_known_yet", "should_apply": True}
-    assert match(GREET, {"G1": held})[0]["G1"]["undecided"] == ""
+    for known in (2, 9, {**unknown, "score": 9, "should_apply": True}):
+        assert match(GREET, {"G1": known})[0]["G1"]["undecided"] == ""
 
 
 def test_the_score_decides_over_condition_applies_and_the_disagreement_is_recorded():
@@ -117,9 +112,10 @@ def test_a_condition_that_is_always_true_is_judged_for_repetition_only():
     assert active(match(always, {"G1": DONE})[0]) == []
 
 
-def test_a_continuous_action_without_condition_needs_no_model():
-    found, model = match(agent(Guideline(None, "be polite", continuous=True)))
-    assert (found["G1"]["active"], found["G1"]["origin"]) == (True, "code")
+def test_what_code_knows_for_good_needs_no_model():
+    known = agent(Guideline(None, "be polite", continuous=True), Guideline(is_vip))
+    found, model = match(known, state={**HELLO, "variables": {"tier": "vip"}})
+    assert [(record["active"], record["origin"]) for record in found.values()] == [(True, "code")] * 2
     assert model.calls == []
 
 
@@ -167,12 +163,6 @@ def test_of_an_observation_only_the_condition_is_judged_and_relations_hang_on_it
     assert not any(
         "application" in judged[name]["properties"] for name in judged if name == "ConditionJudgement"
     )
-
-
-def test_an_observation_that_code_decides_needs_no_model():
-    found, model = match(agent(Guideline(is_vip)), state={**HELLO, "variables": {"tier": "vip"}})
-    assert active(found) == ["G1"]
-    assert model.calls == []
 
 
 # --- whether the action is due ---------------------------------------------------------------------------------------

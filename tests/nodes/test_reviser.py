@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from arq_graph import Agent, Guideline, Reasoner, Variable, errors, query, verify
+from arq_graph import Agent, Guideline, Variable, errors, query, verify
 from arq_graph.nodes import MessageBlueprint, MessageReviser
 from tests.brain import asked_by, brain
 
@@ -82,12 +80,6 @@ def test_the_reply_is_written_as_a_message_and_kept_as_a_revision():
     assert (revision["agent"], revision["turn"]) == ("Desk", "h1")
 
 
-def test_async_writes_the_same_reply():
-    state = {"messages": [ASKED], "guideline_matches": matched("G1")}
-    node = MessageReviser(brain(reply="On its way."), DESK)
-    assert text(asyncio.run(node.ainvoke(state))) == "On its way."
-
-
 @pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
 def test_every_mode_gives_a_reply_and_what_it_follows(mode):
     update, _ = reply({"content": "Hello", "followed": ["G2"]}, mode=mode)
@@ -116,35 +108,26 @@ def test_a_guideline_that_another_one_overrides_is_named_with_what_replaces_it()
     ]
 
 
-def test_only_this_turn_s_open_insights_are_in_the_prompt_each_with_an_id():
+def test_what_is_open_in_this_turn_is_an_insight_each_with_an_id():
     insights = [
         insight(turn="h0", kind="missing", argument="order_id"),
         insight(kind="run"),
         insight(kind="declined"),
         insight(kind="invalid", argument="day", problem="not a date"),
     ]
-    _, model = reply("Hello", channels={"tool_insights": insights})
-    (shown,) = section(model, "insights")
-    assert (shown["id"], shown["kind"], shown["argument"], shown["problem"]) == (
-        "I1",
-        "invalid",
-        "day",
-        "not a date",
-    )
-
-
-def test_what_would_decide_a_condition_that_is_not_known_yet_is_an_insight():
     unknown = matched("G5", active=False, matched=False, undecided="when it was ordered")
-    _, model = reply("Hello", channels={"guideline_matches": [*matched("G1"), *unknown]})
-    assert section(model, "insights") == [
-        {
-            "id": "I1",
-            "kind": "not_known_yet",
-            "condition": "they want advice",
-            "action": "offer a call",
-            "what_would_decide_it": "when it was ordered",
-        }
-    ]
+    channels = {"tool_insights": insights, "guideline_matches": [*matched("G1"), *unknown]}
+    _, model = reply("Hello", channels=channels)
+    invalid, undecided = section(model, "insights")
+    assert (invalid["id"], invalid["kind"], invalid["argument"]) == ("I1", "invalid", "day")
+    assert invalid["problem"] == "not a date"
+    assert undecided == {
+        "id": "I2",
+        "kind": "not_known_yet",
+        "condition": "they want advice",
+        "action": "offer a call",
+        "what_would_decide_it": "when it was ordered",
+    }
 
 
 def test_the_tools_of_the_turn_are_described_whether_they_ran_or_may_run():
@@ -200,17 +183,15 @@ def test_a_question_beside_code_s_own_is_revised_once(mark):
     assert "code's own question stands below it" in asked_by(model, "message")[1].complaint
 
 
-def test_a_reply_that_still_asks_something_is_left_out_and_follows_nothing():
+@pytest.mark.parametrize(
+    ("said", "on_unsatisfied"), [("Anything else?", "raise"), ("I ran get_order.", "send_last")]
+)
+def test_a_reply_that_still_asks_or_that_is_not_acceptable_leaves_the_question_alone(said, on_unsatisfied):
     channels = {"tool_insights": [CONFIRM]}
-    update, model = reply("Anything else?", active=("G3",), channels=channels, on_unsatisfied="raise")
+    update, model = reply(said, active=("G3",), channels=channels, on_unsatisfied=on_unsatisfied)
     assert len(model.calls) == 2
     assert text(update) == section(model, "insights")[0]["question"]
     assert update["applied_guidelines"] == []
-
-
-def test_where_no_reply_is_acceptable_the_question_stands_in_the_place_of_the_fallback():
-    update, model = reply("I ran get_order.", active=("G3",), channels={"tool_insights": [CONFIRM]})
-    assert text(update) == section(model, "insights")[0]["question"]
 
 
 # --- what is revised, and what is sent -------------------------------------------------------------------------------
@@ -246,16 +227,12 @@ def test_a_violation_is_shown_to_the_model_for_one_more_revision_and_kept_in_the
     assert (second["content"], second["sent"], second["violations"]) == (text(update), True, [])
 
 
-def test_the_last_candidate_is_sent_when_none_is_acceptable():
-    update, model = reply([{"content": "Today.", **UNSOURCED}, {"content": "Tomorrow.", **UNSOURCED}])
-    assert text(update) == "Tomorrow."
-    assert len(model.calls) == 2
-
-
-def test_extra_revisions_are_bounded():
-    for extra in (3, 0):
-        _, model = reply({"content": "Today.", **UNSOURCED}, extra_revisions=extra)
+def test_the_last_candidate_is_sent_when_none_is_acceptable_after_so_many_revisions():
+    for extra in (0, 1, 3):
+        said = [{"content": f"Day {number}.", **UNSOURCED} for number in range(9)]
+        update, model = reply(said, extra_revisions=extra)
         assert len(model.calls) == 1 + extra
+        assert text(update) == f"Day {extra}."
 
 
 def test_the_fallback_is_sent_or_an_error_raised_when_that_is_set():
@@ -330,14 +307,6 @@ def test_a_domain_subclass_adds_its_queries_into_their_stages_and_holds_the_repl
     assert update["revisions"][0]["violations"][0].startswith("Clinic.no_diagnosis: ")
     with pytest.raises(errors.UnsatisfiedError, match="no_diagnosis"):
         reply(bad, blueprint=Clinic, on_unsatisfied="raise")
-
-
-def test_a_reasoner_of_your_own_can_be_given():
-    model = brain(reply="Hello")
-    state = {"messages": [ASKED], "guideline_matches": matched("G1")}
-    update = MessageReviser(Reasoner(model, module="message", mode="direct"), DESK).invoke(state)
-    assert text(update) == "Hello"
-    assert "context_evaluation" not in asked_by(model, "message")[0].schema["properties"]
 
 
 def test_a_setting_out_of_its_range_is_an_error():
