@@ -19,7 +19,12 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class PromptFacts:
-    """What the reviser's prompt held, to hold a reply against."""
+    """What the reviser's prompt held, to hold a reply against.
+
+    `sources`: ids in the prompt that are no lines of the conversation, and names of tools that are described;
+    `internal_names`: names besides those of tools that must not show, such as guidelines' ids (those that are not in
+    the prompt too) and variables; `public_text`: a word of it may be quoted even if it looks like an id.
+    """
 
     conversation: Conversation
     sources: Collection[str]
@@ -32,7 +37,7 @@ def violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]
     """What is wrong with the last revision of an answer."""
     number = len(answer.revisions) - 1
     revision, place, name = answer.revisions[number], f"revisions[{number}]", type(answer).__name__
-    found = [("content", message) for message in faults_of(content, facts)]
+    found = [("content", message) for message in _faults_of(content, facts)]
     if "insights" in answer.model_fields_set:  # not asked in the modes without queries
         found += _unverified(revision, facts)
     complaints = [Complaint(name, f"{place}.{query}", message) for query, message in found]
@@ -42,7 +47,7 @@ def violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]
     return complaints
 
 
-def faults_of(content: str, facts: PromptFacts) -> list[str]:
+def _faults_of(content: str, facts: PromptFacts) -> list[str]:
     """What is wrong with the text of a reply, whatever the model says about it."""
     if not content.strip():
         return ["the reply is empty"]
@@ -59,8 +64,9 @@ def leaks(content: str, facts: PromptFacts) -> list[str]:
     """Ids and internal names that a reply gives away (secrecy, Appendix C)."""
     internal = {*facts.sources, *facts.internal_names, *(line.id for line in facts.conversation.lines)}
     ids = [each for each in _ID.findall(content) if each in internal and not _is_quoted(each, facts)]
-    names = [(tool, _ONE_WORD) for tool in facts.tools] + [
-        (name, _PLAIN_WORDS) for name in facts.internal_names
+    names = [
+        *((tool, _ONE_WORD) for tool in facts.tools),
+        *((name, _PLAIN_WORDS) for name in facts.internal_names),
     ]
     named = [name for name, word in names if not _ID.fullmatch(name) and _shows(name, word, content)]
     return [f"{name!r} is internal and must not show in a reply" for name in dict.fromkeys([*ids, *named])]

@@ -11,10 +11,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from arq_graph.errors import ArqGraphError, BlueprintError, RefusalError, UnsatisfiedError
-from arq_graph.reasoning.answer import Answer, Attempt, Complaint, Question
+from arq_graph.reasoning.answer import Answer, Attempt, Question
 from arq_graph.reasoning.blueprint import B, read_answer, schema_in_mode
 from arq_graph.reasoning.failures import Failure, rejected
-from arq_graph.reasoning.methods import METHODS, Bound, Endpoint, Method, schema_name
+from arq_graph.reasoning.methods import Bound, Endpoint, schema_name
 from arq_graph.reasoning.model_settings import token_limit, with_temperature, with_token_limit
 from arq_graph.reasoning.modes import Mode
 from arq_graph.reasoning.parsing import parse_answer
@@ -57,8 +57,8 @@ class Asking(Generic[B]):
         self._asked = f"{terms.module} asking {question.name or self._name}"
         self._model = terms.model
         self._raised_limit: int | None = None
-        self._method = terms.endpoint.next_method() or METHODS[0]
-        self._tried: list[Method] = []
+        self._methods = terms.endpoint.order()
+        self._method = self._methods[0]
         self._first_trouble: Failure | None = None  # None: an answer without a JSON object
         self._settled = False
         self._attempts: list[Attempt] = []
@@ -79,14 +79,15 @@ class Asking(Generic[B]):
                 self._terms.endpoint.worked(self._method)
                 value, reasoning = parsed.value
                 complaints = (*value.unmet(), *(self._question.check(value) if self._question.check else ()))
-                self._record(message, text, None, complaints)
+                self._attempts.append(Attempt(text, self._method.name, None, complaints, usage_of(message)))
                 self._candidates.append(Answer(value, reasoning, text, self._mode, complaints))
                 if not complaints or len(self._candidates) >= self._max_candidates:
                     return self._finished()
                 retry = _asked_again(text, "does not meet what was asked", complaints)
                 continue
             self._settled = self._settled or parsed.has_object
-            self._record(message, text, "\n".join(parsed.errors), ())
+            problem = "\n".join(parsed.errors)
+            self._attempts.append(Attempt(text, self._method.name, problem, (), usage_of(message)))
             self._invalid += 1
             if is_cut_off(message):
                 if not self._limit_raised():
@@ -143,14 +144,15 @@ class Asking(Generic[B]):
         If none is left, the first trouble decides: a server's own error is worth waiting for, a rejected request
         is not.
         """
-        first = self._first_trouble = self._first_trouble if self._tried else trouble
-        self._tried.append(self._method)
-        if following := self._terms.endpoint.next_method(self._tried):
-            self._method = following
+        if self._method is self._methods[0]:
+            self._first_trouble = trouble
+        if self._method is not self._methods[-1]:
+            self._method = self._methods[self._methods.index(self._method) + 1]
             return True
+        first = self._first_trouble
         if first is not None and (first.status is None or not first.transient):
             raise rejected(first, asked=self._asked) from first.error
-        self._method, self._settled = self._tried[0], True
+        self._method, self._settled = self._methods[0], True
         return False
 
     def _raise(self, failure: Failure) -> NoReturn:
@@ -172,11 +174,6 @@ class Asking(Generic[B]):
         self._raised_limit = 2 * limit
         self._model = with_token_limit(self._model, self._raised_limit)
         return True
-
-    def _record(
-        self, message: BaseMessage, text: str, error: str | None, complaints: tuple[Complaint, ...]
-    ) -> None:
-        self._attempts.append(Attempt(text, self._method.name, error, complaints, usage_of(message)))
 
     def _finished(self) -> Answer[B]:
         last = self._candidates[-1]

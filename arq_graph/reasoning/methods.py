@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,11 +110,10 @@ class Endpoint:
         self._first = 0
         self._proven = False
 
-    def next_method(self, tried: Collection[Method] = ()) -> Method | None:
-        """The method to try after these: the one that worked, else the next in order; None: all were tried."""
+    def order(self) -> tuple[Method, ...]:
+        """Every method in the order to try them: the one that worked first, if any did."""
         with self._lock:
-            order = METHODS[self._first :] + METHODS[: self._first]
-        return next((method for method in order if method not in tried), None)
+            return METHODS[self._first :] + METHODS[: self._first]
 
     def is_proven(self, method: Method) -> bool:
         """Whether this is the method that has led to a valid answer."""

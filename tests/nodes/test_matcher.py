@@ -184,6 +184,9 @@ def test_a_missing_functional_part_makes_the_action_due_again_and_a_cosmetic_one
     assert active(found) == ["G1"]
     assert len(model.calls) == 1
     assert active(match(GREET, {"G1": PARTIALLY})[0]) == []
+    found, model = match(GREET, {"G1": {**functional, "guideline_should_reapply": False}})
+    assert active(found) == ["G1"]
+    assert "a functional part is missing" in asked_by(model, "matcher")[1].complaint
 
 
 def test_a_continuous_action_is_taken_however_often_it_was_and_what_was_done_is_not_asked():
