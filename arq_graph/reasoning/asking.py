@@ -17,8 +17,7 @@ from arq_graph.reasoning.failures import Failure, rejected
 from arq_graph.reasoning.methods import Bound, Endpoint, schema_name
 from arq_graph.reasoning.model_settings import token_limit, with_temperature, with_token_limit
 from arq_graph.reasoning.modes import Mode
-from arq_graph.reasoning.parsing import parse_answer
-from arq_graph.reasoning.replies import is_cut_off, message_from, refusal_of, sum_of, usage_of
+from arq_graph.reasoning.replies import is_cut_off, message_from, parse_answer, refusal_of, sum_of, usage_of
 from arq_graph.reasoning.sections import clean, escaped
 from arq_graph.reasoning.transport import Steps, Transport
 
