@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -169,9 +169,9 @@ Constraint = Annotated[
 """What is asked of one argument; in a file an exact value, or a mapping whose keys are those of one rule."""
 
 
-def all_hold(constraints: Iterable[tuple[str, Rule]], arguments: Mapping[str, Any]) -> bool:
+def all_hold(rules: Mapping[str, Rule], arguments: Mapping[str, Any]) -> bool:
     """Whether each rule holds of the argument it names."""
-    return all(constraint.holds(name in arguments, arguments.get(name)) for name, constraint in constraints)
+    return all(rule.holds(name in arguments, arguments.get(name)) for name, rule in rules.items())
 
 
 def meant_as_rule(value: Any) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from arq_graph.agent.modules import load
 from arq_graph.errors import SpecError
-from arq_graph.milestones.constraints import Rule, all_hold
+from arq_graph.milestones.constraints import all_hold
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.milestone import Forbidden, Milestone, Said, Voice
@@ -85,8 +85,7 @@ class Observer:
         """The next event. A result may show the call before it to be genuine."""
         self.now += 1
         if isinstance(event, Message):
-            voice = {"user": "user", "agent": "agent"}.get(event.speaker)
-            self._said(voice, event.text)
+            self._said(event.speaker, event.text)  # nothing listens to the system
         elif isinstance(event, Call):
             self._called(event)
         else:
@@ -97,24 +96,23 @@ class Observer:
         if self.rules.functions:
             self._asked(event)
 
-    def _see(self, milestone: Milestone, event: int) -> None:
-        self.observed.setdefault(milestone.name, set()).add(event)
+    def _see(self, rule: Milestone | Forbidden, event: int) -> None:
+        if isinstance(rule, Forbidden):
+            self.forbidden.append(ForbiddenEvent(event, rule))
+        else:
+            self.observed.setdefault(rule.name, set()).add(event)
 
-    def _said(self, voice: str | None, text: str) -> None:
-        for rule, pattern in self.rules.forbidden_words.get(voice, ()):
-            if self._is_in(pattern, text, rule):
-                self.forbidden.append(ForbiddenEvent(self.now, rule))
-        for milestone, pattern in self.rules.words.get(voice, ()):
-            if self._is_in(pattern, text, milestone):
-                self._see(milestone, self.now)
+    def _said(self, voice: str, text: str) -> None:
+        for rule, pattern in self.rules.words.get(voice, ()):
+            if self._holds(rule, pattern.is_in, text):
+                self._see(rule, self.now)
 
     def _called(self, call: Call) -> None:
-        for rule, constraints in self.rules.forbidden_calls.get(call.tool, ()):
+        for rule in self.rules.forbidden_calls.get(call.tool, ()):
             # Of arguments that cannot be read nothing is known: not that one is absent, either.
-            if constraints and call.malformed is not None:
-                continue
-            if self._holds(constraints, call.arguments, rule):
-                self.forbidden.append(ForbiddenEvent(self.now, rule))
+            is_known = not rule.arguments or call.malformed is None
+            if is_known and self._holds(rule, all_hold, rule.arguments, call.arguments):
+                self._see(rule, self.now)
         invented = bool(self._grounding and self._grounding.invented(call))
         self._open[self.now] = (call, invented)
 
@@ -127,13 +125,13 @@ class Observer:
         if not watching or result.failed or invented or call.malformed is not None:
             return
         failed_if = self.rules.failed_if
-        if failed_if is not None and self._is_in(failed_if, result.text, None):
+        if failed_if is not None and self._holds(None, failed_if.is_in, result.text):
             return
         schema = self._schemas.get(call.tool)
         if schema is not None and not has_required_arguments(schema, call.arguments):
             return
-        for milestone, constraints in watching:
-            if self._holds(constraints, call.arguments, milestone):
+        for milestone in watching:
+            if self._holds(milestone, all_hold, milestone.arguments, call.arguments):
                 self._see(milestone, result.call)
 
     def _asked(self, event: Event) -> None:
@@ -151,33 +149,17 @@ class Observer:
                 self._see(milestone, self.now)
         self._earlier.append(event)
 
-    def _is_in(self, pattern: Pattern, text: str, rule: Milestone | Forbidden | None) -> bool:
+    def _holds(self, rule: Milestone | Forbidden | None, holds: Callable[..., bool], *asked: Any) -> bool:
         try:
-            return pattern.is_in(text)
+            return holds(*asked)
         except TimeoutError:
-            raise self._too_slow(pattern.text, rule) from None
-
-    def _holds(
-        self,
-        constraints: Sequence[tuple[str, Rule]],
-        arguments: Mapping[str, Any],
-        rule: Milestone | Forbidden,
-    ) -> bool:
-        try:
-            return all_hold(constraints, arguments)
-        except TimeoutError:
-            raise self._too_slow("the arguments' patterns", rule) from None
-
-    def _too_slow(self, pattern: str, rule: Milestone | Forbidden | None) -> SpecError:
-        whose = "`forbidden`" if rule else "`failed_if`"
-        if isinstance(rule, Milestone):
-            whose = f"milestone {rule.name!r}"
-        return SpecError(
-            f"{whose}: {pattern} was still searching after {SECONDS_PER_SEARCH:g} s in event {self.now}"
-            f"{self._where()}; write a pattern that backtracks less (no repeat inside a repeat)",
-            file=self.rules.file,
-            line=rule.line if rule else None,
-        )
+            whose = f"milestone {rule.name!r}" if isinstance(rule, Milestone) else "`forbidden`"
+            raise SpecError(
+                f"{whose if rule else '`failed_if`'}: a pattern was still searching after {SECONDS_PER_SEARCH:g} s in "
+                f"event {self.now}{self._where()}; write one that backtracks less (no repeat inside a repeat)",
+                file=self.rules.file,
+                line=rule.line if rule else None,
+            ) from None
 
     def _where(self) -> str:
         return f" of conversation {self._conversation}" if self._conversation else ""
@@ -189,33 +171,33 @@ class _Rules:
     def __init__(self, graph: MilestoneGraph) -> None:
         self.file = graph.file
         self.failed_if = graph.failed_if
-        self.calls: dict[str, list[tuple[Milestone, tuple[tuple[str, Rule], ...]]]] = {}
-        self.words: dict[str | None, list[tuple[Milestone, Pattern]]] = {}
+        self.calls: dict[str, list[Milestone]] = {}
+        self.forbidden_calls: dict[str, list[Forbidden]] = {}
+        self.words: dict[str, list[tuple[Milestone | Forbidden, Pattern]]] = {}
         self.functions: list[tuple[Milestone, EventCheck]] = []
         self.for_judges: list[str] = []
-        self.forbidden_calls: dict[str, list[tuple[Forbidden, tuple[tuple[str, Rule], ...]]]] = {}
-        self.forbidden_words: dict[str | None, list[tuple[Forbidden, Pattern]]] = {}
+        for rule in graph.forbidden:
+            if rule.tool is not None:
+                self.forbidden_calls.setdefault(rule.tool, []).append(rule)
+            elif rule.pattern is not None:
+                self._listen(rule, rule.pattern, rule.said_by)
         for milestone in graph.milestones:
             if milestone.is_derived:
                 continue
             if milestone.type == "FC":
-                watching = self.calls.setdefault(milestone.called_tool, [])
-                watching.append((milestone, tuple(milestone.arguments.items())))
+                self.calls.setdefault(milestone.called_tool, []).append(milestone)
             elif isinstance(milestone.check, Said):
-                for voice in _voices(milestone.check.said_by):
-                    self.words.setdefault(voice, []).append((milestone, milestone.check.pattern))
+                self._listen(milestone, milestone.check.pattern, milestone.check.said_by)
             elif milestone.check is not None:
                 function = load_check(milestone.check, file=graph.file, line=milestone.line)
                 self.functions.append((milestone, function))
             else:
                 self.for_judges.append(milestone.name)
-        for rule in graph.forbidden:
-            if rule.tool is not None:
-                forbidden = self.forbidden_calls.setdefault(rule.tool, [])
-                forbidden.append((rule, tuple(rule.arguments.items())))
-            elif rule.pattern is not None:
-                for voice in _voices(rule.said_by):
-                    self.forbidden_words.setdefault(voice, []).append((rule, rule.pattern))
+
+    def _listen(self, rule: Milestone | Forbidden, pattern: Pattern, said_by: Voice | None) -> None:
+        voices: tuple[Voice, ...] = ("user", "agent", "tool")
+        for voice in voices if said_by is None else (said_by,):
+            self.words.setdefault(voice, []).append((rule, pattern))
 
     @classmethod
     def of(cls, graph: MilestoneGraph) -> _Rules:
@@ -223,10 +205,6 @@ class _Rules:
         if known is None:
             known = graph.__dict__["_rules"] = cls(graph)
         return known
-
-
-def _voices(said_by: Voice | None) -> tuple[Voice, ...]:
-    return ("user", "agent", "tool") if said_by is None else (said_by,)
 
 
 def load_check(name: str, *, file: str | None = None, line: int | None = None) -> EventCheck:

@@ -34,7 +34,6 @@ _FIELDS = [
     "content",
     "tool_calls",
     "invalid_tool_calls",
-    "additional_kwargs",
     "tool_call_id",
     "status",
     "name",
@@ -111,12 +110,6 @@ def events_of(messages: Iterable[Any]) -> tuple[list[Event], str]:
 def _agent(recording: Recording, fields: Mapping[str, Any], step: Any) -> None:
     text = text_of(fields.get("content"), step)
     calls = [*(fields.get("tool_calls") or ()), *(fields.get("invalid_tool_calls") or ())]
-    raw = fields.get("additional_kwargs")
-    if not calls and isinstance(raw, Mapping) and raw.get("tool_calls"):
-        # Messages of older versions keep the provider's own form only.
-        from arq_graph.milestones.transcripts.openai import calls_of
-
-        calls = calls_of(raw, step)
     if text or not calls:
         recording.say("agent", text, step)
     for call in calls:
