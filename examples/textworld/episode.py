@@ -120,7 +120,7 @@ def episode_transcript(
         world: Any = episode
         events = tuple(_events(episode))
     else:
-        state = episode if isinstance(episode, Mapping) else {"messages": episode}
+        state: Mapping[str, Any] = episode if isinstance(episode, Mapping) else {"messages": episode}
         if "messages" not in state:
             raise InputError("the episode's state has no `messages`: give what the agent returned")
         world = (state.get("world") or [None])[-1]

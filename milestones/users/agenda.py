@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.hearing import Fact, Heard, asked_for, names, others_said
 from arq_graph.milestones.users.kinds import is_kept_back, let_out, misheard, wrong_value
@@ -155,7 +154,7 @@ class AgendaUser:
 
     def _is_served(self, heard: Heard) -> bool:
         try:
-            return self._intent.done_when is not None and Pattern(self._intent.done_when).is_in(heard.text)
+            return self._intent.done_when is not None and self._intent.done_when.is_in(heard.text)
         except TimeoutError:
             return False
 

@@ -14,7 +14,7 @@ from arq_graph.agent.parts import Part
 from arq_graph.agent.spelling import suggestion
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError
-from arq_graph.milestones.patterns import Pattern
+from arq_graph.milestones.patterns import PatternText
 
 _PERSONAS = Path(__file__).with_name("personas.yaml")
 
@@ -99,14 +99,7 @@ class Intent(Part):
     accepts: Texts = ()
     refuses: Texts = ()
     fallback: Text | None = None
-    done_when: str | None = None
-
-    @field_validator("done_when")
-    @classmethod
-    def _is_a_pattern(cls, value: str | None) -> str | None:
-        if value is not None:
-            Pattern(value)
-        return value
+    done_when: PatternText | None = None
 
 
 Intents = tuple[Annotated[Intent, BeforeValidator(_asked)], ...]
