@@ -18,8 +18,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Self
 
+from arq_graph.agent.fingerprint import changed
 from arq_graph.errors import InputError
-from arq_graph.milestones.fingerprint import changed
 
 if sys.platform != "win32":
     import fcntl

@@ -1,68 +1,79 @@
-"""What shapes a conversation, part by part, so that two runs can be told apart and the difference be named."""
+"""Fingerprints: by them, a run that goes on knows that whatever shapes it is what it was."""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
-from collections.abc import Callable
-from hashlib import sha256
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from arq_graph.agent.tools import argument_schema
+from pydantic import BaseModel
 
-if TYPE_CHECKING:
-    from langchain_core.tools import BaseTool
+from arq_graph.errors import InputError
 
-    from arq_graph.agent.spec import Agent
-
-
-def fingerprint(agent: Agent) -> dict[str, str]:
-    """Return a digest of each part; see `Agent.fingerprint`."""
-    guidelines = agent.guidelines
-    always = sorted(agent.always_available)
-    parts: dict[str, Any] = {
-        "profile": [agent.name, agent.profile, agent.fallback],
-        "guidelines": [
-            [g.id, _said(g.condition), g.action, g.continuous, g.on_failure, g.sensitive_to_tools]
-            for g in guidelines
-        ],
-        "relations": [[g.id, g.entails, g.depends_on, g.overrides] for g in guidelines],
-        "priorities": [[g.id, g.priority] for g in guidelines],
-        "tools": [always, agent.grants, [_tool(tool) for _, tool in sorted(agent.toolbox.items())]],
-        "confirmations": {name: [each.by, each.ask] for name, each in agent.confirm.items()},
-        "glossary": [[term.name, term.description, term.synonyms] for term in agent.glossary],
-        "variables": [[v.name, v.description, v.value, v.settable] for v in agent.variables],
-    }
-    return {name: _digest(part) for name, part in parts.items()}
+_DIGEST = "digest "
+_CHUNK = 1 << 20
 
 
-def _digest(part: Any) -> str:
-    text = json.dumps(part, sort_keys=True, ensure_ascii=False, default=_plain)
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def fingerprint(*things: Any) -> str:
+    """A short text that is the same where the things are the same.
+
+    A `Path` counts by what the file holds, a function by the source file that defines it, a tool by its name and
+    schema, a model by its fields; anything else as JSON, or as its text.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for thing in things:
+        size = 0
+        for chunk in _chunks(thing):
+            digest.update(chunk)
+            size += len(chunk)
+        digest.update(b"\0%d\0" % size)
+    return f"{_DIGEST}{digest.hexdigest()}"
 
 
-def _plain(value: Any) -> Any:
-    return dict(value) if hasattr(value, "keys") else str(value)
+def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The names of what is not the same any more; with both values where they are no digests."""
+    told = []
+    for name in {**before, **now}:
+        values = (before.get(name), now.get(name))
+        if values[0] != values[1]:
+            is_readable = all(value and not value.startswith(_DIGEST) for value in values)
+            told.append(f"{name} (was {values[0]!r}, now {values[1]!r})" if is_readable else name)
+    return told
 
 
-def _tool(tool: BaseTool) -> list[Any]:
-    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)
-    return [tool.name, tool.description, argument_schema(tool), _source(function)]
-
-
-def _said(condition: str | Callable[..., Any] | None) -> str | None:
-    return _source(condition) if callable(condition) else condition
-
-
-def _source(function: Any) -> str:
-    """Its name and the text of its module; of what has no file, its own source, or only its name."""
-    named = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__qualname__)}"
+def _chunks(thing: Any) -> Iterator[bytes]:
+    if inspect.isroutine(thing) or isinstance(thing, type):
+        thing = inspect.unwrap(thing)
+        yield str(thing.__qualname__).encode()
+        thing = _source(thing)
+    if not isinstance(thing, Path):
+        yield json.dumps(thing, sort_keys=True, default=_described).encode()
+        return
     try:
-        return f"{named.rpartition(':')[2]}\n{Path(inspect.getfile(inspect.unwrap(function))).read_text('utf-8')}"
-    except (OSError, TypeError, UnicodeDecodeError):
-        pass
-    try:
-        return f"{named}\n{inspect.getsource(function)}"
-    except (OSError, TypeError):
-        return named
+        with thing.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                yield chunk
+    except OSError as error:
+        raise InputError(f"{thing} cannot be read: {error.strerror}") from None
+
+
+def _source(function: Any) -> Path | str:
+    """The file that defines a function; its text where there is no file, as in a notebook; at worst its module."""
+    with suppress(TypeError, OSError):
+        file = Path(inspect.getsourcefile(function) or "")
+        return file if file.is_file() else inspect.getsource(function)
+    return str(function.__module__)
+
+
+def _described(value: Any) -> Any:
+    if (schema := getattr(value, "tool_call_schema", None)) is not None:
+        return [getattr(value, "name", ""), schema]
+    if isinstance(value, type) and issubclass(value, BaseModel):
+        return value.model_json_schema()
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    return f"{value.__module__}.{value.__qualname__}" if inspect.isroutine(value) else str(value)

@@ -23,6 +23,7 @@ variables:
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -250,12 +251,36 @@ class Agent(Part):
         modules that they stand in.
 
         Returns:
-            A SHA-256 in hexadecimal for each of `profile`, `guidelines`, `relations`, `priorities`, `tools`,
-            `confirmations`, `glossary`, `variables`.
+            A digest for each of `profile`, `guidelines`, `relations`, `priorities`, `tools`, `confirmations`,
+            `glossary`, `variables`.
         """
         from arq_graph.agent.fingerprint import fingerprint
 
-        return fingerprint(self)
+        worded = [
+            (g.id, None if callable(g.condition) else g.condition, g.action, g.continuous, g.on_failure)
+            for g in self.guidelines
+        ]
+        sensitive = [g.sensitive_to_tools for g in self.guidelines]
+        conditions = [
+            g.condition if inspect.isroutine(g.condition) else type(g.condition)
+            for g in self.guidelines
+            if callable(g.condition)
+        ]
+        tools = [tool for _, tool in sorted(self.toolbox.items())]
+        described = [(tool.name, tool.description, argument_schema(tool)) for tool in tools]
+        functions = [
+            getattr(each, "func", None) or getattr(each, "coroutine", None) or type(each) for each in tools
+        ]
+        return {
+            "profile": fingerprint(self.name, self.profile, self.fallback),
+            "guidelines": fingerprint(worded, sensitive, *conditions),
+            "relations": fingerprint([(g.id, g.entails, g.depends_on, g.overrides) for g in self.guidelines]),
+            "priorities": fingerprint([(g.id, g.priority) for g in self.guidelines]),
+            "tools": fingerprint(sorted(self.always_available), dict(self.grants), described, *functions),
+            "confirmations": fingerprint(dict(self.confirm)),
+            "glossary": fingerprint(self.glossary),
+            "variables": fingerprint(self.variables),
+        }
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Self:

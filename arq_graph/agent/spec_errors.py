@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import reprlib
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -35,6 +35,9 @@ _MUST = {
     "mapping_type": "must be a mapping",
     "model_type": "must be a mapping",
 }
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
 
 
 def spec_error(
@@ -78,23 +81,11 @@ def misfits(*found: Problem) -> ValidationError:
 
 
 def described(value: object) -> str:
-    """Say what a value is, shortly."""
-    match value:
-        case None:
-            return "nothing"
-        case bool() | int() | float() | str():
-            line = " ".join(str(value).split())
-            line = line if len(line) <= 60 else f"{line[:59].rstrip()}…"
-            return repr(line) if isinstance(value, str) else line
-        case Mapping():
-            return "a mapping"
-        case list() | tuple():
-            return "a list"
-        case type():
-            return f"the class {value.__name__}"
-    if inspect.isroutine(value):
-        return f"the function {value.__name__}"
-    return f"an object of type {type(value).__name__}"
+    """Say what a value is, shortly: "function get_order", "'high'", "{'say': 'hi'}"."""
+    if value is None:
+        return "nothing"
+    name = getattr(value, "__qualname__", None)
+    return f"the {type(value).__name__} {name}" if name else _SHORT.repr(value)
 
 
 def place_of(values: Any, loc: Sequence[str | int]) -> Place:

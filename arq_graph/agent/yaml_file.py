@@ -56,7 +56,6 @@ for _kind, _pattern, _first in (
     ("bool", r"(?i:true|false)\Z", ["t", "T", "f", "F"]),
     ("float", _NUMBER + r"\.[0-9]*([eE][-+]?[0-9]{1,2})?\Z", list("-+0123456789")),
     ("int", _NUMBER + r"\Z", list("-+0123456789")),
-    ("merge", r"<<\Z", ["<"]),
 ):
     _Loader.add_implicit_resolver(_YAML + _kind, re.compile(_pattern), _first)
 
@@ -135,17 +134,18 @@ class Entry(dict[str, Any]):
 
 
 class Document:
-    """One YAML text, read: bounded in depth and size, no key twice, and every value knows its line."""
+    """One YAML text, read: bounded in depth and size, no key twice, and every value knows its line.
+
+    Attributes:
+        source: Where it came from: a file, as it was named, or a word such as "<text>".
+        values: Dicts (`Entry`), lists, texts, numbers, truth values and None; None for an empty document.
+    """
 
     def __init__(self, text: str, source: str, *, max_bytes: int = MAX_BYTES) -> None:
         self.source = source
         self._room = max_bytes * GROWTH
-        self._problems: dict[tuple[int, str], None] = {}
-        self._known: dict[int, dict[str, tuple[yaml.Node, yaml.Node]]] = {}
         self._root = self._composed(text)
         self.values = None if self._root is None else self._value(self._root, 0)
-        if self._problems:
-            raise SpecError.of_several(sorted(self._problems), file=source)
 
     @property
     def path(self) -> Path:
@@ -158,7 +158,7 @@ class Document:
         return self.path.resolve().parent
 
     def line(self, place: Sequence[str | int]) -> int:
-        """The line of an entry, or else that of what it would stand in."""
+        """The line of what stands at a place, from 1; steps that do not exist are passed over."""
         return self._found(place)[0]
 
     def bare_word(self, place: Sequence[str | int]) -> str | None:
@@ -171,9 +171,10 @@ class Document:
         node = self._root
         line = node.start_mark.line if node else 0
         for step in place:
-            if isinstance(node, yaml.MappingNode) and step in (entries := self._entries(node, 0)):
-                key, node = entries[str(step)]
-                line = key.start_mark.line
+            if isinstance(node, yaml.MappingNode):
+                for key, value in node.value:
+                    if key.value == step:
+                        line, node = key.start_mark.line, value
             elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
                 node = node.value[step]
                 line = node.start_mark.line
@@ -187,9 +188,9 @@ class Document:
             line = text.count("\n", 0, error.position) + 1
             raise SpecError(f"is not YAML: {error.reason}", file=self.source, line=line) from None
         except yaml.MarkedYAMLError as error:
-            begun = error.context or ""
-            if begun and error.context_mark:
-                begun += f" that begins in line {error.context_mark.line + 1}: "
+            begun = f"{error.context}: " if error.context else ""
+            if error.context and error.context_mark:
+                begun = f"{error.context} that begins in line {error.context_mark.line + 1}: "
             said = (
                 f"is not YAML: {begun}{error.problem}. Indent with spaces only, and put text in quotes that holds"
                 " `: ` or quotes or begins with one of * & ! @ % ` [ {"
@@ -206,60 +207,33 @@ class Document:
                 raise self._error(event, f"is nested more than {MAX_DEPTH} deep")
 
     def _value(self, node: yaml.Node, depth: int) -> Any:
-        self._count(node, 1 + len(node.value), depth)
+        self._room -= 1 + len(node.value)
+        if self._room < 0:
+            raise self._error(node, "aliases (`*name`) multiply the file to more than it can hold")
+        if depth > MAX_DEPTH:
+            raise self._error(node, f"goes deeper than {MAX_DEPTH}; is an alias inside its own anchor?")
         kind = node.tag.removeprefix(_YAML)
         if isinstance(node, yaml.SequenceNode) and kind == "seq":
             return [self._value(item, depth + 1) for item in node.value]
         if isinstance(node, yaml.MappingNode) and kind == "map":
-            entry = Entry()
-            entry.line = node.start_mark.line + 1
-            for key, (_, value) in self._entries(node, depth).items():
-                entry[key] = self._value(value, depth + 1)
-            return entry
+            return self._entry(node, depth)
         if isinstance(node, yaml.ScalarNode) and kind in _MEANINGS:
             with suppress(ValueError):  # `!!int` before what is none
                 return _MEANINGS[kind](node.value)
-        said = f"the tag `{node.tag}` is not known here; text that begins with ! goes in quotes"
-        self._problems[node.start_mark.line + 1, said] = None
-        return None
+        raise self._error(
+            node, f"the tag `{node.tag}` is not known here; text that begins with ! goes in quotes"
+        )
 
-    def _entries(self, node: yaml.MappingNode, depth: int) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """The entries of a mapping by key: its own, then those that `<<` merges, from near to far."""
-        if (known := self._known.get(id(node))) is not None:
-            return known
-        self._count(node, 0, depth)
-        entries = self._known[id(node)] = {}
-        merged: list[yaml.Node] = []
+    def _entry(self, node: yaml.MappingNode, depth: int) -> Entry:
+        entry = Entry()
+        entry.line = node.start_mark.line + 1
         for key, value in node.value:
-            line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
-                self._problems[line, "a key must be a word, but is a list or a mapping"] = None
-            elif key.tag == f"{_YAML}merge":
-                merged += value.value if isinstance(value, yaml.SequenceNode) else [value]
-            elif key.value in entries:
-                first = entries[key.value][0].start_mark.line + 1
-                self._problems[line, f"the key `{key.value}` stands here twice, first in line {first}"] = None
-            else:
-                entries[key.value] = (key, value)
-        for part in merged:
-            if not isinstance(part, yaml.MappingNode):
-                said = "`<<` merges mappings only: `<<: *name`"
-                self._problems[part.start_mark.line + 1, said] = None
-                continue
-            inherited = self._entries(part, depth + 1)
-            self._count(node, len(inherited), depth)
-            for name, entry in inherited.items():
-                entries.setdefault(name, entry)
-        return entries
-
-    def _count(self, node: yaml.Node, size: int, depth: int) -> None:
-        self._room -= size
-        if self._room < 0:
-            raise self._error(node, "aliases (`*name`) multiply the file to more than it can hold")
-        if depth > MAX_DEPTH:
-            raise self._error(
-                node, f"is nested more than {MAX_DEPTH} deep; is an alias inside its own anchor?"
-            )
+                raise self._error(key, "a key must be a word, but is a list or a mapping")
+            if key.value in entry:
+                raise self._error(key, f"the key `{key.value}` stands here a second time")
+            entry[key.value] = self._value(value, depth + 1)
+        return entry
 
     def _error(self, where: Any, message: str) -> SpecError:
         return SpecError(message, file=self.source, line=where.start_mark.line + 1)

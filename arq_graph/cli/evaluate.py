@@ -10,6 +10,7 @@ from pathlib import Path
 
 import typer
 
+from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.apps.arms import arms, known_arms
 from arq_graph.cli.evaluation_table import show_comparisons
 from arq_graph.cli.failures import WRONG_INPUT, leaving_on_ctrl_c, note, warn
@@ -24,7 +25,6 @@ from arq_graph.milestones.evaluation.results import Outcome, read_results
 from arq_graph.milestones.evaluation.runner import Done, evaluate
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned, Suite
-from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.html import transcripts_shown, write_html
 from arq_graph.milestones.reports.records import BrokenConversation

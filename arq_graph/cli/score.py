@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import typer
 
+from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.cli.failures import NO_ANSWER, leaving_on_ctrl_c, note, warn
 from arq_graph.cli.figures import counted
@@ -24,7 +25,6 @@ from arq_graph.cli.settings import OFFLINE, ModelChoice
 from arq_graph.cli.threads import existing_threads, when
 from arq_graph.cli.tools_file import read_tools
 from arq_graph.errors import ArqGraphError, InputError, SpecError
-from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.graph_choice import GraphSource, fingerprint_of_graphs, gold_graph

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from rich.table import Table
 
+from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli.failures import NO_ANSWER, note, show_error, warn
@@ -20,7 +21,6 @@ from arq_graph.cli.screen import output, print_json, printable, words
 from arq_graph.cli.settings import ModelChoice
 from arq_graph.cli.tools_file import read_tools
 from arq_graph.errors import InputError, SpecError, ToolError
-from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.transcripts.formats import FORMATS, Format
 from arq_graph.milestones.turn_level.agents import openai_definitions
 from arq_graph.milestones.turn_level.evaluation import TurnEvaluation, aevaluate_turns, evaluate_turns

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.app import App, is_app
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned
-from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.models.resolve import chat_model
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import InputError, ModelUnavailableError, SpecError
 from arq_graph.milestones.at_once import at_once
 from arq_graph.milestones.evaluation.app import Operator
@@ -20,7 +21,6 @@ from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.holding import Budget, Ceilings, Hold, Prices
 from arq_graph.milestones.evaluation.results import Held, Outcome, entry_of, evaluation_report, kept_in
 from arq_graph.milestones.evaluation.suite import Planned, Suite
-from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.judging.judge import AnyJudge, AsyncJudge
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import networkx as nx
 from pydantic import Field, InstanceOf, model_validator
 
+from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.parts import Part
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.spelling import suggestion
 from arq_graph.errors import SpecError
 from arq_graph.milestones.findings import require_sound
-from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Observer
 from arq_graph.milestones.milestone import END

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.findings import require_sound
-from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Observer, load_check
 from arq_graph.milestones.reports.records import GraphRecord, graph_record

@@ -8,6 +8,7 @@ from contextlib import aclosing, nullcontext, suppress
 from pathlib import Path
 from typing import Any, cast
 
+from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import (
     ArqGraphError,
     InputError,
@@ -17,7 +18,6 @@ from arq_graph.errors import (
     ReasoningError,
 )
 from arq_graph.milestones.at_once import at_once
-from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import AnyJudge, Judge, JudgeError
 from arq_graph.milestones.reports.graph_choice import GraphChoice, GraphSource, fingerprint_of_graphs

@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import InputError, ToolError
 from arq_graph.milestones.at_once import at_once
-from arq_graph.milestones.fingerprint import fingerprint
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript

@@ -142,22 +142,15 @@ def test_words_that_yaml_is_known_to_turn_into_something_else_stay_text(folder: 
     assert term.synonyms == ("y", "1e5", "0x1F", "true", "2.50")
 
 
-def test_anchors_and_merged_mappings_are_followed(folder: Path) -> None:
+def test_anchors_are_followed(folder: Path) -> None:
     agent = read(
         folder,
         with_guideline("""\
-            - &first
-              condition: the customer asks
-              action: answer
-              tools: &tools [orders:get_order]
-            - <<: *first
-              action: answer at length
+            - {action: answer, tools: &tools [orders:get_order]}
             - {action: look, tools: *tools}
             """),
     )
-    assert [guideline.action for guideline in agent.guidelines] == ["answer", "answer at length", "look"]
-    assert agent.guidelines[1].condition == "the customer asks"
-    assert agent.grants == {"get_order": ("G1", "G2", "G3")}
+    assert agent.grants == {"get_order": ("G1", "G2")}
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])

@@ -54,9 +54,9 @@ def with_guideline(text: str) -> str:
         ("- name: n", 1, "must be a mapping"),
         ("name: n\nprofile:\n", 2, "`profile` must be text, but is nothing"),
         ("name: n\nprofile: >\n", 2, "`profile` must have at least 1 character"),
-        (desk("name: m\n"), 3, "the key `name` stands here twice, first in line 1"),
+        (desk("name: m\n"), 3, "the key `name` stands here a second time"),
         (desk("guidlines: []\n"), 3, "unknown key `guidlines`; did you mean `guidelines`?"),
-        (desk("guidelines:\n  action: a\n"), 3, "`guidelines` must be a list, but is a mapping"),
+        (desk("guidelines:\n  action: a\n"), 3, "`guidelines` must be a list, but is {'action': 'a'}"),
         (with_guideline("- condition: c\naction: a\n"), 5, "unknown key `action` (its keys: name, profile,"),
         ("? [a]\n: b\n", 1, "a key must be a word"),
         (with_guideline("- the customer asks\n"), 4, "`guidelines[0]` must be a mapping, but is 'the cust"),
@@ -66,7 +66,11 @@ def with_guideline(text: str) -> str:
         (with_guideline("- {action: a, id: x}\n- action: b\n  id: x\n"), 6, "[1].id` stands here twice: 'x'"),
         (with_guideline("- action: a\n  tool: [x:y]\n"), 5, "unknown key `tool`; did you mean `tools`?"),
         (with_guideline("- action: a\n  tools: orders:search\n"), 5, "a list, but is 'orders:search'"),
-        (with_guideline("- action: a\n  tools:\n  - search\n  - orders: get\n"), 7, "but is a mapping"),
+        (
+            with_guideline("- action: a\n  tools:\n  - search\n  - orders: get\n"),
+            7,
+            "but is {'orders': 'get'}",
+        ),
         (with_guideline("- action: a\n  tools: [orders.search]\n"), 5, "write module:function"),
         (with_guideline("- action: a\n  tools: [orders:search, orders:serch]\n"), 5, "mean `search`?"),
         (with_guideline("- action: a\n  tools: [nothing_here:get]\n"), 5, "the module 'nothing_here', which"),
@@ -153,7 +157,6 @@ def test_what_is_not_yaml_is_told_with_its_line_and_the_usual_causes(
         (b"name: n\nprofile: a\0b\n", 2, "control characters are not allowed"),
         (b"name: n\nprofile: caf\xe9\n", 2, "is not UTF-8"),
         (desk("variables:\n- &a [*a]\n"), 4, "is an alias inside its own anchor?"),
-        (desk("guidelines:\n- <<: 3\n"), 4, "`<<` merges mappings only"),
     ],
 )
 def test_what_no_file_of_ours_holds_is_refused(
@@ -164,13 +167,13 @@ def test_what_no_file_of_ours_holds_is_refused(
     assert error.line == line
 
 
-@pytest.mark.parametrize("each", ["[{}]", "{{x: [{}]}}", "{{<<: [{}], k{n}: 1}}"])
+@pytest.mark.parametrize("each", ["[{}]", "{{x: [{}]}}"])
 def test_aliases_cannot_multiply_a_small_file_without_bound(folder: Path, each: str) -> None:
     laughs = "a0: &a0 {ha: ha}\n"
     for number in range(1, 12):
         many = ", ".join([f"*a{number - 1}"] * 10)
-        laughs += f"a{number}: &a{number} {each.format(many, n=number)}\n"
-    assert len(str(mistake(folder, desk(laughs)))) < 5_000
+        laughs += f"a{number}: &a{number} {each.format(many)}\n"
+    assert "aliases (`*name`) multiply the file" in str(mistake(folder, desk(laughs)))
 
 
 def test_long_texts_cannot_be_multiplied_either(folder: Path) -> None:
@@ -193,10 +196,3 @@ def test_a_missing_file_is_told(folder: Path) -> None:
         Agent.from_yaml("nowhere.yaml")
     with pytest.raises(SpecError, match="the agent file cannot be read"):
         Agent.from_yaml(folder)
-
-
-def test_a_mistake_in_a_merged_mapping_is_told_where_it_stands(folder: Path) -> None:
-    content = "- &first {action: a, priority: 3}\n- <<: *first\n  priority: high\n- <<: *first\n  id: _x\n"
-    told = str(mistake(folder, with_guideline(content)))
-    assert ":6: `guidelines[1].priority` must be a whole number" in told
-    assert ":8: `guidelines[2].id` is '_x'" in told
