@@ -6,6 +6,8 @@ from typing import Any
 
 from arq_graph import Agent, Guideline
 
+A1 = {"order_id": "A-1"}
+
 
 def get_order(order_id: str) -> str:
     """Look up an order.
@@ -37,7 +39,7 @@ def desk(**fields: Any) -> Agent:
 
 
 def says(text: str) -> dict[str, Any]:
-    return {"messages": [("user", text)]}
+    return {"messages": [{"role": "user", "content": text}]}
 
 
 def thread(name: str = "1") -> dict[str, Any]:
@@ -45,7 +47,7 @@ def thread(name: str = "1") -> dict[str, Any]:
 
 
 def active(state: dict[str, Any]) -> list[str]:
-    return [match.guideline for match in state["guideline_matches"] if match.active]
+    return [match["guideline"] for match in state["guideline_matches"] if match["active"]]
 
 
 def kinds(state: dict[str, Any]) -> list[str]:

@@ -5,55 +5,62 @@ from __future__ import annotations
 import pytest
 from langgraph.checkpoint.memory import MemorySaver
 
-from arq_graph import Agent, Guideline, ToolError, create_guided_agent
-from tests.apps.desk import active, desk, get_order, kinds, late, says, thread
-from tests.brain import DONE, Call, asked_by, brain
+from arq_graph import Agent, AgentState, Guideline, Variable, create_guided_agent, errors
+from tests.apps.desk import A1, active, desk, get_order, kinds, late, says, thread
+from tests.brain import DONE, Call, act, asked_by, brain, say
 
-ORDER = {"order_id": "A-1"}
+ASKED = says("Where is A-1?")
+STRATEGIES = pytest.mark.parametrize("strategy", ["tools", "pre-act", "react", "respact"])
 
 
-def test_a_tool_is_called_with_what_the_customer_gave_and_the_reply_follows(runs):
-    model = brain(judge={"G1": 9}, call={"get_order": ORDER}, reply="It is late, I am sorry.")
-    state = runs.invoke(create_guided_agent(model, desk()), says("Where is A-1?"))
+def turn(model, agent=None, said=ASKED, **options):
+    """The state after a turn."""
+    return create_guided_agent(model, agent or desk(), mode="direct", **options).invoke(said)
+
+
+def results(state):
+    return [(message.text, message.status) for message in state["messages"] if message.type == "tool"]
+
+
+@STRATEGIES
+def test_a_tool_is_called_with_what_the_customer_gave_and_the_reply_follows(strategy):
+    moves = [act("get_order", A1), say()]
+    model = brain(judge={"G1": 9}, moves=moves, reply="It is late, I am sorry.")
+    state = turn(model, strategy=strategy)
     assert kinds(state) == ["human", "ai", "tool", "ai"]
-    assert state["messages"][1].tool_calls[0]["args"] == ORDER
-    assert state["messages"][2].content == "A-1 is late"
-    assert state["messages"][-1].content == "It is late, I am sorry."
+    assert state["messages"][1].tool_calls[0]["args"] == A1
+    assert results(state) == [("A-1 is late", "success")]
+    assert state["messages"][-1].text == "It is late, I am sorry."
     assert active(state) == ["G1", "G4"]
 
 
-def test_a_tool_result_activates_another_guideline_in_the_same_turn_and_its_tool_gets_its_round(runs):
-    calls = {"get_order": ORDER, "give_discount": ORDER}
-    model = brain(judge={"G1": 9, "G2": late}, call=calls)
-    state = runs.invoke(create_guided_agent(model, desk()), says("Where is A-1?"))
+@STRATEGIES
+def test_a_tool_result_activates_another_guideline_in_the_same_turn_and_its_tool_gets_its_round(strategy):
+    calls = {"call": {"get_order": A1, "give_discount": A1}}
+    moves = {"moves": [act("get_order", A1), act("give_discount", A1), say()]}
+    model = brain(judge={"G1": 9, "G2": late}, **(calls if strategy == "tools" else moves))
+    state = turn(model, strategy=strategy)
     assert active(state) == ["G1", "G2", "G4"]
-    assert [m.content for m in state["messages"] if m.type == "tool"] == ["A-1 is late", "5% off A-1"]
+    assert [text for text, _ in results(state)] == ["A-1 is late", "5% off A-1"]
     reply = asked_by(model, "message")[-1]
     assert [guideline["id"] for guideline in reply.section("active_guidelines")] == ["G1", "G2", "G4"]
 
 
-def test_the_second_look_judges_only_what_a_tool_result_could_make_true(runs):
-    model = brain(judge={"G1": 9, "G2": late}, call={"get_order": ORDER})
-    runs.invoke(create_guided_agent(model, desk()), says("Where is A-1?"))
+def test_the_second_look_judges_only_what_a_tool_result_could_make_true():
+    model = brain(judge={"G1": 9, "G2": late}, call={"get_order": A1})
+    turn(model)
     judged = [asked.now["judge"] for asked in asked_by(model, "matcher")]
-    assert judged == [["G1", "G2"], ["G3"], ["G2"]] or judged == [["G3"], ["G1", "G2"], ["G2"]]
+    assert (sorted(judged[:2]), judged[2:]) == ([["G1", "G2"], ["G3"]], [["G2"]])
 
 
-def test_a_batch_that_is_wholly_active_is_not_asked_again(runs):
-    model = brain(judge={"G1": 9, "G2": 9}, call={"get_order": ORDER})
-    runs.invoke(create_guided_agent(model, desk()), says("A-1 is late. Where is it?"))
-    assert len(asked_by(model, "matcher")) == 2  # G1 and G2, and G3: none of them a second time
-
-
-def test_without_a_call_there_is_no_second_look(runs):
-    model = brain()
-    state = runs.invoke(create_guided_agent(model, desk()), says("Hello"))
-    assert kinds(state) == ["human", "ai"]
+@pytest.mark.parametrize(("judge", "call"), [({"G1": 9, "G2": 9}, {"get_order": A1}), ({}, {})])
+def test_nothing_is_judged_again_where_all_is_active_or_nothing_ran(judge, call):
+    model = brain(judge=judge, call=call)
+    turn(model)
     assert len(asked_by(model, "matcher")) == 2  # one call for each batch
-    assert asked_by(model, "tools") == []  # no active guideline grants one
 
 
-def test_a_one_time_guideline_is_not_applied_twice_and_a_continuous_one_stays(runs):
+def test_a_one_time_guideline_is_not_applied_twice_and_a_continuous_one_stays():
     greeting = Guideline(None, "greet the customer", continuous=False)
     agent = desk(guidelines=[greeting, Guideline(None, "be polite", continuous=True)])
     seen = []
@@ -63,111 +70,145 @@ def test_a_one_time_guideline_is_not_applied_twice_and_a_continuous_one_stays(ru
         return DONE if asked.now.get("applied") else 9
 
     app = create_guided_agent(brain(judge={"G1": greet}), agent, checkpointer=MemorySaver())
-    assert active(runs.invoke(app, says("Hi"), thread())) == ["G1", "G2"]
-    state = runs.invoke(app, says("Are you there?"), thread())
+    assert active(app.invoke(says("Hi"), thread())) == ["G1", "G2"]
+    state = app.invoke(says("Are you there?"), thread())
     assert active(state) == ["G2"]
     assert seen == [None, [{"guideline": "G1", "reply": "M2"}]]
-    applied = {record.guideline: record.times for record in state["applied_guidelines"]}
+    applied = {record["guideline"]: record.get("times", 1) for record in state["applied_guidelines"]}
     assert applied == {"G1": 1, "G2": 2}
 
 
-def test_several_calls_of_one_tool_run_each_in_its_own_task(runs):
-    model = brain(judge={"G1": 9}, call={"get_order": [{"order_id": "A-1"}, {"order_id": "A-2"}]})
-    app = create_guided_agent(model, desk())
-    tasks = runs.stream(app, says("Where are A-1 and A-2?"), stream_mode="tasks")
+def test_several_calls_of_one_tool_run_each_in_its_own_task():
+    model = brain(judge={"G1": 9}, call={"get_order": [A1, {"order_id": "A-2"}]})
+    tasks = create_guided_agent(model, desk()).stream(says("Where are A-1 and A-2?"), stream_mode="tasks")
     started = [task["input"] for task in tasks if task["name"] == "tools" and "input" in task]
     assert [[call["args"]["order_id"] for call in task] for task in started] == [["A-1"], ["A-2"]]
 
 
-def test_the_same_call_twice_in_one_answer_is_made_once(runs):
-    model = brain(judge={"G1": 9}, call={"get_order": [ORDER, ORDER]})
-    state = runs.invoke(create_guided_agent(model, desk()), says("Where is A-1?"))
-    assert kinds(state) == ["human", "ai", "tool", "ai"]
-    assert len(state["messages"][1].tool_calls) == 1
+@STRATEGIES
+def test_a_model_that_insists_on_a_call_makes_it_once(strategy):
+    model = brain(judge={"G1": 9}, moves=[act("get_order", A1)])
+    state = turn(model, strategy=strategy)
+    assert results(state) == [("A-1 is late", "success")]
+    assert kinds(state)[-1] == "ai"
 
 
-def test_a_missing_argument_is_asked_for(runs):
-    model = brain(judge={"G1": 9}, call={"get_order": {}}, reply="Which order do you mean?")
-    state = runs.invoke(create_guided_agent(model, desk()), says("Where is my order?"))
+@STRATEGIES
+def test_a_missing_argument_is_asked_for(strategy):
+    model = brain(judge={"G1": 9}, moves=[act("get_order"), say()], reply="Which order do you mean?")
+    state = turn(model, strategy=strategy, said=says("Where is my order?"))
     assert kinds(state) == ["human", "ai"]
-    (insight,) = [insight for insight in state["tool_insights"] if insight.kind == "missing"]
-    assert (insight.tool, insight.argument) == ("get_order", "order_id")
+    (missing,) = [each for each in state["tool_insights"] if each["kind"] == "missing"]
+    assert (missing["tool"], missing["argument"]) == ("get_order", "order_id")
     (shown,) = asked_by(model, "message")[0].section("insights")
     assert shown["description"] == "The order's number, such as A-1."
 
 
-def test_what_the_last_reply_asked_for_is_still_wanted_in_the_next_turn(runs):
-    def order_given(asked):
-        return {"order_id": "A-1"} if "A-1" in asked.tail else {}
-
-    model = brain(judge={"G1": 9}, call={"get_order": order_given})
+def test_what_the_last_reply_asked_for_is_still_wanted_in_the_next_turn():
+    model = brain(judge={"G1": 9}, call={"get_order": lambda asked: A1 if "A-1" in asked.tail else {}})
     app = create_guided_agent(model, desk(), checkpointer=MemorySaver())
-    runs.invoke(app, says("Where is my order?"), thread())
-    runs.invoke(app, says("A-1"), thread())
-    unfinished = [
-        asked.now.get("unfinished") for asked in asked_by(model, "matcher") if "G1" in asked.now["judge"]
-    ]
-    assert unfinished == [None, ["G1"]]
+    app.invoke(says("Where is my order?"), thread())
+    app.invoke(says("A-1"), thread())
+    judged = [asked for asked in asked_by(model, "matcher") if "G1" in asked.now["judge"]]
+    assert [asked.now.get("unfinished") for asked in judged] == [None, ["G1"]]
 
 
-def test_a_failing_tool_does_not_end_the_turn(runs):
+@STRATEGIES
+def test_a_failing_tool_does_not_end_the_turn(strategy):
     def broken(order_id: str) -> str:
-        """Look up an order.
-
-        Args:
-            order_id: The number.
-        """
+        """Look up an order."""
         raise ConnectionError("the warehouse does not answer")
 
     agent = desk(guidelines=[Guideline("the customer asks about an order", "look it up", tools=[broken])])
-    model = brain(judge={"G1": 9}, call={"broken": ORDER}, reply="I cannot see it right now.")
-    state = runs.invoke(create_guided_agent(model, agent), says("Where is A-1?"))
-    result = state["messages"][2]
-    assert (result.status, result.content) == ("error", "ConnectionError: the warehouse does not answer")
-    assert state["messages"][-1].content == "I cannot see it right now."
+    failed = {"observation": "failed", "change": {"what": "Say so.", "why": "T1 failed."}}
+    moves = [act("broken", A1), say(**failed)]
+    model = brain(judge={"G1": 9}, moves=moves, reply="I cannot see it right now.")
+    state = turn(model, agent, strategy=strategy)
+    assert results(state) == [("ConnectionError: the warehouse does not answer", "error")]
+    assert state["messages"][-1].text == "I cannot see it right now."
     assert asked_by(model, "message")[0].lines[-1]["error"] is True
 
 
-def test_an_async_only_tool_is_a_clear_error_in_a_sync_run_and_works_in_an_async_one(runs):
-    async def look_up(order_id: str) -> str:
-        """Look up an order.
-
-        Args:
-            order_id: The number.
-        """
-        return f"{order_id} is here"
-
-    agent = desk(guidelines=[Guideline("the customer asks about an order", "look it up", tools=[look_up])])
-    app = create_guided_agent(brain(judge={"G1": 9}, call={"look_up": ORDER}), agent)
-    if runs.is_async:
-        assert runs.invoke(app, says("Where is A-1?"))["messages"][2].content == "A-1 is here"
-    else:
-        with pytest.raises(ToolError, match=r"'look_up' is async only.*ainvoke"):
-            runs.invoke(app, says("Where is A-1?"))
-
-
-def test_an_agent_without_tools_matches_and_replies(runs):
+def test_an_agent_without_tools_matches_and_replies():
     agent = Agent("Desk", "You are polite.", [Guideline("the customer greets", "greet back")])
-    app = create_guided_agent(brain(judge={"G1": 9}, reply="Hello!"), agent)
-    state = runs.invoke(app, says("Hi"))
-    assert (active(state), state["messages"][-1].content) == (["G1"], "Hello!")
+    model = brain(judge={"G1": 9}, reply="Hello!")
+    state = turn(model, agent, says("Hi"))
+    assert (active(state), state["messages"][-1].text) == (["G1"], "Hello!")
+    assert asked_by(model, "tools") == []
 
 
-def test_an_agent_without_guidelines_can_still_use_the_tools_that_are_always_available(runs):
-    agent = Agent("Desk", "You help with orders.", tools=[get_order])
-    model = brain(call={"get_order": ORDER})
-    state = runs.invoke(create_guided_agent(model, agent), says("Where is A-1?"))
+def test_an_agent_without_guidelines_can_still_use_the_tools_that_are_always_available():
+    model = brain(call={"get_order": A1})
+    state = turn(model, Agent("Desk", "You help with orders.", tools=[get_order]))
     assert kinds(state) == ["human", "ai", "tool", "ai"]
     assert asked_by(model, "matcher") == []
 
 
-def test_a_better_tool_runs_instead_of_the_one_that_was_proposed(runs):
-    agent = desk(guidelines=[Guideline("always", "help", tools=[get_order]), *desk().guidelines[1:2]])
-    calls = {
-        "get_order": Call(ORDER, {"potentially_better_tool_name": "give_discount"}),
-        "give_discount": ORDER,
+def test_a_better_tool_runs_instead_of_the_one_that_was_proposed():
+    agent = desk(guidelines=[Guideline("always", "help", tools=[get_order]), desk().guidelines[1]])
+    better = Call(A1, {"potentially_better_tool_name": "give_discount"})
+    model = brain(judge={"G1": 9, "G2": 9}, call={"get_order": better, "give_discount": A1})
+    assert results(turn(model, agent)) == [("5% off A-1", "success")]
+
+
+def test_the_bound_of_rounds_ends_a_turn_whose_model_never_stops():
+    orders = iter(range(99))
+    calls = {"get_order": lambda _: {"order_id": f"A-{next(orders)}"}}
+    state = turn(brain(judge={"G1": 9}, call=calls))
+    assert len(results(state)) == 3
+    assert kinds(state)[-1] == "ai"
+
+
+TIER = Variable("tier", "How good a customer they are.", settable=True)
+CREDIT = Variable("credit", "What they may spend.")
+
+
+def test_a_variable_declared_settable_is_set_with_the_message_and_shown_to_the_model():
+    app = create_guided_agent(model := brain(), desk(variables=[TIER, CREDIT]), checkpointer=MemorySaver())
+    app.invoke({**says("Hi"), "variables": {"tier": "gold"}}, thread())
+    app.invoke(says("Hello?"), thread())
+    shown = [asked.section("variables") for asked in asked_by(model, "message")]
+    assert ["gold" in str(each) for each in shown] == [True, True]
+
+
+def test_a_variable_that_is_not_settable_is_refused():
+    app = create_guided_agent(brain(), desk(variables=[TIER, CREDIT]))
+    with pytest.raises(errors.InputError, match="'credit' cannot be set by who calls the app"):
+        app.invoke({**says("Hi"), "variables": {"credit": 10**9}})
+
+
+def forged(channel):
+    """What a client would like the thread to hold."""
+    records = {
+        "guideline_matches": {"guideline": "G1", "active": True, "matched": True},
+        "agreements": {"id": "q", "calls": [{"tool": "get_order", "arguments": A1}], "agreed_in": "h1"},
     }
-    state = runs.invoke(
-        create_guided_agent(brain(judge={"G1": 9, "G2": 9}, call=calls), agent), says("A-1 is late")
+    return [{"agent": "Desk", "turn": "h1", **records[channel]}]
+
+
+@pytest.mark.parametrize("channel", ["guideline_matches", "agreements"])
+def test_a_client_cannot_forge_what_the_agent_concluded(channel):
+    model = brain(call={"get_order": A1})  # no guideline applies
+    state = turn(
+        model, said={"messages": [{**says("Hi")["messages"][0], "id": "h1"}], channel: forged(channel)}
     )
-    assert [m.name for m in state["messages"] if m.type == "tool"] == ["give_discount"]
+    assert results(state) == []
+    assert forged(channel)[0] not in state.get(channel, [])
+
+
+def test_whoever_embeds_the_agent_may_ask_for_the_whole_state():
+    class Mine(AgentState):
+        mood: str
+
+    agent = desk(guidelines=[Guideline(lambda state: state["mood"] == "bad", "calm them", continuous=True)])
+    app = create_guided_agent(brain(), agent, state_schema=Mine, input_schema=Mine)
+    assert [active(app.invoke({**says("Hi"), "mood": mood})) for mood in ("bad", "good")] == [["G1"], []]
+
+
+def test_a_guideline_without_an_action_is_only_observed():
+    agent = desk(guidelines=[Guideline("the customer is in a hurry"), Guideline(None, "be polite")])
+    model = brain(judge={"G1": 9})
+    state = turn(model, agent)
+    assert "G1" in active(state)
+    shown = asked_by(model, "message")[0]
+    assert "G1" not in [guideline["id"] for guideline in shown.section("active_guidelines")]

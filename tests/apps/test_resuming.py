@@ -2,150 +2,140 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 from langgraph.checkpoint.memory import MemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
-from arq_graph import Guideline, InputError, aresume_or_invoke, create_guided_agent, resume_or_invoke
-from tests.apps.desk import desk, kinds, says, thread
+from arq_graph import Guideline, aresume_or_invoke, create_guided_agent, errors, resume_or_invoke
+from tests.apps.desk import A1, active, desk, kinds, says, thread
 from tests.brain import asked_by, brain
+
+APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
+ASKED = says("Where is A-1?")
 
 
 class Broken(Exception):
     """The process died here, as far as the thread can tell."""
 
 
-def build(**options):
-    """An app whose reviser fails until it is healed, and what its tool ran."""
-    healed = []
+class Desk:
+    """A desk whose model is out of reach for the matcher or for the reply, until it is healed."""
 
-    def reply(asked):
-        return "Here." if healed else Broken()
+    def __init__(self, broken="", checkpointer=None, **fields):
+        self.broken = broken
+        self.ran = []
+        self.model = brain(
+            judge={"G1": lambda _: Broken() if self.broken == "matcher" else 9},
+            call={"get_order": A1},
+            reply=lambda _: Broken() if self.broken == "message" else f"Here: {next(self.numbers)}.",
+        )
+        self.numbers = count()
 
-    ran = []
+        def get_order(order_id: str) -> str:
+            """Look up an order."""
+            self.ran.append(order_id)
+            return "it is late"
 
-    def get_order(order_id: str) -> str:
-        """Look up an order.
+        agent = desk(guidelines=[Guideline("they ask", "look it up", tools=[get_order])], **fields)
+        self.app = create_guided_agent(
+            self.model, agent, mode="direct", checkpointer=checkpointer or MemorySaver()
+        )
 
-        Args:
-            order_id: The number.
-        """
-        ran.append(order_id)
-        return "it is late"
+    def breaks_off(self):
+        with pytest.raises(Broken):
+            self.app.invoke(ASKED, thread(), durability="sync")
+        self.broken = ""
 
-    agent = desk(guidelines=[Guideline("they ask", "look it up", tools=[get_order])], **options)
-    model = brain(judge={"G1": 9}, call={"get_order": {"order_id": "A-1"}}, reply=reply)
-    return create_guided_agent(model, agent, checkpointer=MemorySaver()), model, ran, healed
-
-
-def resume(runs, app, input, **kwargs):
-    return runs.call(resume_or_invoke, aresume_or_invoke, app, input, thread(), **kwargs)
+    def resume(self, input, **options):
+        return resume_or_invoke(self.app, input, thread(), **options)
 
 
-def test_a_turn_that_broke_off_is_finished_before_the_next_one_begins(runs):
-    app, _, ran, healed = build()
-    with pytest.raises(Broken):
-        runs.invoke(app, says("Where is A-1?"), thread(), durability="sync")
-    healed.append(True)
-    state = resume(runs, app, says("Thanks"), durability="sync")
+@pytest.fixture(params=["memory", "sqlite"])
+def checkpointer(request, tmp_path):
+    if request.param == "memory":
+        yield MemorySaver()
+    else:
+        with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
+            yield saver
+
+
+def test_a_turn_that_broke_off_is_finished_before_the_next_one_begins(checkpointer):
+    desk = Desk("message", checkpointer)
+    desk.breaks_off()
+    state = desk.resume(says("Thanks"), durability="sync")
     assert kinds(state)[:5] == ["human", "ai", "tool", "ai", "human"]
-    assert [m.content for m in state["messages"] if m.type == "human"] == ["Where is A-1?", "Thanks"]
-    assert ran[:1] == ["A-1"]
-    assert len(ran) == 2  # once in each turn: what was committed is not repeated
+    assert [m.text for m in state["messages"] if m.type == "human"] == ["Where is A-1?", "Thanks"]
+    assert desk.ran == ["A-1", "A-1"]  # once in each turn: what was committed is not repeated
 
 
 def test_an_unfinished_turn_can_be_finished_alone(runs):
-    app, _, ran, healed = build()
-    with pytest.raises(Broken):
-        runs.invoke(app, says("Where is A-1?"), thread())
-    healed.append(True)
-    state = resume(runs, app, None)
+    desk = Desk("message")
+    desk.breaks_off()
+    state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, None, thread())
     assert kinds(state) == ["human", "ai", "tool", "ai"]
-    assert ran == ["A-1"]
+    assert desk.ran == ["A-1"]
 
 
 def test_a_finished_thread_is_simply_gone_on_with(runs):
-    app, _, _, healed = build()
-    healed.append(True)
-    assert kinds(resume(runs, app, says("Where is A-1?"))) == ["human", "ai", "tool", "ai"]
-    assert kinds(resume(runs, app, None)) == ["human", "ai", "tool", "ai"]
-    assert len(resume(runs, app, says("Thanks"))["messages"]) == 8
+    desk = Desk()
+    for said, messages in ((None, 0), (ASKED, 4), (None, 4), (says("Thanks"), 8)):
+        state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, said, thread())
+        assert len(state.get("messages", ())) == messages
 
 
-def test_a_new_thread_without_input_holds_nothing(runs):
-    app, *_ = build()
-    assert resume(runs, app, None) == {}
-
-
-def test_a_new_message_on_a_turn_that_broke_off_keeps_what_was_committed(runs):
-    app, _, _, healed = build()
-    with pytest.raises(Broken):
-        runs.invoke(app, says("Where is A-1?"), thread())
-    healed.append(True)
-    state = runs.invoke(app, says("Hello?"), thread())
+def test_a_new_message_on_a_turn_that_broke_off_keeps_what_was_committed():
+    desk = Desk("message")
+    desk.breaks_off()
+    state = desk.app.invoke(says("Hello?"), thread())
     assert kinds(state)[:4] == ["human", "ai", "tool", "human"]
     assert state["messages"][2].status == "success"
 
 
-def test_what_waits_for_an_operator_is_not_run_over(runs):
-    app, _, ran, healed = build(confirm={"get_order": "operator"})
-    healed.append(True)
-    runs.invoke(app, says("Where is A-1?"), thread())
-    with pytest.raises(InputError, match="waits for an answer to an interrupt: resume it with Command"):
-        resume(runs, app, says("Hello?"))
-    assert resume(runs, app, None)["__interrupt__"]
-    state = resume(runs, app, Command(resume={"decisions": [{"type": "approve"}]}))
-    assert kinds(state) == ["human", "ai", "tool", "ai"]
-    assert ran == ["A-1"]
+def test_what_waits_for_an_operator_is_not_run_over_and_still_waits_after_a_bad_answer(runs):
+    desk = Desk(confirm={"get_order": "operator"})
+    desk.app.invoke(ASKED, thread())
+
+    def go_on(said):
+        return runs.call(resume_or_invoke, aresume_or_invoke, desk.app, said, thread())
+
+    for said, problem in (
+        (says("Hello?"), "waits for an answer"),
+        (Command(resume={"decisions": []}), "got 0"),
+    ):
+        with pytest.raises(errors.InputError, match=problem):
+            go_on(said)
+        assert go_on(None)["__interrupt__"]
+    assert desk.ran == []
+    assert kinds(go_on(APPROVE)) == ["human", "ai", "tool", "ai"]
+    assert desk.ran == ["A-1"]
 
 
-def test_after_a_bad_answer_the_thread_still_says_what_it_waits_for(runs):
-    app, _, ran, healed = build(confirm={"get_order": "operator"})
-    healed.append(True)
-    runs.invoke(app, says("Where is A-1?"), thread())
-    with pytest.raises(InputError):
-        resume(runs, app, Command(resume={"decisions": []}))
-    assert resume(runs, app, None)["__interrupt__"]
-    assert ran == []
+def test_an_interrupt_met_on_the_way_is_noticed_whatever_the_stream_mode():
+    desk = Desk("matcher", confirm={"get_order": "operator"})
+    desk.breaks_off()
+    with pytest.raises(errors.InputError, match="waits for an answer"):
+        desk.resume(says("Hello?"), stream_mode="updates")
 
 
-def test_an_interrupt_met_on_the_way_is_noticed_whatever_the_stream_mode(runs):
-    broken = [True]
-
-    def judge(asked):
-        if broken:
-            raise Broken
-        return 9
-
-    def get_order(order_id: str) -> str:
-        """Look up an order.
-
-        Args:
-            order_id: The number.
-        """
-        return order_id
-
-    agent = desk(
-        guidelines=[Guideline("they ask", "look it up", tools=[get_order])], confirm={"get_order": "operator"}
-    )
-    model = brain(judge={"G1": judge}, call={"get_order": {"order_id": "A-1"}})
-    app = create_guided_agent(model, agent, checkpointer=MemorySaver())
-    with pytest.raises(Broken):
-        runs.invoke(app, says("Where is A-1?"), thread(), durability="sync")
-    broken.clear()
-    with pytest.raises(InputError, match="waits for an answer"):
-        resume(runs, app, says("Hello?"), stream_mode="updates")
-
-
-def test_abandoning_what_waits_leaves_no_call_unanswered_and_is_told_to_the_model(runs):
-    app, model, ran, healed = build(confirm={"get_order": "operator"})
-    healed.append(True)
-    runs.invoke(app, says("Where is A-1?"), thread())
-    state = runs.invoke(app, says("Never mind"), thread())
-    assert ran == []
-    assert kinds(state)[:4] == ["human", "ai", "tool", "human"]
+def test_abandoning_what_waits_leaves_no_call_unanswered_and_is_told_to_the_model():
+    desk = Desk(confirm={"get_order": "operator"})
+    desk.app.invoke(ASKED, thread())
+    state = desk.app.invoke(says("Never mind"), thread())
+    assert (desk.ran, kinds(state)[:4]) == ([], ["human", "ai", "tool", "human"])
     calls = {call["id"] for m in state["messages"][:3] if m.type == "ai" for call in m.tool_calls}
     assert calls == {m.tool_call_id for m in state["messages"] if m.type == "tool"}
-    line = next(line for line in asked_by(model, "tools")[-1].lines if line["id"] == "T1")
-    assert line["error"] is True
-    assert line["result"].startswith("abandoned")
+    line = next(line for line in asked_by(desk.model, "tools")[-1].lines if line["id"] == "T1")
+    assert (line["error"], line["result"].startswith("abandoned")) == (True, True)
+
+
+def test_two_apps_share_a_thread_and_threads_do_not_see_each_other(checkpointer):
+    model = brain(judge={"G1": lambda asked: 9 if "Where" in asked.tail else 2})
+    first, second = (create_guided_agent(model, desk(), checkpointer=checkpointer) for _ in range(2))
+    first.invoke(says("Hello"), thread("a"))
+    state = second.invoke(ASKED, thread("a"))
+    assert (kinds(state), active(state)) == (["human", "ai", "human", "ai"], ["G1", "G4"])
+    second.invoke(says("Hi"), thread("b"))
+    assert [asked.lines[0]["text"] for asked in asked_by(model, "message")] == ["Hello", "Hello", "Hi"]

@@ -1,0 +1,95 @@
+"""What can be set of a compiled agent, and that a mistake says what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from arq_graph import (
+    Agent,
+    PreAct,
+    ReAct,
+    ReSpAct,
+    ToolCalling,
+    create_guided_agent,
+    create_preact_agent,
+    create_respact_agent,
+    errors,
+)
+from arq_graph.nodes import GuidelineMatcher, MessageBlueprint, MessageReviser
+from tests.apps.desk import A1, desk, get_order, says
+from tests.brain import act, asked_by, brain, say
+
+ALONE = Agent("Desk", "You help.", tools=[get_order])
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"strategy": "pre_act"}, "did you mean .*pre-act"),
+        ({"model": None}, "openai:gpt-4o"),
+        ({"model": {"matcher": brain()}}, "no model is given for strategy, message"),
+        ({"model": dict.fromkeys(("matcher", "strategy", "messages"), brain())}, "no module 'messages'"),
+        ({"preset": "papers"}, "there is no preset 'papers': the one there is is 'paper'"),
+        ({"strategy": ToolCalling(max_rounds=0)}, "max_rounds must be a whole number from 1 on"),
+        ({"strategy": PreAct(max_steps=0)}, "max_steps must be a whole number from 1 on"),
+        ({"strategy": ReSpAct(setting="task")}, "create_respact_agent"),
+    ],
+)
+def test_a_setting_of_the_guided_agent_that_cannot_be_says_what_to_do(options, problem):
+    with pytest.raises(errors.InputError, match=problem):
+        create_guided_agent(
+            options.pop("model", brain()) if "model" in options else brain(), desk(), **options
+        )
+
+
+@pytest.mark.parametrize(
+    ("create", "agent", "options", "problem"),
+    [
+        (create_preact_agent, desk(), {}, "use create_guided_agent"),
+        (create_respact_agent, desk(), {}, "use create_guided_agent"),
+        (create_preact_agent, ALONE, {"strategy": "tools"}, "use create_guided_agent"),
+        (create_preact_agent, ALONE, {"profile": "x"}, "an Agent has its own"),
+        (create_respact_agent, ALONE, {"confirm": {"get_order": "customer"}}, "an Agent has its own"),
+        (create_preact_agent, "Desk", {}, "an Agent without guidelines, or a list of tools"),
+    ],
+)
+def test_an_agent_without_guidelines_that_cannot_be_says_what_to_do(create, agent, options, problem):
+    with pytest.raises(errors.InputError, match=problem):
+        create(brain(), agent, **options)
+
+
+def test_each_module_may_have_a_model_of_its_own():
+    matcher, strategy, message = brain(judge={"G1": 9}), brain(call={"get_order": A1}), brain(reply="Late.")
+    models = {"matcher": matcher, "strategy": strategy, "message": message}
+    state = create_guided_agent(models, desk()).invoke(says("Where is A-1?"))
+    assert state["messages"][-1].text == "Late."
+    asked = [{call.module for call in model.calls} for model in models.values()]
+    assert asked == [{"matcher"}, {"tools"}, {"message"}]
+
+
+def test_nodes_with_settings_of_your_own_are_taken():
+    own = brain(reply="Mine.")
+    matcher, reviser = GuidelineMatcher(own, desk(), batch_size=1), MessageReviser(own, desk())
+    app = create_guided_agent(brain(), desk(), matcher=matcher, reviser=reviser)
+    assert app.invoke(says("Hi"))["messages"][-1].text == "Mine."
+    assert len(asked_by(own, "matcher")) == 3
+
+    class Mine(MessageBlueprint):
+        """The reply."""
+
+    with pytest.raises(errors.InputError, match="MessageReviser"):
+        create_guided_agent(brain(), desk(), reviser=reviser, blueprint=Mine)
+
+
+@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
+@pytest.mark.parametrize("strategy", ["tools", PreAct(), ReAct(), ReSpAct()])
+def test_every_strategy_works_in_every_mode(strategy, mode):
+    model = brain(judge={"G1": 9}, moves=[act("get_order", A1), say()], reply="It is late.")
+    state = create_guided_agent(model, desk(), strategy=strategy, mode=mode).invoke(says("Where is A-1?"))
+    assert [m.text for m in state["messages"][-2:]] == ["A-1 is late", "It is late."]
+
+
+def test_an_agent_may_be_made_of_tools_alone():
+    model = brain(moves=[act("get_order", A1), say("It is late.")])
+    state = create_preact_agent(model, [get_order], name="Ada").invoke(says("Where is A-1?"))
+    assert (state["messages"][-1].text, state["messages"][-1].name) == ("It is late.", "Ada")
