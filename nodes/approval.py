@@ -38,14 +38,7 @@ class EditedAction(BaseModel):
 
 
 class Decision(BaseModel):
-    """The operator's word on one call.
-
-    Args:
-        type: `approve` runs it as it is, `edit` with other arguments, `reject` not at all, `respond` takes
-            `message` for the tool's result.
-        edited_action: For `edit`: the call to run instead.
-        message: For `reject`: the reason. For `respond`: the result.
-    """
+    """The operator's word on one call."""
 
     model_config = ConfigDict(extra="forbid")
 

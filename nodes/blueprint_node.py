@@ -219,11 +219,7 @@ def _run(task: Task) -> Any:
 
 
 def checked_agent(agent: object) -> Agent:
-    """An agent, not what one is made from.
-
-    Raises:
-        InputError: It is something else.
-    """
+    """An agent, not what one is made from."""
     if not isinstance(agent, Agent):
         raise InputError(
             f"agent is a {type(agent).__name__}: make one with Agent(…), or read one with Agent.from_yaml(path)"
@@ -232,22 +228,14 @@ def checked_agent(agent: object) -> Agent:
 
 
 def counted(setting: str, value: object, *, least: int = 1) -> int:
-    """A setting that is a number of something.
-
-    Raises:
-        InputError: It is no whole number, or less than the least.
-    """
+    """A setting that is a number of something."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InputError(f"{setting} must be a whole number from {least} on, not {value!r}")
     return value
 
 
 def checked(setting: str, value: T, choices: Any) -> T:
-    """A setting that is one of the values of a `Literal`.
-
-    Raises:
-        InputError: It is another value.
-    """
+    """A setting that is one of the values of a `Literal`."""
     if value not in get_args(choices):
         known = ", ".join(map(repr, get_args(choices)))
         raise InputError(f"{setting} is {value!r}: it must be one of {known}")

@@ -26,14 +26,7 @@ def our_channels(*names: str) -> dict[str, Any]:
 
 
 class Reader:
-    """One node's view of a state, whatever the state is: a dict, a dataclass or a Pydantic model.
-
-    Args:
-        state: The state that the graph hands to the node.
-        messages_key: The channel that holds the messages.
-        channels: The node's other channels, with their types.
-        agent: Name of the specification whose records are read and written; records of others are not seen.
-    """
+    """One node's view of a state, whatever the state is: a dict, a dataclass or a Pydantic model."""
 
     def __init__(
         self,
@@ -70,11 +63,7 @@ class Reader:
         return getattr(self.state, channel, None)
 
     def messages(self) -> list[AnyMessage]:
-        """The thread's messages.
-
-        Raises:
-            StateError: The channel is missing, or holds something that is no message.
-        """
+        """The thread's messages."""
         value = self.get(self.messages_key)
         if value is None:
             raise StateError(
@@ -91,11 +80,7 @@ class Reader:
             ) from error
 
     def records(self, channel: str, kind: type[R]) -> list[R] | None:
-        """The agent's own records of one of our channels; None where the channel was never written.
-
-        Raises:
-            StateError: The channel holds something else.
-        """
+        """The agent's own records of one of our channels; None where the channel was never written."""
         value = self.get(channel)
         return None if value is None else [self._read(channel, kind, raw) for raw in self._split(channel)[0]]
 
@@ -143,11 +128,7 @@ class Reader:
             ) from error
 
     def mapping(self, channel: str) -> dict[str, Any]:
-        """A channel that holds a dict; empty where it was never written.
-
-        Raises:
-            StateError: The channel holds another type.
-        """
+        """A channel that holds a dict; empty where it was never written."""
         value = self.get(channel)
         if value is None:
             return {}
@@ -166,12 +147,7 @@ def _misfit(channel: str, what: str) -> StateError:
 
 
 def name_channels(node: Runnable[Any, dict[str, Any]], channels: Mapping[str, Any]) -> None:
-    """Name to LangGraph what a node reads and writes, so that a graph that lacks one of the channels gets it.
-
-    Args:
-        node: The node.
-        channels: Channel names and their types, the messages' among them.
-    """
+    """Name to LangGraph what a node reads and writes, so that a graph that lacks one of the channels gets it."""
     # LangGraph infers a node's channels from the annotation of a bound `__call__`; without it a write to
     # a channel that the graph lacks is lost without a word.
     named = dict(channels)

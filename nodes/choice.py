@@ -6,7 +6,7 @@ one property, an answer that is wrong is reported for itself alone, not for ever
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal
@@ -20,12 +20,7 @@ Field = tuple[Any, Any]
 
 
 def one_of(question: str, options: Mapping[str, tuple[type[ARQ], str]]) -> Field:
-    """A field whose answer is one of several blueprints, for `create_model`.
-
-    Args:
-        question: What the choice is.
-        options: By the property that stands for it: the blueprint, and what it is in a few words.
-    """
+    """A field whose answer is one of several blueprints, for `create_model`."""
     made = {
         key: create_model(
             f"{key}_chosen",
@@ -55,17 +50,10 @@ def _property(answer: Any) -> Any:
 def call_options(
     tools: Sequence[ToolArguments],
     basis: type[ARQ],
-    taken: Sequence[str],
+    taken: Collection[str],
     further: Mapping[str, Field] | None = None,
 ) -> dict[str, tuple[type[ARQ], str]]:
-    """An option for a call of each tool, by the property that stands for it.
-
-    Args:
-        tools: Every tool of the agent, so that the schema never changes.
-        basis: What is asked of each value before it.
-        taken: Properties that other options have; a tool of such a name gets `tool_` before it.
-        further: What else is asked of every call.
-    """
+    """An option for a call of each tool, by the property that stands for it."""
     options: dict[str, tuple[type[ARQ], str]] = {}
     for tool in tools:
         fields: dict[str, Any] = dict(further or {})
@@ -78,6 +66,6 @@ def call_options(
     return options
 
 
-def property_of(tool: str, taken: Sequence[str]) -> str:
+def property_of(tool: str, taken: Collection[str]) -> str:
     """The property that stands for a call of a tool."""
-    return f"tool_{tool}" if tool in taken else tool
+    return f"tool_{tool}"[:64] if tool in taken else tool

@@ -35,12 +35,7 @@ GO_AHEAD = "Reply yes to go ahead."
 
 
 def to_put(state: Reader, turn: str) -> list[ToolInsight]:
-    """The calls of this turn that wait to be put to the customer with the reply.
-
-    Args:
-        state: The state.
-        turn: Id of the customer message that began the turn.
-    """
+    """The calls of this turn that wait to be put to the customer with the reply."""
     insights = state.records("tool_insights", ToolInsight) or []
     return [each for each in insights if each.kind == "confirm" and each.turn == turn]
 
@@ -49,10 +44,6 @@ def asks_beside(content: str, calls: Sequence[ToolInsight]) -> str | None:
     """What is wrong with a reply that asks something itself where code's question follows it; None if nothing is.
 
     Have it revised once; after that `put` sends the question alone.
-
-    Args:
-        content: The reply, without the question.
-        calls: What `to_put` says.
     """
     if not calls or not asks(content):
         return None
@@ -68,15 +59,6 @@ def put(
 
     The message and the update must be written in one step: `{messages_key: [reply], **update}`. Where the reply asks
     something itself, the question goes alone. Also writes a `ConfirmationAsked` event.
-
-    Args:
-        agent: The specification.
-        state: The state.
-        reply: The reply as it is otherwise; its text may be empty.
-        calls: What is put: what `to_put` says, or the calls of the node's own that are of kind `confirm`.
-
-    Returns:
-        The message to send, and the update of `agreements`; the reply as it is and no update where nothing waits.
     """
     if not calls:
         return reply, {}
@@ -110,12 +92,7 @@ def recorded(state: Reader, *new: Agreement) -> dict[str, Any]:
 
 
 def question_of(agent: Agent, calls: Sequence[ToolInsight | WaitingCall]) -> str:
-    """Code's question about calls: each with its tool and every argument, then how to agree.
-
-    Args:
-        agent: The specification; its `confirm` may hold a question of the designer's for a tool.
-        calls: The calls.
-    """
+    """Code's question about calls: each with its tool and every argument, then how to agree."""
     asked = [_asked(agent, each) for each in calls]
     if len(asked) > 1:
         asked = [f"{number}. {each}" for number, each in enumerate(asked, start=1)]
@@ -159,14 +136,7 @@ _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 @dataclass(frozen=True)
 class Settled:
-    """What has come of the question that the customer was asked.
-
-    Args:
-        call: The agreed call to make now, as a verdict of kind `run`; no model is asked before it.
-        record: The record in which its yes is spent once it is written.
-        insights: Agreed calls that cannot run any more, and those that are put again after a failure.
-        waiting: The calls whose question got no yes, by the id that a prompt shows them by.
-    """
+    """What has come of the question that the customer was asked."""
 
     call: Verdict | None = None
     record: Agreement | None = None
@@ -206,14 +176,7 @@ def settle(
     agrees: Agrees | None = None,
     objection: Callable[[str], str] = lambda _: "",
 ) -> Generator[Task, Any, Settled]:
-    """See what has come of the question that waits; yields the call of `agrees` where that is to be run.
-
-    Args:
-        gate: The gate at this point of the turn.
-        tools: Every tool of the agent by name.
-        agrees: What else is a yes.
-        objection: Why the strategy's policies do not allow a tool now; empty if they do.
-    """
+    """See what has come of the question that waits; yields the call of `agrees` where that is to be run."""
     open_now = open_agreement(gate.state)
     if open_now is None:
         return Settled()

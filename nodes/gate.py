@@ -21,16 +21,7 @@ NOT_AGREED = "it runs only once the customer says yes to it"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the gate says about a call; the reply, the trace and the tool call itself are made from it.
-
-    Args:
-        kind: `run` it; an argument is `missing` or `invalid`; `confirm` it with the customer first; `declined`.
-        tool: The tool.
-        arguments: The arguments, as far as they are known.
-        reason: Why it does not run; empty if it does.
-        problems: What is missing or invalid.
-        granted_by: Ids of the active guidelines that grant it.
-    """
+    """What the gate says about a call; the reply, the trace and the tool call itself are made from it."""
 
     kind: Literal["run", "missing", "invalid", "confirm", "declined"]
     tool: ToolArguments
@@ -66,13 +57,7 @@ def _told(problem: Problem) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Gate:
-    """What calls are held against at one point of a turn.
-
-    Args:
-        agent: The specification.
-        state: The state.
-        conversation: The thread.
-    """
+    """What calls are held against at one point of a turn."""
 
     agent: Agent
     state: Reader
@@ -104,17 +89,7 @@ class Gate:
         objection: str = "",
         doubt: str = "",
     ) -> Verdict:
-        """Check a proposed call; the first thing that is wrong with it decides.
-
-        Args:
-            tool: The tool.
-            arguments: What it is to be called with.
-            problems: What is missing or invalid, by the tool's own schema (`ToolArguments.read`).
-            repeat_is_justified: Whether the same call may be made again in this turn; None where the strategy does
-                not say: then it may if something else has been done since, and it had not failed.
-            objection: Why the strategy's policies or its bound of steps do not allow it; empty if they do.
-            doubt: Why the customer is to confirm it though its tool needs no agreement; empty if nothing is doubtful.
-        """
+        """Check a proposed call; the first thing that is wrong with it decides."""
         by = self.granted.get(tool.name)
         if by is None:
             now = ", ".join(sorted(self.granted)) or "none"

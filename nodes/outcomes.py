@@ -22,9 +22,6 @@ def outcome_of(line: Line) -> Outcome:
     A tool that raised has status `error`. Many report a failure as an ordinary result: a text that begins with
     "Error:", an object with a filled `error`, or a list of such objects alone. Nothing is an empty text, list or
     object, or an object of empty lists.
-
-    Args:
-        line: A tool result of the conversation.
     """
     text = line.message.text.strip()
     if isinstance(line.message, ToolMessage) and line.message.status == "error":

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from pydantic import create_model
 
@@ -99,26 +98,8 @@ class ReActStep(ARQ, ABC):
     thought: str = respond("What the newest result or message means, and what is to be done next.")
 
 
-@dataclass(frozen=True)
-class PlannerBlueprint:
-    """A planner's blueprint with the tools that its action may call.
-
-    Args:
-        blueprint: What is asked.
-        tools: Each tool by the property of the action that calls it.
-    """
-
-    blueprint: type[ARQ]
-    tools: Mapping[str, ToolArguments]
-
-
-def pre_act_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) -> PlannerBlueprint:
-    """The multi-step plan and one action (Pre-Act 3.1, Appendices D and E).
-
-    Args:
-        tools: Every tool of the agent, so that the schema never changes.
-        confirmed: Whether calls of one of them may wait for the customer's yes.
-    """
+def pre_act_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) -> type[ARQ]:
+    """The multi-step plan and one action (Pre-Act 3.1, Appendices D and E), with every tool of the agent."""
     names = tuple(tool.name for tool in tools)
     kind: Any = Literal[names] | None if names else None
     step: Any = create_model(
@@ -130,31 +111,34 @@ def pre_act_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False
     question = "Every step still to come. The first is the action taken now; the last is the final answer."
     steps = (list[step], respond(question, min_length=1, max_length=MAX_PLANNED_STEPS))
     expected = (str, respond("What its result is expected to tell."))
-    return _blueprint(
-        (CheckedPlan, PreActPlan), {"next_steps": steps}, tools, {"expected": expected}, confirmed
-    )
+    bases = (CheckedPlan, PreActPlan)
+    return _with_action(bases, tools, {"next_steps": steps}, {"expected": expected}, confirmed=confirmed)
 
 
-def react_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) -> PlannerBlueprint:
-    """A thought and one action, the baseline; arguments are those of `pre_act_blueprint`."""
-    return _blueprint((ReActStep,), {}, tools, {}, confirmed)
+def react_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) -> type[ARQ]:
+    """A thought and one action, the baseline."""
+    return _with_action((ReActStep,), tools, {}, {}, confirmed=confirmed)
 
 
-def _blueprint(
+def tool_property(tool: str) -> str:
+    """The property of an action that calls a tool."""
+    return property_of(tool, (FINAL_ANSWER,))
+
+
+def _with_action(
     bases: tuple[type[ARQ], ...],
-    asked: dict[str, Any],
     tools: Sequence[ToolArguments],
-    of_calls: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    asked_of_calls: Mapping[str, Any],
+    *,
     confirmed: bool,
-) -> PlannerBlueprint:
+) -> type[ARQ]:
+    """What is asked around the action, and the action: a call or the final answer."""
     final: tuple[type[ARQ], str] = (FinalAnswer, "The final answer.")
-    options = call_options(tools, ArgumentBasis, (FINAL_ANSWER,), of_calls)
-    asked["action"] = one_of(
-        "The action taken now: one call, or the final answer.", {**options, FINAL_ANSWER: final}
-    )
+    options = call_options(tools, ArgumentBasis, (FINAL_ANSWER,), asked_of_calls)
+    action = one_of("The action taken now: one call, or the final answer.", {**options, FINAL_ANSWER: final})
+    main = bases[-1]
     if confirmed:
         bases = (*bases, StillWanted)
-    main = next(base for base in reversed(bases) if base is not StillWanted)
-    made = create_model(main.__name__, __base__=bases, __doc__=main.__doc__, **asked)
-    by_property = {property_of(tool.name, (FINAL_ANSWER,)): tool for tool in tools}
-    return PlannerBlueprint(cast(type[ARQ], made), by_property)
+    fields: dict[str, Any] = {**asked, "action": action}
+    return create_model(main.__name__, __base__=bases, __doc__=main.__doc__, **fields)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 from uuid import uuid4
@@ -15,21 +15,21 @@ from langchain_core.messages import AIMessage
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlannedCall, Progress, ToolInsight
 from arq_graph.errors import ReasoningError
-from arq_graph.nodes.blueprint_node import NodeSettings, Steps, Update, counted
+from arq_graph.nodes.blueprint_node import PROMPTS, Steps, Update, checked_agent, counted
 from arq_graph.nodes.channels import emit, our_channels
-from arq_graph.nodes.choice import chosen, property_of
-from arq_graph.nodes.confirmation import Agrees, Settled, asks_beside, put
+from arq_graph.nodes.choice import chosen
+from arq_graph.nodes.confirmation import Settled, asks_beside, put
 from arq_graph.nodes.events import PlanMade, total_usage
-from arq_graph.nodes.gate import Gate, Verdict, active_guidelines
-from arq_graph.nodes.plan_schema import FINAL_ANSWER, PlannerBlueprint
+from arq_graph.nodes.gate import Gate, active_guidelines
+from arq_graph.nodes.plan_schema import FINAL_ANSWER, tool_property
 from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, kept_insights, read_call, refusals
 from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_tool, shown_variables
-from arq_graph.nodes.strategy import Strategy, new_call, tools_of
-from arq_graph.nodes.tool_arguments import ToolArguments
+from arq_graph.nodes.strategy import Strategy, StrategyOptions, new_call, tools_of
 from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn
-from arq_graph.nodes.violations import leaks
-from arq_graph.nodes.worked_examples import Example, shown
+from arq_graph.nodes.violations import PromptFacts, leaks
+from arq_graph.nodes.worked_examples import Example, examples_of_tools, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
+from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Line
 from arq_graph.reasoning.reasoner import Reasoner
 
@@ -39,17 +39,8 @@ DEFAULT_STEPS = 8
 
 @dataclass(frozen=True)
 class Action:
-    """What one answer's action is, and what code says to it.
+    """What one answer's action is, a call or the final answer, and what code says to it."""
 
-    Args:
-        verdict: What the gate says to the call that it is; None for a final answer.
-        call: The call.
-        answer: The final answer that it is; None for a call.
-        insights: What the reply has to know about it.
-        refusals: Why it cannot be taken; none if it can.
-    """
-
-    verdict: Verdict | None = None
     call: PlannedCall | None = None
     answer: str | None = None
     insights: tuple[ToolInsight, ...] = ()
@@ -58,19 +49,15 @@ class Action:
 
 @dataclass(frozen=True)
 class Situation:
-    """What a planner's answer is held against.
-
-    Args:
-        gate: The gate at this point of the turn.
-        settled: What has come of the question that waited.
-        plan: This turn's plan so far.
-        steps_left: How many more calls this turn may make.
-    """
+    """What a planner's answer is held against."""
 
     gate: Gate
     settled: Settled
     plan: Plan | None
+    """This turn's plan so far."""
     steps_left: int
+    variables: list[dict[str, Any]]
+    facts: PromptFacts
 
     @property
     def turn(self) -> str:
@@ -87,15 +74,22 @@ class Situation:
         """The results that the plan so far did not know."""
         return self.results[self.plan.results if self.plan else 0 :]
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether one of these tells of a failure."""
+        return any(line in self.gate.failed for line in self.new_results)
+
 
 class Planner(Strategy):
     """What the planners have in common: one action at a time, a call or the final answer.
 
-    A subclass says what is asked around the action (`ask`), and what of the answer is kept (`record`).
+    A subclass names its prompt and worked examples (`files`) and what is asked (`blueprint_of` the agent's tools), and
+    says what of the answer is kept (`record`).
     """
 
     module = "planner"
-    shipped: ClassVar[Path]
+    files: ClassVar[str]
+    blueprint_of: ClassVar[Callable[..., type[ARQ]]]
 
     def __init__(
         self,
@@ -104,39 +98,27 @@ class Planner(Strategy):
         *,
         max_steps: int = DEFAULT_STEPS,
         draft: bool = False,
-        agrees: Agrees | None = None,
-        temperature: float | None = 0.05,
         template: str | Path | None = None,
         examples: Sequence[Example] | None = None,
-        **settings: Unpack[NodeSettings],
+        **settings: Unpack[StrategyOptions],
     ) -> None:
         self.max_steps = counted("max_steps", max_steps)
         self.draft = draft
-        confirmed = bool(agent.confirmed_by("customer"))
-        self.planned = self.ask(list(tools_of(agent).values()), confirmed=confirmed)
-        super().__init__(
-            model,
-            agent,
-            self.planned.blueprint,
-            self.shipped if template is None else template,
-            agrees=agrees,
-            temperature=temperature,
-            **settings,
-        )
-        examples = self.examples() if examples is None else examples
+        tools = list(tools_of(checked_agent(agent)).values())
+        blueprint = self.blueprint_of(tools, confirmed=bool(agent.confirmed_by("customer")))
+        super().__init__(model, agent, blueprint, template or PROMPTS / f"{self.files}.md", **settings)
+        if examples is None:
+            examples = examples_of_tools(f"{self.files}.yaml", self.blueprint_of)
+        self.by_property = {tool_property(name): tool for name, tool in self.tools.items()}
         self.head = self.template.render(
             "head",
             {
                 **designed(agent),
                 "guided": bool(agent.guidelines),
-                "tools": [self._shown_tool(tool) for tool in self.tools.values()],
+                "tools": [shown_tool(agent, tool, key) for key, tool in self.by_property.items()],
                 "examples": [shown(example, self.mode) for example in examples],
             },
         )
-
-    @abstractmethod
-    def ask(self, tools: Sequence[ToolArguments], *, confirmed: bool) -> PlannerBlueprint:
-        """The blueprint, with every tool of the agent."""
 
     @abstractmethod
     def record(self, value: Any, situation: Situation, action: Action) -> Plan:
@@ -150,65 +132,60 @@ class Planner(Strategy):
         """What is so wrong with what stands around the action that it is not taken."""
         return []
 
-    def examples(self) -> Sequence[Example]:
-        """The worked examples that are shown unless others are given."""
-        return ()
-
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
         return {**super().channels(), **our_channels("plan", "progress")}
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Make or refine the plan of this turn, and take one action."""
-        messages = gate.state.messages()
+        variables = shown_variables(self.agent, gate.state)
         situation = Situation(
             gate,
             settled,
             plan_of_turn(gate.state, gate.conversation.turn),
-            max(0, self.max_steps - rounds_of_turn(messages, self.agent.name)),
+            max(0, self.max_steps - rounds_of_turn(gate.state.messages(), self.agent.name)),
+            variables,
+            self.facts(gate.conversation, variables),
         )
-        variables = shown_variables(self.agent, gate.state)
         taken: list[Action] = []
 
         def check(value: Any) -> list[Complaint]:
-            waiting = self._waiting(value, situation, taken)
-            action = self._action(value, situation, waiting, variables)
-            blocking = [*action.refusals, *self.blocks(value, situation, action)]
-            taken.append(Action(action.verdict, action.call, action.answer, action.insights, tuple(blocking)))
+            action = self._action(value, situation, self._waiting(value, situation, taken))
+            blocking = (*action.refusals, *self.blocks(value, situation, action))
+            taken.append(replace(action, refusals=blocking))
             return [*self.faults(value, situation, action), *blocking]
 
-        prompt = self.prompt(gate.conversation, self._tail(situation, variables), head=self.head)
-        (answer,) = yield [Question(self.planned.blueprint, prompt, check=check)]
+        prompt = self.prompt(gate.conversation, self._tail(situation), head=self.head)
+        (answer,) = yield [Question(self.blueprint, prompt, check=check)]
         if isinstance(answer, ReasoningError):
             raise answer
         return self._update(situation, answer, taken)
 
     def _waiting(self, value: Any, situation: Situation, before: Sequence[Action]) -> list[ToolInsight]:
+        """The calls that code puts to the customer, should the turn end here."""
         proposed = [each for action in before for each in action.insights]
         still_wanted = getattr(value, "still_wanted", None)
         return calls_to_put(situation.gate, situation.settled, self.tools, still_wanted, proposed)
 
-    def _action(
-        self,
-        value: Any,
-        situation: Situation,
-        waiting: Sequence[ToolInsight],
-        variables: Sequence[Mapping[str, Any]],
-    ) -> Action:
+    def _action(self, value: Any, situation: Situation, waiting: Sequence[ToolInsight]) -> Action:
         """An answer's action, and what code says to it."""
         key, said = chosen(value.action)
-        name = type(value).__name__
+
+        def refused(reasons: Sequence[tuple[str, str]]) -> tuple[Complaint, ...]:
+            name = type(value).__name__
+            return tuple(Complaint(name, f"action.{key}{place}", why) for place, why in reasons)
+
         if key == FINAL_ANSWER:
             wrong = [] if said.answer.strip() or waiting else ["it is empty"]
             if not self.draft:
-                wrong += leaks(said.answer, self.facts(situation.gate.conversation, variables))
+                wrong += leaks(said.answer, situation.facts)
                 wrong += [why] if (why := asks_beside(said.answer, waiting)) else []
             return Action(
                 answer=said.answer,
                 insights=tuple(asked_for(said.asks_for, situation.gate, self.tools)),
-                refusals=tuple(Complaint(name, f"action.{FINAL_ANSWER}.answer", each) for each in wrong),
+                refusals=refused([(".answer", why) for why in wrong]),
             )
-        tool = self.planned.tools[key]
+        tool = self.by_property[key]
         read = read_call(tool, said)
         verdict = situation.gate.check(
             tool,
@@ -219,50 +196,36 @@ class Planner(Strategy):
         )
         expected = str(getattr(said, "expected", ""))
         return Action(
-            verdict=verdict,
             call=PlannedCall(tool=tool.name, arguments=read.arguments, expected=expected),
             insights=tuple(verdict.insights(situation.turn, rationale=expected)),
-            refusals=tuple(
-                Complaint(name, f"action.{key}{place}", why)
-                for place, why in refusals(verdict, "the final answer")
-            ),
+            refusals=refused(list(refusals(verdict, "the final answer"))),
         )
 
-    def _shown_tool(self, tool: ToolArguments) -> dict[str, Any]:
-        entry = shown_tool(self.agent, tool)
-        if (key := property_of(tool.name, (FINAL_ANSWER,))) != tool.name:
-            entry["key"] = key
-        return entry
-
-    def _tail(self, situation: Situation, variables: list[dict[str, Any]]) -> dict[str, Any]:
-        gate, conversation = situation.gate, situation.gate.conversation
+    def _tail(self, situation: Situation) -> dict[str, Any]:
+        state = situation.gate.state
         guided = bool(self.agent.guidelines)
-        active = list(active_guidelines(self.agent, gate.state, conversation.turn)) if guided else []
-        progress = gate.state.record("progress", Progress)
+        active = list(active_guidelines(self.agent, state, situation.turn)) if guided else []
+        progress = state.record("progress", Progress)
+        milestones = [each.model_dump(exclude_none=True) for each in progress.next] if progress else []
         return {
-            "variables": variables,
+            "variables": situation.variables,
             "active_guidelines": [shown_guideline(self.agent.guideline(id)) for id in active]
             if guided
             else None,
             "plan": _shown_plan(situation.plan, situation) if situation.plan else None,
             "now": self.standing(
-                gate,
+                situation.gate,
                 situation.settled,
                 active,
                 {"steps_left": situation.steps_left},
-                {
-                    "next_milestones": [each.model_dump(exclude_none=True) for each in progress.next]
-                    if progress
-                    else []
-                },
+                {"next_milestones": milestones},
             ),
         }
 
     def _update(self, situation: Situation, answer: Answer[Any], taken: Sequence[Action]) -> Update:
-        last = taken[-1]
-        accepted = Action() if last.refusals else last
-        before = situation.plan
-        plan = self.record(answer.value, situation, last).model_copy(
+        gate, before = situation.gate, situation.plan
+        accepted = Action() if taken[-1].refusals else taken[-1]
+        plan = self.record(answer.value, situation, taken[-1]).model_copy(
             update={
                 "version": before.version + 1 if before else 1,
                 "call": accepted.call,
@@ -271,7 +234,15 @@ class Planner(Strategy):
                 "faults": tuple(map(str, answer.complaints)),
             }
         )
-        decided = self._decided(situation, answer.value, taken, accepted)
+        # What waits is put once the turn ends, if it is still proposed then.
+        waiting = [] if plan.call else self._waiting(answer.value, situation, taken)
+        decided = kept_insights(
+            situation.settled,
+            [each for action in taken for each in action.insights],
+            accepted.insights if plan.call else (),
+            waiting,
+            asks=plan.call is None,
+        )
         emit(
             PlanMade(
                 turn=situation.turn,
@@ -281,43 +252,26 @@ class Planner(Strategy):
                 usage=total_usage([answer]),
             )
         )
-        state = situation.gate.state
-        planned: Update = {"plan": state.written("plan", [plan])}
+        update: Update = {"plan": gate.state.written("plan", [plan])}
         if plan.call:
             call = new_call(plan.call.tool, plan.call.arguments)
-            return {**planned, **self.update(situation.gate, decided, [self.calling([call])])}
+            return {**update, **self.update(gate, decided, [self.calling([call])])}
         if self.draft:
-            return {**planned, **self.update(situation.gate, decided)}
-        waiting = [each for each in decided if each.kind == "confirm"]
+            return {**update, **self.update(gate, decided)}
         content = plan.final_answer or ("" if waiting else self.agent.fallback)
         reply = AIMessage(content, id=str(uuid4()), name=self.reply_name or self.agent.name)
-        reply, agreements = put(self.agent, state, reply, waiting)
-        return {**planned, **agreements, **self.update(situation.gate, decided, [reply])}
-
-    def _decided(
-        self, situation: Situation, value: Any, taken: Sequence[Action], accepted: Action
-    ) -> list[ToolInsight]:
-        """What the reply has to know; what waits is put once the turn ends, if it is still proposed then."""
-        calls = accepted.call is not None
-        return kept_insights(
-            situation.settled,
-            [each for action in taken for each in action.insights],
-            accepted.insights if calls else (),
-            [] if calls else self._waiting(value, situation, taken),
-            asks=not calls,
-        )
+        reply, agreements = put(self.agent, gate.state, reply, waiting)
+        return {**update, **agreements, **self.update(gate, decided, [reply])}
 
 
 def _shown_plan(plan: Plan, situation: Situation) -> Mapping[str, Any]:
     """This turn's plan so far as the prompt shows it, with the ids of what its call has told."""
-    shown: dict[str, Any] = {"version": plan.version}
-    if plan.previous_steps:
-        shown["previous_steps"] = plan.previous_steps
-    shown["steps"] = [step.model_dump(exclude_defaults=True) for step in plan.steps]
-    if plan.call:
-        shown["call"] = plan.call.model_dump(exclude_defaults=True)
-    if situation.new_results:
-        shown["told_by"] = [line.id for line in situation.new_results]
-    if plan.changes:
-        shown["changes"] = [change.model_dump() for change in plan.changes]
-    return shown
+    shown: dict[str, Any] = {
+        "version": plan.version,
+        "previous_steps": plan.previous_steps,
+        "steps": [step.model_dump(exclude_defaults=True) for step in plan.steps],
+        "call": plan.call and plan.call.model_dump(exclude_defaults=True),
+        "told_by": [line.id for line in situation.new_results],
+        "changes": [change.model_dump() for change in plan.changes],
+    }
+    return {name: value for name, value in shown.items() if value or name == "steps"}

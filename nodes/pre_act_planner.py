@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from arq_graph.agent.state import Plan, PlanChange, PlanStep
-from arq_graph.nodes.blueprint_node import PROMPTS
-from arq_graph.nodes.outcomes import outcome_of
-from arq_graph.nodes.plan_schema import FINAL_ANSWER, PlannerBlueprint, pre_act_blueprint
+from arq_graph.nodes.plan_schema import FINAL_ANSWER, pre_act_blueprint
 from arq_graph.nodes.planner import Action, Planner, Situation
-from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.worked_examples import Example, pre_act_examples
 from arq_graph.reasoning.answer import Complaint
 
 
@@ -42,52 +37,39 @@ class PreActPlanner(Planner):
         StateError: When run: a channel holds something else.
     """
 
-    shipped = PROMPTS / "pre_act_planner.md"
-
-    def ask(self, tools: Sequence[ToolArguments], *, confirmed: bool) -> PlannerBlueprint:
-        """The plan and one action."""
-        return pre_act_blueprint(tools, confirmed=confirmed)
-
-    def examples(self) -> Sequence[Example]:
-        """A plan that changes after a failure."""
-        return pre_act_examples()
+    files = "pre_act_planner"
+    blueprint_of = staticmethod(pre_act_blueprint)
 
     def faults(self, value: Any, situation: Situation, action: Action) -> list[Complaint]:
         """A plan that is not one: its first step is the action, its last the final answer, a change is told."""
-        name, steps = type(value).__name__, value.next_steps
-        found = []
+        steps, last = value.next_steps, len(value.next_steps) - 1
         taken = action.call.tool if action.call else None
+        found = []
         if steps[0].tool != taken:
             found.append(
                 ("next_steps[0].tool", f"the first step is the action taken now, {taken or FINAL_ANSWER}")
             )
-        if steps[-1].tool is not None:
-            found.append((f"next_steps[{len(steps) - 1}].tool", "the last step is the final answer: null"))
-        found += [
-            (f"next_steps[{number}].tool", "only the last step is the final answer; this one needs its tool")
-            for number, step in enumerate(steps[:-1])
-            if step.tool is None
-        ]
+        for number, step in enumerate(steps):
+            if number == last and step.tool is not None:
+                found.append((f"next_steps[{number}].tool", "the last step is the final answer: null"))
+            elif number < last and step.tool is None:
+                only = "only the last step is the final answer; this one needs its tool"
+                found.append((f"next_steps[{number}].tool", only))
         if situation.results and not (value.previous_steps or "").strip():
             found.append(
                 ("previous_steps", "a tool ran for this request: sum up what was done and what it told")
             )
-        if situation.plan and _is_contradicted(value, situation):
-            if value.change is None:
-                found.append(
-                    ("change", "the result was not as expected: say what changes in the plan, and why")
-                )
-            if action.call is None and _goes_on(value, situation.plan):
-                found.append(
-                    ("next_steps", "the result was not as expected: say what the answer now tells instead")
-                )
-        return [Complaint(name, place, message) for place, message in found]
+        if _is_contradicted(value, situation) and value.change is None:
+            found.append(("change", "the result was not as expected: say what changes in the plan, and why"))
+        if action.call is None and _goes_on_regardless(value, situation):
+            found.append(
+                ("next_steps", "the result was not as expected: say what the answer now tells instead")
+            )
+        return [Complaint(type(value).__name__, place, message) for place, message in found]
 
     def blocks(self, value: Any, situation: Situation, action: Action) -> list[Complaint]:
         """A plan that goes on as if what failed had not."""
-        if action.call is None or situation.plan is None or not _is_contradicted(value, situation):
-            return []
-        if not _goes_on(value, situation.plan):
+        if action.call is None or not _goes_on_regardless(value, situation):
             return []
         ids = ", ".join(line.id for line in situation.new_results)
         message = f"the plan is the one from before, though {ids} was not as expected: make another one"
@@ -111,19 +93,21 @@ class PreActPlanner(Planner):
 def _observation(value: Any, situation: Situation) -> Any:
     if not situation.results:
         return None
-    if any(outcome_of(line) == "failed" for line in situation.new_results):
-        return "failed"
-    return value.observation or "as_expected"
+    return "failed" if situation.has_failed else value.observation or "as_expected"
 
 
 def _is_contradicted(value: Any, situation: Situation) -> bool:
-    return bool(situation.new_results) and _observation(value, situation) != "as_expected"
+    """Whether a result is against the plan before."""
+    is_new = situation.plan is not None and bool(situation.new_results)
+    return is_new and _observation(value, situation) != "as_expected"
 
 
-def _goes_on(value: Any, before: Plan) -> bool:
-    """Whether the steps are those that were left of the plan before; the call itself is held against `repeats`."""
+def _goes_on_regardless(value: Any, situation: Situation) -> bool:
+    """Whether the steps are those that were left of the plan before, though a result is against it."""
+    if situation.plan is None or not _is_contradicted(value, situation):
+        return False
     new = [(step.tool, _plain(step.step)) for step in value.next_steps]
-    return new == [(step.tool, _plain(step.description)) for step in before.steps[1:]]
+    return new == [(step.tool, _plain(step.description)) for step in situation.plan.steps[1:]]
 
 
 def _plain(text: str) -> str:

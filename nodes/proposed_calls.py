@@ -21,13 +21,7 @@ _LONGEST_QUOTE = 80
 
 @dataclass(frozen=True)
 class ReadCall:
-    """A call as an answer proposes it.
-
-    Args:
-        arguments: The arguments that are given.
-        problems: What is missing or invalid.
-        doubts: By the argument's name, why the customer is to confirm its value.
-    """
+    """A call as an answer proposes it."""
 
     arguments: dict[str, Any]
     problems: list[Problem]
@@ -35,12 +29,7 @@ class ReadCall:
 
 
 def read_call(tool: ToolArguments, said: Any) -> ReadCall:
-    """A call's arguments, what is wrong with them, and what the customer is to confirm.
-
-    Args:
-        tool: The tool.
-        said: The answer's call; each of its arguments has a `basis`.
-    """
+    """A call's arguments, what is wrong with them, and what the customer is to confirm."""
     if not tool.arguments:
         return ReadCall({}, tool.validate({}), {})
     arguments, problems = tool.read(said.arguments)
@@ -67,12 +56,7 @@ def quoted(value: Any) -> str:
 
 
 def refusals(verdict: Verdict, answer: str) -> Iterator[tuple[str, str]]:
-    """Why a call is not made, as the model is told, each with its place below the call's property.
-
-    Args:
-        verdict: What the gate says.
-        answer: What is given in place of the call: "the final answer".
-    """
+    """Why a call is not made, as the model is told, each with its place below the call's property."""
     if verdict.kind == "confirm":
         yield (
             "",
@@ -109,15 +93,7 @@ def calls_to_put(
     still_wanted: Sequence[str] | None,
     proposed: Iterable[ToolInsight],
 ) -> list[ToolInsight]:
-    """The calls that code puts to the customer below the answer: the newest version of each tool's.
-
-    Args:
-        gate: The gate.
-        settled: What has come of the question that waited.
-        tools: The agent's tools by name.
-        still_wanted: Ids of the waiting calls that the customer still wants, as the model says.
-        proposed: What the gate said to the calls that were proposed in this step.
-    """
+    """The calls that code puts to the customer below the answer: the newest version of each tool's."""
     again = [*settled.insights, *settled.still_wanted(gate, tools, still_wanted or ())]
     newest = {each.tool: each for each in proposed if each.kind == "confirm"}
     return [*(each for each in again if each.kind == "confirm"), *newest.values()]
@@ -134,13 +110,6 @@ def kept_insights(
     """What is kept about calls: of the one that is made, of those refused before it, and of what waits.
 
     Where a call is made after all, what was wrong with another one is no question to the customer.
-
-    Args:
-        settled: What has come of the question that waited.
-        proposed: What the gate said to every call that was proposed in this step.
-        made: Of these, what belongs to the call that is made; empty where none is.
-        waiting: What is put to the customer (`calls_to_put`); empty where a call is made.
-        asks: Whether what is missing is asked of the customer now.
     """
     found = [each for each in settled.insights if each.kind != "confirm"]
     for insight in proposed:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from arq_graph.agent.state import Plan, PlanStep
-from arq_graph.nodes.blueprint_node import PROMPTS
-from arq_graph.nodes.outcomes import outcome_of
-from arq_graph.nodes.plan_schema import PlannerBlueprint, react_blueprint
+from arq_graph.nodes.plan_schema import react_blueprint
 from arq_graph.nodes.planner import Action, Planner, Situation
-from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.worked_examples import Example, react_examples
 
 
 class ReActPlanner(Planner):
@@ -21,26 +16,18 @@ class ReActPlanner(Planner):
     thought as the reason.
     """
 
-    shipped = PROMPTS / "react_planner.md"
-
-    def ask(self, tools: Sequence[ToolArguments], *, confirmed: bool) -> PlannerBlueprint:
-        """The thought and one action."""
-        return react_blueprint(tools, confirmed=confirmed)
-
-    def examples(self) -> Sequence[Example]:
-        """The same situation as for `PreActPlanner`."""
-        return react_examples()
+    files = "react_planner"
+    blueprint_of = staticmethod(react_blueprint)
 
     def record(self, value: Any, situation: Situation, action: Action) -> Plan:
         """The step that is taken."""
         tool = action.call.tool if action.call else None
         description = f"call {tool}" if tool else "give the final answer"
-        failed = any(outcome_of(line) == "failed" for line in situation.new_results)
         return Plan(
             turn=situation.turn,
             previous_steps=_thoughts(situation.plan),
             steps=(PlanStep(description=description, reason=value.thought, tool=tool),),
-            observation="failed" if failed else None,
+            observation="failed" if situation.has_failed else None,
         )
 
 

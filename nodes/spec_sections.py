@@ -38,14 +38,15 @@ def shown_guideline(guideline: Guideline) -> dict[str, Any]:
     return {"id": guideline.id, "condition": condition_text(guideline), "action": guideline.action}
 
 
-def shown_tool(agent: Agent, tool: ToolArguments) -> dict[str, Any]:
-    """A tool as the prompts show it, with the guidelines that grant it."""
+def shown_tool(agent: Agent, tool: ToolArguments, key: str = "") -> dict[str, Any]:
+    """A tool as the prompts show it, with the guidelines that grant it, and the property that stands for it."""
     return {
         "name": tool.name,
         "description": tool.tool.description,
         "arguments": [argument.shown() for argument in tool.arguments],
         "granted_by": [shown_guideline(agent.guideline(id)) for id in agent.grants[tool.name]],
         **({"needs_agreement": True} if tool.name in agent.confirmed_by("customer") else {}),
+        **({"key": key} if key and key != tool.name else {}),
     }
 
 

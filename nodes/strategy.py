@@ -28,21 +28,19 @@ from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
 
+class StrategyOptions(NodeSettings, total=False):
+    """Settings that all strategies share; `Strategy` says what they mean."""
+
+    agrees: Agrees | None
+    temperature: float | None
+    reads: Any
+
+
 class Strategy(BlueprintNode[ARQ]):
     """A node that decides what the agent does next.
 
     A subclass asks its model (`decide`), and has each call that comes of it checked by the gate. What the customer
     agreed to is made here, before any model is asked.
-
-    Args:
-        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
-        agent: The specification.
-        blueprint: What is asked.
-        template: The prompt.
-        agrees: What else is a yes to code's question than the shipped list has: a function of the customer's message
-            and the question, sync or async, that returns True, False, or None to leave it to the list; an exception
-            is a no.
-        **settings: As for `BlueprintNode`.
     """
 
     agent: Agent
@@ -86,12 +84,7 @@ class Strategy(BlueprintNode[ARQ]):
 
     @abstractmethod
     def decide(self, gate: Gate, settled: Settled) -> Steps:
-        """Ask the model, and return the update.
-
-        Args:
-            gate: The gate at this point of the turn.
-            settled: What has come of the question that waited: what is put again, and what to ask `still_wanted` of.
-        """
+        """Ask the model, and return the update."""
 
     def objections(self, gate: Gate) -> Callable[[str], str]:
         """Why this strategy's policies do not allow a tool now, by the tool's name; empty if they do."""
@@ -100,13 +93,7 @@ class Strategy(BlueprintNode[ARQ]):
     def facts(
         self, conversation: Conversation, variables: Iterable[Mapping[str, Any]], sources: Iterable[str] = ()
     ) -> PromptFacts:
-        """What its prompt held, to hold what it says against.
-
-        Args:
-            conversation: The thread.
-            variables: The variables as the prompt shows them.
-            sources: What may be cited besides the profile, the glossary, variables and lines.
-        """
+        """What its prompt held, to hold what it says against."""
         glossary = [entry["id"] for entry in designed(self.agent)["glossary"]]
         return PromptFacts(
             conversation,
@@ -124,15 +111,7 @@ class Strategy(BlueprintNode[ARQ]):
         counts: Mapping[str, int],
         further: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """How things stand, as a prompt's section `now` shows it; what holds nothing is left out.
-
-        Args:
-            gate: The gate at this point of the turn.
-            settled: What has come of the question that waited.
-            active: Ids of the active guidelines.
-            counts: How much is left of what is bounded.
-            further: What else there is to show.
-        """
+        """How things stand, as a prompt's section `now` shows it; what holds nothing is left out."""
         objection = self.objections(gate)
         results, last = gate.conversation.results, gate.conversation.last_customer_line
         again = [each for each in settled.insights if each.kind == "confirm"]

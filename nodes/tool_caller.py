@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -11,18 +11,18 @@ from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.errors import InputError, ReasoningError
-from arq_graph.nodes.blueprint_node import PROMPTS, Answers, NodeSettings, Steps, counted
+from arq_graph.errors import ReasoningError
+from arq_graph.nodes.blueprint_node import PROMPTS, Answers, Steps, counted
 from arq_graph.nodes.channels import emit
-from arq_graph.nodes.confirmation import Agrees, Settled
+from arq_graph.nodes.confirmation import Settled
 from arq_graph.nodes.events import ToolsDecided, total_usage
 from arq_graph.nodes.gate import Gate, Verdict, active_guidelines
 from arq_graph.nodes.spec_sections import designed, shown_tool, shown_variables
-from arq_graph.nodes.strategy import Strategy, new_call
+from arq_graph.nodes.strategy import Strategy, StrategyOptions, new_call
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.tool_schema import CALL_FROM, property_of, tool_blueprint
+from arq_graph.nodes.tool_schema import CALL_FROM, tool_blueprint, tool_property
 from arq_graph.nodes.turns import rounds_of_turn
-from arq_graph.nodes.worked_examples import Example, shown, tool_examples
+from arq_graph.nodes.worked_examples import Example, examples_of_tools, shown
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import Reasoner
@@ -35,7 +35,11 @@ class ToolBatch:
     tools: tuple[ToolArguments, ...]
     blueprint: type[ARQ]
     head: str
-    name: str
+
+
+def tool_examples() -> tuple[Example, ...]:
+    """A call whose argument the customer gave, with one that was left open."""
+    return examples_of_tools("tool_caller.yaml", tool_blueprint)
 
 
 class ToolCaller(Strategy):
@@ -47,7 +51,7 @@ class ToolCaller(Strategy):
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
-        tools_per_call: How many candidate tools one model call decides on.
+        tools_per_call: How many candidate tools one model call decides on, at least 1.
         max_rounds: How many times it may call tools in a turn; after that it proposes nothing.
         agrees: What else is a yes of the customer's; see `Strategy`.
         temperature: The paper's 0.05 unless given; left out for models that take none or have one set.
@@ -70,98 +74,90 @@ class ToolCaller(Strategy):
         *,
         tools_per_call: int = 1,
         max_rounds: int = 3,
-        agrees: Agrees | None = None,
-        temperature: float | None = 0.05,
         template: str | Path = PROMPTS / "tool_caller.md",
         examples: Sequence[Example] | None = None,
-        **settings: Unpack[NodeSettings],
+        **settings: Unpack[StrategyOptions],
     ) -> None:
-        if tools_per_call < 1:
-            raise InputError(f"tools_per_call must be at least 1, not {tools_per_call}")
-        super().__init__(model, agent, ARQ, template, agrees=agrees, temperature=temperature, **settings)
+        per_call = counted("tools_per_call", tools_per_call)
         self.max_rounds = counted("max_rounds", max_rounds)
+        super().__init__(model, agent, ARQ, template, **settings)
+        examples = tool_examples() if examples is None else examples
+        values = {**designed(agent), "examples": [shown(example, self.mode) for example in examples]}
         tools = list(self.tools.values())
-        shown_examples = [
-            shown(example, self.mode) for example in (tool_examples() if examples is None else examples)
-        ]
-        self.batches = tuple(
-            self._batch(tools[start : start + tools_per_call], shown_examples)
-            for start in range(0, len(tools), tools_per_call)
-        )
+        groups = [tools[start : start + per_call] for start in range(0, len(tools), per_call)]
+        self.batches = [self._batch(group, values) for group in groups]
 
-    def _batch(self, tools: Sequence[ToolArguments], examples: Sequence[dict[str, Any]]) -> ToolBatch:
-        values = {
-            **designed(self.agent),
-            "tools": [shown_tool(self.agent, tool) for tool in tools],
-            "examples": examples,
-        }
+    def _batch(self, tools: Sequence[ToolArguments], values: Mapping[str, Any]) -> ToolBatch:
         blueprint = tool_blueprint(
             tools,
             compared=len(self.tools) > 1,
             confirmed=not self.confirmed.isdisjoint(tool.name for tool in tools),
         )
-        name = "+".join(tool.name for tool in tools)
-        return ToolBatch(tuple(tools), blueprint, self.template.render("head", values), name)
+        shown_tools = [shown_tool(self.agent, tool) for tool in tools]
+        return ToolBatch(
+            tuple(tools), blueprint, self.template.render("head", {**values, "tools": shown_tools})
+        )
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Decide on every candidate tool."""
-        wanted = {*gate.granted, *(call.tool for call in settled.waiting.values())}
-        asked = [batch for batch in self.batches if any(tool.name in wanted for tool in batch.tools)]
         if rounds_of_turn(gate.state.messages(), self.agent.name) >= self.max_rounds:
             return self.update(gate, settled.insights) if settled.insights else {}
+        wanted = {*gate.granted, *(call.tool for call in settled.waiting.values())}
+        asked = [batch for batch in self.batches if any(tool.name in wanted for tool in batch.tools)]
         answers: Answers = []
         if asked:
-            variables = shown_variables(self.agent, gate.state)
-            answers = yield [
-                Question(
-                    batch.blueprint,
-                    self.prompt(
-                        gate.conversation,
-                        {"variables": variables, "now": self._now(batch, gate, settled)},
-                        head=batch.head,
-                    ),
-                    name=batch.name,
-                )
-                for batch in asked
-            ]
+            answers = yield self._questions(asked, gate, settled)
+        answered: list[Answer[Any]] = []
         decided: list[ToolInsight] = [*settled.insights]
         for batch, answer in zip(asked, answers, strict=True):
             if isinstance(answer, ReasoningError):
                 raise answer
+            answered.append(answer)
             still_wanted = getattr(answer.value, "still_wanted", None) or ()
             decided += settled.still_wanted(gate, self.tools, still_wanted)
             for tool in batch.tools:
                 if tool.name in gate.granted:
-                    decided += _decided(gate, tool, getattr(answer.value, property_of(tool.name)))
+                    decided += _decided(gate, tool, getattr(answer.value, tool_property(tool.name)))
         emit(
             ToolsDecided(
                 turn=gate.conversation.turn,
                 decisions=tuple(decided),
-                calls=sum(len(answer.attempts) for answer in answers if isinstance(answer, Answer)),
-                usage=total_usage(answer for answer in answers if isinstance(answer, Answer)),
+                calls=sum(len(answer.attempts) for answer in answered),
+                usage=total_usage(answered),
             )
         )
         calls = [new_call(each.tool, each.arguments) for each in decided if each.kind == "run"]
         return self.update(gate, decided, [self.calling(calls)] if calls else ())
 
+    def _questions(self, batches: Sequence[ToolBatch], gate: Gate, settled: Settled) -> list[Question[Any]]:
+        variables = shown_variables(self.agent, gate.state)
+        questions = []
+        for batch in batches:
+            tail = {"variables": variables, "now": self._now(batch, gate, settled)}
+            prompt = self.prompt(gate.conversation, tail, head=batch.head)
+            name = "+".join(tool.name for tool in batch.tools)
+            questions.append(Question(batch.blueprint, prompt, name=name))
+        return questions
+
     def _now(self, batch: ToolBatch, gate: Gate, settled: Settled) -> dict[str, Any]:
         conversation = gate.conversation
         last = conversation.last_customer_line
-        own = [tool.name for tool in batch.tools if tool.name in gate.granted]
+        batched = {tool.name for tool in batch.tools}
+        own = [name for name in self.agent.toolbox if name in gate.granted and name in batched]
         active = active_guidelines(self.agent, gate.state, conversation.turn)
-        now: dict[str, Any] = {
+        listed = {
+            "other_candidates": [
+                name for name in self.agent.toolbox if name in gate.granted and name not in batched
+            ],
+            "staged": [line.id for line in conversation.results],
+            "awaiting_confirmation": [each for each in settled.shown() if each["tool"] in batched],
+        }
+        return {
             "turn": last.id if last else None,
             "candidates": own,
             "active": [id for id in active if any(id in self.agent.grants[name] for name in own)],
+            **{name: value for name, value in listed.items() if value},
         }
-        if others := [name for name in self.agent.toolbox if name in gate.granted and name not in own]:
-            now["other_candidates"] = others
-        if staged := [line.id for line in conversation.results]:
-            now["staged"] = staged
-        batched = {tool.name for tool in batch.tools}
-        if waiting := [each for each in settled.shown() if each["tool"] in batched]:
-            now["awaiting_confirmation"] = waiting
-        return now
 
 
 def _decided(gate: Gate, tool: ToolArguments, candidate: Any) -> Iterator[ToolInsight]:

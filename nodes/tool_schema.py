@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import create_model
 
+from arq_graph.nodes.choice import property_of
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
@@ -78,15 +79,9 @@ class ToolBatch(ARQ, ABC):
 def tool_blueprint(
     tools: Sequence[ToolArguments], *, compared: bool = False, confirmed: bool = False
 ) -> type[ARQ]:
-    """One blueprint for one or several tools: a property each, named like the tool.
-
-    Args:
-        tools: The tools.
-        compared: Whether the agent has further tools that may fit better.
-        confirmed: Whether calls of one of them may wait for the customer's yes.
-    """
+    """One blueprint for one or several tools: a property each, named like the tool."""
     candidates: dict[str, Any] = {
-        property_of(tool.name): (
+        tool_property(tool.name): (
             _candidate(tool, compared or len(tools) > 1),
             respond(str(CandidateTool.__doc__)),
         )
@@ -96,9 +91,9 @@ def tool_blueprint(
     return create_model("ToolBatch", __base__=bases, __doc__=ToolBatch.__doc__, **candidates)
 
 
-def property_of(tool: str) -> str:
+def tool_property(tool: str) -> str:
     """The property that asks about a tool: its name, unless a query of the batch is called the same."""
-    return f"tool_{tool}"[:64] if tool in {*ToolBatch.model_fields, *StillWanted.model_fields} else tool
+    return property_of(tool, {*ToolBatch.model_fields, *StillWanted.model_fields})
 
 
 def _candidate(tool: ToolArguments, compared: bool) -> type[ARQ]:

@@ -32,31 +32,19 @@ def matches_of_turn(state: Reader, turn: str) -> list[GuidelineMatch] | None:
 
 
 def plan_of_turn(state: Reader, turn: str) -> Plan | None:
-    """This turn's plan so far; None where there is none yet.
-
-    Raises:
-        StateError: The channel holds something else.
-    """
+    """This turn's plan so far; None where there is none yet."""
     plan = state.record("plan", Plan)
     return plan if plan is not None and plan.turn == turn else None
 
 
 def utterance_of_turn(state: Reader, turn: str) -> Move | None:
-    """What the speaker said last in this turn; None where it said nothing, or did something since.
-
-    Raises:
-        StateError: The channel holds another type.
-    """
+    """What the speaker said last in this turn; None where it said nothing, or did something since."""
     moves = [move for move in state.records("moves", Move) or [] if move.turn == turn]
     return moves[-1] if moves and moves[-1].kind == "speak" else None
 
 
 def draft_of_turn(state: Reader, turn: str) -> str | None:
-    """What a planner or a speaker left as the draft of this turn's reply; None where neither left one.
-
-    Raises:
-        StateError: A channel holds another type.
-    """
+    """What a planner or a speaker left as the draft of this turn's reply; None where neither left one."""
     said = utterance_of_turn(state, turn)
     if said is not None:
         return said.text

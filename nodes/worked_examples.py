@@ -17,9 +17,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from arq_graph.nodes.blueprint_node import PROMPTS
 from arq_graph.nodes.judgements import GuidelineJudgement
 from arq_graph.nodes.message_schema import MessageBlueprint
-from arq_graph.nodes.plan_schema import pre_act_blueprint, react_blueprint
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.tool_schema import tool_blueprint
 from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.modes import response_fields
 
@@ -73,24 +71,9 @@ def _read(name: str) -> list[dict[str, Any]]:
 
 
 @cache
-def tool_examples() -> tuple[Example, ...]:
-    """A call whose argument the customer gave, with one that was left open."""
-    return _of_tools("tool_caller.yaml", tool_blueprint)
-
-
-@cache
-def pre_act_examples() -> tuple[Example, ...]:
-    """A look-up that failed, and the plan that takes another way."""
-    return _of_tools("pre_act_planner.yaml", lambda tools: pre_act_blueprint(tools).blueprint)
-
-
-@cache
-def react_examples() -> tuple[Example, ...]:
-    """The same look-up, and the next thing to do."""
-    return _of_tools("react_planner.yaml", lambda tools: react_blueprint(tools).blueprint)
-
-
-def _of_tools(name: str, blueprint: Callable[[list[ToolArguments]], type[ARQ]]) -> tuple[Example, ...]:
+def examples_of_tools(
+    name: str, blueprint: Callable[[list[ToolArguments]], type[ARQ]]
+) -> tuple[Example, ...]:
     """Examples whose blueprint depends on their tools, of which the file holds the arguments' schemas."""
     return tuple(
         Example(

@@ -23,10 +23,6 @@ def says_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
 
     They are text alone, ask nothing, and fall wholly into the phrases of the list, one of them a yes. "Ok" is one
     only with something beside it; beside a yes, so is a tool's first word with "it": "ok, yes, cancel it please".
-
-    Args:
-        answers: Every message of the customer's since the question.
-        tools: Names of the tools that they were asked about.
     """
     words: list[str] = []
     for message in answers:

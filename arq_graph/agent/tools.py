@@ -73,9 +73,11 @@ def as_tool(value: object) -> BaseTool:
 def argument_schema(tool: BaseTool) -> dict[str, Any]:
     """The JSON Schema of the arguments that a model gives; injected ones are not among them."""
     schema: Any = tool.tool_call_schema
-    if isinstance(schema, type) and issubclass(schema, BaseModel):
-        schema = schema.model_json_schema()
-    return schema if isinstance(schema, dict) else {"properties": tool.args}
+    if not isinstance(schema, dict):
+        # `schema` is what models of Pydantic's first version have.
+        schema = schema.model_json_schema() if issubclass(schema, BaseModel) else schema.schema()
+    found: dict[str, Any] = schema
+    return found
 
 
 def _from_function(function: Callable[..., Any]) -> BaseTool:

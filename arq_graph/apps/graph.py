@@ -59,17 +59,7 @@ def compiled(
     tracker: Any,
     options: Mapping[str, Any],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Wire and compile the steps of a turn.
-
-    Args:
-        agent: The specification.
-        strategy: How it decides.
-        deciding: The strategy's node.
-        matcher: The node that matches guidelines; None for an agent without any.
-        reviser: The node that writes the reply; None where the deciding node does.
-        tracker: The node that measures progress; None where there are no milestones.
-        options: `GraphOptions`.
-    """
+    """Wire and compile the steps of a turn."""
     options = dict(options)
     state_schema = options.pop("state_schema", AgentState)
     input_schema = options.pop("input_schema", None)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Literal, Unpack, get_type_hints
+from typing import TYPE_CHECKING, Any, Unpack, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph.state import CompiledStateGraph
@@ -13,13 +13,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.agent.tools import ToolLike
 from arq_graph.apps.graph import GraphOptions, compiled
-from arq_graph.apps.strategies import (
-    ReSpAct,
-    StrategyName,
-    StrategySettings,
-    ToolCalling,
-    strategy_of,
-)
+from arq_graph.apps.strategies import ReSpAct, StrategyName, StrategySettings, strategy_of
 from arq_graph.errors import InputError
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
@@ -35,20 +29,13 @@ if TYPE_CHECKING:
 ModelLike = BaseChatModel | str | Reasoner
 MODULES = ("matcher", "strategy", "message")
 
-PAPER_MODELS: Mapping[str, str] = {
-    "matcher": "openai:gpt-4o-2024-08-06",
-    "strategy": "openai:gpt-4o-2024-11-20",
-    "message": "openai:gpt-4o-2024-08-06",
-}
-"""The models of the ARQ paper's experiments (6.3), one per module."""
-
 _PROFILE = (
     "You are a helpful agent. You reach what the customer asks for with your tools, and ask what is open."
 )
 
 
 def create_guided_agent(
-    model: ModelLike | Mapping[str, ModelLike] | None,
+    model: ModelLike | Mapping[str, ModelLike],
     agent: Agent,
     *,
     strategy: StrategyName | StrategySettings = "tools",
@@ -58,7 +45,6 @@ def create_guided_agent(
     reviser: MessageReviser | None = None,
     milestones: MilestoneGraph | None = None,
     judge: AnyJudge | None = None,
-    preset: Literal["paper"] | None = None,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that follows its guidelines.
@@ -80,7 +66,6 @@ def create_guided_agent(
         milestones: How far the conversation got is measured on this graph as it runs and kept in `progress`; a
             planner is shown the milestones that could come next.
         judge: Whom to ask about milestones that code cannot decide; without one they stay undecided.
-        preset: `paper` takes the models of the ARQ paper where `model` is None.
         **options: What belongs to LangGraph: `checkpointer`, `store`, `name`, …; see `GraphOptions`.
 
     Raises:
@@ -89,9 +74,8 @@ def create_guided_agent(
         PromptError: A prompt cannot be read or rendered.
     """
     chosen = strategy_of(strategy)
-    models = _per_module(model, preset)
-    channels = get_type_hints(options.get("state_schema", AgentState), include_extras=True)
-    reads = {name: kind for name, kind in channels.items() if name != "messages"}
+    models = _per_module(model)
+    reads = _channels(options)
     if reviser is not None and blueprint is not MessageBlueprint:
         raise InputError("blueprint is the reviser's: give it to MessageReviser(model, agent, blueprint=…)")
     return compiled(
@@ -138,14 +122,12 @@ def create_preact_agent(
         PromptError: The prompt cannot be read or rendered.
     """
     chosen = strategy_of(strategy)
-    if isinstance(chosen, ToolCalling):
+    if not chosen.writes_reply:
         raise InputError("the tool caller writes no reply of its own: use create_guided_agent(model, agent)")
     if isinstance(chosen, ReSpAct) and milestones is not None:
         raise InputError("a speaker is shown no milestones: score the finished thread, or use a planner")
     agent = _without_guidelines(agent, options.get("name"), profile, confirm)
-    channels = get_type_hints(options.get("state_schema", AgentState), include_extras=True)
-    reads = {name: kind for name, kind in channels.items() if name != "messages"}
-    deciding = chosen.node(model, agent, draft=False, mode=mode, reads=reads)
+    deciding = chosen.node(model, agent, draft=False, mode=mode, reads=_channels(options))
     tracker = _tracker(agent, milestones, judge)
     return compiled(agent, chosen, deciding, matcher=None, reviser=None, tracker=tracker, options=options)
 
@@ -185,6 +167,12 @@ def create_respact_agent(
     )
 
 
+def _channels(options: GraphOptions) -> dict[str, Any]:
+    """What functions of the user's may look at: every channel of the state besides the messages."""
+    channels = get_type_hints(options.get("state_schema", AgentState), include_extras=True)
+    return {name: kind for name, kind in channels.items() if name != "messages"}
+
+
 def _without_guidelines(
     agent: Agent | Sequence[ToolLike],
     name: str | None,
@@ -218,26 +206,13 @@ def _tracker(agent: Agent, milestones: MilestoneGraph | None, judge: AnyJudge | 
     return None
 
 
-def _per_module(
-    model: ModelLike | Mapping[str, ModelLike] | None, preset: Literal["paper"] | None
-) -> Mapping[str, ModelLike]:
+def _per_module(model: ModelLike | Mapping[str, ModelLike]) -> Mapping[str, ModelLike]:
     """The model of each module."""
-    if preset not in (None, "paper"):
-        raise InputError(f"there is no preset {preset!r}: the one there is is 'paper'")
-    if model is None:
-        if preset is None:
-            raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')
-        return PAPER_MODELS
     if not isinstance(model, Mapping):
         return dict.fromkeys(MODULES, model)
-    _check_modules(model)
-    if missing := [name for name in MODULES if name not in model]:
-        raise InputError(
-            f"no model is given for {', '.join(missing)}: give one model, or one for each module"
-        )
+    for name in (*model, *MODULES):
+        if name not in MODULES:
+            raise InputError(f"there is no module {name!r}: the modules are {', '.join(MODULES)}")
+        if name not in model:
+            raise InputError(f"no model is given for {name!r}: give one model, or one for each module")
     return model
-
-
-def _check_modules(names: Iterable[str]) -> None:
-    if unknown := [name for name in names if name not in MODULES]:
-        raise InputError(f"there is no module {unknown[0]!r}: the modules are {', '.join(MODULES)}")

@@ -7,7 +7,8 @@ A further strategy is one file with its node (a subclass of `Strategy`) and one 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -39,6 +40,10 @@ class StrategySettings:
 
     name: ClassVar[str]
     """Name of its node in the graph."""
+    made_by: ClassVar[str]
+    """The node's class as `module:class`, which is loaded when an app is made with it."""
+    writes_reply: ClassVar[bool] = True
+    """Whether it says something itself, which a reviser may take for its draft."""
 
     agrees: Agrees | None = None
     template: str | Path | None = None
@@ -46,24 +51,17 @@ class StrategySettings:
     max_history_tokens: int = 16_000
 
     def node(self, model: Any, agent: Agent, *, draft: bool, **settings: Any) -> Strategy:
-        """The node that decides.
+        """The node that decides; with `draft`, a reviser makes the reply of what it says."""
+        module, name = self.made_by.split(":")
+        if self.writes_reply:
+            settings["draft"] = draft
+        made: Strategy = getattr(import_module(module), name)(model, agent, **self.given(), **settings)
+        return made
 
-        Args:
-            model: As every node takes it.
-            agent: The specification.
-            draft: Whether a reviser makes the reply of what the node says.
-            **settings: `mode`, and `reads` for the channels that a policy may look at.
-        """
-        raise NotImplementedError
-
-    def _shared(self) -> dict[str, Any]:
-        template = {} if self.template is None else {"template": self.template}
-        return {
-            "agrees": self.agrees,
-            "temperature": self.temperature,
-            "max_history_tokens": self.max_history_tokens,
-            **template,
-        }
+    def given(self) -> dict[str, Any]:
+        """What is set otherwise than the node has it by itself."""
+        values = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
+        return {name: value for name, (value, default) in values.items() if value != default}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,22 +74,10 @@ class ToolCalling(StrategySettings):
     """
 
     name: ClassVar[str] = "call_tools"
+    made_by: ClassVar[str] = "arq_graph.nodes.tool_caller:ToolCaller"
+    writes_reply: ClassVar[bool] = False
     tools_per_call: int = 1
     max_rounds: int = 3
-
-    def node(self, model: Any, agent: Agent, *, draft: bool, **settings: Any) -> Strategy:
-        """The tool caller."""
-        from arq_graph.nodes.tool_caller import ToolCaller
-
-        settings.pop("reads", None)
-        return ToolCaller(
-            model,
-            agent,
-            tools_per_call=self.tools_per_call,
-            max_rounds=self.max_rounds,
-            **self._shared(),
-            **settings,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,16 +89,8 @@ class PreAct(StrategySettings):
     """
 
     name: ClassVar[str] = "plan"
+    made_by: ClassVar[str] = "arq_graph.nodes.pre_act_planner:PreActPlanner"
     max_steps: int = 8
-
-    def node(self, model: Any, agent: Agent, *, draft: bool, **settings: Any) -> Strategy:
-        """The planner."""
-        from arq_graph.nodes.pre_act_planner import PreActPlanner
-
-        settings.pop("reads", None)
-        return PreActPlanner(
-            model, agent, max_steps=self.max_steps, draft=draft, **self._shared(), **settings
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,14 +102,8 @@ class ReAct(StrategySettings):
     """
 
     name: ClassVar[str] = "plan"
+    made_by: ClassVar[str] = "arq_graph.nodes.react_planner:ReActPlanner"
     max_steps: int = 8
-
-    def node(self, model: Any, agent: Agent, *, draft: bool, **settings: Any) -> Strategy:
-        """The planner without a plan."""
-        from arq_graph.nodes.react_planner import ReActPlanner
-
-        settings.pop("reads", None)
-        return ReActPlanner(model, agent, max_steps=self.max_steps, draft=draft, **self._shared(), **settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +124,7 @@ class ReSpAct(StrategySettings):
     """
 
     name: ClassVar[str] = "speak"
+    made_by: ClassVar[str] = "arq_graph.nodes.speaking.speaker:Speaker"
     policies: Sequence[str | Policy] | None = None
     environment: Environment | None = None
     seed: int | None = None
@@ -169,27 +142,19 @@ class ReSpAct(StrategySettings):
 
     def node(self, model: Any, agent: Agent, *, draft: bool, **settings: Any) -> Strategy:
         """The speaker."""
-        from arq_graph.nodes.speaking.speaker import Speaker
-
         if draft and (self.environment is not None or self.is_task):
             raise InputError(
                 "an environment, or a task, is for an agent without guidelines: create_respact_agent"
             )
-        return Speaker(
-            model,
-            agent,
-            in_world=self.environment is not None,
-            setting=self.setting or ("task" if self.is_task else "chat"),
-            policies=self.policies,
-            dialogue_acts=self.dialogue_acts,
-            max_steps=self.max_steps,
-            max_thoughts=self.max_thoughts,
-            max_questions=self.max_questions,
-            max_results=self.max_results,
-            draft=draft,
-            **self._shared(),
-            **settings,
-        )
+        return super().node(model, agent, draft=draft, **settings)
+
+    def given(self) -> dict[str, Any]:
+        """What is set otherwise than the node has it by itself; the world is not in it, only whether there is one."""
+        given = {
+            name: value for name, value in super().given().items() if name not in ("environment", "seed")
+        }
+        setting = "task" if self.is_task else "chat"
+        return {**given, "in_world": self.environment is not None, "setting": setting}
 
 
 STRATEGIES: Mapping[str, type[StrategySettings]] = {

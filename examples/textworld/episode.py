@@ -123,7 +123,8 @@ def episode_transcript(
         state: Mapping[str, Any] = episode if isinstance(episode, Mapping) else {"messages": episode}
         if "messages" not in state:
             raise InputError("the episode's state has no `messages`: give what the agent returned")
-        world = (state.get("world") or [None])[-1]
+        worlds: Any = state.get("world") or [None]
+        world = worlds[-1]
         events = read_messages(state["messages"]).events
     if by_verb:
         events = _by_verb(events)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from arq_graph.agent.state import MoveKind, PlannedCall, ToolInsight
+from arq_graph.nodes.argument_schema import Argument
 from arq_graph.nodes.confirmation import Settled
 from arq_graph.nodes.gate import Gate, Verdict
 from arq_graph.nodes.speaking.grounds import PLACEHOLDERS, Grounds
-from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
+from arq_graph.nodes.tool_arguments import Problem, ToolArguments
 from arq_graph.nodes.violations import PromptFacts
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation

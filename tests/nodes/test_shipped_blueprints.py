@@ -12,7 +12,8 @@ import pytest
 from arq_graph import ARQ, Agent, Guideline
 from arq_graph import nodes as package
 from arq_graph.nodes import GuidelineMatcher, ToolCaller
-from arq_graph.nodes.worked_examples import matcher_examples, reviser_examples, shown, tool_examples
+from arq_graph.nodes.tool_caller import tool_examples
+from arq_graph.nodes.worked_examples import matcher_examples, reviser_examples, shown
 from tests.brain import brain
 from tests.nodes.tool_shapes import CALLS
 from tests.reasoning.strict_subset import assert_strict
