@@ -9,8 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -298,22 +296,3 @@ def test_an_async_app_is_refused_where_it_cannot_be_awaited():
 def test_a_limit_out_of_its_range_is_refused(limits: Any):
     with pytest.raises(SpecError, match=next(iter(limits))):
         Limits(**limits)
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    words=st.lists(st.text(max_size=8), max_size=5),
-    deeds=st.lists(st.integers(0, 3), min_size=5, max_size=5),
-    turns=st.integers(1, 4),
-)
-def test_the_app_is_asked_once_a_turn_and_everything_is_kept_in_order(words: Any, deeds: Any, turns: int):
-    def answer(messages: list[Any]) -> list[Any]:
-        turn = sum(message.type == "human" for message in messages)
-        made = [each for number in range(deeds[turn - 1]) for each in deed("do", turn * 10 + number)]
-        return [*made, AIMessage(f"turn {turn}")]
-
-    held = both(lambda: Answers(answer), *words, limits=Limits(turns=turns))
-    n = min(len(words), turns)
-    assert held.ended == ("user" if len(words) <= turns else "turns")
-    assert [text for text in texts(held) if text.startswith("turn ")] == [f"turn {k + 1}" for k in range(n)]
-    assert sum(message.type == "tool" for message in held.messages) == sum(deeds[:n])

@@ -8,7 +8,6 @@ from arq_graph.milestones import (
     MilestoneGraph,
     Result,
     Transcript,
-    Verdict,
     observe,
     score,
 )
@@ -254,29 +253,3 @@ def test_a_pattern_that_backtracks_for_ever_is_stopped_and_named(milestone):
 def test_an_nfc_that_nothing_decides_is_undecided():
     graph = graph_of("{name: goal, type: NFC}")
     assert observe(graph, conversation(user("hi"))).undecided == ("goal",)
-
-
-def test_a_judges_quote_must_stand_in_the_event():
-    graph = graph_of("{name: goal, type: NFC}")
-    talk = conversation(user("I  AGREE\nto pay"), agent("Thank you"))
-    for verdict, events in (
-        (Verdict("goal", True, event=1, quote="i agree to pay"), (1,)),
-        (Verdict("goal", True, event=2, quote="i agree to pay"), ()),
-        (Verdict("goal", True, event=1, quote=" "), ()),
-        (Verdict("goal", True, event=9, quote="agree"), ()),
-        (Verdict("goal", True, quote="agree"), ()),
-        (Verdict("goal", None, event=1, quote="agree"), ()),
-    ):
-        seen = observe(graph, talk, verdicts=[verdict])
-        assert seen.events.get("goal", ()) == events
-        assert seen.undecided == (() if events else ("goal",))
-    assert observe(graph, talk, verdicts=[Verdict("goal", False)]).undecided == ()
-
-
-def test_a_judge_may_take_a_call_away_and_grants_none():
-    talk = conversation(called("get_order"), called("get_order"))
-    graph = graph_of(FC)
-    assert observed(graph, talk, verdicts=[Verdict("goal", False, event=1)]) == (3,)
-    assert observed(graph, talk, verdicts=[Verdict("goal", False)]) == ()
-    granted = Verdict("goal", True, event=1, quote="hello")
-    assert observed(graph, conversation(user("hello")), verdicts=[granted]) == ()

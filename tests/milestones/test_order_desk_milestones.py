@@ -132,31 +132,3 @@ def test_a_case_that_is_closed_without_looking_the_order_up_is_not_done(graph: M
     # The join: depth 4 (look-up, status, what is told, mark_resolved) + 1 further (the welcome) = 5, and 4 are
     # still needed; Farewell and End are left: (5 - 4) / (5 + 2).
     assert measured.progress_rate == 1 / 7
-
-
-@pytest.mark.parametrize(
-    ("said", "is_forbidden"),
-    [
-        ("I guarantee that it arrives on Thursday.", True),
-        ("We promise you Thursday.", True),
-        ("I cannot guarantee a day.", False),
-        ("I can't promise that.", False),
-        ("We never guarantee a day, but I do promise to look.", True),
-        ("We never promise a day.", False),
-        ("I called get_order_details for you.", True),
-        ("My guideline says so.", True),
-        ("It should arrive on Thursday.", False),
-    ],
-)
-def test_promises_and_internal_words_are_forbidden(
-    graph: MilestoneGraph, said: str, is_forbidden: bool
-) -> None:
-    assert bool(score(graph, conversation(agent(said))).forbidden) is is_forbidden
-    # The customer may say what they like.
-    assert not score(graph, conversation(user(said))).forbidden
-
-
-def test_a_discount_beyond_the_limit_is_forbidden_even_if_the_tool_refuses_it(graph: MilestoneGraph) -> None:
-    refused = conversation(called("apply_discount", "Error: 1 to 10", order_id="ORD-1004", percent=50))
-    assert [one.event for one in score(graph, refused).forbidden] == [1]
-    assert not score(graph, conversation(called("apply_discount", order_id="ORD-1004", percent=10))).forbidden
