@@ -131,6 +131,12 @@ def test_two_equal_calls_in_one_answer_are_made_once():
     assert ("declined", "the same call was proposed twice") in said(insights)
 
 
+def test_the_message_with_the_calls_has_an_id_from_the_beginning():
+    """LangGraph would give it another one at every look at a write that is not committed yet."""
+    node = ToolCaller(brain(call={"search": {"words": "x"}}), Agent("Desk", "You help.", tools=[search]))
+    assert node.invoke({"messages": [ASKED]})["messages"][0].id
+
+
 def test_a_candidate_without_a_call_leaves_a_record():
     assert said(decide({})[1]) == [("declined", "no call was proposed")]
 
