@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import yaml
 from langchain_core.tools import BaseTool, StructuredTool
 
 from arq_graph.nodes.blueprint_node import PROMPTS
@@ -66,6 +65,8 @@ def matcher_examples() -> tuple[Example, ...]:
 
 def _read(name: str) -> list[dict[str, Any]]:
     """The worked examples of a data file beside the prompts."""
+    import yaml  # when it is used: importing is quicker
+
     examples: list[dict[str, Any]] = yaml.safe_load((PROMPTS / name).read_text(encoding="utf-8"))
     return examples
 

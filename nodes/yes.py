@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-import yaml
 from langchain_core.messages import BaseMessage
 
 _MOST_WORDS = 20
@@ -61,6 +60,8 @@ def _words(text: str) -> list[str]:
 
 @cache
 def _phrases() -> Phrases:
+    import yaml  # when it is used: importing is quicker
+
     listed = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
     by_kind = {**listed, "yes": [phrase for language in listed["yes"].values() for phrase in language]}
     return {tuple(_words(phrase)): kind for kind, phrases in by_kind.items() for phrase in phrases}

@@ -55,40 +55,31 @@ class Relations:
         only it entailed, and never returns. Cost: at most one pass over all relations per removal.
         """
         given = {id: scores[id] for id in self._position if id in scores}
-        state = self._settled(given, Resolution(*self._spread(given, ())))
-        spent: set[str] = set()
-        while ready := [id for id in state.active if id not in spent and self._targets("overrides", id)]:
-            strongest = min(ready, key=lambda id: self._strength(id, state.active[id]))
-            spent.add(strongest)
-            overridden = {
-                id: f"overridden by {strongest}"
-                for id in self._targets("overrides", strongest)
-                if id in state.active
-            }
-            if overridden:
-                state = self._settled(given, self._without(given, state, overridden))
-        return state
-
-    def _settled(self, given: Mapping[str, int], state: Resolution) -> Resolution:
-        """Remove what depends on an inactive guideline until everything stands on something."""
-        while True:
-            unmet = {
-                id: f"depends on {needed}, which is not active"
-                for id in state.active
-                for needed in self._targets("depends_on", id)
-                if needed not in state.active
-            }
-            if not unmet:
-                return state
-            state = self._without(given, state, unmet)
-
-    def _without(self, given: Mapping[str, int], state: Resolution, reasons: Mapping[str, str]) -> Resolution:
-        removed = {**state.removed, **reasons}
+        removed: dict[str, str] = {}
         active, entailed = self._spread(given, removed)
-        for id in state.active:
-            if id not in active and id not in removed:
-                removed[id] = f"entailed by {state.entailed[id]}, which was removed"
+        while gone := self._unmet(active) or self._overridden(active):
+            removed |= gone
+            before, entailed_before = active, entailed
+            active, entailed = self._spread(given, removed)
+            for id in before:
+                if id not in active and id not in removed:
+                    removed[id] = f"entailed by {entailed_before[id]}, which was removed"
         return Resolution(active, entailed, removed)
+
+    def _unmet(self, active: Mapping[str, int]) -> dict[str, str]:
+        return {
+            id: f"depends on {needed}, which is not active"
+            for id in active
+            for needed in self._targets("depends_on", id)
+            if needed not in active
+        }
+
+    def _overridden(self, active: Mapping[str, int]) -> dict[str, str]:
+        """What the strongest guideline overrides that still overrides something."""
+        for strongest in sorted(active, key=lambda id: self._strength(id, active[id])):
+            if gone := [id for id in self._targets("overrides", strongest) if id in active]:
+                return dict.fromkeys(gone, f"overridden by {strongest}")
+        return {}
 
     def _spread(
         self, given: Mapping[str, int], removed: Iterable[str]

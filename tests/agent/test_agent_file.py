@@ -114,23 +114,6 @@ def test_the_documented_example_is_a_whole_agent(folder: Path) -> None:
     assert agent.confirm["cancel_order"].ask == "Shall I cancel {order_id}?"
 
 
-def test_an_observation_has_no_action(folder: Path) -> None:
-    agent = read(folder, with_guideline("- {condition: the customer is a member, tools: [orders:search]}\n"))
-    assert (agent.guidelines[0].action, agent.grants) == (None, {"search": ("G1",)})
-
-
-def test_name_and_profile_are_enough(folder: Path) -> None:
-    assert read(folder, "name: n\nprofile: p\n").guidelines == ()
-
-
-def test_a_subclass_of_agent_can_be_read(folder: Path) -> None:
-    class Desk(Agent):
-        """An agent of a kind of its own."""
-
-    read(folder, "name: n\nprofile: p\n")
-    assert type(Desk.from_yaml(folder / "agent.yaml")) is Desk
-
-
 def test_words_that_yaml_is_known_to_turn_into_something_else_stay_text(folder: Path) -> None:
     agent = read(
         folder,
@@ -151,12 +134,6 @@ def test_anchors_are_followed(folder: Path) -> None:
             """),
     )
     assert agent.grants == {"get_order": ("G1", "G2")}
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_text_beyond_ascii_and_windows_line_ends_are_read(folder: Path, encoding: str) -> None:
-    agent = read(folder, "name: Café ☕\r\nprofile: Grüß Gott.\r\n".encode(encoding))
-    assert (agent.name, agent.profile) == ("Café ☕", "Grüß Gott.")
 
 
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).filter(str.strip)
@@ -209,28 +186,3 @@ def test_the_json_schema_describes_the_file_for_editors() -> None:
     assert "customer" in str(schema["$defs"]["Confirmation"]["anyOf"][0])
     assert "observation" in guideline["properties"]["action"]["description"]
     assert guideline["additionalProperties"] is False
-
-
-@in_one_folder
-@given(
-    name=words,
-    guidelines=st.lists(
-        st.tuples(st.none() | words.filter(lambda word: word.strip() != "None"), words), max_size=5
-    ),
-    variable=words,
-)
-def test_what_was_written_is_what_is_read(
-    folder: Path, name: str, guidelines: list[tuple[str | None, str]], variable: str
-) -> None:
-    document = {
-        "name": name,
-        "profile": "p",
-        "guidelines": [{"condition": condition, "action": action} for condition, action in guidelines],
-        "variables": [{"name": "v", "description": "d", "value": variable}],
-    }
-    agent = read(folder, yaml.safe_dump(document, allow_unicode=True))
-    assert agent.name == name.strip()
-    assert [(g.condition, g.action) for g in agent.guidelines] == [
-        (condition and condition.strip(), action.strip()) for condition, action in guidelines
-    ]
-    assert agent.variables[0].value == variable

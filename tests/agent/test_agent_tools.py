@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool, Tool, tool
@@ -30,11 +30,6 @@ def get_order(order_id: str, verbose: bool = False) -> str:
     return f"order {order_id}"
 
 
-def annotated(order_id: Annotated[str, "The number on the receipt."]) -> str:
-    """Look an order up."""
-    return order_id
-
-
 async def cancel_order(order_id: str) -> str:
     """Cancel an order."""
     return f"cancelled {order_id}"
@@ -54,9 +49,9 @@ def positional(order_id: str, /) -> str:
     return order_id
 
 
-def variadic(*order_ids: str) -> str:
-    """Look orders up."""
-    return " ".join(order_ids)
+def yields(day: str):  # type: ignore[no-untyped-def]
+    """List the orders of a day."""
+    yield day
 
 
 def hidden(_order_id: str) -> str:
@@ -64,23 +59,9 @@ def hidden(_order_id: str) -> str:
     return _order_id
 
 
-def unresolved(order_id: Nowhere) -> str:  # type: ignore[name-defined] # noqa: F821
-    """Look an order up."""
-    return str(order_id)
-
-
 def opaque(shelf: Shelf) -> str:
     """Look a shelf up."""
     return str(shelf)
-
-
-def misdescribed(order_id: str) -> str:
-    """Look an order up.
-
-    Args:
-        order: No such argument.
-    """
-    return order_id
 
 
 @tool("get_order")
@@ -91,12 +72,6 @@ def another_get_order(order_id: str) -> str:
 
 @tool("json")
 def named_like_a_method(order_id: str) -> str:
-    """Look an order up."""
-    return order_id
-
-
-@tool("auftrag lesen")
-def named_with_a_space(order_id: str) -> str:
     """Look an order up."""
     return order_id
 
@@ -118,19 +93,11 @@ def test_a_typed_function_becomes_a_tool_with_described_arguments() -> None:
     assert made.invoke({"order_id": "17"}) == "order 17"
 
 
-def test_an_argument_may_be_described_by_its_annotation() -> None:
-    assert only_tool(agent(tools=[annotated])).args["order_id"]["description"] == "The number on the receipt."
-
-
 async def test_an_async_function_stays_async_only() -> None:
     made = only_tool(agent(tools=[cancel_order]))
     assert isinstance(made, StructuredTool)
     assert made.func is None
     assert await made.ainvoke({"order_id": "17"}) == "cancelled 17"
-
-
-def test_a_langchain_tool_is_kept_as_it_is() -> None:
-    assert only_tool(agent(tools=[another_get_order])) is another_get_order
 
 
 def test_a_tool_with_a_plain_json_schema_is_taken() -> None:
@@ -152,21 +119,9 @@ def test_one_function_on_two_guidelines_is_one_tool() -> None:
     assert not made.always_available
 
 
-def test_an_always_available_tool_needs_no_guideline() -> None:
-    made = agent(Guideline("a", "b"), tools=[get_order])
-    assert made.grants == {"get_order": ()}
-    assert made.always_available == {"get_order"}
-
-
 def test_a_bare_name_refers_to_a_tool_named_elsewhere() -> None:
     made = agent(Guideline("a", "b", tools=["get_order"]), Guideline("c", "d", tools=[get_order]))
     assert made.grants == {"get_order": ("G1", "G2")}
-
-
-def test_a_tool_listed_twice_in_one_guideline_is_granted_once() -> None:
-    made = agent(Guideline("a", "b", tools=[get_order, get_order, "get_order"]))
-    assert made.grants == {"get_order": ("G1",)}
-    assert len(made.guidelines[0].tools) == 1
 
 
 @pytest.mark.parametrize(
@@ -175,11 +130,9 @@ def test_a_tool_listed_twice_in_one_guideline_is_granted_once() -> None:
         (untyped, "its argument order_id lacks a type hint; write `order_id: str`"),
         (undocumented, "undocumented, which cannot become a tool: Function must have a docstring"),
         (positional, "argument order_id cannot be given by name"),
-        (variadic, "argument order_ids cannot be given by name"),
         (hidden, "_order_id begins with _"),
-        (unresolved, "cannot become a tool: name 'Nowhere' is not defined"),
         (opaque, "'opaque', whose arguments cannot be described"),
-        (misdescribed, "cannot become a tool: Arg order in docstring not found"),
+        (yields, "yields its results one by one; return them together"),
         (lambda order_id: order_id, "lacks a type hint"),
         (len, "cannot be given by name"),
         (functools.partial(get_order, "17"), "but is functools.partial"),
@@ -188,7 +141,6 @@ def test_a_tool_listed_twice_in_one_guideline_is_granted_once() -> None:
         ({"orders": "get_order"}, "but is {.orders.: .get_order.}"),
         (Tool(name="t", func=str, description="d"), "takes one nameless text"),
         (named_like_a_method, "called 'json', but names are"),
-        (named_with_a_space, "called 'auftrag lesen', but names are"),
         ("json:loads", "function loads, which cannot become a tool: its argument s lacks"),
         ("string:digits", "names 'string:digits', which is '0123456789'"),
         ("unheard_of", "no tool that the agent names elsewhere; to name a function write module:function"),
@@ -204,22 +156,6 @@ def test_what_cannot_be_a_tool_is_told_with_what_to_do(value: Any, message: str)
         agent(tools=[value])
 
 
-def test_a_mistyped_bare_name_gets_a_suggestion() -> None:
-    with pytest.raises(
-        SpecError, match=r"`guidelines\[0\].tools\[0\]` names 'get_ordr'.*did you mean `get_order`"
-    ):
-        agent(Guideline("a", "b", tools=["get_ordr"]), tools=[get_order])
-
-
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(SpecError, match="holds a second tool called 'get_order'"):
         agent(Guideline("a", "b", tools=[get_order]), tools=[another_get_order])
-
-
-def test_a_function_that_yields_is_no_tool() -> None:
-    def orders(day: str):  # type: ignore[no-untyped-def]
-        """List the orders of a day."""
-        yield day
-
-    with pytest.raises(SpecError, match="yields its results one by one; return them together"):
-        Agent("Desk", "You help.", [Guideline("they ask", "list them", tools=[orders])])

@@ -65,13 +65,6 @@ def test_both_properties_are_filled_in_and_found_again(orders: Path) -> None:
     assert properties(Agent.from_yaml(orders)) == properties(prepared)
 
 
-def test_what_was_answered_is_not_asked_again(orders: Path) -> None:
-    Agent.from_yaml(orders).prepare(calm_model())
-    silent = ScriptedChatModel([])
-    assert properties(Agent.from_yaml(orders).prepare(silent)) == {"G1": (True, False), "G2": (True, False)}
-    assert silent.calls == []
-
-
 async def test_preparing_works_asynchronously(orders: Path) -> None:
     model = calm_model()
     prepared = await Agent.from_yaml(orders).aprepare(model)
@@ -86,12 +79,6 @@ def test_what_the_designer_decided_wins(orders: Path) -> None:
     model = calm_model()
     assert properties(Agent.from_yaml(orders).prepare(model)) == {"G1": (True, False), "G2": (False, True)}
     assert asked(model.calls[0]) == ["G1"], "what is decided is not asked"
-
-
-def test_a_later_decision_of_the_designer_wins_over_a_prepared_answer(orders: Path) -> None:
-    Agent.from_yaml(orders).prepare(calm_model())
-    orders.write_text(ORDERS.replace("stay calm", "stay calm\n  continuous: false"))
-    assert properties(Agent.from_yaml(orders))["G2"] == (False, False)
 
 
 def test_a_reworded_guideline_is_asked_again(orders: Path) -> None:
@@ -126,19 +113,6 @@ def test_an_agent_built_in_python_keeps_its_answers_where_it_is_told(tmp_path: P
     assert properties(agent.prepare(ScriptedChatModel([]), path=str(kept))) == {"G1": (True, False)}
 
 
-def test_always_true_conditions_and_functions_are_not_sensitive_by_a_models_word(tmp_path: Path) -> None:
-    agent = Agent("n", "p", [Guideline(None, "greet"), Guideline(lambda state: True, "hurry")])
-    model = ScriptedChatModel(lambda call: {id: answer(sensitive_to_tools=True) for id in asked(call)})
-    assert properties(agent.prepare(model)) == {"G1": (True, False), "G2": (True, None)}
-
-
-def test_many_guidelines_are_asked_in_batches_of_ten() -> None:
-    model = calm_model()
-    agent = Agent("n", "p", [Guideline(f"condition {n}", "act") for n in range(25)]).prepare(model)
-    assert sorted(len(asked(call)) for call in model.calls) == [5, 10, 10]
-    assert all(g.continuous is True for g in agent.guidelines)
-
-
 def test_answers_are_kept_when_others_fail(tmp_path: Path) -> None:
     def answers_only_the_first(call: Any) -> Any:
         return {id: answer() for id in asked(call)} if "G1" in asked(call) else "I cannot say."
@@ -162,15 +136,7 @@ def test_a_guidelines_text_cannot_close_its_section() -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"<<<<<<< HEAD",
-        b"[]",
-        b'{"guidelines": {"G1": {}}}',
-        b"\xff\xfe",
-        b'{"version": 2, "guidelines": {}}',
-    ],
+    "content", [b"", b"<<<<<<< HEAD", b'{"guidelines": {"G1": {}}}', b'{"version": 2, "guidelines": {}}']
 )
 def test_a_broken_file_of_answers_is_named(orders: Path, content: bytes) -> None:
     file = orders.parent / "orders.prepared.json"
@@ -215,20 +181,3 @@ def test_no_model_is_asked_when_the_answers_could_not_be_kept(tmp_path: Path) ->
     with pytest.raises(SpecError, match="cannot be"):
         agent.prepare(model, path=tmp_path)
     assert model.calls == []
-
-
-def test_an_answer_edited_by_hand_counts(orders: Path) -> None:
-    Agent.from_yaml(orders).prepare(calm_model())
-    file = orders.parent / "orders.prepared.json"
-    file.write_text(file.read_text().replace('"continuous": true', '"continuous": false', 1))
-    assert properties(Agent.from_yaml(orders))["G1"] == (False, False)
-
-
-def test_answers_are_kept_beside_the_file_even_from_another_folder(
-    orders: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    monkeypatch.chdir(orders.parent)
-    agent = Agent.from_yaml("orders.yaml")
-    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    agent.prepare(calm_model())
-    assert (orders.parent / "orders.prepared.json").is_file()
