@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from arq_graph.cli import options
 from arq_graph.cli.dialogue import Dialogue, Outcome, Setup, opened_dialogue
-from arq_graph.cli.explanation import explanation_of
 from arq_graph.cli.failures import INTERRUPTED, Left, note, show_error
 from arq_graph.cli.screen import ask, is_terminal, labelled, output, printable, sentence, words
-from arq_graph.cli.turn_view import customer_said, outcome_of, reply_of
+from arq_graph.cli.settings import choose_model
+from arq_graph.cli.turn_view import customer_said, explanation_of, outcome_of, reply_of
 from arq_graph.errors import ArqGraphError
 
 _HINT = "/why explains the last reply. /quit or Ctrl-D leaves; the thread is kept."
 _CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "respond"}
 
 
-def chat_with(setup: Setup, *, quiet: bool = False) -> None:
-    """Talk to an agent until the input ends; a turn that was left unfinished is finished first."""
+def chat(
+    agent: options.AgentFile,
+    model: options.Model = None,
+    base_url: options.BaseUrl = None,
+    mode: options.ModeOption = "arq",
+    strategy: options.StrategyOption = "tools",
+    milestones: options.MilestonesOption = None,
+    thread: options.Thread = None,
+    db: options.Database = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the replies alone.")] = False,
+) -> None:
+    """Talk to an agent in the terminal.
+
+    Calls that need an operator's word are put to you. Ctrl-C and Ctrl-D leave; the thread can be gone on with, and an
+    unfinished turn is finished first.
+    """
+    setup = Setup(agent, choose_model(model, base_url), mode, thread, db, strategy, milestones)
     with opened_dialogue(setup, operator=ask_operator) as dialogue:
         try:
             _Chat(dialogue, setup, quiet).hold()

@@ -12,6 +12,7 @@ from rich.text import Text
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli.failures import warn
+from arq_graph.cli.options import AgentFile
 from arq_graph.cli.screen import output, printable, table, words
 from arq_graph.cli.threads import when
 from arq_graph.models.scripted import ScriptedChatModel
@@ -23,25 +24,25 @@ _SHORT = 200
 _RELATIONS = {"entails": "entails", "depends_on": "depends on", "overrides": "overrides"}
 
 
-def check_agent(file: Path) -> None:
-    """Read an agent, import its tools, compile it, and print a summary."""
+def check(agent: AgentFile) -> None:
+    """Read an agent as a run would, and see what is in it."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", UserWarning)
-        agent = Agent.from_yaml(file)
-        create_guided_agent(ScriptedChatModel([]), agent)  # compiling asks no model
+        read = Agent.from_yaml(agent)
+        create_guided_agent(ScriptedChatModel([]), read)  # compiling asks no model
     console = output()
-    console.print(words(agent.name, "bold"))
-    console.print(words(agent.profile.strip(), "dim"))
-    for title, rows in _parts(agent):
+    console.print(words(read.name, "bold"))
+    console.print(words(read.profile.strip(), "dim"))
+    for title, rows in _parts(read):
         console.print()
         console.print(words(f"{title} ({len(rows)})", "bold"))
         console.print(table(rows))
     console.print()
     for remark in [str(each.message) for each in found if issubclass(each.category, UserWarning)]:
         warn(remark)
-    for remark in _remarks(agent, file):
+    for remark in _remarks(read, agent):
         warn(remark)
-    console.print(words(f"{file} can be run.", "green"))
+    console.print(words(f"{agent} can be run.", "green"))
 
 
 def _parts(agent: Agent) -> Iterator[tuple[str, list[tuple[str, list[Text]]]]]:

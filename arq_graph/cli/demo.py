@@ -6,27 +6,28 @@ import tempfile
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from arq_graph.apps.arms import arms
+from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import Setup, opened_dialogue
-from arq_graph.cli.evaluate import chosen, quiet_callbacks, shown
-from arq_graph.cli.explanation import LEGEND
+from arq_graph.cli.evaluate import quiet_callbacks, said_in, shown
 from arq_graph.cli.failures import leaving_on_ctrl_c, note, warn
 from arq_graph.cli.figures import columns, counted, number_between, share_between
 from arq_graph.cli.run import read_customer_turns
 from arq_graph.cli.screen import command, output, sentence, words
-from arq_graph.cli.settings import OFFLINE, ModelChoice
+from arq_graph.cli.settings import OFFLINE, ModelChoice, choose_model
 from arq_graph.cli.threads import DEFAULT_FILE
-from arq_graph.cli.turn_view import customer_said, heading, outcome_of
+from arq_graph.cli.turn_view import LEGEND, customer_said, heading, outcome_of
 from arq_graph.errors import InputError
-from arq_graph.milestones.evaluation.results import read_results
 from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.figures import Summary
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.transcript import Transcript
 
 _KINDS = {
     "helpful": "helpful: says what is asked",
@@ -45,19 +46,38 @@ def demo_folder() -> Path:
     return Path(str(files("arq_graph.examples.order_desk")))
 
 
-def hold_demo(setup: Setup, *, evaluation: bool | None = None) -> None:
-    """Hold the order desk's conversation, print every turn, and try the desk on simulated users."""
+def demo(
+    model: options.Model = None,
+    base_url: options.BaseUrl = None,
+    mode: options.ModeOption = "arq",
+    strategy: options.StrategyOption = "tools",
+    milestones: options.MilestonesOption = None,
+    thread: options.Thread = None,
+    db: options.Database = None,
+    evaluation: Annotated[
+        bool | None,
+        typer.Option(
+            "--evaluation/--no-evaluation",
+            help="End with an evaluation against simulated users. Else with the offline model alone.",
+        ),
+    ] = None,
+) -> None:
+    """Watch the shipped order desk in a conversation, then with simulated users; needs no key."""
+    folder, choice = demo_folder(), choose_model(model, base_url)
+    milestones = milestones or folder / "milestones.yaml"
+    setup = Setup(folder / "agent.yaml", choice, mode, thread, db, strategy, milestones)
     _hold(setup)
     console = output()
-    if evaluation is None and setup.choice.spec != OFFLINE:
+    if evaluation is None and choice.spec != OFFLINE:
         console.print(
             words("Not tried on simulated users, which takes many calls: --evaluation does it.", "dim")
         )
     elif evaluation is not False:
-        guided = "guided" if setup.mode == "arq" else f"guided:{setup.mode}"
+        # A folder that somebody named may hold a demo.html of theirs.
+        page = db.with_name(f"{db.stem}.demo.html") if db else DEFAULT_FILE.with_name("demo.html")
         console.print()
-        evaluate_demo(
-            setup.file.with_name("suite.yaml"), setup.choice, page_beside(setup.db), tried=(guided, "pre-act")
+        _evaluate(
+            folder / "suite.yaml", choice, page, ("guided" if mode == "arq" else f"guided:{mode}", "pre-act")
         )
 
 
@@ -88,22 +108,9 @@ def _hold(setup: Setup) -> None:
         )
 
 
-def page_beside(db: Path | None) -> Path:
-    """Where the demo's page goes: beside the file of threads."""
-    # A folder that somebody named may hold a demo.html of theirs.
-    return DEFAULT_FILE.with_name("demo.html") if db is None else db.with_name(f"{db.stem}.demo.html")
-
-
-def evaluate_demo(
-    suite_file: Path,
-    choice: ModelChoice,
-    page: Path,
-    *,
-    tried: tuple[str, ...] = ("guided", "pre-act"),
-    scenarios: tuple[str, ...] = (),
-) -> Report:
+def _evaluate(suite_file: Path, choice: ModelChoice, page: Path, tried: tuple[str, ...]) -> None:
     """Hold each conversation of a suite once with each arm, print a table, and write the page."""
-    suite = chosen(Suite.from_yaml(suite_file), scenarios)
+    suite = Suite.from_yaml(suite_file)
     folder = suite_file.absolute().parent
     count = len(suite.scenarios)
     console = output()
@@ -126,7 +133,9 @@ def evaluate_demo(
             warn(one.error)
         if not report.conversations:
             raise InputError("nothing could be measured")
-        _write(page, report, file)
+        page.parent.mkdir(parents=True, exist_ok=True)
+        title = "The order desk and its simulated customers"
+        write_html(page, report, said_in(report, file), title=title)
     for arm in tried:
         if arm in report.summary.arms:
             console.print()
@@ -150,7 +159,6 @@ def evaluate_demo(
         ),
         soft_wrap=True,
     )
-    return report
 
 
 def _rows(report: Report, arm: str) -> Iterator[tuple[str, list[str]]]:
@@ -166,16 +174,3 @@ def _figures(summary: Summary) -> list[str]:
         share_between(goal.rate, goal.low, goal.high),
         number_between(rate.mean, rate.low, rate.high),
     ]
-
-
-def _write(page: Path, report: Report, results: Path) -> None:
-    positions = {(one.arm, one.scenario, one.run): index for index, one in enumerate(report.conversations)}
-    said: dict[int, Transcript] = {
-        positions[record.arm, record.scenario, record.run]: transcript
-        for record, transcript in read_results(results)
-    }
-    try:
-        page.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the page {page} cannot be written: {error.strerror}") from error
-    write_html(page, report, said, title="The order desk and its simulated customers")

@@ -5,24 +5,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.apps.arms import arms, known_arms
-from arq_graph.cli.evaluation_table import show_comparisons
+from arq_graph.apps.arms import arms as arms_named
+from arq_graph.apps.arms import known_arms
 from arq_graph.cli.failures import WRONG_INPUT, leaving_on_ctrl_c, note, warn
 from arq_graph.cli.figures import counted
+from arq_graph.cli.files import require_writable
+from arq_graph.cli.options import BaseUrl, HtmlOut, Judge, Model, ReportOut, SuiteFile, UserModel
 from arq_graph.cli.progress import progress_bar
-from arq_graph.cli.report_table import show_broken, show_report
 from arq_graph.cli.screen import output
-from arq_graph.cli.settings import OFFLINE, ModelChoice
+from arq_graph.cli.settings import OFFLINE, ModelChoice, choose_models
+from arq_graph.cli.tables import show_broken, show_report
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.milestones.evaluation.holding import Prices
 from arq_graph.milestones.evaluation.results import Outcome, read_results
-from arq_graph.milestones.evaluation.runner import Done, evaluate
+from arq_graph.milestones.evaluation.runner import Done
+from arq_graph.milestones.evaluation.runner import evaluate as evaluated
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.milestones.judging.llm_judge import LLMJudge
@@ -32,80 +34,136 @@ from arq_graph.milestones.reports.report import Report, write_report
 from arq_graph.milestones.transcript import Transcript
 
 
-@dataclass(frozen=True)
-class WantedEvaluation:
-    """What is tried on what, how often, and where it goes."""
+def evaluate(
+    suite: SuiteFile,
+    arms: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,…",
+            help="What is tried: guided, guided:cot, guided:direct, react, pre-act, respact, create_agent, or "
+            "module:function, a function of (scenario, agent, model) that makes an app.",
+        ),
+    ] = "guided",
+    runs: Annotated[int, typer.Option(min=1, help="How often each scenario is run with each arm.")] = 1,
+    concurrency: Annotated[int, typer.Option(min=1, help="How many conversations at once.")] = 8,
+    model: Model = None,
+    user_model: UserModel = None,
+    judge: Judge = None,
+    base_url: BaseUrl = None,
+    scenario: Annotated[
+        list[str] | None, typer.Option("--scenario", metavar="NAME", help="These scenarios alone.")
+    ] = None,
+    max_calls: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Stop once so many model calls are made, users and judge and earlier parts included. Turns under way "
+            "are finished, so that some more may be made.",
+        ),
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="Stop once they cost so much; needs --prices.")
+    ] = None,
+    prices: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL=IN/OUT,…", help="What a million tokens cost, read and written: gpt-4o=2.5/10."
+        ),
+    ] = None,
+    reject: Annotated[
+        bool, typer.Option("--reject", help="Calls that wait for an operator are rejected. Else approved.")
+    ] = False,
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where each conversation is kept. Else SUITE.results.jsonl."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what that file holds; nothing is held twice.")
+    ] = False,
+    html: HtmlOut = None,
+    json: ReportOut = None,
+) -> None:
+    """Try agents in conversations with simulated users, and measure how far each gets.
 
-    suite: Path
-    arms: tuple[str, ...]
-    model: ModelChoice
-    runs: int = 1
-    concurrency: int = 8
-    user_model: ModelChoice | None = None
-    judge: ModelChoice | None = None
-    scenarios: tuple[str, ...] = ()
-    max_calls: int | None = None
-    max_cost: float | None = None
-    prices: Prices = field(default_factory=dict)
-    reject: bool = False
-    results: Path | None = None
-    resume: bool = False
-    html: Path | None = None
-    json: Path | None = None
+    Each conversation is kept as it ends: a run that was stopped, or killed, goes on with --resume.
 
-    @property
-    def kept(self) -> Path:
-        """Where conversations are kept."""
-        return self.results or self.suite.with_name(f"{self.suite.stem}.results.jsonl")
-
-    @property
-    def depends_on(self) -> dict[str, str]:
-        """What results depend on beside the suite."""
-        return {
-            "the model": self.model.name,
-            "the user's model": self.user_model.name if self.user_model else "none",
-            "the judge": self.judge.name if self.judge else "none",
-            "the operator": "reject" if self.reject else "approve",
-        }
-
-
-def evaluate_suite(wanted: WantedEvaluation) -> None:
-    """Hold what is wanted, print the tables, and write the files."""
-    _require_files(wanted)
-    suite = chosen(Suite.from_yaml(wanted.suite, strict=False), wanted.scenarios)
-    if not suite.scenarios:
-        raise suite.broken[0].error
-    tried = arms(list(wanted.arms), folder=wanted.suite.absolute().parent)
-    tell_choice(wanted.model, wanted.arms)
-    _tell_shared_tools(suite)
-    total = len(suite.scenarios) * len(tried) * wanted.runs
-    with quiet_callbacks(), leaving_on_ctrl_c(lambda: _tell_way_on(wanted)), shown(total) as done:
+    The exit code is 1 where a scenario could not be used, or a conversation could not be held or ended in an error;
+    the others are measured, and the report is written. It is 0 where a ceiling ended the run.
+    """
+    choice, users, decides = choose_models(model, user_model, judge, base_url)
+    kept = results or suite.with_name(f"{suite.stem}.results.jsonl")
+    require_writable([kept, json, html], [suite])
+    tried = Suite.from_yaml(suite, strict=False)
+    if scenario:
+        tried = chosen(tried, scenario)
+    if not tried.scenarios:
+        raise tried.broken[0].error
+    folder = suite.absolute().parent
+    names = [name.strip() for name in arms.split(",") if name.strip()]
+    apps = arms_named(names, folder=folder)
+    tell_choice(choice, names)
+    _tell_shared_tools(tried)
+    operator = "reject" if reject else "approve"
+    way_on = f"What ended is kept in {kept}: the same command with --resume goes on from there."
+    with (
+        quiet_callbacks(),
+        leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on}")),
+        shown(len(tried.scenarios) * len(apps) * runs) as done,
+    ):
         try:
-            result = evaluate(
-                suite,
+            report = evaluated(
                 tried,
-                model=wanted.model.chat_model(),
-                user_model=wanted.user_model.chat_model() if wanted.user_model else None,
-                judge=LLMJudge(wanted.judge.chat_model()) if wanted.judge else None,
-                runs=wanted.runs,
-                concurrency=wanted.concurrency,
-                results=wanted.kept,
-                resume=wanted.resume,
-                max_calls=wanted.max_calls,
-                max_cost=wanted.max_cost,
-                prices=wanted.prices,
-                operator="reject" if wanted.reject else "approve",
-                depends_on=wanted.depends_on,
-                arms_depend_on=_own_arms(wanted.arms, wanted.suite.absolute().parent),
+                apps,
+                model=choice.chat_model(),
+                user_model=users.chat_model() if users else None,
+                judge=LLMJudge(decides.chat_model()) if decides else None,
+                runs=runs,
+                concurrency=concurrency,
+                results=kept,
+                resume=resume,
+                max_calls=max_calls,
+                max_cost=max_cost,
+                prices=_read_prices(prices),
+                operator=operator,
+                depends_on={
+                    "the model": choice.name,
+                    "the user's model": users.name if users else "none",
+                    "the judge": decides.name if decides else "none",
+                    "the operator": operator,
+                },
+                arms_depend_on=_own_arms(names, folder),
                 done=done,
             )
         except ReasoningError as error:
-            error.add_note(_way_on(wanted))
+            error.add_note(way_on)
             raise
-    _show(result, wanted)
-    if wrong := went_wrong(result):
+    show_broken(report.failed, "measured")
+    if report.stopped:
+        warn(_stopped(report.stopped, report, kept))
+    if report.conversations or report.stopped:
+        show_report(report, output())
+    if json is not None:
+        write_report(json, report)
+        note(f"The report is in {json}.")
+    if html is not None:
+        write_html(html, report, said_in(report, kept), title="Evaluation")
+        note(f"The page is in {html}.")
+    if not report.conversations and not report.stopped:
+        raise InputError("nothing could be measured")
+    note(f"The conversations are in {kept}.")
+    if not report.stopped and any(one.ended == "error" for one in report.broken):
+        note(way_on)
+    if wrong := _went_wrong(report):
         note(f"Exit code {WRONG_INPUT}: {wrong}.")
         raise typer.Exit(WRONG_INPUT)
+
+
+def said_in(report: Report, results: Path) -> dict[int, Transcript]:
+    """What was said in the conversations that a page shows, by their position in the report."""
+    shown = {report.conversations[index].id: index for index in transcripts_shown(report)}
+    return {
+        shown[record.id]: transcript for record, transcript in read_results(results) if record.id in shown
+    }
 
 
 def _own_arms(names: Sequence[str], folder: Path) -> dict[str, str]:
@@ -120,11 +178,8 @@ def _own_arms(names: Sequence[str], folder: Path) -> dict[str, str]:
     return found
 
 
-def went_wrong(result: Report) -> str:
-    """How many scenarios and conversations something was wrong with, in words; empty where nothing was.
-
-    What the run's ceiling cut off is not among them.
-    """
+def _went_wrong(result: Report) -> str:
+    """How many scenarios and conversations something was wrong with; what a ceiling cut off is not among them."""
     broken = result.failed
     unused = sum(one.run is None for one in broken)
     errors = sum(one.ended == "error" for one in result.conversations)
@@ -136,46 +191,6 @@ def went_wrong(result: Report) -> str:
     return ", ".join(f"{counted(count, what)} {how}" for count, what, how in said if count)
 
 
-def _show(result: Report, wanted: WantedEvaluation) -> None:
-    show_broken(result.failed, "measured")
-    if result.stopped:
-        warn(_stopped(result.stopped, result, wanted))
-    if result.conversations or result.stopped:
-        show_report(result, output())
-        show_comparisons(result, output())
-    _write(result, wanted)
-    if not result.conversations and not result.stopped:
-        raise InputError("nothing could be measured")
-    note(f"The conversations are in {wanted.kept}.")
-    if not result.stopped and any(one.ended == "error" for one in result.broken):
-        note(_way_on(wanted))
-
-
-def _write(result: Report, wanted: WantedEvaluation) -> None:
-    if wanted.json is not None:
-        write_report(wanted.json, result)
-        note(f"The report is in {wanted.json}.")
-    if wanted.html is not None:
-        write_html(wanted.html, result, _said(result, wanted), title="Evaluation")
-        note(f"The page is in {wanted.html}.")
-
-
-def _said(result: Report, wanted: WantedEvaluation) -> dict[int, Transcript]:
-    places = {
-        (
-            result.conversations[index].arm,
-            result.conversations[index].scenario,
-            result.conversations[index].run,
-        ): index
-        for index in transcripts_shown(result)
-    }
-    return {
-        places[key]: transcript
-        for record, transcript in read_results(wanted.kept)
-        if (key := (record.arm, record.scenario, record.run)) in places
-    }
-
-
 def _tell_shared_tools(suite: Suite) -> None:
     shared = [one.name for one in suite.scenarios if one.world is None and one.agent is not None]
     if shared:
@@ -185,28 +200,18 @@ def _tell_shared_tools(suite: Suite) -> None:
         )
 
 
-def _tell_way_on(wanted: WantedEvaluation) -> None:
-    note(f"Interrupted. {_way_on(wanted)}")
-
-
-def _way_on(wanted: WantedEvaluation) -> str:
-    return f"What ended is kept in {wanted.kept}: the same command with --resume goes on from there."
-
-
-def _stopped(reason: str, result: Report, wanted: WantedEvaluation) -> str:
+def _stopped(reason: str, report: Report, kept: Path) -> str:
     """What a ceiling ended, and what it takes to go on: calls made before count, so the same ceiling is of no use."""
-    missing = counted(result.missing, "conversation")
-    ceiling = "--max-cost" if reason.startswith("max_cost") else "--max-calls"
-    said = f"{reason}: {missing} of the run {'is' if result.missing == 1 else 'are'} missing below. "
-    if not result.conversations:
+    missing = counted(report.missing, "conversation")
+    said = f"{reason}: {missing} of the run {'is' if report.missing == 1 else 'are'} missing below. "
+    if not report.conversations:
         said += (
             "None ended, and those that were cut off begin anew: leave room for those under way, by a ceiling that is "
             "much higher, or by fewer at once (--concurrency 1). "
         )
-    return (
-        f"{said}What ended is kept in {wanted.kept}: the same command with --resume and a higher {ceiling} goes on "
-        "from there."
-    )
+    ceiling = "--max-cost" if reason.startswith("max_cost") else "--max-calls"
+    way_on = f"the same command with --resume and a higher {ceiling} goes on from there."
+    return f"{said}What ended is kept in {kept}: {way_on}"
 
 
 @contextmanager
@@ -232,24 +237,10 @@ def shown(total: int) -> Iterator[Done]:
         yield done
 
 
-def _require_files(wanted: WantedEvaluation) -> None:
-    """Refuse, before anything runs, what could not be written in the end."""
-    outs = [out for out in (wanted.kept, wanted.json, wanted.html) if out is not None]
-    for out in outs:
-        if out.is_dir() or not out.absolute().parent.is_dir():
-            raise InputError(f"{out} cannot be written: its folder is missing, or it is a folder itself")
-    files = [file.resolve() for file in (wanted.suite, *outs)]
-    if len(set(files)) < len(files):
-        raise InputError("the suite, the results, the page and the report must be four different files")
-
-
-def chosen(suite: Suite, names: tuple[str, ...]) -> Suite:
+def chosen(suite: Suite, names: Sequence[str]) -> Suite:
     """The suite with the scenarios of these names alone; a name also stands for those of all its kinds."""
-    if not names:
-        return suite
-    wanted = [one for name in names for one in of_name(suite, name)]
-    distinct = tuple(dict.fromkeys(one.name for one in wanted))
-    return suite.replace(scenarios=tuple(suite.scenario(name) for name in distinct), broken=())
+    wanted = {one.name: one for name in names for one in of_name(suite, name)}
+    return suite.replace(scenarios=tuple(wanted.values()), broken=())
 
 
 def of_name(suite: Suite, name: str) -> list[Scenario]:
@@ -263,7 +254,7 @@ def of_name(suite: Suite, name: str) -> list[Scenario]:
     return found
 
 
-def read_prices(text: str | None) -> dict[str, tuple[float, float]]:
+def _read_prices(text: str | None) -> dict[str, tuple[float, float]]:
     """The prices of `--prices`."""
     prices: dict[str, tuple[float, float]] = {}
     for part in (text or "").split(","):

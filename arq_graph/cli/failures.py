@@ -12,9 +12,10 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from arq_graph.cli.screen import diagnostics, sentence, settle, words
 from arq_graph.errors import ArqGraphError, BlueprintError, ReasoningError
@@ -38,7 +39,7 @@ def reported(debug: bool) -> Iterator[None]:
         try:
             yield
             sys.stdout.flush()  # a full disk or a reader that has gone shows here at the latest
-        except typer.Exit:
+        except (typer.Exit, typer.BadParameter):
             raise
         except Left:
             raise typer.Exit(INTERRUPTED) from None
@@ -58,6 +59,29 @@ def reported(debug: bool) -> Iterator[None]:
         except Exception as error:
             _say(error, debug, _message(error))
             raise typer.Exit(WRONG_INPUT) from None
+
+
+_debug = typer.Typer(add_completion=False)
+
+
+@_debug.command()
+def _with_debug(
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """What every command takes."""
+
+
+class ReportedCommand(TyperCommand):
+    """A command of which whatever goes wrong is reported; `--debug` shows tracebacks."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params = [*self.params, typer.main.get_command(_debug).params[0]]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with reported(ctx.params.pop("debug")):
+            return super().invoke(ctx)
 
 
 @contextmanager

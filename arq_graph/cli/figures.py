@@ -1,4 +1,4 @@
-"""Figures as text that fits into a column, and the columns."""
+"""Figures as text."""
 
 from __future__ import annotations
 
@@ -35,6 +35,17 @@ def one_line(name: str) -> str:
     return printable(name, _LONGEST_NAME)
 
 
+def counted(count: int, one: str) -> str:
+    """A count and what is counted: `1 record`, `2 records`."""
+    return f"{count:,} {one if count == 1 else one + 's'}"
+
+
+def listed(names: Sequence[str], shown: int) -> str:
+    """The first names, and how many more there are."""
+    more = f"; and {len(names) - shown:,} more" if len(names) > shown else ""
+    return "; ".join(map(one_line, names[:shown])) + more
+
+
 def percent(share: float | None) -> str:
     """A share as whole percent; 0% and 100% are said only where nothing and all is meant."""
     if share is None:
@@ -48,37 +59,43 @@ def percent(share: float | None) -> str:
 
 def share_between(share: float | None, low: float | None, high: float | None) -> str:
     """A share with its interval."""
-    if share is None or low is None or high is None:
-        return percent(share)
-    return f"{percent(share)} [{100 * low:.0f}, {100 * high:.0f}]"
-
-
-def number_between(number: float | None, low: float | None, high: float | None) -> str:
-    """A number of 0 to 1 with its interval."""
-    if number is None:
-        return NOT_KNOWN
-    if low is None or high is None:
-        return f"{number:.2f}"
-    return f"{number:.2f} [{low:.2f}, {high:.2f}]"
+    return percent(share) + ("" if share is None else _interval(low, high, ".0f", 100))
 
 
 def points(difference: float | None, low: float | None, high: float | None) -> str:
     """A difference of shares in percentage points, with its interval."""
-    if difference is None:
+    return number_between(difference, low, high, "+.0f", 100)
+
+
+def rate_change(difference: float | None, low: float | None, high: float | None) -> str:
+    """A difference of rates, with its interval."""
+    return number_between(difference, low, high, "+.2f")
+
+
+def number_between(
+    number: float | None,
+    low: float | None = None,
+    high: float | None = None,
+    form: str = ".2f",
+    times: int = 1,
+) -> str:
+    """A number with its interval."""
+    if number is None:
         return NOT_KNOWN
+    return format(times * number, form) + _interval(low, high, form, times)
+
+
+def _interval(low: float | None, high: float | None, form: str, times: int) -> str:
     if low is None or high is None:
-        return f"{100 * difference:+.0f}"
-    return f"{100 * difference:+.0f} [{100 * low:+.0f}, {100 * high:+.0f}]"
+        return ""
+    return f" [{format(times * low, form)}, {format(times * high, form)}]"
 
 
 def average(mean: float | None) -> str:
     """A mean of counts."""
-    return NOT_KNOWN if mean is None else f"{mean:.1f}"
-
-
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """A count and what is counted: `1 record`, `2 records`."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    if mean is None:
+        return NOT_KNOWN
+    return f"{mean:.1f}" if mean < 1_000 else f"{mean:,.0f}"
 
 
 def probability(p: float | None) -> str:
@@ -86,12 +103,3 @@ def probability(p: float | None) -> str:
     if p is None:
         return NOT_KNOWN
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
-
-
-def rate_change(difference: float | None, low: float | None, high: float | None) -> str:
-    """A difference of rates, with its interval."""
-    if difference is None:
-        return NOT_KNOWN
-    if low is None or high is None:
-        return f"{difference:+.2f}"
-    return f"{difference:+.2f} [{low:+.2f}, {high:+.2f}]"

@@ -1,37 +1,55 @@
-"""`arq-graph milestones check` and `author`: what a milestone file holds, and having a model draft one."""
+"""`arq-graph milestones …`: making, checking and drawing milestone files."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from arq_graph.agent.atomic_write import write_atomically
-from arq_graph.cli.failures import WRONG_INPUT, note, warn
+from arq_graph.cli.failures import WRONG_INPUT, ReportedCommand, note, warn
 from arq_graph.cli.figures import counted
+from arq_graph.cli.files import read_tools, require_writable
+from arq_graph.cli.graph import draw_milestones
+from arq_graph.cli.options import BaseUrl, Model, ModeOption, Png, ToolsFile
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import command, labelled, output, words
-from arq_graph.cli.settings import OFFLINE, ModelChoice
+from arq_graph.cli.settings import OFFLINE, choose_model
 from arq_graph.errors import InputError
 from arq_graph.milestones.authoring.author import LONGEST_WORKFLOW, author_milestones
 from arq_graph.milestones.findings import Finding
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.reasoning.blueprint import Mode
 
 _MOST_BYTES = 4 * LONGEST_WORKFLOW
 
 
-def check_milestones(file: Path, tools: Any) -> None:
-    """Print what a milestone file holds, its errors and its warnings."""
+milestones = typer.Typer(
+    name="milestones",
+    help="Milestone files: what a conversation has to reach, to measure how far it got.",
+    no_args_is_help=True,
+)
+
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="The milestone file.")]
+_AgentOption = Annotated[
+    Path | None, typer.Option("--agent", metavar="AGENT.yaml", help="The agent whose tools they are.")
+]
+
+
+@milestones.command(cls=ReportedCommand)
+def check(file: _File, agent: _AgentOption = None, tools: ToolsFile = None) -> None:
+    """Say what is wrong with a milestone file and what is doubtful, each with its line.
+
+    Exit code 1 where something is wrong. With --agent or --tools every FC must be one of the tools.
+    """
+    known = read_tools(agent, tools)
     graph = MilestoneGraph.from_yaml(file, check=False)
-    found = graph.check(tools)
+    found = graph.check(known)
     console = output()
     console.print(_summary(graph))
     _show("Errors", "bold red", found.errors, console)
@@ -40,20 +58,49 @@ def check_milestones(file: Path, tools: Any) -> None:
     if found.errors:
         console.print(words(f"{file} cannot be measured on.", "red"))
         raise typer.Exit(WRONG_INPUT)
-    compared = "" if tools is None else "; its tools are the agent's"
+    compared = "" if known is None else "; its tools are the agent's"
     console.print(words(f"{file} can be measured on{compared}.", "green"))
 
 
-def author_file(
-    workflow: Path, tools: Any, choice: ModelChoice, out: Path, *, mode: Mode, force: bool
+@milestones.command(cls=ReportedCommand)
+def draw(file: _File, png: Png = None) -> None:
+    """Print a milestone graph as Mermaid."""
+    draw_milestones(file, png)
+
+
+@milestones.command(cls=ReportedCommand)
+def author(
+    workflow: Annotated[
+        Path,
+        typer.Option(
+            "--workflow",
+            "-w",
+            metavar="FILE",
+            help="What the agent is to do, in words. - reads standard input.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The milestone file to make.")],
+    agent: _AgentOption = None,
+    tools: ToolsFile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    mode: ModeOption = "arq",
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
 ) -> None:
-    """Make a milestone file of a workflow, and say how it is reviewed."""
+    """Have a model make a milestone file of a workflow and the agent's tools.
+
+    The file says that nobody has reviewed it, and so does what is measured on it, until you write who did.
+    """
+    known = read_tools(agent, tools)
+    if known is None:
+        raise typer.BadParameter("name the tools: --agent AGENT.yaml or --tools FILE")
+    choice = choose_model(model, base_url)
     _require_new(out, force=force)
     text = _read(workflow)
     if choice.notice:
         note(choice.notice)
     with Progress().shown(f"asking {choice.name} for the milestones"):
-        graph = author_milestones(text, tools, choice.spec, base_url=choice.base_url, mode=mode)
+        graph = author_milestones(text, known, choice.spec, base_url=choice.base_url, mode=mode)
     _require_new(out, force=force)  # it may have come into being meanwhile
     try:
         write_atomically(out.resolve(), graph.to_yaml().encode())
@@ -61,7 +108,7 @@ def author_file(
         raise InputError(f"{out} cannot be written: {error.strerror or error}") from error
     console = output()
     console.print(_summary(graph))
-    _show("Warnings", "yellow", graph.check(tools).warnings, console)
+    _show("Warnings", "yellow", graph.check(known).warnings, console)
     console.print()
     if choice.spec == OFFLINE:
         warn("the offline model only puts the tools in the order in which the workflow mentions them")
@@ -96,9 +143,7 @@ def _show(title: str, style: str, found: Iterable[Finding], console: Console) ->
 
 
 def _require_new(path: Path, *, force: bool) -> None:
-    """Refuse, before a model is paid for what goes into it, a file that could not be made."""
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InputError(f"{path} cannot be written: name a file in a folder that is there")
+    require_writable([path], [])
     if path.exists() and not force:
         raise InputError(f"{path} is there already; --force replaces it, or name another file")
 

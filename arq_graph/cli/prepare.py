@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from rich.text import Text
 
 from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.cli.failures import note, warn
+from arq_graph.cli.options import AgentFile, BaseUrl, Model
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import entry, output, sentence, words
-from arq_graph.cli.settings import OFFLINE, ModelChoice
+from arq_graph.cli.settings import OFFLINE, choose_model
 
 
-def prepare_agent(file: Path, choice: ModelChoice) -> None:
-    """Prepare an agent and print what is now known of each guideline."""
-    agent = Agent.from_yaml(file)
+def prepare(agent: AgentFile, model: Model = None, base_url: BaseUrl = None) -> None:
+    """Ask once what never changes about the guidelines, and keep it beside the file."""
+    choice = choose_model(model, base_url)
+    unprepared = Agent.from_yaml(agent)
     if choice.notice:
         note(choice.notice)
     with Progress().shown("asking about the guidelines"):
-        prepared = agent.prepare(choice.chat_model())
+        prepared = unprepared.prepare(choice.chat_model())
     console = output()
-    for before, after in zip(agent.guidelines, prepared.guidelines, strict=True):
+    pairs = list(zip(unprepared.guidelines, prepared.guidelines, strict=True))
+    for before, after in pairs:
         console.print(entry("●" if _differs(before, after) else "○", "green", [_known(after)]))
-    asked = sum(_differs(*pair) for pair in zip(agent.guidelines, prepared.guidelines, strict=True))
+    asked = sum(_differs(*pair) for pair in pairs)
     console.print()
     if not asked:
-        console.print(words(f"Nothing was left to ask: all {len(agent.guidelines)} guidelines are settled."))
+        console.print(words(f"Nothing was left to ask: all {len(pairs)} guidelines are settled."))
         return
     kept = f"kept in {prepared_path(prepared.file)}" if prepared.file else "not kept"
-    console.print(
-        words(f"{asked} of {len(agent.guidelines)} guidelines were asked about; the answers are {kept}.")
-    )
+    console.print(words(f"{asked} of {len(pairs)} guidelines were asked about; the answers are {kept}."))
     if choice.spec == OFFLINE:
         warn(
             "the offline model goes by words alone: look the answers over, or delete them and ask a real model"

@@ -7,15 +7,17 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import Dialogue, Outcome, Setup, opened_dialogue
 from arq_graph.cli.failures import WAITING, note
 from arq_graph.cli.screen import print_json
+from arq_graph.cli.settings import choose_model
 from arq_graph.errors import InputError
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import ModuleUsage
@@ -23,8 +25,34 @@ from arq_graph.reasoning.usage import ModuleUsage
 _OTHERS = {"agent", "ai", "assistant", "system", "developer", "tool", "function"}
 
 
-def run_conversation(setup: Setup, conversation: Path, *, approve: bool) -> None:
-    """Hold a conversation and print one JSON line a turn; go on where an interrupted run of it stopped."""
+def run(
+    agent: options.AgentFile,
+    conversation: Annotated[
+        Path,
+        typer.Option(
+            "--conversation",
+            "-c",
+            metavar="FILE",
+            help="What the customer says: a message a line, a JSON list, or JSON Lines with text or content. "
+            "- reads standard input.",
+        ),
+    ],
+    model: options.Model = None,
+    base_url: options.BaseUrl = None,
+    mode: options.ModeOption = "arq",
+    strategy: options.StrategyOption = "tools",
+    milestones: options.MilestonesOption = None,
+    thread: options.Thread = None,
+    db: options.Database = None,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Approve every call that needs an operator's word.")
+    ] = False,
+) -> None:
+    """Hold a conversation from a file: one JSON line a turn.
+
+    The same command with the --thread that it names goes on where an interrupted run stopped.
+    """
+    setup = Setup(agent, choose_model(model, base_url), mode, thread, db, strategy, milestones)
     turns = read_customer_turns(conversation)
     operator = approve_all if approve else None
     with opened_dialogue(setup, operator=operator, conversation=conversation) as dialogue:

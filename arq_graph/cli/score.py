@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -18,12 +16,13 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.cli.failures import NO_ANSWER, leaving_on_ctrl_c, note, warn
 from arq_graph.cli.figures import counted
+from arq_graph.cli.files import read_tools, require_writable
+from arq_graph.cli.options import BaseUrl, HtmlOut, Judge, ReportOut
 from arq_graph.cli.progress import progress_bar
-from arq_graph.cli.report_table import show_broken, show_report
 from arq_graph.cli.screen import output
-from arq_graph.cli.settings import OFFLINE, ModelChoice
+from arq_graph.cli.settings import OFFLINE, choose_model
+from arq_graph.cli.tables import show_broken, show_report
 from arq_graph.cli.threads import existing_threads, when
-from arq_graph.cli.tools_file import read_tools
 from arq_graph.errors import ArqGraphError, InputError, SpecError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.llm_judge import LLMJudge
@@ -32,10 +31,10 @@ from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report, write_report
 from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation
-from arq_graph.milestones.reports.sources import Located, read_files
+from arq_graph.milestones.reports.sources import read_files
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts.formats import FORMATS, BrokenRecord, read_transcripts
+from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
 from arq_graph.milestones.transcripts.threads import read_threads
 from arq_graph.nodes.spec_sections import condition_text
 
@@ -43,86 +42,162 @@ _UNDECIDED_SHOWN = 5
 _SQLITE = b"SQLite format 3\0"
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What is to be scored, on what, and where it goes."""
+def score(
+    transcripts: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TRANSCRIPTS",
+            help="Recorded conversations of any agent: OpenAI chat or LangChain messages, tau-bench results, …, as "
+            "JSON or JSON Lines; or a file of threads.",
+        ),
+    ],
+    milestones: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--milestones",
+            metavar="[NAME=]FILE",
+            help="The milestone file. Several: one for each use case, named NAME or as the file is.",
+        ),
+    ] = None,
+    gold: Annotated[
+        Literal["ordered", "unordered"] | None,
+        typer.Option("--gold", help="Instead: the gold actions that each record holds, as tau-bench's do."),
+    ] = None,
+    agent: Annotated[
+        Path | None,
+        typer.Option(metavar="AGENT.yaml", help="The agent, for its tools' schemas and its instructions."),
+    ] = None,
+    tools: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The tools alone: OpenAI tool definitions as JSON.")
+    ] = None,
+    judge: Judge = None,
+    votes: Annotated[
+        int, typer.Option(min=1, help="How often the judge is asked; the majority decides.")
+    ] = 1,
+    no_veto: Annotated[
+        bool, typer.Option("--no-veto", help="The judge may not take away a call that code counts.")
+    ] = False,
+    date: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            metavar="YYYY-MM-DD",
+            help="The day of the conversations, for the judge. Without it the judge is told no date.",
+        ),
+    ] = None,
+    base_url: BaseUrl = None,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="How many conversations the judge is asked about at once.")
+    ] = 8,
+    format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The format. Else each record is recognised by itself.")
+    ] = None,
+    use_case: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Conversations of this use case alone.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many conversations at most.")] = None,
+    html: HtmlOut = None,
+    json: ReportOut = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Begin again where an earlier run was not finished.")
+    ] = False,
+) -> None:
+    """Measure how far recorded conversations got: goal completion and progress rate.
 
-    files: tuple[Path, ...]
-    milestones: tuple[str, ...] = ()
-    gold: Literal["ordered", "unordered"] | None = None
-    agent: Path | None = None
-    tools: Path | None = None
-    judge: ModelChoice | None = None
-    votes: int = 1
-    veto: bool = True
-    date: datetime.date | None = None
-    concurrency: int = 8
-    format: str | None = None
-    use_case: str | None = None
-    limit: int | None = None
-    html: Path | None = None
-    json: Path | None = None
-    fresh: bool = False
-
-    @property
-    def kept(self) -> Path | None:
-        """Where results are kept as they come; None: nowhere."""
-        out = self.json or self.html
-        if out is None or (out.exists() and not out.is_file()):
-            return None  # a pipe or a device has nothing beside it
-        return out.with_name(f"{out.name}.partial.jsonl")
-
-    def read(self) -> Iterator[Located]:
-        """The conversations, from the beginning."""
-        return read_files(
-            self.files, format=self.format, use_case=self.use_case, limit=self.limit, read=_read_file
+    With --json or --html, results are kept as they come: the same command goes on with a run that was stopped.
+    """
+    if bool(milestones) == bool(gold):
+        raise typer.BadParameter(
+            "say what to measure on: --milestones FILE, or --gold ordered|unordered (one of them)"
         )
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What is known of the agent that was recorded: its tools and what it was told; None: what each record says."""
-
-    tools: Any = None
-    instructions: str | None = None
-
-
-def score_files(wanted: Wanted) -> None:
-    """Score what is wanted, print the table, and write the files."""
-    _require_files(wanted)
-    known = _known(wanted)
-    if wanted.gold:
-        graphs: GraphSource = partial(gold_graph, ordered=wanted.gold == "ordered")
+    if judge is None and (votes != 1 or no_veto or date is not None):
+        raise typer.BadParameter("--votes, --no-veto and --date are for a judge: name one with --judge")
+    known = read_tools(agent, tools)
+    instructions = _instructions(agent)
+    for file in transcripts:
+        if not file.exists() or file.is_dir():
+            raise InputError(
+                f"{file} cannot be read: it {'is a folder' if file.is_dir() else 'does not exist'}"
+            )
+    require_writable([json, html], transcripts)
+    if gold:
+        graphs: GraphSource = partial(gold_graph, ordered=gold == "ordered")
     else:
-        graphs = _read_graphs(wanted.milestones, known.tools)
-    store = _opened_store(wanted, graphs, known)
-    run = ScoringRun(
-        wanted.read(),
-        graphs,
-        tools=known.tools,
-        judge=_judge(wanted, known),
-        concurrency=wanted.concurrency,
-        store=store,
-    )
-    result = _score_all(wanted, run, store)
+        graphs = _read_graphs(milestones or (), known)
+    choice = choose_model(judge, base_url) if judge else None
+    day = date.date() if date else None
+    store = None
+    if kept := _kept(json or html):
+        shaping = {
+            "the transcripts": fingerprint(*transcripts),
+            "their format": format or "recognised",
+            "the milestones": f"gold, {gold}" if gold else fingerprint_of_graphs(graphs),
+            "the tools": fingerprint(known),
+            "the agent's instructions": fingerprint(instructions),
+            "the judge": choice.name if choice else "none",
+            "its settings": f"{votes} votes, {'no veto' if no_veto else 'veto'}"
+            + (f", told {day}" if day else ""),
+            "arq_graph": _version(),
+        }
+        store = RunStore(kept, "score", shaping, fresh=fresh, instead="give --fresh to begin again")
+    elif choice is not None:
+        note("Nothing is kept of a run that is stopped; with --json FILE it can be gone on with.")
+    read = partial(read_files, transcripts, format=format, use_case=use_case, limit=limit, read=_read_file)
+    decides = None
+    if choice is not None:
+        decides = LLMJudge(
+            choice.chat_model(),
+            tools=known,
+            votes=votes,
+            veto=not no_veto,
+            instructions=instructions,
+            date=day,
+        )
+    run = ScoringRun(read(), graphs, tools=known, judge=decides, concurrency=concurrency, store=store)
+    # Reading once more costs nothing beside a judge; without one it would take as long as scoring.
+    total = None if choice is None else sum(1 for _ in read())
+    stand_ins = ("the judge",) if choice is not None and choice.spec == OFFLINE else ()
+    result = _scored(run, store, total, at_once=choice is not None and concurrency > 1, stand_ins=stand_ins)
     show_broken(result.broken, "scored")
     unanswered = sum(isinstance(one, UnansweredConversation) for one in result.broken)
     if not result.conversations:
-        _leave_empty_handed(result, unanswered, store, wanted.use_case)
-    _write(wanted, result, run)
+        _leave_empty_handed(result, unanswered, store, use_case)
+    if json is not None:
+        write_report(json, result)
+    if html is not None:
+        # Read a second time instead of held: memory stays bounded however many there are.
+        scored = (one.item for one in read() if isinstance(run.outcomes.get(one.place), ConversationRecord))
+        write_html(html, result, (item for item in scored if isinstance(item, Transcript)))
     # Before anything is printed: whoever reads may have gone, and the report is written.
     if store is not None and not unanswered:
         store.remove()
     show_report(result, output())
-    for what, file in (("report", wanted.json), ("page", wanted.html)):
-        if file is not None:
-            note(f"The {what} is in {file}.")
-    _hint_at_judge(result, wanted)
+    for what, out in (("report", json), ("page", html)):
+        if out is not None:
+            note(f"The {what} is in {out}.")
+    if choice is None:
+        _hint_at_judge(result)
     if store is not None and unanswered:
         warn(
             f"the judge gave no answer about {counted(unanswered, 'conversation')}; the same command asks again "
             f"about those alone, the others are kept in {store.file}"
         )
+
+
+def _kept(out: Path | None) -> Path | None:
+    """Where results are kept as they come; None where no file is written beside which they could be."""
+    if out is None or (out.exists() and not out.is_file()):
+        return None  # a pipe or a device has nothing beside it
+    return out.with_name(f"{out.name}.partial.jsonl")
+
+
+def _instructions(file: Path | None) -> str | None:
+    """What the agent that was recorded was told; None: what each record says."""
+    if file is None:
+        return None
+    agent = Agent.from_yaml(file)
+    rules = [f"- {when(condition_text(rule))}: {rule.action}" for rule in agent.guidelines if rule.action]
+    return "\n".join([agent.profile.strip(), "", *rules]).strip()
 
 
 def _read_file(file: Path, *, format: str | None) -> Iterator[Transcript | BrokenRecord]:
@@ -134,33 +209,6 @@ def _read_file(file: Path, *, format: str | None) -> Iterator[Transcript | Broke
         return
     with existing_threads(file) as threads:
         yield from read_threads(threads.checkpointer)
-
-
-def _require_files(wanted: Wanted) -> None:
-    """Refuse, before anything runs, what could not be read or written in the end."""
-    if wanted.format not in (None, *FORMATS):
-        raise InputError(f"the format {wanted.format!r} is not known; known are {', '.join(FORMATS)}")
-    for file in wanted.files:
-        if file.is_dir():
-            raise InputError(f"{file} is a folder; name the files in it")
-        if not file.exists():
-            raise InputError(f"{file} cannot be read: there is no such file")
-    outs = [out for out in (wanted.json, wanted.html) if out is not None]
-    for out in outs:
-        if out.is_dir() or not out.absolute().parent.is_dir():
-            raise InputError(f"{out} cannot be written: its folder is missing, or it is a folder itself")
-        if any(file.resolve() == out.resolve() for file in wanted.files):
-            raise InputError(f"{out} is one of the files that are read; write to another")
-    if len({out.resolve() for out in outs}) < len(outs):
-        raise InputError(f"{outs[0]} cannot be both the page and the report")
-
-
-def _known(wanted: Wanted) -> _Known:
-    if wanted.agent is None:
-        return _Known(read_tools(None, wanted.tools))
-    read = Agent.from_yaml(wanted.agent)
-    rules = [f"- {when(condition_text(rule))}: {rule.action}" for rule in read.guidelines if rule.action]
-    return _Known(list(read.toolbox.values()), "\n".join([read.profile.strip(), "", *rules]).strip())
 
 
 def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
@@ -202,83 +250,37 @@ def _checked(graph: MilestoneGraph, tools: Any) -> MilestoneGraph:
     return graph
 
 
-def _judge(wanted: Wanted, known: _Known) -> LLMJudge | None:
-    if wanted.judge is None:
-        return None
-    return LLMJudge(
-        wanted.judge.chat_model(),
-        tools=known.tools,
-        votes=wanted.votes,
-        veto=wanted.veto,
-        instructions=known.instructions,
-        date=wanted.date,
-    )
-
-
-def _opened_store(wanted: Wanted, graphs: GraphSource, known: _Known) -> RunStore | None:
-    """Where results are kept as they come; None where no file is written beside which they could be."""
-    if wanted.kept is None:
-        if wanted.judge is not None:
-            note("Nothing is kept of a run that is stopped; with --json FILE it can be gone on with.")
-        return None
-    told = f", told {wanted.date}" if wanted.date else ""
-    shaping = {
-        "the transcripts": fingerprint(*wanted.files),
-        "their format": wanted.format or "recognised",
-        "the milestones": f"gold, {wanted.gold}" if wanted.gold else fingerprint_of_graphs(graphs),
-        "the tools": fingerprint(known.tools),
-        "the agent's instructions": fingerprint(known.instructions),
-        "the judge": wanted.judge.name if wanted.judge else "none",
-        "its settings": f"{wanted.votes} votes, {'veto' if wanted.veto else 'no veto'}{told}",
-        "arq_graph": _version(),
-    }
-    return RunStore(wanted.kept, "score", shaping, fresh=wanted.fresh, instead="give --fresh to begin again")
-
-
-def _score_all(wanted: Wanted, run: ScoringRun, store: RunStore | None) -> Report:
+def _scored(
+    run: ScoringRun, store: RunStore | None, total: int | None, *, at_once: bool, stand_ins: tuple[str, ...]
+) -> Report:
     """Score all conversations but those that an earlier run has scored."""
-    if kept := len(run.kept):
-        note(f"Going on: {wanted.kept} holds {counted(kept, 'conversation')} of an earlier run.")
+    if store is not None and run.kept:
+        note(f"Going on: {store.file} holds {counted(len(run.kept), 'conversation')} of an earlier run.")
 
     def announce() -> None:
-        if store is None:
-            note("Interrupted; nothing is kept. With --json FILE a run can be gone on with.")
-        else:
-            note(f"Interrupted. {_way_on(run, store)}")
+        way_on = (
+            _way_on(run, store) if store else "Nothing is kept: with --json FILE a run can be gone on with."
+        )
+        note(f"Interrupted. {way_on}")
 
-    stand_ins = ("the judge",) if wanted.judge is not None and wanted.judge.spec == OFFLINE else ()
-    with (
-        _told_the_way_on(run, store),
-        leaving_on_ctrl_c(announce),
-        progress_bar("scoring", _total(wanted), failing="broken") as advance,
-    ):
+    with leaving_on_ctrl_c(announce), progress_bar("scoring", total, failing="broken") as advance:
 
         def done(outcome: Any) -> None:
             advance(isinstance(outcome, BrokenConversation))
 
-        if wanted.judge is not None and wanted.concurrency > 1:
-            return asyncio.run(run.areport(done=done, stand_ins=stand_ins))
-        return run.report(done=done, stand_ins=stand_ins)
-
-
-@contextmanager
-def _told_the_way_on(run: ScoringRun, store: RunStore | None) -> Iterator[None]:
-    try:
-        yield
-    except ArqGraphError as error:
-        if store is not None and run.kept:
-            error.add_note(_way_on(run, store))
-        raise
+        try:
+            if at_once:
+                return asyncio.run(run.areport(done=done, stand_ins=stand_ins))
+            return run.report(done=done, stand_ins=stand_ins)
+        except ArqGraphError as error:
+            if store is not None and run.kept:
+                error.add_note(_way_on(run, store))
+            raise
 
 
 def _way_on(run: ScoringRun, store: RunStore) -> str:
     scored = counted(len(run.kept), "conversation")
     return f"{scored} scored so far, kept in {store.file}: the same command goes on from there."
-
-
-def _total(wanted: Wanted) -> int | None:
-    # Reading once more costs nothing beside a judge; without one it would take as long as scoring.
-    return None if wanted.judge is None else sum(1 for _ in wanted.read())
 
 
 def _version() -> str:
@@ -305,30 +307,17 @@ def _leave_empty_handed(
     )
 
 
-def _write(wanted: Wanted, result: Report, run: ScoringRun) -> None:
-    if wanted.json is not None:
-        write_report(wanted.json, result)
-    if wanted.html is not None:
-        # Read a second time instead of held: memory stays bounded however many there are.
-        said = (
-            one.item
-            for one in wanted.read()
-            if isinstance(one.item, Transcript)
-            and isinstance(run.outcomes.get(one.place), ConversationRecord)
+def _hint_at_judge(result: Report) -> None:
+    names = list(
+        dict.fromkeys(
+            name
+            for one in result.conversations
+            if one.progress_range is not None and (one.goal_completed is None or one.progress_rate is None)
+            for name in one.undecided
         )
-        write_html(wanted.html, result, said)
-
-
-def _hint_at_judge(result: Report, wanted: Wanted) -> None:
-    undecided = dict.fromkeys(
-        name
-        for one in result.conversations
-        if one.progress_range is not None and (one.goal_completed is None or one.progress_rate is None)
-        for name in one.undecided
     )
-    if not undecided or wanted.judge is not None:
+    if not names:
         return
-    names = list(undecided)
     listed = ", ".join(names[:_UNDECIDED_SHOWN]) + (", …" if names[_UNDECIDED_SHOWN:] else "")
     note(
         f"Nothing says whether these were observed: {listed}. Where that matters the figures are a range; "

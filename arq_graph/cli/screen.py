@@ -105,32 +105,27 @@ def sentence(*parts: str | Text) -> Text:
 Row = tuple[str, str, Sequence[RenderableType]]
 
 
-def labelled(rows: Iterable[Row], *, width: int = LABEL_WIDTH) -> Table:
+def labelled(rows: Iterable[Row]) -> Table:
     """Rows of a label, its style, and lines that stay beside it however narrow the terminal is."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(justify="right", no_wrap=True, min_width=width)
-    grid.add_column(overflow="fold")
-    for label, style, lines in rows:
-        grid.add_row(words(label, style), Group(*lines))
-    return grid
+    return _grid(rows, 2, justify="right", no_wrap=True, min_width=LABEL_WIDTH)
 
 
-def table(rows: Iterable[tuple[str, Sequence[RenderableType]]], *, name_width: int = 22) -> Table:
+def table(rows: Iterable[tuple[str, Sequence[RenderableType]]]) -> Table:
     """Rows of a name and what there is to say about it."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(max_width=name_width, overflow="fold", style="cyan")
-    grid.add_column(overflow="fold")
-    for name, lines in rows:
-        grid.add_row(words(name), Group(*lines))
-    return grid
+    return _grid(((name, "cyan", lines) for name, lines in rows), 2, overflow="fold", max_width=22)
 
 
 def entry(mark: str, style: str, lines: Sequence[RenderableType]) -> Table:
     """A list entry: a mark, and lines beside it."""
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(no_wrap=True)
+    return _grid([(mark, style, lines)], 1, no_wrap=True)
+
+
+def _grid(rows: Iterable[Row], gap: int, **first_column: Any) -> Table:
+    grid = Table.grid(padding=(0, gap, 0, 0))
+    grid.add_column(**first_column)
     grid.add_column(overflow="fold")
-    grid.add_row(Text(mark, style=style), Group(*lines))
+    for label, style, lines in rows:
+        grid.add_row(words(label, style), Group(*lines))
     return grid
 
 

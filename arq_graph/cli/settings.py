@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, MutableMapping
+import os
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,12 +46,12 @@ class ModelChoice:
         return chat_model(self.spec, base_url=self.base_url)
 
 
-def choose_model(model: str | None, base_url: str | None, environ: Mapping[str, str]) -> ModelChoice:
+def choose_model(model: str | None, base_url: str | None) -> ModelChoice:
     """Choose the model: the option, else `ARQ_GRAPH_MODEL`, else what the keys allow."""
-    spec = (model or environ.get("ARQ_GRAPH_MODEL") or "").strip()
+    spec = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
     if spec == OFFLINE and not base_url:
         return ModelChoice(OFFLINE)
-    endpoint = (base_url or environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
+    endpoint = (base_url or os.environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
     if endpoint and not endpoint.startswith(("http://", "https://")):
         raise InputError(f"the base URL {endpoint!r} must begin with http:// or https://")
     if spec:
@@ -60,9 +61,28 @@ def choose_model(model: str | None, base_url: str | None, environ: Mapping[str, 
             f"the endpoint {endpoint} is set, but no model: name one of its models with --model or "
             "ARQ_GRAPH_MODEL"
         )
-    if environ.get(_KEY):
+    if os.environ.get(_KEY):
         return ModelChoice(WITH_A_KEY, notice=f"{_KEY} is set: asking {WITH_A_KEY}; --model takes another.")
     return ModelChoice(OFFLINE, notice=NO_KEY)
+
+
+def choose_models(
+    model: str | None, user_model: str | None, judge: str | None, base_url: str | None
+) -> tuple[ModelChoice, ModelChoice | None, ModelChoice | None]:
+    """The models of the arms, of the users and of the judge; the base URL is for those that take one."""
+    arms = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
+    specs = (arms, *(each.strip() for each in (user_model, judge) if each))
+    # Where no model takes an address it is given to all, so that it is refused.
+    somebody_takes_it = any(spec != OFFLINE for spec in specs)
+
+    def url_of(spec: str) -> str | None:
+        return None if somebody_takes_it and spec.strip() == OFFLINE else base_url
+
+    return (
+        choose_model(model, url_of(arms)),
+        choose_model(user_model, url_of(user_model)) if user_model else None,
+        choose_model(judge, url_of(judge)) if judge else None,
+    )
 
 
 def load_env_file(path: Path, environ: MutableMapping[str, str]) -> Iterator[str]:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import cast
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from arq_graph.apps.arms import arm
+from arq_graph.apps.arms import arm as arm_named
 from arq_graph.cli.evaluate import of_name, quiet_callbacks, tell_choice
 from arq_graph.cli.failures import NO_ANSWER, leaving_on_ctrl_c, note, show_error
 from arq_graph.cli.figures import number_between
+from arq_graph.cli.options import BaseUrl, Judge, Model, SuiteFile, UserModel
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import LABEL_WIDTH, labelled, output, printable, sentence, spoken, words
-from arq_graph.cli.settings import ModelChoice
+from arq_graph.cli.settings import choose_models
+from arq_graph.cli.tables import ENDS
 from arq_graph.errors import ArqGraphError, InputError
 from arq_graph.milestones.evaluation.arms import Arms, Made
 from arq_graph.milestones.evaluation.conversation import Conversation, is_out_of_reach, told
@@ -33,61 +33,56 @@ from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import Kind
 from arq_graph.reasoning.usage import track_usage
 
-_ENDS = {
-    "user": "the user left",
-    "turns": "the limit of turns is reached",
-    "calls": "the limit of model calls is reached",
-    "seconds": "the limit of time is reached",
-    "error": "something went wrong",
-}
 _RESULT_SHOWN = 300
 
 
-@dataclass(frozen=True)
-class WantedConversation:
-    """The one conversation that is watched."""
-
-    suite: Path
-    arm: str
-    model: ModelChoice
-    scenario: str | None = None
-    kind: str | None = None
-    seed: int | None = None
-    user_model: ModelChoice | None = None
-    judge: ModelChoice | None = None
-
-
-def watch_conversation(wanted: WantedConversation) -> None:
-    """Hold one conversation and print it as it goes, and in the end how far it got."""
-    suite = Suite.from_yaml(wanted.suite, strict=False)
-    scenario = _scenario(suite, wanted)
-    seed = wanted.seed if wanted.seed is not None else seed_of(suite.seed, scenario.name, 1)
-    one = Planned(wanted.arm, scenario, 1, seed)
-    tell_choice(wanted.model, [wanted.arm])
-    folder = wanted.suite.absolute().parent
-    arms = Arms({wanted.arm: arm(wanted.arm, folder=folder)}, wanted.model.chat_model())
+def simulate(
+    suite: SuiteFile,
+    scenario: Annotated[
+        str | None, typer.Option("--scenario", metavar="NAME", help="Which one. Else the first.")
+    ] = None,
+    arm: Annotated[
+        str, typer.Option(metavar="NAME", help="guided, react, pre-act, …, as for `evaluate`.")
+    ] = "guided",
+    kind: Annotated[
+        Kind | None, typer.Option("--kind", help="What the user knows. Else as the scenario says.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Else that of the suite's first run.")] = None,
+    model: Model = None,
+    user_model: UserModel = None,
+    judge: Judge = None,
+    base_url: BaseUrl = None,
+) -> None:
+    """Watch one conversation of a simulated user with an agent, and the milestones as they are reached."""
+    choice, users, decides = choose_models(model, user_model, judge, base_url)
+    read = Suite.from_yaml(suite, strict=False)
+    tried = _scenario(read, scenario, kind)
+    if seed is None:
+        seed = seed_of(read.seed, tried.name, 1)
+    one = Planned(arm, tried, 1, seed)
+    tell_choice(choice, [arm])
+    arms = Arms({arm: arm_named(arm, folder=suite.absolute().parent)}, choice.chat_model())
     made = _made(arms, one)
-    user = make_user(
-        scenario.user, seed=seed, model=wanted.user_model.chat_model() if wanted.user_model else None
-    )
+    user = make_user(tried.user, seed=seed, model=users.chat_model() if users else None)
     console = output()
-    console.print(words(f"{scenario.name} · {wanted.arm} · {wanted.model.name} · seed {seed}", "dim"))
+    console.print(words(f"{tried.name} · {arm} · {choice.name} · seed {seed}", "dim"))
     progress = Progress()
-    seen = _Seen(console, ProgressTracker(scenario.milestones, tools=scenario.tools), progress)
+    seen = _Seen(console, ProgressTracker(tried.milestones, tools=tried.tools), progress)
     with (
         quiet_callbacks(),
         leaving_on_ctrl_c(lambda: note("Interrupted.")),
         progress.shown("conversing"),
         track_usage() as used,
     ):
-        held = converse(made.app, user, limits=scenario.limits, watch=lambda held: seen.show(held))
+        held = converse(made.app, user, limits=tried.limits, watch=seen.show)
     seen.show(held)
     _tell_end(console, held)
     if held.messages:
-        judge = LLMJudge(wanted.judge.chat_model()) if wanted.judge else None
         transcript = transcript_of(one, written(held.messages), made.agent)
-        measured = score(scenario.milestones, transcript, tools=transcript.tools or None, judge=judge)
-        _tell_score(console, measured)
+        judging = LLMJudge(decides.chat_model()) if decides else None
+        _tell_score(
+            console, score(tried.milestones, transcript, tools=transcript.tools or None, judge=judging)
+        )
     if held.failure is not None:
         show_error(held.failure, told(held.failure))
         raise typer.Exit(NO_ANSWER if is_out_of_reach(held.failure, used.failures) else 1)
@@ -102,18 +97,14 @@ def _made(arms: Arms, one: Planned) -> Made:
         raise InputError(f"{one.id}: the arm could not be made: {told(error)}") from error
 
 
-def _scenario(suite: Suite, wanted: WantedConversation) -> Scenario:
-    if wanted.scenario is None and not suite.scenarios:
+def _scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scenario:
+    if name is None and not suite.scenarios:
         raise suite.broken[0].error
-    found = list(suite.scenarios) if wanted.scenario is None else of_name(suite, wanted.scenario)
-    if wanted.kind is None:
+    found = of_name(suite, name) if name is not None else list(suite.scenarios)
+    if kind is None:
         return found[0]
-    for one in found:
-        if one.user.kind == wanted.kind:
-            return one
-    if not found:
-        raise InputError("there is no such scenario")
-    return found[0].replace(user=found[0].user.replace(kind=cast(Kind, wanted.kind)))
+    given = found[0].replace(user=found[0].user.replace(kind=kind))
+    return next((one for one in found if one.user.kind == kind), given)
 
 
 class _Seen:
@@ -159,7 +150,7 @@ def _tell_end(console: Console, held: Conversation) -> None:
     console.print()
     console.print(
         words(
-            f"{_ENDS.get(held.ended or '', 'it is over')}: {held.turns} messages of the user, {held.usage.calls} model "
+            f"{ENDS[held.ended or 'user']}: {held.turns} messages of the user, {held.usage.calls} model "
             f"calls, {seconds:.2f} s a turn",
             "dim",
         )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -16,18 +15,17 @@ from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli.failures import NO_ANSWER, note, show_error, warn
 from arq_graph.cli.figures import counted
+from arq_graph.cli.files import read_tools
+from arq_graph.cli.options import AsJson, BaseUrl, Model, ModeOption
 from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.screen import output, print_json, printable, words
-from arq_graph.cli.settings import ModelChoice
-from arq_graph.cli.tools_file import read_tools
+from arq_graph.cli.settings import choose_model
 from arq_graph.errors import InputError, SpecError, ToolError
-from arq_graph.milestones.transcripts.formats import FORMATS, Format
 from arq_graph.milestones.turn_level.agents import openai_definitions
 from arq_graph.milestones.turn_level.evaluation import TurnEvaluation, aevaluate_turns, evaluate_turns
 from arq_graph.milestones.turn_level.metrics import TurnMetrics
 from arq_graph.milestones.turn_level.similarity import lexical_similarity
 from arq_graph.milestones.turn_level.steps import DatasetSteps
-from arq_graph.reasoning.blueprint import Mode
 
 _SHOWN = 5
 _MOST_PAIRS = 10
@@ -37,128 +35,134 @@ _NO_TOOLS = (
 )
 
 
-@dataclass(frozen=True)
-class Evaluated:
-    """What is evaluated on, and where the figures go."""
+def turns(
+    dataset: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATASET",
+            help="Recorded conversations: OpenAI or LangChain messages, tau-bench, Pre-Act, Glaive.",
+        ),
+    ],
+    model: Model = None,
+    base_url: BaseUrl = None,
+    agent: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="AGENT.yaml", help="Evaluate this agent, on --model, instead of the model alone."
+        ),
+    ] = None,
+    mode: ModeOption = "arq",
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help='Ask nothing: compare the actions of a JSON Lines file, {"id", "step", "calls" or "answer"} a line. '
+            "`step` counts, from 1 in each conversation, the agent's messages with words or calls after the user's "
+            "first; `id` is the conversation's, or where it has none its number in the file, from 0.",
+        ),
+    ] = None,
+    tools: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The model's tools, a JSON list of OpenAI definitions. Else those of the records.",
+        ),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The dataset's format. Else each record is recognised.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, metavar="N", help="The first N steps only.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=64, help="How many steps to ask at once.")] = 4,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep every outcome here, a line a step; the same command goes on where it stopped.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate single turns: is each next action the recorded one, given the true history?
 
-    dataset: Path
-    format: str | None
-    limit: int | None
-    out: Path | None
-    as_json: bool
-
-    def steps(self) -> DatasetSteps:
-        """The steps to evaluate."""
-        return DatasetSteps(self.dataset, format=self.known_format(), limit=self.limit)
-
-    def known_format(self) -> Format | None:
-        """The format."""
-        if self.format is not None and self.format not in FORMATS:
-            raise InputError(f"the format {self.format!r} is not known; known are {', '.join(FORMATS)}")
-        return self.format
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is asked for its next actions."""
-
-    choice: ModelChoice
-    agent: Path | None
-    mode: Mode
-    tools: Path | None
-    concurrency: int
-
-    @property
-    def name(self) -> str:
-        """What is asked, as it is shown."""
-        return f"{self.agent} ({self.mode}), {self.choice.name}" if self.agent else self.choice.name
-
-
-def evaluate(evaluated: Evaluated, by: Asked | Path) -> None:
-    """Evaluate, and print the figures."""
-    total, without_tools = _count(evaluated)
-    if isinstance(by, Path):
-        with progress_bar("steps", total, failing="failed") as advance:
-            found = evaluate_turns(
-                by,
-                evaluated.dataset,
-                format=evaluated.known_format(),
-                limit=evaluated.limit,
-                on_step=lambda _: advance(False),
-            )
-        if missing := found.metrics.confusion["no_prediction"]:
-            warn(
-                f"{missing:,} of {found.metrics.steps:,} steps have no prediction in {printable(str(by), 200)}: "
-                "they count as wrong"
-            )
-        asked = str(by)
-    else:
-        if without_tools and by.agent is None and by.tools is None:
+    At every step of a recorded conversation the model or the agent is asked for its next action: a tool call or the
+    final answer. No tool runs. A step that failed with an error is asked again by the same command with --out.
+    """
+    if predictions is not None and (given := [o for o, v in (("--agent", agent), ("--out", out)) if v]):
+        raise typer.BadParameter(f"--predictions asks nothing: leave {given[0]} out")
+    choice = choose_model(model, base_url)
+    known = read_tools(agent, tools)
+    total, without_tools = _count(DatasetSteps(dataset, format=format, limit=limit))
+    run: dict[str, Any] = {"format": format, "limit": limit}
+    asked: Any = predictions
+    name = str(predictions)
+    if predictions is None:
+        if without_tools and known is None:
             warn(_NO_TOOLS)
-        found = _ask(evaluated, by, total)
-        asked = by.name
-    for broken in found.broken[:_SHOWN]:
-        warn(f"left out: {printable(broken.error, 300)}")
-    if len(found.broken) > _SHOWN:
-        warn(f"left out: {len(found.broken) - _SHOWN} more broken records")
-    if evaluated.as_json:
-        print_json(_as_data(evaluated.dataset, asked, found))
+        asked, name = choice.chat_model(), choice.name
+        if choice.notice:
+            note(choice.notice)
+        if agent is not None:
+            asked = create_guided_agent(asked, Agent.from_yaml(agent), mode=mode)
+            name = f"{agent} ({mode}), {choice.name}"
+        note(f"{name} · {total} steps")
+        run |= {
+            "tools": None if tools is None else _definitions(known, tools),
+            "results": out,
+            "depends_on": {
+                "the model": choice.name,
+                "the agent": f"{fingerprint(agent)}, {mode}" if agent else "none",
+            },
+        }
+    with progress_bar("steps", total, failing="failed") as advance:
+        run["on_step"] = lambda outcome: advance(predictions is None and outcome.error is not None)
+        if predictions is not None or concurrency == 1:
+            found = evaluate_turns(asked, dataset, **run)
+        else:
+            found = asyncio.run(aevaluate_turns(asked, dataset, concurrency=concurrency, **run))
+    if found.kept:
+        note(f"{out} already held {counted(found.kept, 'step')}, which were not asked again")
+    _warn_of(found, predictions)
+    if as_json:
+        print_json(_as_data(dataset, name, found))
     else:
-        _show(asked, found.metrics)
-    if found.metrics.errors == found.metrics.steps and not isinstance(by, Path):
+        _show(name, found.metrics)
+    if found.metrics.errors == found.metrics.steps and predictions is None:
         show_error(InputError("every step ended in an error; the last: " + str(found.outcomes[-1].error)))
         raise typer.Exit(NO_ANSWER)
 
 
-def _count(evaluated: Evaluated) -> tuple[int, bool]:
+def _count(steps: DatasetSteps) -> tuple[int, bool]:
     """How many steps there are, and whether no record names a tool."""
-    steps = evaluated.steps()
     total, without = 0, True
     for step in steps:
         total += 1
         without = without and not step.transcript.tools and not step.transcript.extra.get("tools")
     if not total:
         said = f"; the first broken record: {steps.broken[0].error}" if steps.broken else ""
-        raise InputError(f"{evaluated.dataset} holds no step: no agent's message that follows a user's{said}")
+        raise InputError(f"the dataset holds no step: no agent's message that follows a user's{said}")
     return total, without
 
 
-def _ask(evaluated: Evaluated, asked: Asked, total: int) -> TurnEvaluation:
-    model: Any = asked.choice.chat_model()
-    if asked.choice.notice:
-        note(asked.choice.notice)
-    tools = None if asked.tools is None else _tools(asked.tools)
-    agent = model
-    if asked.agent is not None:
-        agent = create_guided_agent(model, Agent.from_yaml(asked.agent), mode=asked.mode)
-    note(f"{asked.name} · {total} steps")
-    run: dict[str, Any] = {
-        "tools": tools,
-        "format": evaluated.known_format(),
-        "limit": evaluated.limit,
-        "results": evaluated.out,
-        "depends_on": {
-            "the model": asked.choice.name,
-            "the agent": f"{fingerprint(asked.agent)}, {asked.mode}" if asked.agent else "none",
-        },
-    }
-    with progress_bar("steps", total, failing="failed") as advance:
-        run["on_step"] = lambda outcome: advance(outcome.error is not None)
-        if asked.concurrency == 1:
-            found = evaluate_turns(agent, evaluated.dataset, **run)
-        else:
-            at_once = aevaluate_turns(agent, evaluated.dataset, concurrency=asked.concurrency, **run)
-            found = asyncio.run(at_once)
-    if found.kept:
-        note(f"{evaluated.out} already held {counted(found.kept, 'step')}, which were not asked again")
-    return found
-
-
-def _tools(file: Path) -> list[dict[str, Any]]:
+def _definitions(tools: Any, file: Path) -> list[dict[str, Any]]:
     try:
-        return openai_definitions(read_tools(None, file))
+        return openai_definitions(tools)
     except ToolError as error:
         raise SpecError(str(error), file=str(file)) from None
+
+
+def _warn_of(found: TurnEvaluation, predictions: Path | None) -> None:
+    missing = found.metrics.confusion["no_prediction"]
+    if predictions is not None and missing:
+        warn(
+            f"{missing:,} of {found.metrics.steps:,} steps have no prediction in {printable(str(predictions), 200)}: "
+            "they count as wrong"
+        )
+    for broken in found.broken[:_SHOWN]:
+        warn(f"left out: {printable(broken.error, 300)}")
+    if len(found.broken) > _SHOWN:
+        warn(f"left out: {len(found.broken) - _SHOWN} more broken records")
 
 
 def _as_data(dataset: Path, asked: str, found: TurnEvaluation) -> dict[str, Any]:

@@ -133,9 +133,9 @@ def test_one_scenario_alone_is_run_by_its_name(cli, folder):
         (["--arms", "guidde"], "did you mean `guided`"),
         (["--arms", "nowhere:make"], "names the module 'nowhere'"),
         (["--arms", "guided,guided"], "named twice"),
-        (["--results", "suite.yaml"], "four different files"),
-        (["--json", "a.json", "--html", "a.json"], "four different files"),
-        (["--html", "no/where.html"], "its folder is missing"),
+        (["--results", "suite.yaml"], "must be different files"),
+        (["--json", "a.json", "--html", "a.json"], "must be different files"),
+        (["--html", "no/where.html"], "cannot be written"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is_held(cli, folder, options, said):

@@ -59,10 +59,6 @@ def test_without_milestones_nothing_is_said_of_progress(cli: Cli, shop: Path) ->
     assert "progress" not in cli("chat", shop, stdin="Hello\n").out
 
 
-def test_the_demo_measures_itself_to_the_end(cli: Cli) -> None:
-    assert "100% goal completed" in cli("demo", "--no-evaluation").out
-
-
 def test_a_milestone_file_that_is_wrong_is_told_before_anything_is_said(cli: Cli, shop: Path) -> None:
     Path("stones.yaml").write_text("milestones: [")
     done = cli("chat", shop, "--milestones", "stones.yaml", stdin="Hello\n")

@@ -136,7 +136,7 @@ def test_broken_records_are_named_and_the_rest_is_evaluated(cli: Cli, talks: Pat
         (["talks.jsonl", "--out", "/dev/null"], 1, "no regular file"),
         (["talks.jsonl", "--predictions", "talks.jsonl"], 1, "line 1: it needs `id`"),
         (["talks.jsonl", "--predictions", "p", "--out", "r"], 2, "leave --out out"),
-        (["talks.jsonl", "--agent", "a", "--tools", "t"], 2, "leave --tools out"),
+        (["talks.jsonl", "--agent", "a", "--tools", "t"], 2, "twice: give one"),
         (["talks.jsonl", "--limit", "0"], 2, "limit"),
         (["silent.json"], 1, "holds no step"),
         (["talks.jsonl", "--out", "talks.jsonl"], 1, "name another file"),

@@ -14,6 +14,7 @@ from typing import Any
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli.failures import note, warn
+from arq_graph.cli.options import AgentFile, Png
 from arq_graph.errors import InputError
 from arq_graph.milestones.authoring.mermaid import label_of, mermaid
 from arq_graph.milestones.graph import MilestoneGraph
@@ -21,19 +22,19 @@ from arq_graph.milestones.milestone import END, START, Milestone
 from arq_graph.models.scripted import ScriptedChatModel
 
 
-def draw_agent(file: Path, png: Path | None) -> None:
-    """Print an agent's graph as Mermaid, or write it as PNG."""
-    app = create_guided_agent(ScriptedChatModel([]), Agent.from_yaml(file))  # drawing asks no model
-    graph = app.get_graph()
-    _draw(graph.draw_mermaid(), png, lambda picture: graph.draw_png(str(picture)))
+def graph(agent: AgentFile, png: Png = None) -> None:
+    """Print the agent's graph as Mermaid."""
+    app = create_guided_agent(ScriptedChatModel([]), Agent.from_yaml(agent))  # drawing asks no model
+    drawn = app.get_graph()
+    _draw(drawn.draw_mermaid(), png, lambda picture: drawn.draw_png(str(picture)))
 
 
 def draw_milestones(file: Path, png: Path | None) -> None:
     """Print a milestone graph as Mermaid, or write it as PNG; one with errors is drawn as far as it goes."""
-    graph = MilestoneGraph.from_yaml(file, check=False)
-    for finding in graph.check().errors:
+    milestones = MilestoneGraph.from_yaml(file, check=False)
+    for finding in milestones.check().errors:
         warn(str(finding))
-    _draw(mermaid(graph), png, lambda picture: _with_graphviz(graph, picture))
+    _draw(mermaid(milestones), png, lambda picture: _with_graphviz(milestones, picture))
 
 
 def _draw(text: str, png: Path | None, with_graphviz: Callable[[Path], None]) -> None:
@@ -54,14 +55,14 @@ def _draw(text: str, png: Path | None, with_graphviz: Callable[[Path], None]) ->
     note(f"written to {png}")
 
 
-def _with_graphviz(graph: MilestoneGraph, file: Path) -> None:
+def _with_graphviz(milestones: MilestoneGraph, file: Path) -> None:
     pygraphviz: Any = importlib.import_module("pygraphviz")
     drawing = pygraphviz.AGraph(directed=True)
-    numbers = {name: number for number, name in enumerate(graph)}
-    for milestone in graph.milestones:
+    numbers = {name: number for number, name in enumerate(milestones)}
+    for milestone in milestones.milestones:
         drawing.add_node(numbers[milestone.name], label=_graphviz_label(milestone), **_look(milestone))
-    for before, after in graph.edges:
-        several = graph.in_degree(after) > 1 and graph.nodes[after]["requires"] == "any"
+    for before, after in milestones.edges:
+        several = milestones.in_degree(after) > 1 and milestones.nodes[after]["requires"] == "any"
         drawing.add_edge(numbers[before], numbers[after], style="dashed" if several else "solid")
     drawing.draw(str(file), format="png", prog="dot")
 

@@ -1,22 +1,39 @@
-"""The tools that a command holds something against: those of an agent's file, or definitions from a file."""
+"""Files beside the one that a command is about: the tools to hold something against, and what is written."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from arq_graph.errors import SpecError, ToolError
+import typer
+
+from arq_graph.agent.spec import Agent
+from arq_graph.errors import InputError, SpecError, ToolError
 from arq_graph.milestones.tool_schemas import tool_name
 
 
 def read_tools(agent: Path | None, tools: Path | None) -> Any:
     """The tools of an agent or of a file of definitions; None where neither is given."""
+    if agent is not None and tools is not None:
+        raise typer.BadParameter("--agent and --tools name the tools twice: give one of them")
     if agent is not None:
-        from arq_graph.agent.spec import Agent
-
         return list(Agent.from_yaml(agent).toolbox.values())
     return None if tools is None else _defined(tools)
+
+
+def require_writable(outs: Sequence[Path | None], read: Sequence[Path]) -> None:
+    """Refuse, before a model is paid for what goes into them, files that could not be written in the end."""
+    written = [out for out in outs if out is not None]
+    for out in written:
+        folder = out.absolute().parent
+        if out.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise InputError(f"{out} cannot be written: name a file in a folder that is there")
+    files = [file.resolve() for file in (*dict.fromkeys(read), *written)]
+    if len(set(files)) < len(files):
+        raise InputError("what is read and what is written must be different files; one is named twice")
 
 
 def _defined(file: Path) -> Any:

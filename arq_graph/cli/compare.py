@@ -1,17 +1,20 @@
-"""What `arq-graph compare` prints: two reports side by side, and whether a difference is shown."""
+"""`arq-graph compare`: two reports side by side, and whether a difference is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import RenderableType
+from rich.text import Text
 
 from arq_graph.cli.failures import WRONG_INPUT
 from arq_graph.cli.figures import (
     columns,
     counted,
+    listed,
     number_between,
     one_line,
     percent,
@@ -19,6 +22,7 @@ from arq_graph.cli.figures import (
     probability,
     rate_change,
 )
+from arq_graph.cli.options import AsJson
 from arq_graph.cli.screen import output, print_json, sentence, words
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.comparison import compare as compared
@@ -31,9 +35,17 @@ _NAME_WIDTH = 18
 Names = tuple[str, str]
 
 
-def compare_reports(a: Path, b: Path, names: Names, *, as_json: bool) -> None:
-    """Read two reports, compare them, and print what came of it."""
-    if one_line(names[0]) == one_line(names[1]) or not all(name.strip() for name in names):
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A.json", help="A report that `score --json` wrote.")],
+    b: Annotated[Path, typer.Argument(metavar="B.json", help="Another, over the same conversations.")],
+    names: Annotated[
+        tuple[str, str], typer.Option("--names", metavar="A B", help="What to call the two.")
+    ] = ("A", "B"),
+    as_json: AsJson = False,
+) -> None:
+    """See whether one of two reports is better, and how sure that is."""
+    shown = (one_line(names[0]), one_line(names[1]))
+    if shown[0] == shown[1] or not all(name.strip() for name in names):
         raise InputError("--names takes two names that differ, such as --names before after")
     comparison = compared(read_report(a), read_report(b))
     if as_json:
@@ -41,7 +53,7 @@ def compare_reports(a: Path, b: Path, names: Names, *, as_json: bool) -> None:
         print_json({**files, **comparison.model_dump(mode="json")})
     else:
         console = output()
-        for part in _parts(comparison, (a, b), (one_line(names[0]), one_line(names[1]))):
+        for part in _parts(comparison, (a, b), shown):
             console.print(part)
     if not comparison.overall.pairs:
         raise typer.Exit(WRONG_INPUT)
@@ -55,35 +67,54 @@ def _parts(comparison: Comparison, files: tuple[Path, Path], names: Names) -> It
     for name, file, size, unread in zip(names, files, sizes, broken, strict=True):
         lost = f", {counted(unread, 'record')} could not be scored" if unread else ""
         yield sentence(words(name, "bold"), f"  {counted(size, 'conversation')}{lost}  {file}")
-    overall = comparison.overall
-    yield words(counted(overall.pairs, "pair"))
-    yield from _unpaired(comparison, names)
-    if overall.pairs:
-        yield ""
-        for title, difference in _figures(overall):
-            yield sentence(f"{title}: ", words(_verdict(difference, names), "bold"))
-        yield ""
-        yield _goals(comparison, names)
-        yield ""
-        yield _rates(comparison, names)
-        yield ""
-        yield from (words(line, "dim") for line in _remarks(comparison, names))
-    if comparison.different_graphs:
-        yield sentence(
-            words("warning: ", "yellow"),
-            f"not measured alike: {_listed(comparison.different_graphs)} differ between the two reports.",
-        )
-
-
-def _unpaired(comparison: Comparison, names: Names) -> Iterator[RenderableType]:
+    yield words(counted(comparison.overall.pairs, "pair"))
     for name, only in zip(names, (comparison.only_a, comparison.only_b), strict=True):
         if only:
-            yield words(f"only in {name}: {counted(len(only), 'conversation')} ({_listed(only)})", "yellow")
-    if not comparison.overall.pairs:
-        yield sentence(
-            words("warning: ", "yellow"),
-            "there is nothing to compare. A pair has the same use case and task, or the same use case and id.",
+            said = f"only in {name}: {counted(len(only), 'conversation')} ({listed(only, _NAMED)})"
+            yield words(said, "yellow")
+    if comparison.overall.pairs:
+        yield from _measured(comparison, names)
+    else:
+        yield _warning(
+            "there is nothing to compare. A pair has the same use case and task, or the same use case and id."
         )
+    if comparison.different_graphs:
+        differ = listed(comparison.different_graphs, _NAMED)
+        yield _warning(f"not measured alike: {differ} differ between the two reports.")
+
+
+def _warning(text: str) -> Text:
+    return sentence(words("warning: ", "yellow"), text)
+
+
+def _measured(comparison: Comparison, names: Names) -> Iterator[RenderableType]:
+    yield ""
+    for title, difference in _figures(comparison.overall):
+        better = _better(difference, names)
+        yield sentence(f"{title}: ", words(f"{better} better" if better else str(difference.verdict), "bold"))
+    groups = list(_groups(comparison))
+    goals = [(name, group.goal_completion) for name, group in groups]
+    rates = [(name, group.progress_rate) for name, group in groups]
+    tables = (
+        ("goal completion", goals, percent, points),
+        ("progress rate", rates, number_between, rate_change),
+    )
+    for title, rows, figure, change in tables:
+        yield ""
+        yield columns(
+            title,
+            [*names, "difference", "p", "n", "better"],
+            (
+                (
+                    name,
+                    [figure(of.a), figure(of.b), change(of.difference, of.low, of.high), *_ends(of, names)],
+                )
+                for name, of in rows
+            ),
+            name_width=_NAME_WIDTH,
+        )
+    yield ""
+    yield from (words(line, "dim") for line in _remarks(comparison, names))
 
 
 def _figures(group: ComparedGroup) -> tuple[tuple[str, Difference], ...]:
@@ -91,9 +122,8 @@ def _figures(group: ComparedGroup) -> tuple[tuple[str, Difference], ...]:
     return (*goal, ("goal completion", group.goal_completion), ("progress rate", group.progress_rate))
 
 
-def _verdict(difference: Difference, names: Names) -> str:
-    better = {"a better": names[0], "b better": names[1]}.get(difference.verdict)
-    return f"{better} better" if better is not None else difference.verdict
+def _better(difference: Difference, names: Names) -> str | None:
+    return {"a better": names[0], "b better": names[1]}.get(difference.verdict)
 
 
 def _groups(comparison: Comparison) -> Iterator[tuple[str, ComparedGroup]]:
@@ -105,47 +135,8 @@ def _groups(comparison: Comparison) -> Iterator[tuple[str, ComparedGroup]]:
         yield name if name != "all" else "all (use case)", group
 
 
-def _headings(names: Names) -> list[str]:
-    return [*names, "difference", "p", "n", "better"]
-
-
-def _goals(comparison: Comparison, names: Names) -> RenderableType:
-    return columns(
-        "goal completion",
-        _headings(names),
-        (
-            (name, [percent(of.a), percent(of.b), points(of.difference, of.low, of.high), *_ends(of, names)])
-            for name, group in _groups(comparison)
-            for of in [group.goal_completion]
-        ),
-        name_width=_NAME_WIDTH,
-    )
-
-
-def _rates(comparison: Comparison, names: Names) -> RenderableType:
-    return columns(
-        "progress rate",
-        _headings(names),
-        (
-            (
-                name,
-                [
-                    number_between(of.a, None, None),
-                    number_between(of.b, None, None),
-                    rate_change(of.difference, of.low, of.high),
-                    *_ends(of, names),
-                ],
-            )
-            for name, group in _groups(comparison)
-            for of in [group.progress_rate]
-        ),
-        name_width=_NAME_WIDTH,
-    )
-
-
 def _ends(difference: Difference, names: Names) -> list[str]:
-    better = {"a better": names[0], "b better": names[1]}.get(difference.verdict, "not shown")
-    return [probability(difference.p), f"{difference.pairs:,}", better]
+    return [probability(difference.p), f"{difference.pairs:,}", _better(difference, names) or "not shown"]
 
 
 def _remarks(comparison: Comparison, names: Names) -> Iterator[str]:
@@ -172,8 +163,3 @@ def _remarks(comparison: Comparison, names: Names) -> Iterator[str]:
         yield "p is McNemar's exact test for goal completion, and turned signs for the progress rate."
     if len(comparison.use_cases) > 1:
         yield f"p of the {len(comparison.use_cases)} use cases is corrected for their number (Holm)."
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    more = f"; and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return "; ".join(map(one_line, names[:_NAMED])) + more
