@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextvars import copy_context
 from typing import Any
 
@@ -16,39 +16,24 @@ class Runs:
     def __init__(self, runner: asyncio.Runner | None) -> None:
         self.runner = runner
 
-    @property
-    def is_async(self) -> bool:
-        return self.runner is not None
-
-    def invoke(self, graph: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.runner is None:
-            return graph.invoke(*args, **kwargs)
-        return self._run(graph.ainvoke(*args, **kwargs))
-
-    def batch(self, graph: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.runner is None:
-            return graph.batch(*args, **kwargs)
-        return self._run(graph.abatch(*args, **kwargs))
-
-    def stream(self, graph: Any, *args: Any, **kwargs: Any) -> list[Any]:
-        if self.runner is None:
-            return list(graph.stream(*args, **kwargs))
-
-        async def collect() -> list[Any]:
-            return [part async for part in graph.astream(*args, **kwargs)]
-
-        result: list[Any] = self._run(collect())
-        return result
-
     def call(self, sync: Any, asynchronous: Any, *args: Any, **kwargs: Any) -> Any:
         """Call a function, or its twin that is awaited."""
         if self.runner is None:
             return sync(*args, **kwargs)
-        return self._run(asynchronous(*args, **kwargs))
+        # What the test set is seen.
+        return self.runner.run(asynchronous(*args, **kwargs), context=copy_context())
 
-    def _run(self, awaited: Coroutine[Any, Any, Any]) -> Any:
-        assert self.runner is not None
-        return self.runner.run(awaited, context=copy_context())  # what the test set is seen
+    def invoke(self, graph: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.call(graph.invoke, graph.ainvoke, *args, **kwargs)
+
+    def batch(self, graph: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.call(graph.batch, graph.abatch, *args, **kwargs)
+
+    def stream(self, graph: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        async def collect() -> list[Any]:
+            return [part async for part in graph.astream(*args, **kwargs)]
+
+        return list(self.call(lambda: list(graph.stream(*args, **kwargs)), collect))
 
 
 @pytest.fixture(params=["sync", "async"])

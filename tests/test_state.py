@@ -14,7 +14,7 @@ from langgraph.graph import START, StateGraph
 
 from arq_graph import Agent, AgentState, Guideline, create_guided_agent, errors
 from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller, guarded_tools
-from tests.brain import asked_by, brain
+from tests.brain import brain
 
 SAID = {"messages": [HumanMessage("Where is A-1?", id="h1")]}
 
@@ -91,15 +91,6 @@ def test_another_agents_guideline_of_the_same_id_opens_no_gate():
             {"messages": [*SAID["messages"], asking], "guideline_matches": [match(agent)]}
         )
         assert state["messages"][-1].status == status
-
-
-def test_what_another_agent_applied_does_not_count():
-    applied = {"agent": "Other", "turn": "h0", "guideline": "G1", "message": "a0", "times": 1}
-    model = brain({"G1": 9})
-    GuidelineMatcher(model, desk("Desk")).invoke({**SAID, "applied_guidelines": [applied]})
-    assert '"applied":' not in asked_by(model, "matcher")[-1].tail
-    GuidelineMatcher(model, desk("Other")).invoke({**SAID, "applied_guidelines": [applied]})
-    assert '"applied":' in asked_by(model, "matcher")[-1].tail
 
 
 STRICT = """

@@ -157,66 +157,39 @@ OLD_DRAFT = mcp(
         "type": "object",
         "properties": {"unit": {"$ref": "#/definitions/Unit"}},
         "definitions": {
-            "Unit": {
-                "type": "object",
-                "properties": {"code": {"type": "string"}},
-                "required": ["code"],
-                "additionalProperties": False,
-            }
+            "Unit": {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]},
         },
         "additionalProperties": False,
     },
 )
 
+NESTED = {"to": {"street": "Main", "zip": None, "default": True}, "lines": [{"product": "tea", "count": 2}]}
+TREE = {"name": "a", "parts": [{"name": "b", "parts": []}]}
+DATED = "(datetime.date(2026, 3, 1), Decimal('1.10'), 'x')"
+OPEN = "({'a': [1, None]}, {'b': 2}, (1, 'x'))"
+SERVED_WITH = {
+    "order-id": "A-1",
+    "Mode": "b",
+    "filter": {"late": True},
+    "where": None,
+    "untyped": [1],
+    "whatever": 2,
+}
 CALLS: list[tuple[Any, dict[str, Any], str]] = [
     (plain, {"order_id": "A-1", "days": 2, "weight": 1.5, "fast": True}, "('A-1', 2, 1.5, True)"),
-    (
-        nested,
-        {"to": {"street": "Main", "zip": None, "default": True}, "lines": [{"product": "tea", "count": 2}]},
-        "({'street': 'Main', 'zip': None, 'default': True}, [{'product': 'tea', 'count': 2}])",
-    ),
-    (
-        choices,
-        {"size": "large", "speed": "fast", "level": None},
-        "(<Size.LARGE: 'large'>, 'fast', None)",
-    ),
+    (nested, NESTED, f"({NESTED['to']}, {NESTED['lines']})"),
+    (choices, {"size": "large", "speed": "fast", "level": None}, "(<Size.LARGE: 'large'>, 'fast', None)"),
     (optional, {"note": None}, "(None, None, ['a'])"),
     (optional, {"note": "x", "extra": 1, "tags": []}, "('x', 1, [])"),
-    (
-        dated,
-        {"on": "2026-03-01", "price": "1.10", "either": "x"},
-        "(datetime.date(2026, 3, 1), Decimal('1.10'), 'x')",
-    ),
-    (
-        open_ended,
-        {"data": {"a": [1, None]}, "anything": {"b": 2}, "pair": [1, "x"]},
-        "({'a': [1, None]}, {'b': 2}, (1, 'x'))",
-    ),
-    (
-        recursive,
-        {"category": {"name": "a", "parts": [{"name": "b", "parts": []}]}},
-        "{'name': 'a', 'parts': [{'name': 'b', 'parts': []}]}",
-    ),
+    (dated, {"on": "2026-03-01", "price": "1.10", "either": "x"}, DATED),
+    (open_ended, {"data": {"a": [1, None]}, "anything": {"b": 2}, "pair": [1, "x"]}, OPEN),
+    (recursive, {"category": TREE}, repr(TREE)),
     (pointed, {"point": {"x": 1, "y": 2}, "several": [1, 2]}, "(Point(x=1.0, y=2.0), {1, 2})"),
     (no_arguments, {}, "done"),
-    (
-        awkward,
-        {"copy": "a", "schema": "b", "argument_1": 3, "json": True},
-        "('a', 'b', 3, True)",
-    ),
+    (awkward, {"copy": "a", "schema": "b", "argument_1": 3, "json": True}, "('a', 'b', 3, True)"),
     (dashed, {"order": "A-1"}, "A-1"),
     (injected, {"order": "A-1"}, "('A-1', 2, True, True, 'kept')"),
-    (
-        SERVED,
-        {
-            "order-id": "A-1",
-            "Mode": "b",
-            "filter": {"late": True},
-            "where": None,
-            "untyped": [1],
-            "whatever": 2,
-        },
-        "{'order-id': 'A-1', 'Mode': 'b', 'filter': {'late': True}, 'where': None, 'untyped': [1], 'whatever': 2}",
-    ),
+    (SERVED, SERVED_WITH, repr(SERVED_WITH)),
     (OLD_DRAFT, {"unit": {"code": "kg"}}, "{'unit': {'code': 'kg'}}"),
 ]
+"""A tool, the arguments it is called with, and what it should say that it received."""
