@@ -158,10 +158,7 @@ class Settled:
         self, gate: Gate, tools: Mapping[str, ToolArguments], wanted: Sequence[str]
     ) -> list[ToolInsight]:
         """The waiting calls that are put again, as the strategy says that the customer still wants them."""
-        verdicts = [
-            gate.check_agreed(tools[call.tool], call) for id, call in self.waiting.items() if id in wanted
-        ]
-        return [insight for verdict in verdicts for insight in _again(verdict, gate)]
+        return _put_again(gate, tools, [call for id, call in self.waiting.items() if id in wanted])
 
     def shown(self) -> list[dict[str, Any]]:
         """The waiting calls as a prompt shows them."""
@@ -195,7 +192,7 @@ def settle(
     # One yes is for as many rounds as calls were put: whatever else goes wrong, a turn ends.
     is_spent = rounds_of_turn(gate.state.messages(), gate.agent.name) >= len(record.calls)
     if is_spent or any(call.call in failed for call in record.calls):
-        return Settled(insights=_put_again(gate, tools, left))
+        return Settled(insights=tuple(_put_again(gate, tools, left)))
     if verdict.kind != "run":
         return Settled(insights=(*verdict.insights(turn), *_put_again(gate, tools, left[1:])))
     return Settled(call=verdict, record=record)
@@ -240,14 +237,12 @@ def _is_yes(
 
 def _put_again(
     gate: Gate, tools: Mapping[str, ToolArguments], calls: Sequence[WaitingCall]
-) -> tuple[ToolInsight, ...]:
-    verdicts = [gate.check_agreed(tools[call.tool], call) for call in calls]
-    return tuple(insight for verdict in verdicts for insight in _again(verdict, gate))
-
-
-def _again(verdict: Verdict, gate: Gate) -> list[ToolInsight]:
-    """What becomes of a waiting call that could run: it is put once more."""
-    insights = verdict.insights(gate.conversation.turn)
-    if verdict.kind != "run":
-        return insights
-    return [each.model_copy(update={"kind": "confirm", "problem": NOT_AGREED}) for each in insights]
+) -> list[ToolInsight]:
+    """What becomes of calls that wait: those that could run are put once more."""
+    found: list[ToolInsight] = []
+    for call in calls:
+        verdict = gate.check_agreed(tools[call.tool], call)
+        insights = verdict.insights(gate.conversation.turn)
+        again = {"kind": "confirm", "problem": NOT_AGREED} if verdict.kind == "run" else {}
+        found += [each.model_copy(update=again) for each in insights]
+    return found

@@ -29,21 +29,29 @@ class Event(BaseModel):
     turn: str
 
 
-class GuidelinesMatched(Event):
+class Answered(Event):
+    """An event for which models were asked.
+
+    Args:
+        calls: How many model calls it took, for what the speaker says with the thoughts before it.
+        usage: The tokens these used, where the model tells.
+    """
+
+    calls: int = 0
+    usage: UsageMetadata | None = None
+
+
+class GuidelinesMatched(Answered):
     """The matcher judged guidelines.
 
     Args:
         matches: The turn's judgements so far, active or not.
         judged: Ids of those judged in this look.
-        calls: How many model calls it took.
-        usage: The tokens these used, where the model tells.
     """
 
     type: Literal["guidelines_matched"] = "guidelines_matched"
     matches: tuple[GuidelineMatch, ...]
     judged: tuple[str, ...]
-    calls: int = 0
-    usage: UsageMetadata | None = None
 
     @property
     def active(self) -> tuple[str, ...]:
@@ -51,36 +59,28 @@ class GuidelinesMatched(Event):
         return tuple(match.guideline for match in self.matches if match.active)
 
 
-class ToolsDecided(Event):
+class ToolsDecided(Answered):
     """The tool caller decided which calls to make.
 
     Args:
         decisions: One per proposed call or missing argument.
-        calls: How many model calls it took.
-        usage: The tokens these used, where the model tells.
     """
 
     type: Literal["tools_decided"] = "tools_decided"
     decisions: tuple[ToolInsight, ...]
-    calls: int = 0
-    usage: UsageMetadata | None = None
 
 
-class PlanMade(Event):
+class PlanMade(Answered):
     """A planner made a plan, or refined the one of this turn.
 
     Args:
         plan: The plan as it is now, with the call or the answer that it takes.
         decisions: What was decided about the calls that were proposed, refused ones too.
-        calls: How many model calls it took.
-        usage: The tokens these used, where the model tells.
     """
 
     type: Literal["plan_made"] = "plan_made"
     plan: Plan
     decisions: tuple[ToolInsight, ...] = ()
-    calls: int = 0
-    usage: UsageMetadata | None = None
 
     @property
     def changed(self) -> PlanChange | None:
@@ -99,7 +99,7 @@ class Thought(Event):
     text: str
 
 
-class Spoke(Event):
+class Spoke(Answered):
     """The speaker said something.
 
     Args:
@@ -111,8 +111,6 @@ class Spoke(Event):
         draft: Whether it is the draft of a reply that is still to be revised.
         decisions: What it asks for, and what was decided about calls that were refused before it.
         faults: What code found wrong with it, and what could not be put right within the bounds.
-        calls: How many model calls this move and the thoughts before it took.
-        usage: The tokens these used, where the model tells.
     """
 
     type: Literal["spoke"] = "spoke"
@@ -124,8 +122,6 @@ class Spoke(Event):
     draft: bool = False
     decisions: tuple[ToolInsight, ...] = ()
     faults: tuple[str, ...] = ()
-    calls: int = 0
-    usage: UsageMetadata | None = None
 
 
 class ConfirmationAsked(Event):
@@ -175,23 +171,19 @@ class ReplyRevised(Event):
     violations: tuple[str, ...] = ()
 
 
-class ReplySent(Event):
+class ReplySent(Answered):
     """The turn's reply is decided.
 
     Args:
         content: The reply.
         followed: Ids of the guidelines it follows.
         satisfied: Whether nothing was found wrong with it.
-        calls: How many model calls it took.
-        usage: The tokens these used, where the model tells.
     """
 
     type: Literal["reply_sent"] = "reply_sent"
     content: str
     followed: tuple[str, ...]
     satisfied: bool
-    calls: int = 0
-    usage: UsageMetadata | None = None
 
 
 class ProgressMade(Event):

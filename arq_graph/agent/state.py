@@ -19,12 +19,7 @@ from pydantic_core import CoreSchema
 
 
 class Record(BaseModel):
-    """What all records have: immutable, and strict about its fields.
-
-    Args:
-        agent: Name of the specification that it belongs to; the node that writes it fills it in.
-        turn: Id of the customer message that began the turn.
-    """
+    """What all records have: the name of the agent they belong to, and the id of the message that began the turn."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,19 +36,9 @@ class RecordPart(BaseModel):
 class GuidelineMatch(Record):
     """One guideline's judgement in one turn, active or not (ARQ paper, 5.1.1).
 
-    Args:
-        guideline: The guideline's id.
-        active: Whether the action is to be taken now, relations considered.
-        matched: Whether the judgement alone made it active, before relations.
-        score: 1 to 10; 6 and more activates. None where no model was asked.
-        rationale: Why the condition does or does not apply, in the model's words or the code's.
-        origin: Who decided: the model, the code (a condition that is a function, or always true and
-            continuous), a relation that entailed it, or a batch that failed and is activated or skipped.
-        continuous: Whether the action is to be kept up rather than done once; None if nobody asked.
-        previously_applied: To what degree the action was taken before; None if nobody asked.
-        undecided: What would decide whether the condition holds, where that is not known yet; else empty.
-        settled: Whether only the customer's words could change this judgement, and no result of a tool.
-        remarks: What code settled: contradictions, disagreements, relations that added or removed it.
+    `matched` is what the judgement alone says, `active` what is left of it after the relations; scores go from 1 to 10,
+    6 and more activates. `undecided` is what would decide a condition that is not known yet; `settled` says that only
+    the customer's words could change the judgement, and no result of a tool.
     """
 
     guideline: str
@@ -70,13 +55,7 @@ class GuidelineMatch(Record):
 
 
 class AppliedGuideline(Record):
-    """The last reply in which a guideline's action was taken; kept across turns.
-
-    Args:
-        guideline: The guideline's id.
-        message: Id of the reply.
-        times: In how many replies it was taken so far.
-    """
+    """The last reply in which a guideline's action was taken, and in how many it was so far; kept across turns."""
 
     guideline: str
     message: str
@@ -86,17 +65,8 @@ class AppliedGuideline(Record):
 class ToolInsight(Record):
     """What was decided about one proposed tool call, and what the reply has to say about it (5.1.2).
 
-    Args:
-        tool: The tool's name.
-        kind: `run` (called), `missing` or `invalid` (an argument), `confirm` (waits for the customer's
-            yes), `declined` (not called; `problem` says why).
-        argument: The argument that is missing or invalid.
-        description: What the argument means, for a question to the customer.
-        problem: Why the argument is invalid, in the tool's own words.
-        arguments: The arguments of the proposed call as far as they are known.
-        score: Applicability, 1 to 10.
-        rationale: Why.
-        granted_by: Ids of the active guidelines that grant the call.
+    The kinds are `run` (called), `missing` or `invalid` (an argument), `confirm` (waits for the customer's yes) and
+    `declined` (not called; `problem` says why). `description` is the argument's, or where it is about none the tool's.
     """
 
     tool: str
@@ -111,14 +81,7 @@ class ToolInsight(Record):
 
 
 class WaitingCall(RecordPart):
-    """A call that waits for a yes, or that one was spent on.
-
-    Args:
-        tool: The tool's name.
-        arguments: What it is called with, to the letter.
-        granted_by: Ids of the guidelines that granted it when it was put.
-        call: Id of the tool call that it became; None while it waits.
-    """
+    """A call that waits for a yes, or that one was spent on: then `call` is the id of the tool call that it became."""
 
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
@@ -129,13 +92,8 @@ class WaitingCall(RecordPart):
 class Agreement(Record):
     """One question about calls that need a yes, and what came of it.
 
-    Args:
-        id: The question's id; a button may send it as the customer's message.
-        by: Who was asked.
-        message: Id of the message that ends with the question; empty where there is none.
-        question: The question as it was sent.
-        calls: What was asked about, in order.
-        agreed_in: Id of the customer message that agreed; None while none did.
+    `id` may be sent as the customer's message, by a button; `message` is the id of the message that ends with the
+    question, `agreed_in` that of the customer's message that agreed.
     """
 
     id: str
@@ -147,14 +105,7 @@ class Agreement(Record):
 
 
 class Revision(Record):
-    """One candidate reply, and what was found wrong with it (5.1.3).
-
-    Args:
-        content: The whole reply.
-        followed: Ids of the guidelines and insights it follows.
-        violations: What code found, each beginning with the query that failed.
-        sent: Whether this is the reply the customer got.
-    """
+    """One candidate reply, and what was found wrong with it, each beginning with the query that failed (5.1.3)."""
 
     content: str
     followed: tuple[str, ...] = ()
@@ -163,13 +114,7 @@ class Revision(Record):
 
 
 class PlanStep(RecordPart):
-    """One step of a plan that is still to come (Pre-Act 3.1).
-
-    Args:
-        description: What is done.
-        reason: Why, and why at this place.
-        tool: The tool it calls; None for the final answer, which is the last step of every plan.
-    """
+    """One step of a plan that is still to come (Pre-Act 3.1); the final answer, the last of them, has no tool."""
 
     description: str
     reason: str
@@ -177,13 +122,7 @@ class PlanStep(RecordPart):
 
 
 class PlannedCall(RecordPart):
-    """The tool call that a plan takes now.
-
-    Args:
-        tool: The tool's name.
-        arguments: What it is called with.
-        expected: What its result is expected to tell; empty where that was not asked.
-    """
+    """The tool call that a plan takes now, and what its result is expected to tell."""
 
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
@@ -191,13 +130,7 @@ class PlannedCall(RecordPart):
 
 
 class PlanChange(RecordPart):
-    """What one version of a plan does otherwise than the one before.
-
-    Args:
-        version: The version that it came with.
-        what: What is different.
-        why: What made that necessary.
-    """
+    """What one version of a plan does otherwise than the one before, and why."""
 
     version: int
     what: str
@@ -207,16 +140,9 @@ class PlanChange(RecordPart):
 class Plan(Record):
     """The plan of one turn, as its last version has it (Pre-Act 3.1); a new customer message begins a new one.
 
-    Args:
-        version: 1 for the first plan of the turn, one more after each observation.
-        previous_steps: What was done in this turn and what it told; None before a tool ran.
-        steps: What is still to come, the action taken now first, the final answer last.
-        call: The call that this version makes; None where it ends the turn.
-        final_answer: What it answers; None where it makes a call, or where no acceptable answer came.
-        observation: How the newest result was against what was expected of it; None before there was one.
-        changes: What the observations of this turn changed, the oldest first.
-        results: How many results of this turn it knew.
-        faults: What code found wrong with it, and what could not be put right within the bounds.
+    `steps` are still to come, the action taken now first, the final answer last. A version has a `call`, or a
+    `final_answer`, or, where nothing acceptable came, neither. `changes` are what observations changed, `results` how
+    many results of the turn it knew, `faults` what code found wrong with it.
     """
 
     version: int = 1
@@ -231,13 +157,7 @@ class Plan(Record):
 
 
 class NextMilestone(RecordPart):
-    """A milestone that could be reached next.
-
-    Args:
-        name: Its name.
-        description: What it means.
-        tool: The tool whose call reaches it; None for a state or a condition.
-    """
+    """A milestone that could be reached next, with the tool whose call reaches it; None for a state or a condition."""
 
     name: str
     description: str = ""
@@ -245,16 +165,10 @@ class NextMilestone(RecordPart):
 
 
 class Progress(Record):
-    """How far the conversation got toward its goal (Pre-Act 4.3); the arq_graph.milestones package defines each term.
+    """How far the conversation got toward its goal (Pre-Act 4.3); `arq_graph.milestones` defines each term.
 
-    Args:
-        reached: The milestones that were reached for certain, in order.
-        goal_completed: Goal completion; None where undecided milestones decide it.
-        progress_rate: The progress rate, 0 to 1; None where it is a range.
-        progress_range: The progress rate at least and at most.
-        next: The milestones whose dependencies are reached.
-        undecided: Milestones of which nothing says whether they were observed.
-        forbidden: What happened that must not.
+    Where undecided milestones decide it, `goal_completed` is None, and `progress_range` is given in place of
+    `progress_rate`, 0 to 1. `forbidden` is what happened that must not.
     """
 
     reached: tuple[str, ...]
@@ -280,17 +194,9 @@ SpeechCategory = Literal[
 class Move(Record):
     """One move of the speaker, kept in the channel `moves` for as long as what it works on lasts.
 
-    In a task, `turn` is the id of the message that began the task.
-
-    Args:
-        kind: `think`, `speak` or `act`.
-        text: The thought, the utterance or the action in a world; for a tool call, the tool's name.
-        after: Id of the line of the conversation that it came after; empty before the first.
-        category: What an utterance does (ReSpAct, Table 5).
-        dialogue_act: The act that an utterance was limited to, where `dialogue_acts` is given.
-        by_code: Whether code made the utterance, as no acceptable move came from the model.
-        questions_left: How many questions could follow each other when an utterance was made, itself included.
-        faults: What code found wrong with it, and what could not be put right within the bounds.
+    `text` is the thought, the utterance or the action in a world; for a tool call, the tool's name. In a task, `turn`
+    is the id of the message that began the task. `after` is the id of the line that it came after; `by_code` says that
+    no acceptable move came from the model, and code made the utterance.
     """
 
     kind: MoveKind
@@ -306,13 +212,8 @@ class Move(Record):
 class WorldStatus(Record):
     """How a world stands after the actions of a thread, in the channel `world`.
 
-    Args:
-        beginning: The first observation.
-        actions: What can be done now; None where any text may be an action.
-        done: Whether the task has ended.
-        score: How well it went so far, on the world's own scale; None where it keeps none.
-        taken: How many actions were taken.
-        invalid: How many actions were refused: by the world, or as they were not among `actions`.
+    `actions` is None where any text may be an action, `score` where the world keeps none; `invalid` counts the actions
+    that were refused.
     """
 
     beginning: str

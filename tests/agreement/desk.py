@@ -84,7 +84,7 @@ class Desk:
                 self.cut = False
                 raise Cut
             self.done.append((order_id, refund))
-            return "cancelled" if order_id != "broken" else "error: no such order"
+            return "cancelled" if order_id != "broken" else '{"error": "no such order"}'
 
         return cancel_order
 

@@ -37,7 +37,7 @@ MOVES = [
 
 def cancel_order(order_id: str, refund: bool = True) -> str:
     """Cancel an order."""
-    return "error: no such order" if order_id == "broken" else "done"
+    return '{"error": "no such order"}' if order_id == "broken" else "done"
 
 
 def look_up(order_id: str) -> str:
