@@ -103,3 +103,8 @@ def test_the_demos_suite_names_users_of_each_kind() -> None:
 def test_the_demo_is_held_and_explained(tmp_path: Path) -> None:
     assert "Thanks, that is all. Goodbye!" in arq_graph_command(tmp_path, "demo", "--no-evaluation")
     assert "wrap-up" in arq_graph_command(tmp_path, "explain")
+
+
+@pytest.mark.parametrize("kind", ["agent", "milestones", "suite"])
+def test_files_have_schemas_for_editors(tmp_path: Path, kind: str) -> None:
+    assert '"properties"' in arq_graph_command(tmp_path, "schema", kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,13 @@ EXAMPLES = settings(max_examples=30)
 @EXAMPLES
 @given(graph=graphs(judged=True), transcript=transcripts)
 def test_what_is_reached_and_the_progress_equal_the_definition(graph, transcript):
+    compare_with_the_definition(graph, transcript)
+
+
+@pytest.mark.slow
+@settings(max_examples=2_000)
+@given(graph=graphs(judged=True), transcript=transcripts)
+def test_the_same_of_two_thousand_graphs(graph, transcript):
     compare_with_the_definition(graph, transcript)
 
 

@@ -18,36 +18,24 @@ NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"
 
 @dataclass
 class Opened:
-    """An open page, and what it said and asked for since it was opened.
-
-    Args:
-        page: Playwright's page.
-        said: Messages on the console, errors, and dialogs.
-        asked: The addresses that were requested.
-    """
+    """Playwright's page, with the messages, errors and dialogs that it showed and the addresses that it asked for."""
 
     page: Any
     said: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
 
-def missing() -> str | None:
-    """Why no browser can be driven here; None where one can."""
-    if not find_spec("playwright"):
-        return "needs playwright: pip install playwright"
-    if not any(map(shutil.which, NAMES)):
-        return f"needs a browser; looked for {', '.join(NAMES)} on the PATH: apt-get install chromium"
-    return None
-
-
 @contextmanager
 def chromium() -> Iterator[Any]:
     """A headless browser; where there is none, the test is skipped, or fails under CI."""
-    if reason := missing():
+    executable = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if not executable or not find_spec("playwright"):
+        reason = (
+            f"needs playwright (pip install playwright) and a browser: one of {', '.join(NAMES)} on the PATH"
+        )
         (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
     from playwright.sync_api import sync_playwright
 
-    executable = next(path for name in NAMES if (path := shutil.which(name)))
     # Chromium refuses its sandbox to root.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:

@@ -19,10 +19,7 @@ CONTEXT = 16_384
 
 @contextmanager
 def tiny_server(folder: Path) -> Iterator[str]:
-    """A server in a process of its own; gives its base URL, and ends it whatever happens.
-
-    The server ends itself when its stdin closes, so that it does not even outlive a killed test run.
-    """
+    """A server in a process of its own, which ends with its stdin, so that it does not outlive a killed test run."""
     log = (folder / "server.log").open("w")
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.slow.tiny_server", str(folder)],
