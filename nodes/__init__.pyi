@@ -12,8 +12,8 @@ from .react_planner import ReActPlanner as ReActPlanner
 from .routing import route_approved as route_approved
 from .routing import route_calls as route_calls
 from .routing import route_round as route_round
-from .speaking.listening import Listen as Listen
-from .speaking.listening import route_moves as route_moves
+from .speaking.listen import Listen as Listen
+from .speaking.listen import route_moves as route_moves
 from .speaking.policies import POLICIES as POLICIES
 from .speaking.policies import Policy as Policy
 from .speaking.speaker import Speaker as Speaker

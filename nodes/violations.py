@@ -42,7 +42,7 @@ def violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]
         found += _unverified(revision, facts)
     complaints = [Complaint(name, f"{place}.{query}", message) for query, message in found]
     for index, insight in enumerate(getattr(answer, "insights", ())):
-        if insight.source and (reason := _no_source(insight.source, facts)):
+        if insight.source and (reason := no_source(insight.source, facts)):
             complaints.append(Complaint(name, f"insights[{index}]", f"{as_json(insight.insight)}: {reason}"))
     return complaints
 
@@ -105,10 +105,10 @@ def repeats(content: str, conversation: Conversation) -> bool:
 
 def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
     for number, stated in enumerate(revision.factual_information_provided):
-        if reason := _no_source(stated.source, facts):
+        if reason := no_source(stated.source, facts):
             yield f"factual_information_provided[{number}]", f"{as_json(stated.fact)}: {reason}"
     for number, offered in enumerate(revision.offered_services):
-        reason = _no_source(offered.source, facts)
+        reason = no_source(offered.source, facts)
         lines = [facts.conversation.by_id.get(id) for id in _cited(offered.source)]
         if reason is None and all(line is not None and line.speaker == "customer" for line in lines):
             reason = f"{offered.source} is the customer's message: it cannot be what offers a service"
@@ -131,7 +131,8 @@ def _cited(source: str | None) -> list[str]:
     return [part for part in re.split(r"[\s,;]+", source or "") if part]
 
 
-def _no_source(source: str | None, facts: PromptFacts) -> str | None:
+def no_source(source: str | None, facts: PromptFacts) -> str | None:
+    """Why a source is none: it is empty, or names an id that the prompt does not have; None if it is one."""
     cited = _cited(source)
     if not cited:
         return "it has no source in this prompt; leave it out or say that it is not known"

@@ -205,7 +205,6 @@ class Move(Record):
     category: SpeechCategory | None = None
     dialogue_act: str | None = None
     by_code: bool = False
-    questions_left: int | None = None
     faults: tuple[str, ...] = ()
 
 

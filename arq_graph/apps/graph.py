@@ -156,8 +156,8 @@ def _alone(builder: Builder, agent: Agent, strategy: StrategySettings, tracker: 
 def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
     """Think, speak or act, in a chat or in a task, with a world or without."""
     # Loads networkx, which the other strategies have no use for.
-    from arq_graph.nodes.speaking.listening import Listen, route_moves
-    from arq_graph.nodes.speaking.moves import ACT
+    from arq_graph.nodes.speaking.listen import Listen, route_moves
+    from arq_graph.nodes.speaking.move_schema import ACT
     from arq_graph.nodes.speaking.world import ActInWorld
 
     behind = [END, *_approval(builder, agent, ["speak"])]

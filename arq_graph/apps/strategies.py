@@ -20,7 +20,7 @@ from arq_graph.nodes.confirmation import Agrees
 from arq_graph.nodes.strategy import Strategy
 
 if TYPE_CHECKING:
-    from arq_graph.nodes.speaking.moves import Setting
+    from arq_graph.nodes.speaking.move_schema import Setting
     from arq_graph.nodes.speaking.policies import Policy
 
 StrategyName: TypeAlias = Literal["tools", "pre-act", "react", "respact"]
@@ -116,7 +116,7 @@ class ReSpAct(StrategySettings):
         seed: What the world's `reset` is given.
         setting: In a `chat` speaking ends the turn; in a `task` an utterance waits in `interrupt()` for its answer.
             None: a task where there is a world. A task needs a checkpointer; not beside guidelines.
-        dialogue_acts: What speech is limited to: `household`, or descriptions by name; None: free.
+        dialogue_acts: What speech is limited to: acts, by name, with what each does; None: free.
         max_steps: How many calls one turn of a chat may make (8), or calls, actions and utterances a task (40).
         max_thoughts: How many thoughts may come before one move.
         max_questions: How many questions may follow each other with nothing done in between.
@@ -129,7 +129,7 @@ class ReSpAct(StrategySettings):
     environment: Environment | None = None
     seed: int | None = None
     setting: Setting | None = None
-    dialogue_acts: str | Mapping[str, str] | None = None
+    dialogue_acts: Mapping[str, str] | None = None
     max_steps: int | None = None
     max_thoughts: int = 2
     max_questions: int = 3

@@ -12,7 +12,7 @@ from arq_graph.agent.environment import Environment, Observation
 from arq_graph.errors import InputError
 from arq_graph.milestones.transcript import Call, Event, Result, Transcript
 from arq_graph.milestones.transcripts.messages import read_messages
-from arq_graph.nodes.speaking.moves import ACT
+from arq_graph.nodes.speaking.move_schema import ACT
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,153 +1,264 @@
-"""The speaker's blueprint: what is uncertain and worth a question, and one move (ReSpAct, section 3).
-
-The move is one of several objects, each with a single property: `think`, `speak`, the name of the tool that is called,
-or `act` in a world. So no two of them begin with the same key, which OpenAI's strict mode asks of a choice.
-"""
+"""An answer's move, held against how things stand: it is made, refused, or asked for again."""
 
 from __future__ import annotations
 
-from abc import ABC
-from collections.abc import Collection, Mapping, Sequence
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any
 
-from pydantic import create_model
+from arq_graph.agent.state import Move, MoveKind, PlannedCall, ToolInsight, WorldStatus
+from arq_graph.milestones.grounding import Grounding
+from arq_graph.milestones.transcript import Call
+from arq_graph.nodes.argument_schema import Argument
+from arq_graph.nodes.confirmation import Settled, asks_beside
+from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.outcomes import outcome_of
+from arq_graph.nodes.proposed_calls import ReadCall, asked_for, quoted, read_call, refusals
+from arq_graph.nodes.speaking.policies import ToolRules
+from arq_graph.nodes.tool_arguments import Problem, ToolArguments
+from arq_graph.nodes.violations import PromptFacts, leaks, no_source, repeats
+from arq_graph.nodes.yes import asks as asks_something
+from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.sections import as_json
 
-from arq_graph.nodes import choice
-from arq_graph.nodes.choice import call_options, one_of
-from arq_graph.nodes.message_schema import SourcedFact
-from arq_graph.nodes.plan_schema import AskedFor
-from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.tool_schema import StillWanted
-from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
+MAX_SHOWN = 60
+"""How many of a world's actions a complaint lists."""
 
-THINK, SPEAK, ACT = "think", "speak", "act"
-KINDS = (THINK, SPEAK, ACT)
+HALF_SAID = "the request is only half said: ask how it goes on"
 
-Setting = Literal["chat", "task"]
+Fault = tuple[str, str]
+"""A place below the move's property, and what is wrong there."""
 
-
-class ValueBasis(ARQ, ABC):
-    """What a value rests on; stands before the value."""
-
-    basis: Literal[
-        "this_request", "known", "another_request", "inferred", "ambiguous", "does_not_matter", "nobody"
-    ] = respond(
-        "What the value rests on: stated for this request, known from a tool result, a variable or the profile, stated "
-        "for another request, inferred, ambiguous (it may be a name or a type, or fit several arguments), the customer "
-        "said that it does not matter, or nobody gave it."
-    )
-
-
-class Reflection(ARQ):
-    """Think, which changes nothing outside."""
-
-    thought: str = respond("What follows from the newest message or result, that was not thought before.")
-
-
-class WorldAction(ARQ):
-    """Act in the world."""
-
-    action: str = respond("The action, letter by letter as `actions` has it where they are listed.")
-
-
-class NextMove(ARQ, ABC):
-    """Make the next move: think, speak or act."""
-
-    last_customer_message: str = reinstate("The customer's last message.")
-    goal: str = query("What does the customer want in the end, and what of it is done?")
-    known: str = query("What is known that the goal needs? Give ids.")
-    uncertain: str | None = query("What is uncertain, and what harm would a wrong guess do? Null: nothing.")
-    can_find_out: str | None = query("What of it can be found out by acting? Null: nothing.")
-    question_is_worth_it: bool = query("Is there something left that is worth the customer's time to answer?")
+_COUNTS = ("total", "count", "total_results", "matches")
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class MoveBlueprint:
-    """The speaker's blueprint with the tools that its moves may call.
+class CheckedMove:
+    """What became of one answer's move: for `refusals` it cannot be made, for `faults` it is asked for again.
 
-    Args:
-        blueprint: What is asked.
-        tools: Each tool by the property of the move that calls it.
+    `insights` are what the gate said to a call, or what an utterance asks for.
     """
 
-    blueprint: type[ARQ]
+    kind: MoveKind
+    text: str = ""
+    call: PlannedCall | None = None
+    refusals: tuple[Fault, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    insights: tuple[ToolInsight, ...] = ()
+    asks: bool = False
+    speech: Any = None
+
+
+@dataclass(frozen=True)
+class Situation:
+    """How things stand before a move.
+
+    `moves` are those of the turn or task, which message `task` began; `asked` the agent's last questions in a row;
+    `too_many` is the id of the newest result where it lists more than it should.
+    """
+
+    gate: Gate
+    settled: Settled
     tools: Mapping[str, ToolArguments]
+    policies: Collection[str]
+    rules: ToolRules
+    facts: PromptFacts
+    grounding: Grounding
+    asked: Sequence[str]
+    questions_left: int
+    steps_left: int
+    moves: Sequence[Move]
+    task: str
+    is_task: bool
+    too_many: str
+    world: WorldStatus | None
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no step is left, or the world's task has ended."""
+        return self.steps_left < 1 or bool(self.world and self.world.done)
 
-def move_blueprint(
-    tools: Sequence[ToolArguments],
-    *,
-    in_world: bool = False,
-    setting: Setting = "chat",
-    policies: Collection[str] = (),
-    dialogue_acts: Collection[str] = (),
-    confirmed: bool = False,
-) -> MoveBlueprint:
-    """What a speaker is asked.
+    @property
+    def earlier_thoughts(self) -> list[Move]:
+        """The thoughts of this turn or task, before this run."""
+        return [move for move in self.moves if move.kind == "think"]
 
-    Args:
-        tools: Every tool of the agent, so that the schema never changes.
-        in_world: Whether there is a world to act in.
-        setting: In a task, an utterance says whether it ends it.
-        policies: Names of the policies that are switched on.
-        dialogue_acts: The acts that speech is limited to; empty: free.
-        confirmed: Whether calls of one of the tools may wait for the customer's yes.
-    """
-    moves: dict[str, tuple[type[ARQ], str]] = {
-        THINK: (Reflection, "A thought."),
-        SPEAK: (_speech(tools, setting, policies, dialogue_acts), "An utterance to the customer."),
-        **call_options(tools, ValueBasis, KINDS),
-    }
-    if in_world:
-        moves[ACT] = (WorldAction, "An action in the world.")
-    bases = (NextMove, StillWanted) if confirmed else (NextMove,)
-    move = one_of("The one move made now.", moves)
-    made = create_model("NextMove", __base__=bases, __doc__=NextMove.__doc__, move=move)
-    return MoveBlueprint(cast(type[ARQ], made), {property_of(tool.name): tool for tool in tools})
+    def thought(self, text: str, before: Sequence[str], limit: int) -> CheckedMove:
+        """A thought: there are not too many, and none comes twice."""
+        earlier = [*(move.text for move in self.earlier_thoughts), *before]
+        wrong = ""
+        if len(before) >= limit:
+            wrong = f"{limit} thoughts before a move are enough: speak or act"
+        elif not text.strip() or _plain(text) in map(_plain, earlier):
+            wrong = "this was thought before: speak or act"
+        return CheckedMove("think", text, refusals=((".thought", wrong),) if wrong else ())
 
+    def action(self, action: str) -> CheckedMove:
+        """An action in the world: it is possible, as far as the world tells."""
+        action, wrong = action.strip(), ""
+        allowed = self.world.actions if self.world else None
+        if self.steps_left < 1:
+            wrong = "no step is left: speak"
+        elif self.world is None or self.world.done:
+            wrong = "the world's task has ended: speak"
+        elif not action:
+            wrong = "it is empty"
+        elif allowed is not None and action not in allowed:
+            same = [each for each in allowed if _plain(each) == _plain(action)]
+            if len(same) == 1:
+                return CheckedMove("act", same[0])
+            wrong = f"it cannot be done now; what can: {', '.join(allowed[:MAX_SHOWN]) or 'nothing'}"
+        return CheckedMove("act", action, refusals=((".action", wrong),) if wrong else ())
 
-def property_of(tool: str) -> str:
-    """The property of a move that calls a tool: its name, unless it is called like another move."""
-    return choice.property_of(tool, KINDS)
-
-
-def _speech(
-    tools: Sequence[ToolArguments], setting: Setting, policies: Collection[str], acts: Collection[str]
-) -> type[ARQ]:
-    names: Any = tuple(tool.name for tool in tools)
-    fields: dict[str, Any] = {}
-    if acts:
-        fields["dialogue_act"] = (Literal[tuple(acts)], respond("The one act that the utterance is."))
-    if names:
-        fields["asks_for"] = (
-            list[AskedFor],
-            respond("What it asks the customer for, so that a tool can be called; else empty."),
+    def call(self, tool: ToolArguments, said: Any, *, half_request: bool) -> CheckedMove:
+        """A call: what the gate says to it, with what the policies and the bound of steps say."""
+        read = read_call(tool, said)
+        own = set(self._settle(tool, said, read))
+        doubts = {name: why for name, why in self._untold(tool, read.arguments) if name not in own}
+        if "confirm_inferred" in self.policies:
+            doubts |= read.doubts
+        verdict = self.gate.check(
+            tool,
+            read.arguments,
+            read.problems,
+            objection=self.rules.objection(tool.name) if self.steps_left else "no step is left: speak",
+            doubt="; ".join(doubts.values()),
         )
-    fields["utterance"] = (str, respond("The whole message to the customer, in free words."))
-    if "attributes_from_calls" in policies:
-        fields["facts"] = (list[SourcedFact], respond("Each fact that it states of a thing or an order."))
-    if "decline_unserved" in policies:
-        kind: Any = Literal[names] | None if names else None
-        promise = create_model(
-            "Promise",
-            __base__=ARQ,
-            __doc__="Something that the utterance offers or promises to do.",
-            what=(str, respond("What.")),
-            tool=(kind, respond("The tool that does it; null if none here does.")),
+        return CheckedMove(
+            "act",
+            tool.name,
+            call=PlannedCall(tool=tool.name, arguments=read.arguments),
+            refusals=tuple(refusals(verdict, "your message")),
+            faults=(("", HALF_SAID),) if half_request else (),
+            insights=tuple(verdict.insights(self.gate.conversation.turn)),
         )
-        fields["promises"] = (list[promise], respond("Each thing that it offers or promises to do."))
-    flags = {
-        "asks": "Does it ask the customer for anything, with a question mark or without?",
-        "mentions_failure": "Does it say that something failed or is not to be had?",
-        "closes": "Does it follow on a goal that is reached, and offer more help or take leave?",
-        "states_belief": "Does it say what you believe to be so, or likely, for the customer to confirm?",
-        "offers_choice": "Does it ask to choose between things that are at hand now?",
-    }
-    fields |= {name: (bool, respond(question)) for name, question in flags.items()}
-    if setting == "task":
-        fields["ends_task"] = (
-            bool,
-            respond("Is the task done or impossible, so that nothing is left to do or to ask?"),
+
+    def speech(self, said: Any, waiting: Sequence[ToolInsight], *, half_request: bool) -> CheckedMove:
+        """An utterance, with the calls that code puts to the customer below it."""
+        text = str(said.utterance)
+        asks = bool(said.asks) or asks_something(text)
+        ends = getattr(said, "ends_task", None)
+        refused = [(".utterance", why) for why in leaks(text, self.facts)]
+        if waiting:  # code's own question: no bound of questions stands in its way
+            refused += [(".utterance", why) for why in filter(None, [asks_beside(text, waiting)])]
+        elif why := self.unsayable(text, asks=asks or ends is False):
+            refused.append((".utterance", why))
+        refused += self._unsourced(said)
+        if self.is_task and self.is_over and not ends:
+            refused.append((".ends_task", "no step is left: end the task, and say how far it got"))
+        if not (asks or waiting) and (owed := self.rules.owed()):
+            refused.append(("", f"{owed}; ask for what it lacks"))
+        return CheckedMove(
+            "speak",
+            text,
+            refusals=tuple(refused),
+            faults=() if asks or waiting else tuple(self._faults(said, half_request)),
+            insights=tuple(asked_for(getattr(said, "asks_for", ()), self.gate, self.tools)),
+            asks=asks,
+            speech=said,
         )
-    return create_model("Speech", __base__=ARQ, __doc__="Say something.", **fields)
+
+    def unsayable(self, text: str, *, asks: bool) -> str:
+        """Why a text cannot be said now: it is empty, was just said, or asks too often; empty if it can."""
+        if not text.strip():
+            return "it is empty"
+        last = next(
+            (each for each in reversed(self.gate.conversation.lines) if each.speaker == "agent"), None
+        )
+        if _plain(text) in map(_plain, [*self.asked, last.message.text if last else ""]):
+            return "this was just said: act on the answer, ask otherwise, or say what is not possible"
+        if asks and self.questions_left < 1:
+            return f"{len(self.asked)} questions in a row are enough: act, or say how things stand"
+        return ""
+
+    def _settle(self, tool: ToolArguments, said: Any, read: ReadCall) -> Iterator[str]:
+        """Settle what the customer does not care about, and what may be a name or a type; yields what may stand."""
+        for argument in tool.arguments:
+            name, basis = argument.name, getattr(said.arguments, argument.key).basis
+            wrong = None
+            if name not in read.arguments:
+                continue
+            if basis == "ambiguous" and "name_or_type" in self.policies:
+                wrong = Problem(
+                    argument, "invalid", "it may be a name or a type, or fit elsewhere: ask which"
+                )
+            elif basis == "does_not_matter" and "placeholder_for_dont_care" in self.policies:
+                if _is_own_word(tool, argument, read.arguments[name]):
+                    yield name
+                    continue
+                del read.arguments[name]
+                if argument.required:
+                    wrong = Problem(argument, "missing", "the tool needs a value, and has no word for any")
+            if wrong:
+                read.problems[:] = [*(each for each in read.problems if each.argument != argument), wrong]
+
+    def _untold(self, tool: ToolArguments, arguments: Mapping[str, Any]) -> Iterator[Fault]:
+        """The arguments with a value that nobody told the agent.
+
+        A text of several words without a digit may be put together of words that were told apart.
+        """
+        for name, value in arguments.items():
+            is_words = isinstance(value, str) and not any(map(str.isdigit, value))
+            told_apart = value.split() if is_words else value
+            is_default = name in tool.defaults and tool.defaults[name] == value
+            if not is_default and self.grounding.invented(Call(tool.name, {name: told_apart})):
+                yield name, f"{quoted(value)} was told by no customer message and no tool"
+
+    def _unsourced(self, said: Any) -> Iterator[Fault]:
+        for number, stated in enumerate(getattr(said, "facts", ())):
+            if why := no_source(stated.source, self.facts):
+                yield f".facts[{number}]", f"{as_json(stated.fact)}: {why}; or look it up"
+        for number, promise in enumerate(getattr(said, "promises", ())):
+            if promise.tool is None:
+                yield f".promises[{number}]", f"no tool here does {as_json(promise.what)}: decline it"
+
+    def _faults(self, said: Any, half_request: bool) -> Iterator[Fault]:
+        """What a statement is asked again for, and said all the same if it does not get better."""
+        if repeats(said.utterance, self.gate.conversation):
+            yield ".utterance", "an earlier message says exactly this"
+        if self.too_many and not said.choice_is_left_to_you:
+            yield ".utterance", f"{self.too_many} holds too many: ask what narrows it down"
+        empty = [outcome_of(line) == "empty" for line in self.gate.conversation.results]
+        if any(empty[-1:]):
+            if sum(empty) > 1 and "weigh_requirements" in self.policies:
+                yield ".utterance", "nothing meets it all: ask which wish matters more"
+            elif "widen_no_results" in self.policies:
+                yield ".utterance", "nothing was found: ask what may be wider, or offer an alternative"
+        if half_request:
+            yield ".utterance", HALF_SAID
+
+
+def _is_own_word(tool: ToolArguments, argument: Argument, value: Any) -> bool:
+    """Whether a value is one of the tool's own: among its choices, its default, or named in its description."""
+    if value in (argument.schema or {}).get("enum", ()) or tool.defaults.get(argument.name) == value:
+        return True
+    named = rf"(?<!\w){re.escape(value)}(?!\w)" if isinstance(value, str) and value else r"(?!)"
+    return re.search(named, f"{argument.description}\n{tool.tool.description}", re.IGNORECASE) is not None
+
+
+def _plain(text: str) -> list[str]:
+    """The words of a text, without case and punctuation."""
+    return _WORD.findall(text.casefold())
+
+
+def too_many_in(conversation: Conversation, limit: int) -> str:
+    """The id of the newest result of this turn, where it lists more entries than a limit; else empty."""
+    line = conversation.results[-1] if conversation.results else None
+    return line.id if line and _entries(line.message.text) > limit else ""
+
+
+def _entries(text: str) -> int:
+    """The items of a JSON array; of an object its longest array, or what it calls `total` or `count`."""
+    try:
+        result = json.loads(text)
+    except (ValueError, RecursionError):
+        return 0
+    if isinstance(result, list):
+        return len(result)
+    if not isinstance(result, dict):
+        return 0
+    counted = [count for count in map(result.get, _COUNTS) if type(count) is int]
+    return max([*counted, *(len(each) for each in result.values() if isinstance(each, list))], default=0)

@@ -9,39 +9,49 @@ from typing import Any, Unpack
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Move, PlannedCall, ToolInsight
+from arq_graph.agent.state import Move, PlannedCall, ToolInsight, WorldStatus
 from arq_graph.errors import InputError, ReasoningError
+from arq_graph.milestones.grounding import Grounding
 from arq_graph.nodes.blueprint_node import (
     PROMPTS,
-    NodeSettings,
     Steps,
     Update,
     checked,
     checked_agent,
     counted,
 )
-from arq_graph.nodes.channels import Reader, emit, our_channels
+from arq_graph.nodes.channels import emit, our_channels
 from arq_graph.nodes.choice import chosen as chosen_of
-from arq_graph.nodes.confirmation import Agrees, Settled, put
-from arq_graph.nodes.events import Spoke, ToolsDecided, total_usage
-from arq_graph.nodes.events import Thought as ThoughtEvent
-from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.speaking.calls import CallJudge, JudgedMove
-from arq_graph.nodes.speaking.dialogue_acts import categorise, dialogue_acts_of
-from arq_graph.nodes.speaking.examples import speaker_examples
-from arq_graph.nodes.speaking.moves import ACT, SPEAK, THINK, Setting, move_blueprint, property_of
-from arq_graph.nodes.speaking.policies import Policy, policies_of
-from arq_graph.nodes.speaking.questions import SPEECH, fallback_statement, question_for
-from arq_graph.nodes.speaking.standing import Standing, StandingOf
-from arq_graph.nodes.spec_sections import designed, shown_tool, shown_variables
-from arq_graph.nodes.strategy import Strategy, new_call, tools_of
-from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.worked_examples import Example, shown
+from arq_graph.nodes.confirmation import Settled, put
+from arq_graph.nodes.events import Spoke, Thought, ToolsDecided, total_usage
+from arq_graph.nodes.gate import Gate, active_guidelines
+from arq_graph.nodes.proposed_calls import calls_to_put, kept_insights
+from arq_graph.nodes.speaking.move_schema import ACT, SPEAK, THINK, Setting, move_blueprint, property_of
+from arq_graph.nodes.speaking.moves import CheckedMove, Situation, too_many_in
+from arq_graph.nodes.speaking.policies import Policy, ToolRules, policies_of, tool_rules
+from arq_graph.nodes.speaking.speech import (
+    SPEECH,
+    category_of,
+    dialogue_acts_of,
+    question_for,
+    questions_in_a_row,
+    task_messages,
+)
+from arq_graph.nodes.spec_sections import (
+    designed,
+    shown_guideline,
+    shown_tool,
+    shown_variables,
+    state_for_functions,
+)
+from arq_graph.nodes.strategy import Strategy, StrategyOptions, new_call, tools_of
+from arq_graph.nodes.worked_examples import Example, examples_of_tools, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.sections import as_json
 
 DEFAULT_STEPS: Mapping[Setting, int] = {"chat": 8, "task": 40}
 """How many steps a speaker makes unless set otherwise: calls of a turn; calls, actions and utterances of a task."""
@@ -53,20 +63,19 @@ class _Course:
 
     thoughts: list[str] = field(default_factory=list)
     answers: list[Answer[Any]] = field(default_factory=list)
-    judged: list[JudgedMove] = field(default_factory=list)
-    still_wanted: Sequence[str] = ()
+    checked: list[CheckedMove] = field(default_factory=list)
+    still_wanted: Sequence[str] | None = None
 
 
 class Speaker(Strategy):
     """Make the next move: think, speak, or act with a tool or in a world; write it as a message, and to `moves`.
 
     Thoughts change nothing outside and are part of the run that they lead to. Whatever the model answers, code holds:
-    a call that the customer has to agree to runs only after code's own question and their yes; a value that no
-    customer message and no tool told is put to them in the same way; there are at
-    most `max_questions` questions with nothing done in between, and none comes twice in a row; nothing is said twice
-    in a row, whatever was done in between. What is refused is asked for again within the reasoner's `max_candidates`;
-    after that code asks the open question itself, or gives the agent's `fallback`. One run asks the model for at most
-    `max_thoughts` + 1 moves.
+    a call that the customer has to agree to runs only after code's own question and their yes, and a call with a value
+    that no customer message and no tool told is put to them in the same way; there are at most `max_questions` other
+    questions with nothing done in between; nothing is said twice in a row. What is refused is asked for again within
+    the reasoner's `max_candidates`; after that code asks for what is missing itself, or gives the agent's `fallback`.
+    One run asks the model for at most `max_thoughts` + 1 moves.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -76,7 +85,7 @@ class Speaker(Strategy):
         setting: In a `chat`, speaking ends the turn. In a `task`, an utterance waits for its answer (in `Listen`)
             unless it ends the task.
         policies: The rules that are switched on: names of shipped ones, policies of your own; None: all shipped ones.
-        dialogue_acts: What speech is limited to: `household`, or descriptions by name; None: free.
+        dialogue_acts: What speech is limited to: acts, by name, with what each does; None: free.
         max_steps: How many calls one turn of a chat may make (8), or calls, actions and utterances a task (40).
         max_thoughts: How many thoughts may come before one move.
         max_questions: How many questions may follow each other with nothing done in between; in a task, how many
@@ -84,15 +93,13 @@ class Speaker(Strategy):
         max_results: From how many entries on a tool's result counts as too many.
         draft: Keep an utterance in `moves`, where `MessageReviser` finds it as its draft, in place of sending it; in
             a chat.
-        agrees: What else is a yes of the customer's; see `Strategy`.
-        temperature: 0.05 unless given; left out for models that take none or have one set.
         template: A replacement for the shipped prompt.
         examples: Worked examples in the prompt.
-        reads: Further channels of the state that policies look at; a mapping names their types too.
-        **settings: `mode`, `max_history_tokens`, `count_tokens`, `messages_key`: as for `BlueprintNode`.
+        **settings: `agrees`, `temperature`, and `reads` for the channels that policies look at, as for `Strategy`;
+            `mode`, `max_history_tokens`, `count_tokens`, `messages_key`, as for `BlueprintNode`.
 
     Raises:
-        InputError: A setting is out of its range, or names a policy or preset that does not exist.
+        InputError: A setting is out of its range, or names a policy that does not exist.
         ReasoningError: When run: the model gave no answer.
         StateError: When run: a channel holds another type.
     """
@@ -107,18 +114,15 @@ class Speaker(Strategy):
         in_world: bool = False,
         setting: Setting = "chat",
         policies: Sequence[str | Policy] | None = None,
-        dialogue_acts: str | Mapping[str, str] | None = None,
+        dialogue_acts: Mapping[str, str] | None = None,
         max_steps: int | None = None,
         max_thoughts: int = 2,
         max_questions: int = 3,
         max_results: int = 5,
         draft: bool = False,
-        agrees: Agrees | None = None,
-        temperature: float | None = 0.05,
         template: str | Path = PROMPTS / "speaker.md",
         examples: Sequence[Example] | None = None,
-        reads: Sequence[str] | Mapping[str, Any] = (),
-        **settings: Unpack[NodeSettings],
+        **settings: Unpack[StrategyOptions],
     ) -> None:
         self.agent = checked_agent(agent)
         tools = tools_of(agent)
@@ -134,28 +138,18 @@ class Speaker(Strategy):
         self.dialogue_acts = dialogue_acts_of(dialogue_acts)
         self.in_world = in_world
         if in_world and ACT in agent.toolbox:
-            raise InputError(
-                f"a tool is called {ACT!r}, which is how actions in the world are called: rename it"
-            )
-        self.moves = move_blueprint(
+            raise InputError(f"a tool is called {ACT!r}, as actions in the world are: rename it")
+        blueprint = move_blueprint(
             list(tools.values()),
             in_world=in_world,
             setting=setting,
             policies=self.policies,
             dialogue_acts=self.dialogue_acts,
-            confirmed=bool(agent.confirmed_by("customer")),
         )
-        super().__init__(
-            model,
-            agent,
-            self.moves.blueprint,
-            template,
-            agrees=agrees,
-            temperature=temperature,
-            reads=reads,
-            **settings,
-        )
-        examples = speaker_examples() if examples is None else examples
+        super().__init__(model, agent, blueprint, template, **settings)
+        self._by_key = {property_of(name): tool for name, tool in self.tools.items()}
+        if examples is None:
+            examples = examples_of_tools("speaker.yaml", move_blueprint)
         self.head = self.template.render(
             "head",
             {
@@ -165,20 +159,10 @@ class Speaker(Strategy):
                 "setting": setting,
                 "policies": [{"name": each.name, "rule": each.rule} for each in self.policies.values()],
                 "dialogue_acts": dict(self.dialogue_acts),
-                "tools": [self._shown_tool(tool) for tool in self.tools.values()],
+                "tools": [shown_tool(agent, tool, key) for key, tool in self._by_key.items()],
                 "examples": [shown(example, self.mode) for example in examples],
             },
         )
-        self._stands = StandingOf(
-            self.agent, self.tools, self.policies, setting, self.max_steps, self.max_questions
-        )
-        self._labels = {name: tool.labels for name, tool in self.tools.items()}
-
-    def _shown_tool(self, tool: ToolArguments) -> dict[str, Any]:
-        entry = shown_tool(self.agent, tool)
-        if property_of(tool.name) != tool.name:
-            entry["key"] = property_of(tool.name)
-        return entry
 
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
@@ -186,171 +170,225 @@ class Speaker(Strategy):
         return {**super().channels(), **our_channels("moves", *world)}
 
     def objections(self, gate: Gate) -> Callable[[str], str]:
-        """A policy that forbids the tool now."""
-        rules = self._stands.rules(gate.state, gate.conversation, ())
-        return lambda tool: f"a policy forbids {tool} now" if tool in rules.forbidden else ""
+        """The policy that does not allow a tool now, with its rule."""
+        return self._rules(gate).objection
+
+    def _rules(self, gate: Gate) -> ToolRules:
+        messages = task_messages(gate.state.messages())
+        return tool_rules(
+            self.policies.values(),
+            state_for_functions(self.agent, gate.state),
+            tools=self.tools,
+            granted=gate.granted,
+            called={call["name"] for m in messages if isinstance(m, AIMessage) for call in m.tool_calls},
+        )
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Think as often as it may, then speak or act."""
-        state = gate.state
-        variables = shown_variables(self.agent, state)
-        standing = self._stands(gate, settled, variables)
+        variables = shown_variables(self.agent, gate.state)
+        situation = self._situation(gate, settled, variables)
         course = _Course()
+
+        def check(value: Any) -> list[Complaint]:
+            key, _ = chosen_of(value.move)
+            move = self._checked(situation, course, value)
+            course.checked.append(move)
+            wrong = [*move.faults, *move.refusals]
+            return [Complaint(type(value).__name__, f"move.{key}{place}", why) for place, why in wrong]
+
         while True:
-            check = self._check(standing, course)
-            tail = standing.tail(variables, course.thoughts, self.max_thoughts, self.max_results)
-            prompt = self.prompt(standing.conversation, tail, head=self.head)
+            tail = self._tail(situation, variables, course.thoughts)
+            prompt = self.prompt(gate.conversation, tail, head=self.head)
             (answer,) = yield [Question(self.blueprint, prompt, check=check)]
             if isinstance(answer, ReasoningError):
                 raise answer
             course.answers.append(answer)
-            made = course.judged[-1]
-            if made.kind != THINK or made.refusals:
-                return self._update(state, standing, course)
-            course.thoughts.append(made.text)
-            emit(ThoughtEvent(turn=standing.conversation.turn, text=made.text))
+            move = course.checked[-1]
+            if move.kind != THINK or move.refusals:
+                return self._update(situation, course)
+            course.thoughts.append(move.text)
+            emit(Thought(turn=gate.conversation.turn, text=move.text))
 
-    def _check(self, standing: Standing, course: _Course) -> Any:
-        def check(value: Any) -> list[Complaint]:
-            key, chosen = chosen_of(value.move)
-            course.still_wanted = getattr(value, "still_wanted", None) or ()
-            name = type(value).__name__
-            if key == THINK:
-                move = standing.judge_thought(name, chosen.thought, course.thoughts, self.max_thoughts)
-            elif key == SPEAK:
-                judge = standing.speech_judge(name, self.max_results)
-                move = judge.judge(chosen, self._waiting(standing, course))
-            elif key == ACT and self.in_world:
-                move = standing.judge_action(name, chosen.action)
-            else:
-                tool = self.moves.tools[key]
-                move = CallJudge(name, key, tool, standing.situation, standing.grounds, standing.rules).judge(
-                    chosen
-                )
-            course.judged.append(move)
-            return [*move.faults, *move.refusals]
+    def _situation(self, gate: Gate, settled: Settled, variables: Sequence[Mapping[str, Any]]) -> Situation:
+        state, conversation, messages = gate.state, gate.conversation, gate.state.messages()
+        task = task_messages(messages)
+        begun = str(task[0].id or "") if task and isinstance(task[0], HumanMessage) else ""
+        own = {self.agent.name, self.reply_name}
+        steps = sum(
+            isinstance(message, AIMessage)
+            and message.name in own
+            and (self.setting == "task" or bool(message.tool_calls))
+            for message in task
+        )
+        active = active_guidelines(self.agent, state, conversation.turn)
+        narrows = "narrow_many_results" in self.policies
+        grounding = Grounding()
+        known = [self.agent.profile, *(as_json(each["value"]) for each in variables)]
+        said = [line.message.text for line in conversation.lines if line.speaker in ("customer", "tool")]
+        for text in (*known, *said):
+            grounding.tell(text)
+        asked = questions_in_a_row(messages)
+        narrows = "narrow_many_results" in self.policies
+        return Situation(
+            gate=gate,
+            settled=settled,
+            tools=self.tools,
+            policies=self.policies.keys(),
+            rules=self._rules(gate),
+            facts=self.facts(conversation, variables, [*active, *self.tools, *settled.waiting]),
+            grounding=grounding,
+            asked=asked,
+            questions_left=max(0, self.max_questions - len(asked)),
+            steps_left=max(0, self.max_steps - steps),
+            moves=[move for move in state.records("moves", Move) or [] if begun and move.turn == begun],
+            task=begun,
+            is_task=self.setting == "task",
+            too_many=too_many_in(conversation, self.max_results) if narrows else "",
+            world=state.record("world", WorldStatus) if self.in_world else None,
+        )
 
-        return check
+    def _tail(
+        self, situation: Situation, variables: Sequence[Mapping[str, Any]], thoughts: Sequence[str]
+    ) -> dict[str, Any]:
+        gate, rules = situation.gate, situation.rules
+        active = list(active_guidelines(self.agent, gate.state, gate.conversation.turn))
+        counts = {
+            "steps_left": situation.steps_left,
+            "thoughts_left": self.max_thoughts - len(thoughts),
+            "questions_left": situation.questions_left,
+        }
+        further = {
+            "too_many": [situation.too_many] if situation.too_many else [],
+            "required_first": sorted(rules.required),
+            "forbidden": {tool: policy.name for tool, policy in rules.forbidden.items()},
+        }
+        earlier = [{"thought": move.text, "after": move.after} for move in situation.earlier_thoughts]
+        guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
+        return {
+            "variables": list(variables),
+            "active_guidelines": guidelines if self.agent.guidelines else None,
+            "thoughts": [
+                {**each, "observed": "OK"} for each in (*earlier, *({"thought": t} for t in thoughts))
+            ],
+            "world": situation.world and _shown_world(situation.world),
+            "now": self.standing(gate, situation.settled, active, counts, further),
+        }
 
-    def _waiting(self, standing: Standing, course: _Course) -> list[ToolInsight]:
-        """The calls that code puts to the customer below what is said: the newest version of each tool's."""
-        situation = standing.situation
-        again = [
-            *situation.settled.insights,
-            *situation.settled.still_wanted(situation.gate, self.tools, course.still_wanted),
-        ]
-        proposed = {i.tool: i for each in course.judged for i in each.insights if i.kind == "confirm"}
-        return [*(each for each in again if each.kind == "confirm"), *proposed.values()]
+    def _checked(self, situation: Situation, course: _Course, value: Any) -> CheckedMove:
+        key, said = chosen_of(value.move)
+        course.still_wanted = getattr(value, "still_wanted", None)
+        # A request is whole once something was done for it.
+        half = bool(getattr(value, "half_request", False)) and not situation.gate.conversation.results
+        if key == THINK:
+            return situation.thought(said.thought, course.thoughts, self.max_thoughts)
+        if key == SPEAK:
+            return situation.speech(said, self._waiting(situation, course), half_request=half)
+        if key == ACT and self.in_world:
+            return situation.action(said.action)
+        return situation.call(self._by_key[key], said, half_request=half)
 
-    def _update(self, state: Reader, standing: Standing, course: _Course) -> Update:
-        made = course.judged[-1]
-        waiting = self._waiting(standing, course)
+    def _waiting(self, situation: Situation, course: _Course) -> list[ToolInsight]:
+        """The calls that code puts to the customer below what is said."""
+        gate, settled = situation.gate, situation.settled
+        return calls_to_put(gate, settled, self.tools, course.still_wanted, _insights(course))
+
+    def _recourse(self, situation: Situation, course: _Course, waiting: Sequence[ToolInsight]) -> CheckedMove:
+        """What is done where no acceptable move came: code puts what waits, asks for what is missing, or gives up."""
+        last = course.checked[-1]
+        if waiting:
+            return CheckedMove("speak", "")
+        if last.kind == "act" and last.call is None and last.text and not situation.is_over:
+            return replace(last, refusals=())  # the world refuses it, and counts it
+        lacking = next((move.insights for move in reversed(course.checked) if move.insights), ())
+        question = question_for(lacking, self.tools)
+        may_ask = question and not (situation.is_task and situation.is_over)
+        if may_ask and not situation.unsayable(question, asks=True):
+            return CheckedMove("speak", question, insights=lacking, asks=True)
+        return CheckedMove("speak", self.agent.fallback)
+
+    def _update(self, situation: Situation, course: _Course) -> Update:
+        waiting, made = self._waiting(situation, course), course.checked[-1]
         if made.refusals:
-            made = self._recourse(standing, course.judged, waiting)
+            made = self._recourse(situation, course, waiting)
         waiting = waiting if made.kind == "speak" else []
-        settled = [each for each in standing.situation.settled.insights if each.kind != "confirm"]
-        insights = [*settled, *_decided(course.judged, made, waiting), *waiting]
+        insights = kept_insights(
+            situation.settled,
+            _insights(course),
+            made.insights if made.call else (),
+            waiting,
+            asks=made.kind == "speak" and made.asks,
+        )
+        gate, task = situation.gate, situation.task
         faults = tuple(map(str, course.answers[-1].complaints))
-        after = standing.conversation.lines[-1].id if standing.conversation.lines else ""
-        record = Move(turn=standing.task, kind=made.kind, text=made.text, after=after, faults=faults)
-        kept = {
+        after = gate.conversation.lines[-1].id if gate.conversation.lines else ""
+        record = Move(turn=task, kind=made.kind, text=made.text, after=after, faults=faults)
+        kept: dict[str, Any] = {
+            "turn": gate.conversation.turn,
+            "decisions": tuple(insights),
             "calls": sum(len(answer.attempts) for answer in course.answers),
             "usage": total_usage(course.answers),
         }
-        turn = standing.conversation.turn
         messages: list[BaseMessage] = []
         agreements: Update = {}
         if made.kind == "act":
             call = made.call or PlannedCall(tool=ACT, arguments={"action": made.text})
             messages.append(self.calling([new_call(call.tool, call.arguments)]))
-            emit(ToolsDecided(turn=turn, decisions=tuple(insights), **kept))
+            emit(ToolsDecided(**kept))
         else:
-            said = self._labelled(made, bool(waiting))
+            said = self._labels(made, bool(waiting))
             if not self.draft:
                 name = self.reply_name or self.agent.name
                 reply = AIMessage(made.text, id=str(uuid4()), name=name, response_metadata={SPEECH: said})
-                reply, agreements = put(self.agent, state, reply, waiting)
+                reply, agreements = put(self.agent, gate.state, reply, waiting)
                 messages.append(reply)
-            labels = {"category": said["category"], "dialogue_act": said.get("dialogue_act")}
+            act = said.get("dialogue_act")
             record = record.model_copy(
-                update={**labels, "by_code": made.speech is None, "questions_left": standing.row.left}
+                update={"category": said["category"], "dialogue_act": act, "by_code": made.speech is None}
             )
-            heard = {name: said[name] for name in ("asks", "waits")}
-            emit(
-                Spoke(
-                    turn=turn,
-                    text=made.text,
-                    **labels,
-                    **heard,
-                    draft=self.draft,
-                    decisions=tuple(insights),
-                    faults=faults,
-                    **kept,
-                )
-            )
-        thoughts = [
-            Move(turn=standing.task, kind="think", text=text, after=after) for text in course.thoughts
-        ]
+            emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
+        thoughts = [Move(turn=task, kind="think", text=text, after=after) for text in course.thoughts]
         return {
-            "moves": state.written("moves", [*standing.moves, *thoughts, record]),
+            "moves": gate.state.written("moves", [*situation.moves, *thoughts, record]),
             **agreements,
-            **self.update(standing.situation.gate, insights, messages),
+            **self.update(gate, insights, messages),
         }
 
-    def _labelled(self, made: JudgedMove, put_below: bool) -> dict[str, Any]:
-        """What is kept of an utterance, beside its words: its category comes after it (Table 5)."""
+    def _labels(self, made: CheckedMove, puts: bool) -> dict[str, Any]:
+        """What is kept of an utterance, beside its words: its category comes after it (Table 5).
+
+        Args:
+            made: The utterance.
+            puts: Whether code puts a call to the customer below it.
+        """
         speech = made.speech
-        waits = self.setting == "task" and (
-            put_below or (made.asks if speech is None else not speech.ends_task)
-        )
-        said: dict[str, Any] = {"asks": made.asks or waits, "waits": waits}
-        if speech is None:
-            fails, believes = not (made.asks or put_below), put_below
-            said["category"] = categorise(
-                asks=made.asks or put_below, mentions_failure=fails, states_belief=believes
+        if speech is None:  # code's own words
+            waits, flags = made.asks, {"mentions_failure": not (made.asks or puts)}
+        else:
+            names = ("mentions_failure", "closes", "states_belief", "offers_choice")
+            waits, flags = (
+                not getattr(speech, "ends_task", True),
+                {name: getattr(speech, name) for name in names},
             )
-            return said
-        said["category"] = categorise(
-            asks=made.asks,
-            mentions_failure=speech.mentions_failure,
-            closes=speech.closes,
-            states_belief=speech.states_belief,
-            offers_choice=speech.offers_choice,
-        )
-        if self.dialogue_acts:
-            said["dialogue_act"] = speech.dialogue_act
-        return said
-
-    def _recourse(
-        self, standing: Standing, judged: Sequence[JudgedMove], waiting: Sequence[ToolInsight]
-    ) -> JudgedMove:
-        """What is done where no acceptable move came: the open question, or a statement; code makes both."""
-        last = judged[-1]
-        if waiting:
-            return JudgedMove("speak", "")
-        if last.kind == "act" and last.call is None and last.text and not standing.is_over:
-            return replace(last, refusals=())  # the world refuses it, and counts it
-        asked = next((each for each in reversed(judged) if each.insights), None)
-        question = question_for(asked.insights, self._labels) if asked else None
-        may_ask = not (standing.is_over and self.setting == "task")
-        if asked and question and may_ask and not standing.row.faults(question, asks=True):
-            return JudgedMove("speak", question, insights=asked.insights, asks=True)
-        return JudgedMove("speak", fallback_statement(self.agent))
+        flags["states_belief"] = puts or flags.get("states_belief", False)
+        waits = (puts or waits) and self.setting == "task"
+        labels = {
+            "category": category_of(asks=made.asks or puts, **flags),
+            "asks": made.asks or waits,
+            "waits": waits,
+        }
+        return labels | ({"dialogue_act": speech.dialogue_act} if speech and self.dialogue_acts else {})
 
 
-def _decided(
-    judged: Sequence[JudgedMove], made: JudgedMove, waiting: Sequence[ToolInsight]
-) -> list[ToolInsight]:
-    """What is kept about calls: what was made, what is asked for, and what was not done."""
-    every = [insight for each in judged for insight in each.insights]
-    every += [insight for insight in made.insights if insight not in every]
-    found: list[ToolInsight] = []
-    for insight in every:
-        if insight in waiting:
-            continue
-        runs = insight.kind == "run" and made.call is not None and insight in made.insights
-        asks = insight.kind in ("missing", "invalid") and made.kind == "speak" and made.asks
-        if not (runs or asks):
-            insight = insight.model_copy(update={"kind": "declined", "argument": None})
-        found.append(insight)
-    return found
+def _shown_world(world: WorldStatus) -> dict[str, Any]:
+    known = {"actions": world.actions, "score": world.score}
+    return {
+        "beginning": world.beginning,
+        **{name: value for name, value in known.items() if value is not None},
+        "done": world.done,
+        "invalid_actions": world.invalid,
+    }
+
+
+def _insights(course: _Course) -> list[ToolInsight]:
+    """What the gate said to every call so far, and what utterances ask for."""
+    return [insight for move in course.checked for insight in move.insights]

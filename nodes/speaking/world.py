@@ -16,13 +16,12 @@ from arq_graph.agent.state import WorldStatus
 from arq_graph.errors import InputError, StateError
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ToolCalled
-from arq_graph.nodes.speaking.grounds import is_number
-from arq_graph.nodes.speaking.moves import ACT
+from arq_graph.nodes.speaking.move_schema import ACT
+from arq_graph.nodes.speaking.moves import MAX_SHOWN
 from arq_graph.nodes.turns import pending_calls
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import clean
 
-MAX_SHOWN = 60
 STEPPED = "stepped"
 
 
@@ -151,7 +150,8 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
         acted = [m for m in messages if isinstance(m, ToolMessage) and isinstance(m.artifact, dict)]
         acted = [m for m in acted if STEPPED in m.artifact]
         score = self.environment.score
-        if score is not None and not (is_number(score) and isfinite(score)):
+        is_number = isinstance(score, int | float) and not isinstance(score, bool)
+        if score is not None and not (is_number and isfinite(score)):
             raise self._misfit("score", "a number or None", score)
         return WorldStatus(
             turn=Conversation(messages).turn,

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.types import Send, interrupt
-from pydantic import ConfigDict, RootModel, ValidationError, field_validator
+from pydantic import RootModel, StringConstraints, ValidationError
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
 from arq_graph.nodes.channels import Reader
-from arq_graph.nodes.routing import sends
-from arq_graph.nodes.speaking.moves import ACT
-from arq_graph.nodes.speaking.questions import ANSWERS, speech_of
+from arq_graph.nodes.routing import route_calls
+from arq_graph.nodes.speaking.move_schema import ACT
+from arq_graph.nodes.speaking.speech import ANSWERS, speech_of
 from arq_graph.nodes.turns import pending_calls
 
 
-class CustomerAnswer(RootModel[str]):
+class CustomerAnswer(RootModel[Annotated[str, StringConstraints(strict=True, pattern=r"\S")]]):
     """What the customer answers: a text that says something."""
-
-    model_config = ConfigDict(strict=True)
-
-    @field_validator("root")
-    @classmethod
-    def _says_something(cls, value: str) -> str:
-        if not value.strip():
-            raise ValueError("the answer is empty")
-        return value
 
 
 class ListenState(TypedDict, total=False):
@@ -91,16 +82,13 @@ def route_moves(
         otherwise: Where to go behind an utterance that waits for no answer.
     """
 
+    to_calls = route_calls(agent, tools=tools, approve=approve, otherwise=otherwise)
+
     def route(state: Any) -> str | list[Send]:
         messages = Reader(state).messages()
-        calls = pending_calls(messages)
-        if any(call["name"] == ACT and ACT not in agent.toolbox for call in calls):
+        if any(call["name"] == ACT and ACT not in agent.toolbox for call in pending_calls(messages)):
             return ACT
-        if any(call["name"] in agent.confirmed_by("operator") for call in calls):
-            return approve
-        if calls:
-            return list(sends(calls, tools))
-        return listen if _waiting(messages) is not None else otherwise
+        return listen if _waiting(messages) is not None else to_calls(state)
 
     return route
 

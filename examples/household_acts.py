@@ -1,0 +1,48 @@
+"""Speech limited to dialogue acts: a household helper that may only say what its ten acts allow (ReSpAct, E.3).
+
+python examples/household_acts.py                  # the offline model: no key needed, and any act will do for it
+python examples/household_acts.py openai:gpt-4o
+"""
+
+from __future__ import annotations
+
+import sys
+
+from arq_graph import ReSpAct, create_respact_agent
+
+HOUSEHOLD_ACTS = {
+    "ReqForInstruction": "ask what is to be done next",
+    "RequestOtherInfo": "ask for a detail of the task that is no place and no state of a thing",
+    "InfoObjectLocAndOD": "tell where a thing is, or how it looks or stands",
+    "ReqForObjLocAndOD": "ask where a thing is, or how it looks or stands",
+    "InformationOther": "tell anything else that helps",
+    "AlternateQuestions": "ask which of several things or ways is meant, and name them",
+    "Affirm": "say yes",
+    "Deny": "say no",
+    "OtherInterfaceComment": "remark on how things can be handled here, or on where one stands",
+    "NotifyFailure": "say that something did not work",
+}
+"""What each act does; the names are those of Gella et al. (2022)."""
+
+PLACES = {"mug": "in the cupboard", "kettle": "on the stove"}
+
+
+def find_thing(thing: str) -> str:
+    """Find out where a thing is.
+
+    Args:
+        thing: The thing, like mug.
+    """
+    return PLACES.get(thing, "it is nowhere to be seen")
+
+
+def main(model: str = "offline") -> None:
+    """Ask the helper something, and print what it said, with the act that it was."""
+    helper = create_respact_agent(model, [find_thing], strategy=ReSpAct(dialogue_acts=HOUSEHOLD_ACTS))
+    state = helper.invoke({"messages": [("user", "Where is the mug?")]})
+    for move in state["moves"]:
+        print(move["kind"], move["dialogue_act"] or "", move["text"])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])

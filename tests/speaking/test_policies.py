@@ -1,0 +1,203 @@
+"""Policies: rules that are switched on one by one, in the prompt and held by code."""
+
+from __future__ import annotations
+
+import pytest
+
+from arq_graph import AgentState, errors
+from arq_graph.nodes import POLICIES, Policy, Speaker
+from tests.speaking.scripted import DESK, Chat, act, ask, get_order, say, speaker
+
+A1 = {"order_id": "A-1"}
+LOOK = act("get_order", **A1)
+THAI, NONE = act("find_table", food="thai"), act("find_table", food="none")
+
+
+class Books(AgentState, total=False):
+    closed: bool
+
+
+FROZEN = Policy(
+    "frozen",
+    "While the books are closed, nothing is changed.",
+    forbids=lambda state: ["get_order", "cancel_order"] if state.get("closed") else [],
+)
+FIRST = Policy("first", "Look the order up first.", requires=lambda state: ["get_order"])
+
+
+def test_all_shipped_ones_are_on_unless_said():
+    for policies, names in ((None, list(POLICIES)), (["name_or_type"], ["name_or_type"]), ([], None)):
+        desk = Chat([say("Hello.")], policies=policies)
+        desk.hear("Hi")
+        shown = desk.asked[0].section("policies")
+        assert (shown and [each["name"] for each in shown]) == names
+    assert len(POLICIES) == 10
+
+
+def test_what_only_a_policy_needs_is_not_asked_without_it():
+    desk = Chat([say("Hello.")], policies=[])
+    desk.hear("Hi")
+    for query in ("promises", "facts", "half_request", "choice_is_left_to_you"):
+        assert query not in str(desk.asked[0].schema)
+
+
+def test_too_many_results_are_narrowed_down_unless_the_choice_is_left():
+    desk = Chat([THAI, say("Six."), ask("Six. Which part of town?")])
+    assert desk.hear("thai food") == "Six. Which part of town?"
+    assert desk.asked[1].now["too_many"] == ["T1"]
+    assert "ask what narrows it down" in desk.asked[2].complaint
+    picked = say("I took the first.", choice_is_left_to_you=True)
+    for settings in ({}, {"max_results": 6}, {"policies": []}):
+        desk = Chat([THAI, say("I took the first.") if settings else picked], **settings)
+        desk.hear("thai food, surprise me")
+        assert len(desk.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("result", "is_many"),
+    [
+        ('{"items": [1, 2, 3, 4, 5, 6], "page": 1}', True),
+        ('{"items": [1], "total": 40}', True),
+        ('{"total": true, "a": 1}', False),
+        ("six tables", False),
+        ("[" * 100_000, False),
+    ],
+)
+def test_entries_of_a_result_are_counted_by_its_form(result, is_many):
+    def find(word: str) -> str:
+        """Find."""
+        return result
+
+    desk = Chat([act("find", word="thai"), say("Here.")], [find])
+    desk.hear("thai")
+    assert ("too_many" in desk.asked[1].now) is is_many
+
+
+def test_after_no_result_the_search_is_widened_and_wishes_are_weighed():
+    desk = Chat([NONE, say("There is none."), ask("None. Shall I look elsewhere?")])
+    assert desk.hear("none") == "None. Shall I look elsewhere?"
+    assert desk.asked[1].now["empty"] == ["T1"]
+    assert "offer an alternative" in desk.asked[2].complaint
+    twice = Chat([NONE, act("find_table", food="none", guests=4), say("There is none.")])
+    assert twice.hear("none, for 4") == "There is none."  # said all the same: it is no breach
+    assert "which wish matters more" in twice.asked[3].complaint
+
+
+def test_a_request_that_the_model_takes_for_half_is_asked_about():
+    desk = Chat([LOOK.beside_it(half_request=True), ask("Yes?").beside_it(half_request=True)])
+    assert desk.hear("A-1 is for") == "Yes?"
+    assert "only half said" in desk.asked[1].complaint
+    assert desk.calls == []
+    done = Chat([LOOK, say("It is late.").beside_it(half_request=True)])
+    done.hear("A-1 is for")
+    assert len(done.asked) == 2  # once something was found, it is whole
+
+
+def test_what_no_tool_serves_is_declined():
+    promise = say("I refund it.", promises=[{"what": "a refund", "tool": None}])
+    desk = Chat([promise, say("I cannot refund it.")])
+    assert desk.hear("Refund A-1") == "I cannot refund it."
+    assert "decline it" in desk.asked[1].complaint
+    assert Chat([promise]).hear("Refund A-1") == DESK.fallback
+
+
+@pytest.mark.parametrize(
+    ("basis", "policy"), [("inferred", True), ("another_request", True), ("inferred", False)]
+)
+def test_a_value_that_is_inferred_or_carried_over_is_put_to_the_customer(basis, policy):
+    desk = Chat([LOOK.resting_on(order_id=basis)], policies=None if policy else [])
+    desk.hear("And A-1?")
+    assert len(desk.calls) == (0 if policy else 1)
+    assert desk.messages[-1].text.endswith("Reply yes to go ahead.") is policy
+
+
+def test_a_value_that_may_be_a_name_or_a_type_is_asked_about():
+    owl = act("find_table", food="owl").resting_on(food="ambiguous")
+    desk = Chat([owl, ask("Is The Owl a place?")])
+    assert desk.hear("A table at the owl") == "Is The Owl a place?"
+    assert "name or a type" in desk.asked[1].complaint
+    assert Chat([owl, say("Hm.")], policies=[]).hear("A table at the owl") == "Hm."
+
+
+@pytest.mark.parametrize(
+    ("given", "calls"),
+    [
+        ({"food": "whatever", "area": "any"}, [{"food": "whatever", "area": "any"}]),
+        ({"food": "whatever", "guests": 9}, [{"food": "whatever"}]),
+        ({"food": "noodles"}, []),
+    ],
+)
+def test_a_dont_care_becomes_the_tool_s_own_word_or_is_left_out(given, calls):
+    script = [act("find_table", **given).resting_on(**dict.fromkeys(given, "does_not_matter")), ask("What?")]
+    desk = Chat(script)
+    desk.hear("A table, I do not mind which")
+    assert [arguments for _, arguments in desk.calls] == calls
+    off = Chat(script, policies=[])
+    off.hear("A table, I do not mind which")
+    assert off.calls == []  # nobody told these values: they are put
+
+
+def test_a_policy_forbids_a_tool_by_state_and_says_why():
+    desk = Chat(
+        [LOOK, say("The books are closed.")], policies=[FROZEN], state_schema=Books, input_schema=Books
+    )
+    assert desk.hear("Where is A-1?", closed=True) == "The books are closed."
+    assert desk.calls == []
+    assert desk.asked[0].now["candidates"] == ["find_table"]
+    assert desk.asked[0].now["forbidden"] == {"get_order": "frozen", "cancel_order": "frozen"}
+    assert FROZEN.rule in desk.asked[1].complaint
+    assert FROZEN.rule in desk.state["tool_insights"][-1]["problem"]
+    desk = Chat([LOOK, say("Late.")], policies=[FROZEN], state_schema=Books, input_schema=Books)
+    desk.hear("Where is A-1?", closed=False)
+    assert desk.calls == [("get_order", A1)]
+
+
+def test_what_was_agreed_to_is_refused_where_a_policy_forbids_it_by_then_and_it_is_said_why():
+    cancel = act("cancel_order", **A1)
+    desk = Chat(
+        [cancel, cancel, cancel, say("It is too late.")],
+        policies=[FROZEN],
+        state_schema=Books,
+        input_schema=Books,
+    )
+    desk.hear("Cancel A-1", closed=False)
+    assert desk.hear("Yes", closed=True) == "It is too late."
+    assert desk.calls == []
+    assert desk.asked[-1].now["refused"][0]["tool"] == "cancel_order"
+    assert FROZEN.rule in desk.asked[-1].now["refused"][0]["why"]
+
+
+def test_a_policy_requires_a_tool_before_anything_else_save_questions():
+    table = act("find_table", food="greek")
+    desk = Chat([table, say("Fine."), LOOK, table, say("The Owl.")], policies=[FIRST])
+    desk.hear("greek for A-1")
+    assert desk.asked[0].now["required_first"] == ["get_order"]
+    assert "requires get_order first" in desk.asked[1].complaint
+    assert "requires get_order first" in desk.asked[2].complaint
+    assert [tool for tool, _ in desk.calls] == ["get_order", "find_table"]
+    assert Chat([ask("Which order?")], policies=[FIRST]).hear("Hi") == "Which order?"
+
+
+def test_a_policy_never_opens_the_gate():
+    first = Policy("first", "Cancel first.", requires=lambda state: ["cancel_order"])
+    desk = Chat([act("cancel_order", **A1)], policies=[first])
+    assert desk.hear("A-1").endswith("Reply yes to go ahead.")
+    assert desk.calls == []
+
+
+def test_a_policy_that_names_no_tool_of_the_agent_is_told():
+    wrong = Policy("p", "r", forbids=lambda state: ["get_ordr"])
+    with pytest.raises(errors.InputError, match="did you mean `get_order`"):
+        Chat([say("Hi.")], [get_order], policies=[wrong]).hear("Hi")
+
+
+@pytest.mark.parametrize("wrong", ["name_or_type", ["name_or_tipe"], [1], ["name_or_type"] * 2, 3])
+def test_policies_that_do_not_exist_are_told(wrong):
+    with pytest.raises(errors.InputError, match="polic"):
+        Speaker(speaker([]), DESK, policies=wrong)
+
+
+@pytest.mark.parametrize("fields", [{"name": ""}, {"rule": " "}, {"requires": ["a"]}, {"forbids": "x"}])
+def test_a_policy_that_says_nothing_is_told(fields):
+    with pytest.raises(errors.SpecError, match=next(iter(fields))):
+        Policy(**{"name": "p", "rule": "r", **fields})

@@ -1,0 +1,93 @@
+"""A task: an utterance waits for its answer, which joins the context, until one ends the task."""
+
+from __future__ import annotations
+
+import pytest
+
+from arq_graph import errors
+from arq_graph.nodes import Speaker
+from tests.speaking.scripted import DESK, THREAD, Chat, act, ask, say, speaker
+
+A1 = {"order_id": "A-1"}
+LOOK = act("get_order", **A1)
+END = say("All is done.", ends_task=True)
+
+
+def task(script, **settings):
+    return Chat(script, setting="task", **settings)
+
+
+def test_an_utterance_waits_and_its_answer_joins_the_context():
+    desk = task([ask("Which order?"), LOOK, END])
+    desk.hear("Look it up.")
+    assert desk.waits == {"type": "speak", "text": "Which order?", "category": "probing_question"}
+    assert desk.answer("A-1") == "All is done."
+    assert [message.type for message in desk.messages] == ["human", "ai", "human", "ai", "tool", "ai"]
+    assert desk.asked[1].lines[-1]["text"] == "A-1"
+    assert not desk.app.get_state(THREAD).next
+
+
+def test_a_statement_waits_too_and_the_last_word_does_not():
+    desk = task([say("I am at it."), END])
+    desk.hear("Look it up.")
+    assert desk.waits["category"] == "status_update"
+    assert desk.answer("Fine.") == "All is done."
+    assert desk.waits is None
+
+
+def test_the_act_of_limited_speech_is_told():
+    desk = task([ask("Where is it?", dialogue_act="Ask")], dialogue_acts={"Ask": "ask something"})
+    desk.hear("Look.")
+    assert desk.waits["dialogue_act"] == "Ask"
+
+
+@pytest.mark.parametrize("answer", ["", "  ", 7, {"a": 1}])
+def test_an_answer_that_says_nothing_can_be_given_again(answer):
+    desk = task([ask("Which order?"), END])
+    desk.hear("Look it up.")
+    with pytest.raises(errors.InputError, match="a text that says something"):
+        desk.answer(answer)
+    assert desk.answer("A-1") == "All is done."
+
+
+def test_what_waits_counts_as_a_question_and_it_never_waits_for_ever():
+    desk = task([say(f"I am at {n}.") for n in range(99)], max_questions=3)
+    desk.hear("Look it up.")
+    for _ in range(3):
+        assert desk.waits
+        desk.answer("Hm.")
+    assert desk.waits is None
+    assert desk.messages[-1].text == DESK.fallback
+
+
+def test_steps_are_counted_across_answers_and_a_new_message_is_a_new_task():
+    desk = task([ask("One?"), LOOK, ask("Two?"), ask("Three?"), END, END], max_steps=3)
+    desk.hear("Look up A-1.")
+    desk.answer("Yes.")
+    assert desk.answer("Go on.") == "All is done."
+    assert "end the task, and say how far it got" in desk.asked[-1].complaint
+    assert [asked.now["steps_left"] for asked in desk.asked] == [3, 2, 1, 0, 0]
+    desk.hear("And another thing.")
+    assert desk.asked[-1].now["steps_left"] == 3
+
+
+def test_steps_are_counted_whatever_the_app_is_called():
+    desk = task([ask(f"Number {n}?") for n in range(99)], max_steps=2, max_questions=9, name="Front desk")
+    desk.hear("Look up A-1.")
+    desk.answer("Hm.")
+    desk.answer("Hm.")
+    assert desk.waits is None
+
+
+@pytest.mark.parametrize(("answer", "done"), [("Yes.", ["A-1 is cancelled"]), ("Hm.", [])])
+def test_a_call_is_agreed_to_within_a_task(answer, done):
+    script = [act("cancel_order", **A1), say("Gladly."), say("Well.", ends_task=True)]
+    desk = task(script, max_questions=0)
+    assert desk.hear("Cancel A-1").endswith("Reply yes to go ahead.")
+    desk.answer(answer)
+    assert desk.results == done
+
+
+def test_a_draft_belongs_to_a_chat():
+    with pytest.raises(errors.InputError, match="draft"):
+        Speaker(speaker([]), DESK, setting="task", draft=True)
