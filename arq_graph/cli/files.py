@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,27 @@ def read_tools(agent: Path | None, tools: Path | None) -> Any:
     if agent is not None:
         return list(Agent.from_yaml(agent).toolbox.values())
     return None if tools is None else _defined(tools)
+
+
+def read_text(file: Path, what: str, most: int | None = None) -> str:
+    """A file's text, or that of standard input for `-`; of a longer one than `most` bytes its beginning."""
+    name = "standard input" if str(file) == "-" else str(file)
+    limit = -1 if most is None else most
+    try:
+        if str(file) == "-":
+            content = sys.stdin.buffer.read(limit)
+        else:
+            with file.open("rb") as stream:
+                content = stream.read(limit)
+    except OSError as error:
+        raise InputError(f"the {what} {name} cannot be read: {error.strerror}") from error
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        if len(content) == most:  # perhaps cut off inside a character
+            return content.decode("utf-8-sig", errors="replace")
+        line = content[: error.start].count(b"\n") + 1
+        raise InputError(f"{name}:{line}: is not UTF-8 text ({error.reason}); save it as UTF-8") from error
 
 
 def require_writable(outs: Sequence[Path | None], read: Sequence[Path]) -> None:

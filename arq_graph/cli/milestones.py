@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +14,7 @@ from rich.text import Text
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.cli.failures import WRONG_INPUT, ReportedCommand, note, warn
 from arq_graph.cli.figures import counted
-from arq_graph.cli.files import read_tools, require_writable
+from arq_graph.cli.files import read_text, read_tools, require_writable
 from arq_graph.cli.graph import draw_milestones
 from arq_graph.cli.options import BaseUrl, Model, ModeOption, Png, ToolsFile
 from arq_graph.cli.progress import Progress
@@ -26,7 +25,7 @@ from arq_graph.milestones.authoring.author import LONGEST_WORKFLOW, author_miles
 from arq_graph.milestones.findings import Finding
 from arq_graph.milestones.graph import MilestoneGraph
 
-_MOST_BYTES = 4 * LONGEST_WORKFLOW
+_MOST_BYTES = 4 * LONGEST_WORKFLOW + 4
 
 
 milestones = typer.Typer(
@@ -96,7 +95,7 @@ def author(
         raise typer.BadParameter("name the tools: --agent AGENT.yaml or --tools FILE")
     choice = choose_model(model, base_url)
     _require_new(out, force=force)
-    text = _read(workflow)
+    text = read_text(workflow, "workflow", _MOST_BYTES)
     if choice.notice:
         note(choice.notice)
     with Progress().shown(f"asking {choice.name} for the milestones"):
@@ -146,20 +145,3 @@ def _require_new(path: Path, *, force: bool) -> None:
     require_writable([path], [])
     if path.exists() and not force:
         raise InputError(f"{path} is there already; --force replaces it, or name another file")
-
-
-def _read(workflow: Path) -> str:
-    try:
-        if str(workflow) == "-":
-            content = sys.stdin.buffer.read(_MOST_BYTES + 1)
-        else:
-            with workflow.open("rb") as file:
-                content = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"the workflow {workflow} cannot be read: {error.strerror}") from None
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        if len(content) > _MOST_BYTES:  # cut off inside a character
-            return content.decode("utf-8-sig", errors="replace")
-        raise InputError(f"the workflow {workflow} is not UTF-8; save it as UTF-8") from None

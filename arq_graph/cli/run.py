@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,12 +15,14 @@ from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import Dialogue, Outcome, Setup, opened_dialogue
 from arq_graph.cli.failures import WAITING, note
+from arq_graph.cli.files import read_text
 from arq_graph.cli.screen import print_json
 from arq_graph.cli.settings import choose_model
 from arq_graph.errors import InputError
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import ModuleUsage
 
+_TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 _OTHERS = {"agent", "ai", "assistant", "system", "developer", "tool", "function"}
 
 
@@ -105,8 +106,7 @@ def _record(thread: str, outcome: Outcome) -> dict[str, Any]:
 
 def _usage(used: ModuleUsage) -> Mapping[str, Any]:
     tokens: Mapping[str, Any] = used.usage or {}
-    names = ("input_tokens", "output_tokens", "total_tokens")
-    return {"calls": used.calls, **{name: tokens.get(name) for name in names}}
+    return {"calls": used.calls, **{name: tokens.get(name) for name in _TOKENS}}
 
 
 def _what_to_do(dialogue: Dialogue, setup: Setup) -> str:
@@ -138,57 +138,52 @@ def read_customer_turns(path: Path) -> list[str]:
     so that a recorded conversation can be held again.
     """
     name = "standard input" if str(path) == "-" else str(path)
-    turns = [clean(turn) for turn in _turns(_text(path, name), path.suffix, name)]
+    entries = _entries(read_text(path, "conversation"), path.suffix, name)
+    turns = [clean(said) for place, entry in entries if (said := _said(entry, place)) is not None]
     if not turns:
         raise InputError(f"{name} holds nothing that a customer says; write one message a line")
     return turns
 
 
-def _text(path: Path, name: str) -> str:
-    try:
-        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-    except OSError as error:
-        raise InputError(f"the conversation {name} cannot be read: {error.strerror}") from error
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InputError(f"{name}:{line}: is not UTF-8 text ({error.reason}); save it as UTF-8") from error
-
-
-def _turns(text: str, suffix: str, name: str) -> Iterator[str]:
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    is_lines = suffix in (".jsonl", ".ndjson") or (lines and isinstance(_json(lines[0][1]), dict))
-    entries: list[tuple[str, Any]]
-    if suffix != ".json" and is_lines:
-        entries = [(f"{name}:{number}", _parsed(line, f"{name}:{number}")) for number, line in lines]
-    elif suffix == ".json" or isinstance(_json(text), list):
+def _entries(text: str, suffix: str, name: str) -> Iterator[tuple[str, Any]]:
+    """What the file holds, each with its place."""
+    lines = [
+        (f"{name}:{number}", line.strip())
+        for number, line in enumerate(text.split("\n"), start=1)
+        if line.strip()
+    ]
+    if suffix in (".jsonl", ".ndjson") or (suffix != ".json" and lines and _holds(lines[0][1], dict)):
+        yield from ((place, _parsed(line, place)) for place, line in lines)
+    elif suffix == ".json" or _holds(text, list):
         listed = _parsed(text, name)
         if not isinstance(listed, list):
             raise InputError(f"{name}: must be a list of messages")
-        entries = [(f"{name}: entry {number}", entry) for number, entry in enumerate(listed, start=1)]
+        yield from ((f"{name}: entry {number}", entry) for number, entry in enumerate(listed, start=1))
     else:
-        yield from (line.strip() for _, line in lines)
-        return
-    for place, entry in entries:
-        try:
-            said = _ENTRY.validate_python(entry)
-        except ValidationError:
-            raise InputError(f"{place}: must be a text, or an object with `text` or `content`") from None
-        if isinstance(said, str):
-            yield said
-        elif said.role.lower() not in _OTHERS:
-            words = said.text if said.text is not None else said.content
-            if words is None:
-                raise InputError(f"{place}: needs `text` or `content` with what the customer says, as a text")
-            yield words
+        yield from lines
 
 
-def _json(text: str) -> Any:
+def _said(entry: Any, place: str) -> str | None:
+    """What the customer says in an entry; None in one of somebody else."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        said = _ENTRY.validate_python(entry)
+    except ValidationError:
+        raise InputError(f"{place}: must be a text, or an object with `text` or `content`") from None
+    if isinstance(said, str):
+        return said
+    if said.role.lower() in _OTHERS:
         return None
+    words = said.text if said.text is not None else said.content
+    if words is None:
+        raise InputError(f"{place}: needs `text` or `content` with what the customer says, as a text")
+    return words
+
+
+def _holds(text: str, kind: type) -> bool:
+    try:
+        return isinstance(_parsed(text, ""), kind)
+    except InputError:
+        return False
 
 
 def _parsed(text: str, place: str) -> Any:

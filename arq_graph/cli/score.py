@@ -298,13 +298,9 @@ def _leave_empty_handed(
     if unanswered:
         warn("nothing could be scored: the judge gave no answer")
         raise typer.Exit(NO_ANSWER)
-    broken = f"{counted(len(result.broken), 'record')} broken" if result.broken else ""
-    if use_case:
-        also = f", and {broken}" if broken else ""
-        raise InputError(f"nothing could be scored: no conversation is of the use case {use_case!r}{also}")
-    raise InputError(
-        f"nothing could be scored: {f'{broken}, and no other' if broken else 'there is no conversation'}"
-    )
+    whose = f"no conversation is of the use case {use_case!r}" if use_case else "there is no conversation"
+    broken = f", and {counted(len(result.broken), 'record')} broken" if result.broken else ""
+    raise InputError(f"nothing could be scored: {whose}{broken}")
 
 
 def _hint_at_judge(result: Report) -> None:

@@ -100,7 +100,6 @@ def opened_threads(file: Path | None) -> Iterator[ThreadStore]:
         yield ThreadStore(InMemorySaver(), None)
         return
     path = file or DEFAULT_FILE
-    _make_room(path)
     with closing(_connected(path)) as connection:
         saver = SqliteSaver(connection)
         try:
@@ -156,7 +155,8 @@ def when(condition: str | None) -> str:
     return "always" if condition is None else f"when {condition}"
 
 
-def _make_room(path: Path) -> None:
+def _connected(path: Path) -> sqlite3.Connection:
+    """The file of threads, made if it does not exist."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; --db takes a file")
     try:
@@ -164,19 +164,11 @@ def _make_room(path: Path) -> None:
         ignore = path.parent / ".gitignore"
         if path == DEFAULT_FILE and not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")  # what customers write is not for a repository
-    except OSError as error:
-        raise InputError(
-            f"the file of threads {path} cannot be made: {error.strerror}; give another with --db"
-        ) from error
-
-
-def _connected(path: Path) -> sqlite3.Connection:
-    try:
         # The saver has a lock of its own; nodes that run at the same time write from their threads.
         return sqlite3.connect(str(path), check_same_thread=False)
-    except sqlite3.Error as error:
+    except (OSError, sqlite3.Error) as error:
         raise _unusable(path, error) from error
 
 
-def _unusable(path: Path, error: sqlite3.Error) -> InputError:
+def _unusable(path: Path, error: Exception) -> InputError:
     return InputError(f"{path} cannot be used as a file of threads: {error}; give another with --db")
