@@ -53,20 +53,11 @@ class Unreached:
         ScriptedChatModel(fail).invoke("hello")
 
 
-class Closed:
-    def invoke(self, input, config=None):
-        raise ConnectionError("the order database is closed; " + "it said why, " * 20 + "and how to go on\\nat length")
-
-
 def make(scenario, agent, model):
     return echo
 
 
-def burning(seed):
-    raise OSError("disk on fire")
-
-
-echo, kaputt, unreached, closed = Echo(), Kaputt(), Unreached(), Closed()
+echo, kaputt, unreached = Echo(), Kaputt(), Unreached()
 '''
 MILESTONES = """
 milestones:

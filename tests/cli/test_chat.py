@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import select
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -95,6 +94,28 @@ def test_another_agent_on_a_thread_is_warned_of(cli: Cli, shop: Path) -> None:
     assert "was begun with the agent 'Bike shop'" in done.words
 
 
+def interrupted(shop: Path, ready: Callable[[IO[str]], object], *options: str, said: str = "") -> str:
+    """Chat in a process of its own, press Ctrl-C when it is ready, and give what it says of it."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "arq_graph.cli", "chat", str(shop), "--thread", "t1", *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hears_ctrl_c,
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(said)
+        process.stdin.flush()
+        ready(process.stdout)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "arq-graph chat" in err
+    return err
+
+
 def test_ctrl_c_while_the_model_is_asked_leaves_a_thread_that_goes_on(cli: Cli, shop: Path) -> None:
     asked = threading.Event()
 
@@ -103,89 +124,16 @@ def test_ctrl_c_while_the_model_is_asked_leaves_a_thread_that_goes_on(cli: Cli, 
         return hang()
 
     with Endpoint(never_answer) as endpoint:
-        chat = [sys.executable, "-m", "arq_graph.cli", "chat", str(shop), "--thread", "t1"]
-        with subprocess.Popen(
-            [*chat, *options(endpoint)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=hears_ctrl_c,
-        ) as process:
-            assert process.stdin is not None
-            process.stdin.write("Where is B-1?\n")
-            process.stdin.flush()
-            assert asked.wait(60)
-            process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+        err = interrupted(shop, lambda _: asked.wait(60), *options(endpoint), said="Where is B-1?\n")
     assert "Interrupted." in err
-    assert "arq-graph chat" in err
-    assert "Traceback" not in err
     with Endpoint(serving(clerk())) as endpoint:
         done = cli("chat", shop, "--thread", "t1", *options(endpoint))
     assert "You said: Where is B-1?" in done.out
 
 
-class Terminal:
-    """A command in a terminal of its own, and what it said."""
-
-    def __init__(self, *arguments: str) -> None:
-        self._outer, inner = pty.openpty()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "arq_graph.cli", *arguments],
-            stdin=inner,
-            stdout=inner,
-            stderr=inner,
-            start_new_session=True,
-            preexec_fn=hears_ctrl_c,
-            env={**os.environ, "TERM": "xterm-256color"},
-        )
-        os.close(inner)
-        self.said = ""
-        self._heard = 0
-
-    def until(self, words: str) -> None:
-        """Read until the command has said something that it had not said before."""
-        while (found := self.said.find(words, self._heard)) < 0:
-            assert self._read(), f"{words!r} was not said: {self.said}"
-        self._heard = found + len(words)
-
-    def type(self, text: str) -> None:
-        os.write(self._outer, text.encode())
-
-    def interrupt(self) -> None:
-        """Press Ctrl-C until it is heard: Python's line editing misses one that comes while it starts."""
-        for _ in range(12):
-            os.kill(self.process.pid, signal.SIGINT)
-            if select.select([self._outer], [], [], 5)[0]:
-                return
-        raise AssertionError(f"it does not hear Ctrl-C: {self.said}")
-
-    def ended(self) -> int:
-        """Read to the end; the exit code."""
-        while self._read():
+def test_ctrl_c_at_the_prompt_says_how_to_go_on(folder: Path, shop: Path) -> None:
+    def prompted(out: IO[str]) -> None:
+        while out.read(1) != ">":
             pass
-        os.close(self._outer)
-        return self.process.wait(60)
 
-    def _read(self) -> bool:
-        ready, _, _ = select.select([self._outer], [], [], 60)
-        if not ready:
-            self.process.kill()
-            raise AssertionError(f"it says nothing more: {self.said}")
-        try:
-            piece = os.read(self._outer, 4096)
-        except OSError:  # Linux's way to say that the other side is closed
-            return False
-        self.said += piece.decode("utf-8", "replace")
-        return bool(piece)
-
-
-def test_in_a_terminal_ctrl_c_at_the_prompt_says_how_to_go_on(shop: Path) -> None:
-    terminal = Terminal("chat", str(shop), "--thread", "t1")
-    terminal.until("> ")
-    terminal.interrupt()
-    assert terminal.ended() == 130
-    assert "--thread t1" in terminal.said
-    assert "Traceback" not in terminal.said
+    assert "--thread t1" in interrupted(shop, prompted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -51,15 +50,6 @@ def test_graph_prints_mermaid_and_nothing_else(cli: Cli, shop: Path) -> None:
     assert "match --> call_tools" in done.out
     assert "approve" in done.out
     assert done.err == ""
-
-
-def program(name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = Path("bin") / name
-    file.parent.mkdir()
-    file.write_text(f"#!/bin/sh\n{script}\n")
-    file.chmod(0o755)
-    monkeypatch.setitem(sys.modules, "pygraphviz", None)
-    monkeypatch.setenv("PATH", str(file.parent.resolve()) + os.pathsep + os.environ["PATH"])
 
 
 def test_without_a_drawing_program_it_says_what_is_needed(

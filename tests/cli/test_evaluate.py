@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from arq_graph.milestones.reports.report import read_report
@@ -90,30 +93,12 @@ def test_results_can_be_scored_again(cli, folder):
     assert {one.arm for one in again.conversations} == {"guided"}
 
 
-def test_a_ceiling_says_what_is_missing_and_how_to_go_on(cli, folder):
-    write_suite(folder)
-    options = ["suite.yaml", "--arms", "guided", "--runs", "2", "--concurrency", "1", *OFFLINE]
-    done = cli("evaluate", *options, "--max-calls", "20")
-    assert done.code == 0
-    assert "max_calls" in done.err
-    assert "missing" in done.words
-    rest = cli("evaluate", *options, "--resume")
-    assert rest.code == 0
-    assert "missing" not in rest.words
-    assert "4 conversations" in rest.out
-
-
 def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_a_way_on(cli, folder):
     write_suite(folder)
     done = cli("evaluate", "suite.yaml", "--arms", "desk:unreached", "--runs", "3", *OFFLINE)
     assert done.code == 3
     assert "out of reach" in done.words
     assert "--resume" in done.words
-
-
-ANOTHER = """
-- {name: another, world: "desk:World", user: {intents: [Hello]}}
-"""
 
 
 def test_one_scenario_alone_is_run_by_its_name(cli, folder):
@@ -146,8 +131,71 @@ def test_what_cannot_be_done_is_said_before_anything_is_held(cli, folder, option
     assert not (folder / "suite.results.jsonl").exists()
 
 
-def test_a_file_that_is_no_suite_is_told_with_its_line(cli, folder):
-    (folder / "suite.yaml").write_text("scenarios:\n- name: a\n  gaol: x\n")
-    done = cli("evaluate", "suite.yaml", *OFFLINE)
+MINE = """
+class Says:
+    def invoke(self, input, config=None):
+        return "It is at the warehouse."
+
+
+class Fails:
+    def __init__(self, *words):
+        self.words = words
+
+    def invoke(self, input, config=None):
+        raise ValueError(self.words[len(input["messages"][-1].text) % len(self.words)])
+
+
+says, fails, hostile = Says(), Fails("no stock"), Fails("\\x1b[2J[bold]gone\\nmore")
+"""
+
+
+def evaluate(cli: Any, *more: str) -> Any:
+    return cli("evaluate", "suite.yaml", *OFFLINE, *more)
+
+
+@pytest.fixture
+def mine(folder: Path) -> Path:
+    write_suite(folder)
+    file = folder / "mine.py"
+    file.write_text(MINE)
+    return file
+
+
+def test_an_arm_whose_code_changed_is_not_gone_on_with(cli, folder, mine):
+    assert evaluate(cli, "--arms", "mine:says,desk:echo").code == 0
+    mine.write_text(MINE.replace("warehouse", "harbour"))
+    done = evaluate(cli, "--arms", "mine:says,desk:echo", "--runs", "2", "--resume")
     assert done.code == 1
-    assert "did you mean `goal`?" in done.words
+    assert "the code of the arm 'mine:says'" in done.words
+    assert "name another file" in done.words
+
+
+def test_each_arm_that_failed_is_named_with_what_it_was_most_often(cli, folder, mine):
+    arms = ["mine:fails", "mine:hostile", "mine:says"]
+    done = evaluate(cli, "--arms", ",".join(arms), "--runs", "2")
+    assert done.code == 1
+    assert "8 conversations ended in an error" in done.words
+    shown = done.out.splitlines()
+    assert any(line.startswith("mine:fails: 4: ValueError: no stock") for line in shown)
+    assert any(line.startswith("mine:hostile: 4: ValueError: \\x1b[2J[bold]gone") for line in shown)
+    assert not any(line.startswith("mine:says: ") for line in shown)
+    assert "\x1b" not in done.out
+
+
+MANY = ["suite.yaml", "--arms", "guided", "--runs", "4", "--model", "offline"]
+
+
+def test_going_on_takes_a_higher_ceiling_and_that_is_said(cli, folder):
+    write_suite(folder)
+    first = cli("evaluate", *MANY, "--max-calls", "10")
+    same = cli("evaluate", *MANY, "--max-calls", "10", "--resume")
+    for stopped in (first, same):
+        assert stopped.code == 0
+        assert "--resume and a higher --max-calls goes on from there" in stopped.words
+        assert "those that were cut off begin anew" in stopped.words
+        assert "--concurrency 1" in stopped.words
+    some = cli("evaluate", *MANY, "--max-calls", "45", "--resume", "--concurrency", "1")
+    assert some.code == 0
+    assert not some.out.startswith("0 ")
+    assert "begin anew" not in some.words
+    assert "a higher --max-calls" in some.words

@@ -19,16 +19,8 @@ def given(folder: Path) -> list[str]:
     """The options that name a workflow and tools."""
     (folder / "workflow.txt").write_text(WORKFLOW)
     (folder / "tools.json").write_text(json.dumps(TOOLS))
-    return [
-        "milestones",
-        "author",
-        "--workflow",
-        "workflow.txt",
-        "--tools",
-        "tools.json",
-        "--out",
-        "graph.yaml",
-    ]
+    named = "--workflow workflow.txt --tools tools.json --out graph.yaml"
+    return ["milestones", "author", *named.split()]
 
 
 def test_a_graph_is_written_and_the_next_step_is_said(cli: Cli, given: list[str]) -> None:
@@ -61,18 +53,11 @@ def test_a_file_that_is_there_is_replaced_only_by_force(cli: Cli, given: list[st
     [
         ("--workflow", "nowhere.txt", "nowhere.txt cannot be read"),
         ("--workflow", "latin.txt", "not UTF-8"),
-        ("--workflow", "empty.txt", "the workflow is empty"),
-        ("--workflow", "long.txt", "at most 200,000"),
-        ("--workflow", ".", "cannot be read"),
-        ("--tools", "nowhere.json", "nowhere.json"),
         ("--out", "nowhere/graph.yaml", "cannot be written"),
-        ("--out", ".", "cannot be written"),
     ],
 )
 def test_what_cannot_be_used_is_named(cli: Cli, given: list[str], option: str, value: str, said: str) -> None:
     Path("latin.txt").write_bytes(b"caf\xe9")
-    Path("empty.txt").write_text(" \n")
-    Path("long.txt").write_text("ä" * 900_001)
     given[given.index(option) + 1] = value
     done = cli(*given, "--model", "offline")
     assert done.code == 1

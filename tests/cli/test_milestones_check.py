@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 from pathlib import Path
 
 import pytest
 
+from arq_graph.milestones import Milestone, MilestoneGraph
 from tests.cli.conftest import Cli
 
 SOUND = """\
@@ -20,31 +21,6 @@ milestones:
 """
 
 # As published files are: a cycle of two, a join misspelled, descriptions unquoted, an FC named differently.
-PUBLISHED = """\
-milestones:
-- name: Start
-  type: NFC
-  description: Begins: nothing is known
-- name: getOrder
-  type: FC
-  description: The order's "details"
-  dependencies: [Start]
-- name: Ask Reason
-  type: NFC
-  description: Why: in the customer's words
-  dependencies: [getOrder, Offer]
-- name: Offer
-  type: NFC
-  description: Offer a credit: 10%
-  dependencies: [getOrder, Ask Reason]
-- name: All Done
-  type: Aggrigator
-  description: [sic] both
-  dependencies: [Ask Reason, Offer]
-- name: End
-  type: NFC
-  dependencies: [All Done]
-"""
 
 
 @pytest.fixture
@@ -98,9 +74,7 @@ def test_tools_come_as_names_definitions_or_schemas(cli: Cli, file: Path, tools:
     [
         (None, "tools.json: the tools cannot be read"),
         ('["a"', "tools.json:1: not JSON"),
-        ('"a"', "no list of tools"),
         ("[1]", "a tool without a name"),
-        ('[{"function": "x"}]', "a tool without a name"),
         ("[" * 100_000, "nested too deeply"),
         (b"\xff\xfe", "not UTF-8"),
     ],
@@ -115,12 +89,6 @@ def test_a_file_of_tools_that_cannot_be_used_is_named(
     assert said in done.words
 
 
-def test_tools_named_twice_are_wrong_usage(cli: Cli, shop: Path, file: Path) -> None:
-    done = cli("milestones", "check", file, "--agent", shop, "--tools", "tools.json")
-    assert done.code == 2
-
-
-@pytest.mark.parametrize("command", ["check", "draw"])
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -129,36 +97,81 @@ def test_tools_named_twice_are_wrong_usage(cli: Cli, shop: Path, file: Path) -> 
             b"- {name: a, type: FCC}",
             "graph.yaml:1: `milestones[0].type` must be 'FC', 'NFC' or 'Aggregator'",
         ),
-        (b"\xff", "graph.yaml:1: is not UTF-8"),
         (b"milestones: [a", "graph.yaml:"),
     ],
 )
 def test_a_file_that_is_no_milestone_file_is_named_with_its_line(
-    cli: Cli, file: Path, command: str, content: bytes | None, said: str
+    cli: Cli, file: Path, content: bytes | None, said: str
 ) -> None:
     file.unlink()
     if content is not None:
         file.write_bytes(content)
-    done = cli("milestones", command, file)
+    done = cli("milestones", "check", file)
     assert done.code == 1
     assert said in done.words
     assert "Traceback" not in done.err
 
 
-def test_draw_prints_mermaid_and_nothing_else(cli: Cli, file: Path) -> None:
-    done = cli("milestones", "draw", file)
-    assert done.code == 0
-    assert done.out.startswith("flowchart TD\n")
-    assert "m3 -.-> m4" in done.out
-    assert done.err == ""
+DRAWN = """
+- {name: Start, type: NFC}
+- {name: look_up, type: FC}
+- {name: Asked, type: NFC, dependencies: [look_up]}
+- {name: pay, type: FC, tool: pay_back, dependencies: [look_up, Asked], requires: all}
+- {name: Both, type: Aggregator, dependencies: [pay, Asked]}
+- {name: End, type: NFC, dependencies: [Both, look_up]}
+"""
 
 
-def program(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = Path("bin") / "mmdc"
-    file.parent.mkdir()
-    file.write_text(f"#!/bin/sh\n{script}\n")
-    file.chmod(0o755)
-    monkeypatch.setenv("PATH", str(file.parent.resolve()) + os.pathsep + os.environ["PATH"])
+def drawn(cli: Cli, text: str) -> list[str]:
+    Path("graph.yaml").write_text(text)
+    done = cli("milestones", "draw", "graph.yaml")
+    assert done.code == 0, done.err
+    return [line for line in done.out.splitlines() if not line.startswith("%%")]
+
+
+def test_kinds_differ_in_shape_and_alternatives_are_dashed(cli: Cli) -> None:
+    assert [line.strip() for line in drawn(cli, DRAWN)] == [
+        "flowchart TD",
+        'm0(("Start"))',
+        'm1["look_up"]',
+        'm2("Asked")',
+        'm3["pay #40;pay_back#41;"]',
+        'm4{{"Both"}}',
+        'm5(("End"))',
+        "m0 --> m1",
+        "m1 --> m2",
+        "m1 --> m3",
+        "m2 --> m3",
+        "m3 --> m4",
+        "m2 --> m4",
+        "m4 -.-> m5",
+        "m1 -.-> m5",
+    ]
+
+
+def test_nothing_in_a_name_is_taken_for_mermaid(cli: Cli) -> None:
+    names = [
+        '"]; click m0 "javascript:x"',
+        "end\n  m0 --> m0",
+        "`*bold*`",
+        "1. one",
+        "- x",
+        "__a__",
+        "<b>|{}",
+    ]
+    before = tuple(names)
+    graph = MilestoneGraph(
+        [
+            Milestone(name="Start", type="NFC"),
+            *(Milestone(name=name, type="NFC") for name in names),
+            Milestone(name="End", type="NFC", dependencies=before),
+        ]
+    )
+    lines = drawn(cli, graph.to_yaml())
+    label = r'[^"\[\](){}<>|`*\\]+'
+    nodes = [line for line in lines if re.fullmatch(rf'  m\d+\(\(?"{label}"\)?\)', line)]
+    arrows = [line for line in lines if re.fullmatch(r"  m\d+ (-->|-\.->) m\d+", line)]
+    assert (len(nodes), len(arrows), len(lines)) == (9, 14, 24)
 
 
 ESCAPES = '- {name: "a\\x1b[31m\\u202e", type: FC, description: "\\x1b]0;x\\x07"}\n'

@@ -18,20 +18,12 @@ from tests.reasoning.endpoint import Endpoint, refusal, status
     ("arguments", "said"),
     [
         (["check", "nowhere.yaml"], "nowhere.yaml"),
-        (["chat", "nowhere.yaml"], "nowhere.yaml"),
-        (["graph", "nowhere.yaml"], "nowhere.yaml"),
-        (["prepare", "nowhere.yaml"], "nowhere.yaml"),
         (["run", "{shop}", "-c", "nowhere.txt"], "nowhere.txt"),
-        (["run", "{shop}", "-c", "."], "directory"),
         (["chat", "{shop}", "--model", "openai:gpt-4o"], "OPENAI_API_KEY"),
         (["chat", "{shop}", "--model", "nobody:nothing"], "nobody:nothing"),
-        (["chat", "{shop}", "--base-url", "http://127.0.0.1:9/v1"], "--model"),
-        (["chat", "{shop}", "--model", "m", "--base-url", "localhost:1234"], "http://"),
         (["chat", "{shop}", "--model", "offline", "--base-url", "http://127.0.0.1:9/v1"], "no endpoint"),
         (["chat", "{shop}", "--thread", ""], "thread"),
-        (["chat", "{shop}", "--thread", "a\nb"], "thread"),
         (["chat", "{shop}", "--thread", "x" * 300], "thread"),
-        (["chat", "{shop}", "--thread", "\udcff"], "thread"),
         (["chat", "{shop}", "--db", "."], "folder"),
         (["chat", "{shop}", "--db", "{shop}"], "file of threads"),
         (["chat", "{shop}", "--db", "/proc/nothing/here.sqlite"], "--db"),
@@ -110,9 +102,9 @@ def test_a_reader_that_goes_away_is_told_in_a_line(shop: Path) -> None:
     assert done.stderr.splitlines() == ["Whatever was reading the output has closed it."]
 
 
-@pytest.mark.parametrize("command", ["demo", "chat", "run", "explain", "graph", "prepare", "check"])
-def test_every_command_tells_its_options(cli: Cli, command: str) -> None:
-    short, long = cli(command, "-h"), cli(command, "--help")
+@pytest.mark.parametrize("command", [["chat"], ["score"], ["milestones", "check"]])
+def test_every_command_tells_its_options(cli: Cli, command: list[str]) -> None:
+    short, long = cli(*command, "-h"), cli(*command, "--help")
     assert (short.code, short.out) == (0, long.out)
     assert "--debug" in short.out
 

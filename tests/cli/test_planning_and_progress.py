@@ -53,15 +53,3 @@ def test_progress_stands_in_each_line_of_a_run(cli: Cli, shop: Path) -> None:
     assert [line["progress"]["goal_completed"] for line in done.lines] == [False, True]
     # get_order, Thanked and End, each of weight 1: one of three, then all.
     assert [line["progress"]["progress_rate"] for line in done.lines] == [pytest.approx(1 / 3), 1]
-
-
-def test_without_milestones_nothing_is_said_of_progress(cli: Cli, shop: Path) -> None:
-    assert "progress" not in cli("chat", shop, stdin="Hello\n").out
-
-
-def test_a_milestone_file_that_is_wrong_is_told_before_anything_is_said(cli: Cli, shop: Path) -> None:
-    Path("stones.yaml").write_text("milestones: [")
-    done = cli("chat", shop, "--milestones", "stones.yaml", stdin="Hello\n")
-    assert done.code == 1
-    assert "stones.yaml" in done.err
-    assert "Traceback" not in done.err

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -76,27 +74,6 @@ def test_what_waits_can_be_approved_by_running_again(cli: Cli, shop: Path) -> No
     assert [line["turn"] for line in done.lines] == [1, 2]
     assert done.lines[0]["tool_calls"][0]["status"] == "success"
     assert journal(shop) == ["cancel B-1"]
-
-
-def test_a_run_that_was_killed_goes_on_and_loses_no_message(cli: Cli, shop: Path) -> None:
-    tools = shop.with_name("desk.py")
-    kill = """if not (marker := JOURNAL.with_name("killed")).exists():
-        import os, signal
-        marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    note("cancel """
-    tools.write_text(tools.read_text().replace('note("cancel ', kill))
-    Path("talk.txt").write_text("Where is B-1?\nCancel B-2\nThanks\n")
-    with Endpoint(serving(clerk())) as endpoint:
-        run = ["run", str(shop), "-c", "talk.txt", "--thread", "t1", "--approve", *options(endpoint)]
-        killed = subprocess.run(
-            [sys.executable, "-m", "arq_graph.cli", *run], capture_output=True, check=False
-        )
-        assert killed.returncode == -9
-        done = cli(*run)
-    assert [json.loads(line)["turn"] for line in killed.stdout.splitlines()] == [1]
-    assert [line["customer"] for line in done.lines] == ["Cancel B-2", "Thanks"]
-    assert journal(shop) == ["get B-1", "cancel B-2"]
 
 
 def test_a_run_that_is_over_is_not_held_again(cli: Cli, shop: Path) -> None:

@@ -48,13 +48,5 @@ def test_an_app_that_fails_is_told_after_what_was_said(cli, folder):
     assert cli("simulate", "suite.yaml", "--arm", "desk:unreached", *OFFLINE).code == 3
 
 
-def test_what_is_not_there_is_told(cli, folder):
-    write_suite(folder, broken=True)
-    assert "did you mean `guided`" in cli("simulate", "suite.yaml", "--arm", "guidde", *OFFLINE).words
-    assert "there is no scenario 'x'" in cli("simulate", "suite.yaml", "--scenario", "x", *OFFLINE).words
-    assert "nowhere" in cli("simulate", "suite.yaml", "--scenario", "no module", *OFFLINE).words
-    assert cli("simulate", "nothing.yaml", *OFFLINE).code == 1
-
-
 def _said(out: str) -> list[str]:
     return [line for line in out.splitlines() if line.strip().startswith("user ")]
