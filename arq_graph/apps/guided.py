@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Unpack, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph.state import CompiledStateGraph
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 ModelLike = BaseChatModel | str | Reasoner
 MODULES = ("matcher", "strategy", "message")
+_PAPER_MODELS: Mapping[str, str] = {
+    "matcher": "openai:gpt-4o-2024-08-06",
+    "strategy": "openai:gpt-4o-2024-11-20",
+    "message": "openai:gpt-4o-2024-08-06",
+}
+"""The models of the ARQ paper's experiments (6.3)."""
 
 _PROFILE = (
     "You are a helpful agent. You reach what the customer asks for with your tools, and ask what is open."
@@ -35,7 +41,7 @@ _PROFILE = (
 
 
 def create_guided_agent(
-    model: ModelLike | Mapping[str, ModelLike],
+    model: ModelLike | Mapping[str, ModelLike] | None,
     agent: Agent,
     *,
     strategy: StrategyName | StrategySettings = "tools",
@@ -45,6 +51,7 @@ def create_guided_agent(
     reviser: MessageReviser | None = None,
     milestones: MilestoneGraph | None = None,
     judge: AnyJudge | None = None,
+    preset: Literal["paper"] | None = None,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that follows its guidelines.
@@ -66,6 +73,7 @@ def create_guided_agent(
         milestones: How far the conversation got is measured on this graph as it runs and kept in `progress`; a
             planner is shown the milestones that could come next.
         judge: Whom to ask about milestones that code cannot decide; without one they stay undecided.
+        preset: `paper` takes the models of the ARQ paper where `model` is None.
         **options: What belongs to LangGraph: `checkpointer`, `store`, `name`, …; see `GraphOptions`.
 
     Raises:
@@ -74,7 +82,7 @@ def create_guided_agent(
         PromptError: A prompt cannot be read or rendered.
     """
     chosen = strategy_of(strategy)
-    models = _per_module(model)
+    models = _per_module(model, preset)
     reads = _channels(options)
     if reviser is not None and blueprint is not MessageBlueprint:
         raise InputError("blueprint is the reviser's: give it to MessageReviser(model, agent, blueprint=…)")
@@ -206,8 +214,16 @@ def _tracker(agent: Agent, milestones: MilestoneGraph | None, judge: AnyJudge | 
     return None
 
 
-def _per_module(model: ModelLike | Mapping[str, ModelLike]) -> Mapping[str, ModelLike]:
+def _per_module(
+    model: ModelLike | Mapping[str, ModelLike] | None, preset: Literal["paper"] | None
+) -> Mapping[str, ModelLike]:
     """The model of each module."""
+    if preset not in (None, "paper"):
+        raise InputError(f"there is no preset {preset!r}: the one there is is 'paper'")
+    if model is None and preset is None:
+        raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')
+    if model is None:
+        return _PAPER_MODELS
     if not isinstance(model, Mapping):
         return dict.fromkeys(MODULES, model)
     for name in (*model, *MODULES):

@@ -58,7 +58,8 @@ def talk(strategy: str, words: str) -> tuple[list[list[str]], list[Any]]:
     prompts = [message.text for call in model.calls for message in call.messages if message.type != "ai"]
     for prompt in prompts:
         prompt.encode("utf-8")
-    return [re.findall(r"<[^<>]*>", prompt) for prompt in prompts], state["messages"]
+    # Steps side by side ask in any order.
+    return sorted(re.findall(r"<[^<>]*>", prompt) for prompt in prompts), state["messages"]
 
 
 @pytest.mark.parametrize("words", HOSTILE.values(), ids=list(HOSTILE))
