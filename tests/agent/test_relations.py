@@ -82,6 +82,11 @@ def test_guidelines_that_entail_each_other_do_not_hold_each_other_up() -> None:
     assert resolve({"a": 6, "b": 9}, *guidelines).active == {"a": 6}
 
 
+def test_a_guideline_that_lacks_what_it_depends_on_overrides_nothing() -> None:
+    guidelines = [guideline("a", overrides=["b"], depends_on=["c"]), guideline("b"), guideline("c")]
+    assert resolve({"a": 9, "b": 7}, *guidelines).active == {"b": 7}
+
+
 def test_a_removed_guideline_overrides_nothing_any_more() -> None:
     guidelines = [guideline("a", overrides=["b"]), guideline("b", overrides=["c"]), guideline("c")]
     assert resolve({"a": 9, "b": 7, "c": 8}, *guidelines).active == {"a": 9, "c": 8}
