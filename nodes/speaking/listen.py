@@ -52,36 +52,25 @@ class Listen(Runnable[Any, dict[str, Any]]):
         if said is None:
             return {}
         kept = speech_of(said)
-        value = {"type": "speak", "text": said.text, "category": kept.get("category")}
-        if kept.get("dialogue_act"):
-            value["dialogue_act"] = kept["dialogue_act"]
+        labels = {name: kept[name] for name in ("category", "dialogue_act") if kept.get(name)}
         try:
-            answer = interrupt(value, response_schema=CustomerAnswer)
+            answer = interrupt({"type": "speak", "text": said.text, **labels}, response_schema=CustomerAnswer)
         except ValidationError as error:
             raise InputError(
                 f"the customer's answer must be a text that says something: {error.errors()[0]['msg']}; resume again "
                 'with Command(resume="…")'
             ) from error
-        return {
-            "messages": [
-                HumanMessage(answer.root, id=str(uuid4()), response_metadata={ANSWERS: said.id or ""})
-            ]
-        }
+        about = {ANSWERS: said.id or ""}
+        return {"messages": [HumanMessage(answer.root, id=str(uuid4()), response_metadata=about)]}
 
 
 def route_moves(
     agent: Agent, *, tools: str = "tools", approve: str = "approve", listen: str = "listen", otherwise: str
 ) -> Callable[[Any], str | list[Send]]:
-    """Route behind the speaker: to the operator's approval, to the tools, to the world, to listening, or on.
+    """Route behind the speaker to the node so named: to the operator's approval, the tools, the world, the customer.
 
-    Args:
-        agent: The specification.
-        tools: Name of the node that runs tools.
-        approve: Name of the node that asks the operator.
-        listen: Name of the node that waits for the customer.
-        otherwise: Where to go behind an utterance that waits for no answer.
+    `otherwise` is where to go behind an utterance that waits for no answer.
     """
-
     to_calls = route_calls(agent, tools=tools, approve=approve, otherwise=otherwise)
 
     def route(state: Any) -> str | list[Send]:

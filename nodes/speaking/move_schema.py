@@ -77,15 +77,7 @@ def move_blueprint(
     policies: Collection[str] = (),
     dialogue_acts: Collection[str] = (),
 ) -> type[ARQ]:
-    """What a speaker is asked.
-
-    Args:
-        tools: Every tool of the agent, so that the schema never changes.
-        in_world: Whether there is a world to act in.
-        setting: In a task, an utterance says whether it ends it.
-        policies: Names of the policies that are switched on.
-        dialogue_acts: The acts that speech is limited to; empty: free.
-    """
+    """What a speaker is asked, with every tool of the agent, so that the schema never changes."""
     moves: dict[str, tuple[type[ARQ], str]] = {
         THINK: (Reflection, "A thought."),
         SPEAK: (_speech(tools, setting, policies, dialogue_acts), "An utterance to the customer."),

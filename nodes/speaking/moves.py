@@ -62,6 +62,7 @@ class Situation:
 
     gate: Gate
     settled: Settled
+    variables: list[dict[str, Any]]
     tools: Mapping[str, ToolArguments]
     policies: Collection[str]
     rules: ToolRules

@@ -15,14 +15,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move, PlannedCall, ToolInsight, WorldStatus
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.grounding import Grounding
-from arq_graph.nodes.blueprint_node import (
-    PROMPTS,
-    Steps,
-    Update,
-    checked,
-    checked_agent,
-    counted,
-)
+from arq_graph.nodes.blueprint_node import PROMPTS, Steps, Update, checked, checked_agent, counted
 from arq_graph.nodes.channels import emit, our_channels
 from arq_graph.nodes.choice import chosen as chosen_of
 from arq_graph.nodes.confirmation import Settled, put
@@ -57,6 +50,9 @@ DEFAULT_STEPS: Mapping[Setting, int] = {"chat": 8, "task": 40}
 """How many steps a speaker makes unless set otherwise: calls of a turn; calls, actions and utterances of a task."""
 
 
+_SHOWN = {"beginning", "actions", "score", "done", "invalid"}
+
+
 @dataclass
 class _Course:
     """What happened in one run of the node so far."""
@@ -65,6 +61,11 @@ class _Course:
     answers: list[Answer[Any]] = field(default_factory=list)
     checked: list[CheckedMove] = field(default_factory=list)
     still_wanted: Sequence[str] | None = None
+
+    @property
+    def insights(self) -> list[ToolInsight]:
+        """What the gate said to every call so far, and what utterances ask for."""
+        return [insight for move in self.checked for insight in move.insights]
 
 
 class Speaker(Strategy):
@@ -185,20 +186,16 @@ class Speaker(Strategy):
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Think as often as it may, then speak or act."""
-        variables = shown_variables(self.agent, gate.state)
-        situation = self._situation(gate, settled, variables)
-        course = _Course()
+        situation, course = self._situation(gate, settled), _Course()
 
         def check(value: Any) -> list[Complaint]:
-            key, _ = chosen_of(value.move)
-            move = self._checked(situation, course, value)
+            move, (key, _) = self._checked(situation, course, value), chosen_of(value.move)
             course.checked.append(move)
             wrong = [*move.faults, *move.refusals]
             return [Complaint(type(value).__name__, f"move.{key}{place}", why) for place, why in wrong]
 
         while True:
-            tail = self._tail(situation, variables, course.thoughts)
-            prompt = self.prompt(gate.conversation, tail, head=self.head)
+            prompt = self.prompt(gate.conversation, self._tail(situation, course.thoughts), head=self.head)
             (answer,) = yield [Question(self.blueprint, prompt, check=check)]
             if isinstance(answer, ReasoningError):
                 raise answer
@@ -209,19 +206,14 @@ class Speaker(Strategy):
             course.thoughts.append(move.text)
             emit(Thought(turn=gate.conversation.turn, text=move.text))
 
-    def _situation(self, gate: Gate, settled: Settled, variables: Sequence[Mapping[str, Any]]) -> Situation:
+    def _situation(self, gate: Gate, settled: Settled) -> Situation:
         state, conversation, messages = gate.state, gate.conversation, gate.state.messages()
+        variables = shown_variables(self.agent, state)
         task = task_messages(messages)
         begun = str(task[0].id or "") if task and isinstance(task[0], HumanMessage) else ""
-        own = {self.agent.name, self.reply_name}
-        steps = sum(
-            isinstance(message, AIMessage)
-            and message.name in own
-            and (self.setting == "task" or bool(message.tool_calls))
-            for message in task
-        )
+        own = [m for m in task if isinstance(m, AIMessage) and m.name in (self.agent.name, self.reply_name)]
+        steps = sum(self.setting == "task" or bool(message.tool_calls) for message in own)
         active = active_guidelines(self.agent, state, conversation.turn)
-        narrows = "narrow_many_results" in self.policies
         grounding = Grounding()
         known = [self.agent.profile, *(as_json(each["value"]) for each in variables)]
         said = [line.message.text for line in conversation.lines if line.speaker in ("customer", "tool")]
@@ -232,6 +224,7 @@ class Speaker(Strategy):
         return Situation(
             gate=gate,
             settled=settled,
+            variables=variables,
             tools=self.tools,
             policies=self.policies.keys(),
             rules=self._rules(gate),
@@ -247,11 +240,11 @@ class Speaker(Strategy):
             world=state.record("world", WorldStatus) if self.in_world else None,
         )
 
-    def _tail(
-        self, situation: Situation, variables: Sequence[Mapping[str, Any]], thoughts: Sequence[str]
-    ) -> dict[str, Any]:
-        gate, rules = situation.gate, situation.rules
+    def _tail(self, situation: Situation, thoughts: Sequence[str]) -> dict[str, Any]:
+        gate, rules, world = situation.gate, situation.rules, situation.world
         active = list(active_guidelines(self.agent, gate.state, gate.conversation.turn))
+        guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
+        earlier = [{"thought": move.text, "after": move.after} for move in situation.earlier_thoughts]
         counts = {
             "steps_left": situation.steps_left,
             "thoughts_left": self.max_thoughts - len(thoughts),
@@ -262,15 +255,13 @@ class Speaker(Strategy):
             "required_first": sorted(rules.required),
             "forbidden": {tool: policy.name for tool, policy in rules.forbidden.items()},
         }
-        earlier = [{"thought": move.text, "after": move.after} for move in situation.earlier_thoughts]
-        guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
         return {
-            "variables": list(variables),
+            "variables": situation.variables,
             "active_guidelines": guidelines if self.agent.guidelines else None,
             "thoughts": [
-                {**each, "observed": "OK"} for each in (*earlier, *({"thought": t} for t in thoughts))
+                {**each, "observed": "OK"} for each in [*earlier, *({"thought": t} for t in thoughts)]
             ],
-            "world": situation.world and _shown_world(situation.world),
+            "world": world and world.model_dump(mode="json", include=_SHOWN, exclude_none=True),
             "now": self.standing(gate, situation.settled, active, counts, further),
         }
 
@@ -290,7 +281,7 @@ class Speaker(Strategy):
     def _waiting(self, situation: Situation, course: _Course) -> list[ToolInsight]:
         """The calls that code puts to the customer below what is said."""
         gate, settled = situation.gate, situation.settled
-        return calls_to_put(gate, settled, self.tools, course.still_wanted, _insights(course))
+        return calls_to_put(gate, settled, self.tools, course.still_wanted, course.insights)
 
     def _recourse(self, situation: Situation, course: _Course, waiting: Sequence[ToolInsight]) -> CheckedMove:
         """What is done where no acceptable move came: code puts what waits, asks for what is missing, or gives up."""
@@ -313,7 +304,7 @@ class Speaker(Strategy):
         waiting = waiting if made.kind == "speak" else []
         insights = kept_insights(
             situation.settled,
-            _insights(course),
+            course.insights,
             made.insights if made.call else (),
             waiting,
             asks=made.kind == "speak" and made.asks,
@@ -354,41 +345,16 @@ class Speaker(Strategy):
         }
 
     def _labels(self, made: CheckedMove, puts: bool) -> dict[str, Any]:
-        """What is kept of an utterance, beside its words: its category comes after it (Table 5).
-
-        Args:
-            made: The utterance.
-            puts: Whether code puts a call to the customer below it.
-        """
-        speech = made.speech
+        """What is kept of an utterance, below which code may put a call: its category comes after it (Table 5)."""
+        speech, kept = made.speech, {}
         if speech is None:  # code's own words
-            waits, flags = made.asks, {"mentions_failure": not (made.asks or puts)}
+            flags = {"mentions_failure": not (made.asks or puts), "states_belief": puts}
+            waits = puts or made.asks
         else:
-            names = ("mentions_failure", "closes", "states_belief", "offers_choice")
-            waits, flags = (
-                not getattr(speech, "ends_task", True),
-                {name: getattr(speech, name) for name in names},
-            )
-        flags["states_belief"] = puts or flags.get("states_belief", False)
-        waits = (puts or waits) and self.setting == "task"
-        labels = {
-            "category": category_of(asks=made.asks or puts, **flags),
-            "asks": made.asks or waits,
-            "waits": waits,
-        }
-        return labels | ({"dialogue_act": speech.dialogue_act} if speech and self.dialogue_acts else {})
-
-
-def _shown_world(world: WorldStatus) -> dict[str, Any]:
-    known = {"actions": world.actions, "score": world.score}
-    return {
-        "beginning": world.beginning,
-        **{name: value for name, value in known.items() if value is not None},
-        "done": world.done,
-        "invalid_actions": world.invalid,
-    }
-
-
-def _insights(course: _Course) -> list[ToolInsight]:
-    """What the gate said to every call so far, and what utterances ask for."""
-    return [insight for move in course.checked for insight in move.insights]
+            flags = {name: getattr(speech, name) for name in ("mentions_failure", "closes", "offers_choice")}
+            flags["states_belief"] = puts or speech.states_belief
+            waits = puts or not getattr(speech, "ends_task", True)
+            kept = {"dialogue_act": speech.dialogue_act} if self.dialogue_acts else {}
+        waits = waits and self.setting == "task"
+        category = category_of(asks=made.asks or puts, **flags)
+        return {"category": category, "asks": made.asks or waits, "waits": waits, **kept}

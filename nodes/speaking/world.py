@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isfinite
 from threading import Lock
-from typing import Any, TypedDict
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import run_in_executor
 
 from arq_graph.agent.environment import Environment, Observation
 from arq_graph.agent.state import WorldStatus
 from arq_graph.errors import InputError, StateError
-from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.channels import Reader, emit, name_channels, our_channels
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.moves import MAX_SHOWN
@@ -23,13 +22,6 @@ from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import clean
 
 STEPPED = "stepped"
-
-
-class WorldState(TypedDict, total=False):
-    """The channels that acting reads and writes."""
-
-    messages: list[AnyMessage]
-    world: list[dict[str, Any]]
 
 
 class ActInWorld(Runnable[Any, dict[str, Any]]):
@@ -51,11 +43,9 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
     name = ACT
 
     def __init__(self, environment: Environment, *, seed: int | None = None, agent: str = "") -> None:
-        if isinstance(environment, type):
-            raise InputError(f"environment is the class {environment.__name__}: give an instance of it")
-        if not isinstance(environment, Environment):
+        if isinstance(environment, type) or not isinstance(environment, Environment):
             raise InputError(
-                f"environment is a {type(environment).__name__}: it needs reset(seed), step(action), actions(), done "
+                f"environment is {environment!r:.80}: give an instance with reset(seed), step(action), actions(), done "
                 "and score"
             )
         self.environment = environment
@@ -64,10 +54,7 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
         self._lock = Lock()
         self._taken: list[tuple[str, str]] | None = None
         self._beginning = ""
-
-    def __call__(self, state: WorldState) -> dict[str, Any]:
-        """Run the node on a state."""
-        return self.invoke(state)
+        name_channels(self, {"messages": list[AnyMessage], **our_channels("world")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         """Act, or only look where no action waits."""
@@ -78,17 +65,12 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
             results = [self._result(call) for call in calls]
             status = self._status([*messages, *results])
         for call, result in zip(calls, results, strict=True):
-            _report(messages, call, result)
+            told = {"tool": ACT, "arguments": dict(call["args"]), "result": result.text}
+            emit(ToolCalled(turn=status.turn, call_id=call["id"] or "", status=result.status, **told))
         return {
             "world": Reader(input, agent=self.agent).written("world", [status]),
             **({"messages": results} if results else {}),
         }
-
-    async def ainvoke(
-        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> dict[str, Any]:
-        """Act in a thread of its own, as worlds are not asynchronous."""
-        return await run_in_executor(config, self.invoke, input, config)
 
     def _stand_at(self, taken: Sequence[tuple[str, str]]) -> None:
         """Bring the world to where a thread has left it."""
@@ -147,8 +129,7 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
 
     def _status(self, messages: Sequence[BaseMessage]) -> WorldStatus:
         allowed = None if self.environment.done else self._allowed()
-        acted = [m for m in messages if isinstance(m, ToolMessage) and isinstance(m.artifact, dict)]
-        acted = [m for m in acted if STEPPED in m.artifact]
+        acted = [message.artifact for message in _acted(messages)]
         score = self.environment.score
         is_number = isinstance(score, int | float) and not isinstance(score, bool)
         if score is not None and not (is_number and isfinite(score)):
@@ -159,27 +140,33 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
             actions=None if allowed is None else tuple(map(clean, allowed)),
             done=bool(self.environment.done),
             score=None if score is None else float(score),
-            taken=sum(m.artifact[STEPPED] for m in acted),
-            invalid=sum(not m.artifact["valid"] for m in acted),
+            taken=sum(each[STEPPED] for each in acted),
+            invalid=sum(not each["valid"] for each in acted),
         )
 
 
 def actions_of(messages: Sequence[BaseMessage]) -> list[tuple[str, str]]:
     """The actions that a thread has taken in the world, each with what it showed."""
-    asked: dict[str, str] = {}
-    found = []
-    for message in messages:
-        if isinstance(message, AIMessage):
-            asked |= {
-                call["id"] or "": str(call["args"].get("action", ""))
-                for call in message.tool_calls
-                if call["name"] == ACT
-            }
-        elif isinstance(message, ToolMessage) and message.tool_call_id in asked:
-            kept = message.artifact
-            if isinstance(kept, dict) and kept.get(STEPPED):
-                found.append((asked[message.tool_call_id], str(message.text)))
-    return found
+    calls = [
+        call for m in messages if isinstance(m, AIMessage) for call in m.tool_calls if call["name"] == ACT
+    ]
+    asked = {call["id"]: str(call["args"].get("action", "")) for call in calls}
+    return [
+        (asked[message.tool_call_id], str(message.text))
+        for message in _acted(messages)
+        if message.tool_call_id in asked and message.artifact[STEPPED]
+    ]
+
+
+def _acted(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
+    """The observations of the world, of actions that it refused, too."""
+    return [
+        message
+        for message in messages
+        if isinstance(message, ToolMessage)
+        and isinstance(message.artifact, dict)
+        and STEPPED in message.artifact
+    ]
 
 
 def _message(call: ToolCall, seen: Observation, *, stepped: bool = False) -> ToolMessage:
@@ -189,17 +176,4 @@ def _message(call: ToolCall, seen: Observation, *, stepped: bool = False) -> Too
         tool_call_id=call["id"] or "",
         status="success" if seen.valid else "error",
         artifact={STEPPED: stepped, "valid": seen.valid, "done": seen.done, "score": seen.score},
-    )
-
-
-def _report(messages: Sequence[AnyMessage], call: ToolCall, result: ToolMessage) -> None:
-    emit(
-        ToolCalled(
-            turn=Conversation(messages).turn,
-            tool=ACT,
-            arguments=dict(call["args"]),
-            call_id=call["id"] or "",
-            status=result.status,
-            result=result.text,
-        )
     )

@@ -32,7 +32,7 @@ def test_it_acts_until_the_world_says_that_it_is_done():
         "actions": ["look", "open the cupboard"],
         "score": 0.0,
         "done": False,
-        "invalid_actions": 0,
+        "invalid": 0,
     }
 
 
@@ -177,7 +177,7 @@ def test_an_error_of_a_world_is_its_own_and_says_where_it_came_from():
     assert "raised by Broken.step('open the cupboard')" in raised.value.__notes__
 
 
-@pytest.mark.parametrize(("wrong", "told"), [(Kitchen, "the class Kitchen"), (object(), "it needs reset")])
+@pytest.mark.parametrize(("wrong", "told"), [(Kitchen, "give an instance"), (object(), "give an instance")])
 def test_what_is_no_world_is_told(wrong, told):
     with pytest.raises(errors.InputError, match=told):
         household(WASHED, wrong)
