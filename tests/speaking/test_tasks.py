@@ -83,7 +83,7 @@ def test_steps_are_counted_whatever_the_app_is_called():
 def test_a_call_is_agreed_to_within_a_task(answer, done):
     script = [act("cancel_order", **A1), say("Gladly."), say("Well.", ends_task=True)]
     desk = task(script, max_questions=0)
-    assert desk.hear("Cancel A-1").endswith("Reply yes to go ahead.")
+    assert desk.hear("Cancel A-1") == 'Gladly.\n\nCancel order (order id: "A-1")\nReply yes to go ahead.'
     desk.answer(answer)
     assert desk.results == done
 
