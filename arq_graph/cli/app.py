@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from arq_graph.cli.failures import ReportedCommand, reported, warn
 from arq_graph.cli.screen import diagnostics
-from arq_graph.cli.settings import load_env_file
+from arq_graph.cli.settings import installed_version, load_env_file
 
 _COMMANDS = {
     "demo": "Watch the shipped order desk in a conversation, then with simulated users; needs no key.",
@@ -80,10 +79,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        try:
-            typer.echo(f"arq-graph {version('arq_graph')}")
-        except PackageNotFoundError:
-            typer.echo("arq-graph (not installed)")
+        typer.echo(f"arq-graph {installed_version()}")
         raise typer.Exit
 
 

@@ -21,6 +21,7 @@ from arq_graph.cli.figures import (
     points,
     probability,
     rate_change,
+    with_use_cases,
 )
 from arq_graph.cli.options import AsJson
 from arq_graph.cli.screen import output, print_json, sentence, words
@@ -92,9 +93,9 @@ def _measured(comparison: Comparison, names: Names) -> Iterator[RenderableType]:
     for title, difference in _figures(comparison.overall):
         better = _better(difference, names)
         yield sentence(f"{title}: ", words(f"{better} better" if better else str(difference.verdict), "bold"))
-    groups = list(_groups(comparison))
-    goals = [(name, group.goal_completion) for name, group in groups]
-    rates = [(name, group.progress_rate) for name, group in groups]
+    groups = with_use_cases(comparison.overall, comparison.use_cases)
+    goals = [(name, group.goal_completion) for name, group in groups.items()]
+    rates = [(name, group.progress_rate) for name, group in groups.items()]
     tables = (
         ("goal completion", goals, percent, points),
         ("progress rate", rates, number_between, rate_change),
@@ -124,15 +125,6 @@ def _figures(group: ComparedGroup) -> tuple[tuple[str, Difference], ...]:
 
 def _better(difference: Difference, names: Names) -> str | None:
     return {"a better": names[0], "b better": names[1]}.get(difference.verdict)
-
-
-def _groups(comparison: Comparison) -> Iterator[tuple[str, ComparedGroup]]:
-    yield "all", comparison.overall
-    if list(comparison.use_cases.values()) == [comparison.overall]:
-        return
-    for name, group in comparison.use_cases.items():
-        # A use case may be called what the row of all is called.
-        yield name if name != "all" else "all (use case)", group
 
 
 def _ends(difference: Difference, names: Names) -> list[str]:

@@ -24,7 +24,7 @@ from arq_graph.cli.failures import leaving_on_ctrl_c, note, warn
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import command, diagnostics
 from arq_graph.cli.settings import ModelChoice
-from arq_graph.cli.threads import ThreadNote, note_of, opened_threads, thread_id
+from arq_graph.cli.threads import ThreadNote, ThreadStore, note_of, opened_threads, thread_id
 from arq_graph.cli.turn import Turn, customer_messages, last_turn
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.graph import MilestoneGraph
@@ -89,9 +89,9 @@ class Dialogue:
         thread: str,
         about: ThreadNote,
         *,
+        threads: ThreadStore,
         operator: Operator | None,
         way_on: tuple[str, ...] | None,
-        note_use: Callable[[], None],
     ) -> None:
         self.app = app
         self.agent = agent
@@ -99,7 +99,7 @@ class Dialogue:
         self.about = about
         self.operator = operator
         self.way_on = way_on
-        self._note_use = note_use
+        self._threads = threads
         self._progress = Progress()
         self._config: RunnableConfig = {
             "configurable": {"thread_id": thread},
@@ -138,7 +138,7 @@ class Dialogue:
 
     def _run(self, step: Callable[[], Any]) -> Outcome:
         started = time.monotonic() - self._progress.seconds_paused
-        self._note_use()
+        self._threads.note(self.thread, self.about)
         with (
             leaving_on_ctrl_c(self._leave),
             track_usage() as used,
@@ -214,15 +214,7 @@ def opened_dialogue(
             warn(f"thread {thread!r} was begun with the agent {known.agent!r}, not with {agent.name!r}")
         way_on = setup.command(thread, conversation) if threads.file else None
         try:
-            yield Dialogue(
-                app,
-                agent,
-                thread,
-                about,
-                operator=operator,
-                way_on=way_on,
-                note_use=lambda: threads.note(thread, about),
-            )
+            yield Dialogue(app, agent, thread, about, threads=threads, operator=operator, way_on=way_on)
         except ReasoningError as error:
             if way_on:
                 error.add_note("The thread is kept. Go on with:")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from rich.table import Table
 
 from arq_graph.cli.screen import printable, words
+
+F = TypeVar("F")
 
 NOT_KNOWN = "-"
 _NAME_WIDTH = 22
@@ -33,6 +36,15 @@ def columns(
 def one_line(name: str) -> str:
     """A name from a file, on one line and not endless."""
     return printable(name, _LONGEST_NAME)
+
+
+def with_use_cases(overall: F, use_cases: Mapping[str, F]) -> dict[str, F]:
+    """All, and by use case; a single one that all belong to says the same as the row of all."""
+    if list(use_cases.values()) == [overall]:
+        return {"all": overall}
+    # A use case may be called what the row of all is called.
+    named = {name if name != "all" else "all (use case)": group for name, group in use_cases.items()}
+    return {"all": overall, **named}
 
 
 def counted(count: int, one: str) -> str:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,7 +19,7 @@ from arq_graph.cli.files import read_tools, require_writable
 from arq_graph.cli.options import BaseUrl, HtmlOut, Judge, ReportOut
 from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.screen import output
-from arq_graph.cli.settings import OFFLINE, choose_model
+from arq_graph.cli.settings import OFFLINE, choose_model, installed_version
 from arq_graph.cli.tables import show_broken, show_report
 from arq_graph.cli.threads import existing_threads, when
 from arq_graph.errors import ArqGraphError, InputError, SpecError
@@ -137,7 +136,7 @@ def score(
             "the judge": choice.name if choice else "none",
             "its settings": f"{votes} votes, {'no veto' if no_veto else 'veto'}"
             + (f", told {day}" if day else ""),
-            "arq_graph": _version(),
+            "arq_graph": installed_version(),
         }
         store = RunStore(kept, "score", shaping, fresh=fresh, instead="give --fresh to begin again")
     elif choice is not None:
@@ -281,13 +280,6 @@ def _scored(
 def _way_on(run: ScoringRun, store: RunStore) -> str:
     scored = counted(len(run.kept), "conversation")
     return f"{scored} scored so far, kept in {store.file}: the same command goes on from there."
-
-
-def _version() -> str:
-    try:
-        return version("arq_graph")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _leave_empty_handed(

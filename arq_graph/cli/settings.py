@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,14 @@ def choose_models(
         choose_model(user_model, url_of(user_model)) if user_model else None,
         choose_model(judge, url_of(judge)) if judge else None,
     )
+
+
+def installed_version() -> str:
+    """The version of this package."""
+    try:
+        return version("arq_graph")
+    except PackageNotFoundError:
+        return "(not installed)"
 
 
 def load_env_file(path: Path, environ: MutableMapping[str, str]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from arq_graph.cli.figures import (
     probability,
     rate_change,
     share_between,
+    with_use_cases,
 )
 from arq_graph.cli.screen import printable, sentence, words
 from arq_graph.milestones.reports.figures import ArmComparison, Mean, Summary
@@ -79,7 +80,7 @@ def _head(report: Report) -> str:
 
 def _tables(report: Report) -> Iterator[RenderableType]:
     arms = report.summary.arms
-    rows = _arms(report) if arms else _use_cases(report)
+    rows = _arms(report) if arms else with_use_cases(report.summary.overall, report.summary.use_cases)
     yield _table("", _goals(rows), rows)
     if repeated := {name: summary for name, summary in rows.items() if summary.pass_hat_k}:
         yield _table("pass^k", _pass_hat_k(repeated), repeated)
@@ -114,15 +115,6 @@ def _arms(report: Report) -> Rows:
         if len(kinds) > 1:
             rows |= {f"{arm}, {kind} user": cell for kind, cell in kinds.items()}
     return rows
-
-
-def _use_cases(report: Report) -> Rows:
-    """All, and by use case; a single one that all belong to says the same as the row of all."""
-    overall, groups = report.summary.overall, report.summary.use_cases
-    if list(groups.values()) == [overall]:
-        return {"all": overall}
-    # A use case may be called what the row of all is called.
-    return {"all": overall} | {(name if name != "all" else "all (use case)"): g for name, g in groups.items()}
 
 
 def _goals(rows: Rows) -> list[Column]:
