@@ -61,3 +61,13 @@ def test_a_model_that_costs_is_not_asked_to_be_evaluated_unless_one_says_so(cli:
         done = cli("demo", *options(endpoint))
     assert "--evaluation does it" in done.words
     assert not Path(".arq_graph/demo.html").exists()
+
+
+@pytest.mark.slow
+def test_it_ends_with_an_evaluation_by_arm_and_kind_of_user_and_a_page(cli: Cli) -> None:
+    done = cli("demo")
+    assert done.code == 0
+    assert "15 simulated customers" in done.out
+    kinds = [line.split()[0] for line in done.out.splitlines() if "of 5 " in line]
+    assert kinds == ["helpful:", "perturbed:", "unhelpful:"] * 2
+    assert "I would like to talk to a human" in Path(".arq_graph/demo.html").read_text(encoding="utf-8")
