@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -43,6 +44,9 @@ def test_turns_of_answers_without_sense_break_nothing(strategy, mode, tmp_path):
             model.calls.clear()
             customers.turn(app)
             assert len(model.calls) <= asks * AN_ASK + AROUND
+            # What is asked again is appended to the two messages of the question.
+            questions = Counter((call.module, *(m.text for m in call.messages[:2])) for call in model.calls)
+            assert all(times <= AN_ASK for times in questions.values())
             written = [m.text for call in model.calls for m in call.messages if m.type != "ai"]
             # The first is how the conversation really ends.
             raw = [words for words in MARKUP[1:] if any(words in text for text in written)]
