@@ -90,18 +90,14 @@ class ApproveCalls(Runnable[Any, Update]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Interrupt for the operator, or carry out the answer."""
         state = Reader(input, self.messages_key, agent=self.agent.name)
-        messages = state.messages()
-        calls = [call for call in pending_calls(messages) if call["name"] in self._arguments]
+        calls = [call for call in pending_calls(state.messages()) if call["name"] in self._arguments]
         if not calls:
             return {}
         try:
             answer = interrupt(self._request(calls), response_schema=self._answer_to(calls))
         except ValidationError as error:
             raise InputError(f"the operator's answer does not fit: {_first_problem(error)}") from error
-        return {
-            self.messages_key: list(self._carried_out(messages, calls, answer.decisions)),
-            **recorded(state, *self._agreed(state, calls, answer.decisions)),
-        }
+        return self._carried_out(state, list(zip(calls, answer.decisions, strict=True)))
 
     def _request(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         return {
@@ -125,44 +121,15 @@ class ApproveCalls(Runnable[Any, Update]):
             return question_of(self.agent, [WaitingCall(tool=call["name"], arguments=call["args"])])
         return self.agent.toolbox[call["name"]].description
 
-    def _agreed(
-        self, state: Reader, calls: Sequence[ToolCall], decisions: Sequence[Decision]
-    ) -> list[Agreement]:
-        """A record for each call that may run now: its yes is spent on it."""
-        turn = Conversation(state.messages()).turn
-        agreed = []
-        for call, decision in zip(calls, decisions, strict=True):
-            if decision.type in ("approve", "edit"):
-                arguments = decision.edited_action.args if decision.edited_action else call["args"]
-                spent = WaitingCall(tool=call["name"], arguments=arguments, call=call["id"])
-                by = self._by[call["name"]]
-                agreed.append(Agreement(turn=turn, id=str(uuid4()), by=by, calls=(spent,), agreed_in=turn))
-        return agreed
-
     def _answer_to(self, calls: Sequence[ToolCall]) -> type[OperatorAnswer]:
         """A schema that holds an answer against these very calls."""
-        arguments = self._arguments
 
         def fits(answer: OperatorAnswer) -> OperatorAnswer:
             if len(answer.decisions) != len(calls):
                 raise ValueError(f"{len(calls)} calls wait for a decision each, got {len(answer.decisions)}")
             for number, (call, decision) in enumerate(zip(calls, answer.decisions, strict=True)):
-                edited = decision.edited_action
-                if decision.type != "edit" or edited is None:
-                    continue
-                if edited.name != call["name"]:
-                    raise ValueError(
-                        f"decisions[{number}] is about {call['name']!r}: an edit may change its arguments, not the "
-                        f"tool; got {edited.name!r}"
-                    )
-                place = f"decisions[{number}].edited_action.args"
-                tool = arguments[call["name"]]
-                if unknown := edited.args.keys() - {argument.name for argument in tool.arguments}:
-                    raise ValueError(f"{place}: {call['name']!r} has no argument {min(unknown)!r}")
-                if problems := tool.validate(edited.args):
-                    first = problems[0]
-                    where = f"{place}.{first.argument.name}" if first.argument else place
-                    raise ValueError(f"{where}: {first.message or first.kind}")
+                if decision.type == "edit" and decision.edited_action:
+                    self._check_edit(f"decisions[{number}]", call["name"], decision.edited_action)
             return answer
 
         return create_model(
@@ -171,29 +138,46 @@ class ApproveCalls(Runnable[Any, Update]):
             __validators__={"fits": cast(Any, model_validator(mode="after")(fits))},
         )
 
-    def _carried_out(
-        self, messages: Sequence[AnyMessage], calls: Sequence[ToolCall], decisions: Sequence[Decision]
-    ) -> list[AnyMessage]:
-        by_call = {call["id"]: decision for call, decision in zip(calls, decisions, strict=True)}
-        edits = {
-            id: d.edited_action.args for id, d in by_call.items() if d.type == "edit" and d.edited_action
-        }
-        update: list[AnyMessage] = []
-        if edits:
-            asking = next(m for m in reversed(messages) if isinstance(m, AIMessage) and m.tool_calls)
-            changed = [
-                ToolCall(**{**call, "args": edits[call["id"]]}) if call["id"] in edits else call
-                for call in asking.tool_calls
-            ]
-            update.append(asking.model_copy(update={"tool_calls": changed}))
-        for call in calls:
-            decision = by_call[call["id"]]
+    def _check_edit(self, place: str, name: str, edited: EditedAction) -> None:
+        """Hold an edit against the tool: another tool, an unknown argument, or what its schema does not take."""
+        if edited.name != name:
+            raise ValueError(
+                f"{place} is about {name!r}: an edit may change its arguments, not the tool; got {edited.name!r}"
+            )
+        tool, place = self._arguments[name], f"{place}.edited_action.args"
+        if unknown := edited.args.keys() - {argument.name for argument in tool.arguments}:
+            raise ValueError(f"{place}: {name!r} has no argument {min(unknown)!r}")
+        for problem in tool.validate(edited.args):
+            where = f"{place}.{problem.argument.name}" if problem.argument else place
+            raise ValueError(f"{where}: {problem.message or problem.kind}")
+
+    def _carried_out(self, state: Reader, decided: Sequence[tuple[ToolCall, Decision]]) -> Update:
+        """What the decisions make of the calls: results, edits, and a yes that is spent on each call that runs."""
+        turn = Conversation(state.messages()).turn
+        edits: dict[str | None, dict[str, Any]] = {}
+        results: list[AnyMessage] = []
+        agreed: list[Agreement] = []
+        for call, decision in decided:
             if decision.type == "respond":
-                update.append(_result(call, decision.message or "", "success"))
+                results.append(_result(call, decision.message or "", "success"))
             elif decision.type == "reject":
                 reason = f": {decision.message}" if decision.message else ""
-                update.append(_result(call, f"an operator did not allow this call{reason}", "error"))
-        return update
+                results.append(_result(call, f"an operator did not allow this call{reason}", "error"))
+            else:
+                arguments = call["args"]
+                if decision.type == "edit" and decision.edited_action:
+                    arguments = edits[call["id"]] = decision.edited_action.args
+                spent = WaitingCall(tool=call["name"], arguments=arguments, call=call["id"])
+                by = self._by[call["name"]]
+                agreed.append(Agreement(turn=turn, id=str(uuid4()), by=by, calls=(spent,), agreed_in=turn))
+        if edits:
+            asking = next(m for m in reversed(state.messages()) if isinstance(m, AIMessage) and m.tool_calls)
+            changed = [
+                ToolCall(**{**call, "args": edits.get(call["id"], call["args"])})
+                for call in asking.tool_calls
+            ]
+            results.insert(0, asking.model_copy(update={"tool_calls": changed}))
+        return {self.messages_key: results, **recorded(state, *agreed)}
 
 
 def _result(call: ToolCall, content: str, status: Literal["success", "error"]) -> ToolMessage:

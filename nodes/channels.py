@@ -79,10 +79,9 @@ class Reader:
                 f"channel {self.messages_key!r} holds something that is no message: {error}"
             ) from error
 
-    def records(self, channel: str, kind: type[R]) -> list[R] | None:
-        """The agent's own records of one of our channels; None where the channel was never written."""
-        value = self.get(channel)
-        return None if value is None else [self._read(channel, kind, raw) for raw in self._split(channel)[0]]
+    def records(self, channel: str, kind: type[R]) -> list[R]:
+        """The agent's own records of one of our channels."""
+        return [self._read(channel, kind, raw) for raw in self._split(channel)[0]]
 
     def record(self, channel: str, kind: type[R]) -> R | None:
         """The record of a channel that holds one for each agent: the agent's own, or else one that names no agent."""

@@ -36,7 +36,7 @@ GO_AHEAD = "Reply yes to go ahead."
 
 def to_put(state: Reader, turn: str) -> list[ToolInsight]:
     """The calls of this turn that wait to be put to the customer with the reply."""
-    insights = state.records("tool_insights", ToolInsight) or []
+    insights = state.records("tool_insights", ToolInsight)
     return [each for each in insights if each.kind == "confirm" and each.turn == turn]
 
 
@@ -85,9 +85,7 @@ def recorded(state: Reader, *new: Agreement) -> dict[str, Any]:
     """The update of `agreements` with new records, beside those of this turn's other questions."""
     turns = {turn for each in new for turn in (each.turn, each.agreed_in) if turn is not None}
     ids = {each.id for each in new}
-    kept = [
-        each for each in state.records("agreements", Agreement) or [] if {each.turn, each.agreed_in} & turns
-    ]
+    kept = [each for each in state.records("agreements", Agreement) if {each.turn, each.agreed_in} & turns]
     return {"agreements": state.written("agreements", [*(each for each in kept if each.id not in ids), *new])}
 
 
@@ -203,7 +201,7 @@ def open_agreement(state: Reader) -> tuple[Agreement, list[BaseMessage]] | None:
 
     It waits while the message that it ends is the agent's last one, and reads as it was sent.
     """
-    records = state.records("agreements", Agreement) or []
+    records = state.records("agreements", Agreement)
     record = next((each for each in reversed(records) if each.by == "customer"), None)
     messages = state.messages()
     at = next((i for i, each in enumerate(messages) if record and each.id == record.message), None)

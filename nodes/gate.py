@@ -71,7 +71,7 @@ class Gate:
     @cached_property
     def made(self) -> tuple[ToolInsight, ...]:
         """The calls of this turn so far, as they were proposed; an operator may have changed one since."""
-        insights = self.state.records("tool_insights", ToolInsight) or []
+        insights = self.state.records("tool_insights", ToolInsight)
         return tuple(each for each in insights if each.kind == "run" and each.turn == self.conversation.turn)
 
     @cached_property
@@ -181,7 +181,7 @@ def standing_grants(agent: Agent, state: Reader, turn: str, granted_by: Sequence
 def refusal(agent: Agent, state: Reader, call: Mapping[str, Any]) -> str | None:
     """Why a call must not run, whoever wrote it into the messages; None if it may."""
     name, turn = call["name"], Conversation(state.messages()).turn
-    agreements = state.records("agreements", Agreement) or []
+    agreements = state.records("agreements", Agreement)
     spent = next(
         (each for record in agreements for each in record.calls if each.call and each.call == call["id"]),
         None,

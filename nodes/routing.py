@@ -94,7 +94,7 @@ def route_round(
         reader = Reader(state, messages_key, agent=agent.name)
         messages = reader.messages()
         turn = Conversation(messages).turn
-        insights = reader.records("tool_insights", ToolInsight) or []
+        insights = reader.records("tool_insights", ToolInsight)
         considered = {insight.tool for insight in insights if insight.turn == turn}
         new = granted_tools(agent, reader, turn).keys() - considered
         return call_tools if new and rounds_of_turn(messages, agent.name) < max_rounds else otherwise

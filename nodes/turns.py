@@ -27,8 +27,7 @@ ABANDONED = (
 def matches_of_turn(state: Reader, turn: str) -> list[GuidelineMatch] | None:
     """This turn's judgements; None where guidelines were not matched in this turn."""
     matches = state.records("guideline_matches", GuidelineMatch)
-    current = [match for match in matches or [] if match.turn == turn]
-    return current or None
+    return [match for match in matches if match.turn == turn] or None
 
 
 def plan_of_turn(state: Reader, turn: str) -> Plan | None:
@@ -39,7 +38,7 @@ def plan_of_turn(state: Reader, turn: str) -> Plan | None:
 
 def utterance_of_turn(state: Reader, turn: str) -> Move | None:
     """What the speaker said last in this turn; None where it said nothing, or did something since."""
-    moves = [move for move in state.records("moves", Move) or [] if move.turn == turn]
+    moves = [move for move in state.records("moves", Move) if move.turn == turn]
     return moves[-1] if moves and moves[-1].kind == "speak" else None
 
 
@@ -60,7 +59,7 @@ def left_open(state: Reader, conversation: Conversation) -> list[ToolInsight]:
     """
     return [
         insight
-        for insight in state.records("tool_insights", ToolInsight) or []
+        for insight in state.records("tool_insights", ToolInsight)
         if insight.kind in ("missing", "invalid", "confirm") and insight.turn == conversation.answered_turn
     ]
 

@@ -69,20 +69,14 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
     return {name: arm(name, folder=folder) for name in names}
 
 
-def _guided(mode: Mode) -> MakeApp:
-    def make(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
-        return create_guided_agent(model, _required(scenario, agent), mode=mode, checkpointer=InMemorySaver())
-
-    return make
-
-
-def _by(strategy: StrategyName) -> MakeApp:
-    """An agent of a strategy: guided where there are guidelines, else alone."""
+def _app(strategy: StrategyName, mode: Mode | None = None) -> MakeApp:
+    """An agent of a strategy: guided, or alone where there are no guidelines and it can speak by itself."""
 
     def make(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
         spec = _required(scenario, agent)
-        create: Any = create_guided_agent if spec.guidelines else create_preact_agent
-        return create(model, spec, strategy=strategy, checkpointer=InMemorySaver())
+        is_guided = strategy == "tools" or bool(spec.guidelines)
+        create: Any = create_guided_agent if is_guided else create_preact_agent
+        return create(model, spec, strategy=strategy, mode=mode, checkpointer=InMemorySaver())
 
     return make
 
@@ -104,12 +98,12 @@ def _create_agent(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
 
 
 _ARMS: Mapping[str, Callable[[Scenario, Agent | None, Any], Any]] = {
-    "guided": _guided("arq"),
-    "guided:cot": _guided("cot"),
-    "guided:direct": _guided("direct"),
-    "react": _by("react"),
-    "pre-act": _by("pre-act"),
-    "respact": _by("respact"),
+    "guided": _app("tools", "arq"),
+    "guided:cot": _app("tools", "cot"),
+    "guided:direct": _app("tools", "direct"),
+    "react": _app("react"),
+    "pre-act": _app("pre-act"),
+    "respact": _app("respact"),
     "create_agent": _create_agent,
 }
 

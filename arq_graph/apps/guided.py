@@ -226,9 +226,10 @@ def _per_module(
         return _PAPER_MODELS
     if not isinstance(model, Mapping):
         return dict.fromkeys(MODULES, model)
-    for name in (*model, *MODULES):
-        if name not in MODULES:
-            raise InputError(f"there is no module {name!r}: the modules are {', '.join(MODULES)}")
-        if name not in model:
-            raise InputError(f"no model is given for {name!r}: give one model, or one for each module")
+    if unknown := [name for name in model if name not in MODULES]:
+        raise InputError(f"there is no module {unknown[0]!r}: the modules are {', '.join(MODULES)}")
+    if missing := [name for name in MODULES if name not in model]:
+        raise InputError(
+            f"no model is given for {', '.join(missing)}: give one model, or one for each module"
+        )
     return model

@@ -29,7 +29,6 @@ ALONE = Agent("Desk", "You help.", tools=[get_order])
         ({"model": None}, "openai:gpt-4o"),
         ({"model": {"matcher": brain()}}, "no model is given for 'strategy'"),
         ({"model": dict.fromkeys(("matcher", "strategy", "messages"), brain())}, "no module 'messages'"),
-        ({"preset": "papers"}, "there is no preset 'papers': the one there is is 'paper'"),
         ({"strategy": ToolCalling(max_rounds=0)}, "max_rounds must be a whole number from 1 on"),
         ({"strategy": PreAct(max_steps=0)}, "max_steps must be a whole number from 1 on"),
         ({"strategy": ReSpAct(setting="task")}, "create_respact_agent"),
