@@ -1,9 +1,15 @@
-"""Property tests try the same examples in every run, and no machine is too slow for them.
+"""What all tests share: `runs`, for what is run once sync and once async, and how property tests are run.
+
+They try the same examples in every run, and no machine is too slow for them.
 
 `pytest --hypothesis-profile=fresh` draws others.
 """
 
 from hypothesis import HealthCheck, settings
+
+from tests.running import runs
+
+__all__ = ["runs"]
 
 _ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import START, StateGraph
 
-from arq_graph import Agent, AgentState, Guideline, create_guided_agent, errors
-from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller, guarded_tools
+from arq_graph import Agent, Guideline, create_guided_agent, errors
+from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller
 from tests.brain import brain
 
 SAID = {"messages": [HumanMessage("Where is A-1?", id="h1")]}
@@ -77,20 +76,6 @@ def test_a_node_keeps_the_records_of_other_agents():
     update = GuidelineMatcher(brain({"G1": 9}), desk("Desk")).invoke({**SAID, "guideline_matches": [other]})
     assert update["guideline_matches"][0] == other
     assert [record["agent"] for record in update["guideline_matches"]] == ["Other", "Desk"]
-
-
-@pytest.mark.filterwarnings("ignore:guidelines were not matched")
-def test_another_agents_guideline_of_the_same_id_opens_no_gate():
-    call = {"name": "get_order", "args": {"order_id": "A-1"}, "id": "c1", "type": "tool_call"}
-    asking = {"role": "assistant", "content": "", "tool_calls": [call]}
-    for agent, status in (("Desk", "success"), ("Other", "error")):
-        tools = StateGraph(AgentState)
-        tools.add_node("tools", guarded_tools(desk("Desk")))
-        tools.add_edge(START, "tools")
-        state = tools.compile().invoke(
-            {"messages": [*SAID["messages"], asking], "guideline_matches": [match(agent)]}
-        )
-        assert state["messages"][-1].status == status
 
 
 STRICT = """

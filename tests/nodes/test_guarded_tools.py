@@ -58,8 +58,8 @@ def call(name, /, id="c1", **args):
     return {"name": name, "args": args, "id": id, "type": "tool_call"}
 
 
-def match(active=True, turn="h1", guideline="G1"):
-    return {"agent": "Desk", "guideline": guideline, "turn": turn, "active": active, "matched": active}
+def match(active=True, turn="h1", guideline="G1", agent="Desk"):
+    return {"agent": agent, "guideline": guideline, "turn": turn, "active": active, "matched": active}
 
 
 MATCHED = (match(),)
@@ -98,9 +98,10 @@ def test_a_granted_call_runs_and_gets_its_id_as_an_idempotency_key(sends):
 @pytest.mark.filterwarnings("ignore:guidelines were not matched")
 @pytest.mark.parametrize("sends", [True, False])
 @pytest.mark.parametrize(
-    "matches", [[match(active=False)], [match(turn="h0")], [match(guideline="G2")], []], ids=str
+    "other", [{"active": False}, {"turn": "h0"}, {"guideline": "G2"}, {"agent": "Other"}, None], ids=str
 )
-def test_a_call_that_no_active_guideline_of_this_turn_grants_is_refused(matches, sends):
+def test_a_call_that_no_active_guideline_of_this_agent_and_turn_grants_is_refused(other, sends):
+    matches = [] if other is None else [match(**other)]
     ((status, said),) = results(call("get_order", order_id="A-1"), matches=matches, sends=sends)
     assert (status, RAN) == ("error", [])
     assert "no active guideline grants it" in said

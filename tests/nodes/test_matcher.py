@@ -19,11 +19,6 @@ PARTIALLY = {
 }
 
 
-@pytest.fixture(autouse=True)
-def records_as_objects():
-    """Records are plain JSON here."""
-
-
 def agent(*guidelines, **fields):
     return Agent("Desk", "You help.", guidelines, **fields)
 

@@ -19,11 +19,6 @@ LOOKED_UP = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def records_as_objects():
-    """Records are plain JSON here."""
-
-
 def agent(*guidelines):
     return Agent("Desk", "You help.", guidelines)
 

@@ -13,11 +13,6 @@ ASKED = HumanMessage("Where is my order?", id="h1")
 UNSOURCED = {"factual_information_provided": [{"fact": "it ships today", "source": None}]}
 
 
-@pytest.fixture(autouse=True)
-def records_as_objects():
-    """Records are plain JSON here."""
-
-
 def get_order(order_id: str) -> str:
     """Look up an order. It is free."""
     return order_id

@@ -10,11 +10,6 @@ from arq_graph.nodes import MessageReviser
 from tests.brain import brain
 
 
-@pytest.fixture(autouse=True)
-def records_as_objects():
-    """Records are plain JSON here."""
-
-
 def get_order(order_id: str) -> str:
     """Look up an order."""
     return order_id
