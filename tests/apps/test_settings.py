@@ -27,7 +27,7 @@ ALONE = Agent("Desk", "You help.", tools=[get_order])
     [
         ({"strategy": "pre_act"}, "did you mean .*pre-act"),
         ({"model": None}, "openai:gpt-4o"),
-        ({"model": {"matcher": brain()}}, "no model is given for 'strategy'"),
+        ({"model": {"matcher": brain()}}, "no model is given for strategy, message"),
         ({"model": dict.fromkeys(("matcher", "strategy", "messages"), brain())}, "no module 'messages'"),
         ({"strategy": ToolCalling(max_rounds=0)}, "max_rounds must be a whole number from 1 on"),
         ({"strategy": PreAct(max_steps=0)}, "max_steps must be a whole number from 1 on"),
