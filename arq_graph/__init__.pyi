@@ -1,4 +1,4 @@
-# Every public name, once. `X as X` is how a stub says that it passes a name on.
+# Every public name, once (errors: in `arq_graph.errors`). `X as X` is how a stub says that it passes a name on.
 
 from . import errors as errors
 from .agent.environment import Environment as Environment
@@ -8,14 +8,6 @@ from .agent.spec import Guideline as Guideline
 from .agent.spec import Term as Term
 from .agent.spec import Variable as Variable
 from .agent.state import AgentState as AgentState
-from .agent.state import AppliedGuideline as AppliedGuideline
-from .agent.state import GuidelineMatch as GuidelineMatch
-from .agent.state import Plan as Plan
-from .agent.state import PlanChange as PlanChange
-from .agent.state import PlannedCall as PlannedCall
-from .agent.state import PlanStep as PlanStep
-from .agent.state import Revision as Revision
-from .agent.state import ToolInsight as ToolInsight
 from .apps.arms import arms as arms
 from .apps.guided import create_guided_agent as create_guided_agent
 from .apps.guided import create_preact_agent as create_preact_agent
@@ -26,27 +18,12 @@ from .apps.strategies import PreAct as PreAct
 from .apps.strategies import ReAct as ReAct
 from .apps.strategies import ReSpAct as ReSpAct
 from .apps.strategies import ToolCalling as ToolCalling
-from .errors import ArqGraphError as ArqGraphError
-from .errors import BlueprintDefinitionError as BlueprintDefinitionError
-from .errors import BlueprintError as BlueprintError
-from .errors import InputError as InputError
-from .errors import ModelRequestError as ModelRequestError
-from .errors import ModelUnavailableError as ModelUnavailableError
-from .errors import PromptError as PromptError
-from .errors import ReasoningError as ReasoningError
-from .errors import RefusalError as RefusalError
-from .errors import SpecError as SpecError
-from .errors import StateError as StateError
-from .errors import ToolError as ToolError
-from .errors import UnsatisfiedError as UnsatisfiedError
 from .models.offline.model import OfflineChatModel as OfflineChatModel
 from .models.scripted import ScriptedChatModel as ScriptedChatModel
 from .reasoning.answer import Answer as Answer
-from .reasoning.answer import Attempt as Attempt
 from .reasoning.answer import Complaint as Complaint
 from .reasoning.answer import Question as Question
 from .reasoning.blueprint import ARQ as ARQ
-from .reasoning.blueprint import Mode as Mode
 from .reasoning.blueprint import query as query
 from .reasoning.blueprint import reinstate as reinstate
 from .reasoning.blueprint import respond as respond

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import MemorySaver
 
-from arq_graph import Agent, Guideline, InputError, PromptError, Term, Variable, create_guided_agent
+from arq_graph import Agent, Guideline, Term, Variable, create_guided_agent, errors
 from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller
 from tests.brain import asked_by, brain
 
@@ -173,7 +173,7 @@ def test_examples_show_filled_queries_in_arq_mode_and_the_response_alone_in_the_
 
 @pytest.mark.parametrize("node", [GuidelineMatcher, ToolCaller, MessageReviser])
 def test_a_history_budget_must_leave_room_for_a_turn(node):
-    with pytest.raises(InputError, match="max_history_tokens must be at least"):
+    with pytest.raises(errors.InputError, match="max_history_tokens must be at least"):
         node(brain(), desk(), max_history_tokens=0)
 
 
@@ -215,5 +215,5 @@ def test_one_block_of_a_prompt_can_be_overridden(node, name, module):
     ],
 )
 def test_a_broken_prompt_is_an_error_when_the_node_is_made(template, problem):
-    with pytest.raises(PromptError, match=problem):
+    with pytest.raises(errors.PromptError, match=problem):
         GuidelineMatcher(brain(), desk(), template=template)

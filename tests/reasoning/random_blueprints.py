@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from hypothesis import strategies as st
 from pydantic import BaseModel, create_model
 
-from arq_graph import ARQ, Mode, query, reinstate, respond, verify
+from arq_graph import ARQ, query, reinstate, respond, verify
 
 STAGES = {reinstate: 0, query: 0, respond: 1, verify: 2}
 
@@ -51,7 +51,7 @@ class RandomBlueprint:
     stages: dict[str, int] = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
 
-    def order(self, mode: Mode) -> list[str]:
+    def order(self, mode: str) -> list[str]:
         """The fields that a mode has, in the order of the stages."""
         response = [name for name, stage in self.stages.items() if stage == 1]
         if mode == "arq":
@@ -59,7 +59,7 @@ class RandomBlueprint:
         thought = "reasoning_" if "reasoning" in response else "reasoning"
         return [thought, *response] if mode == "cot" else response
 
-    def answers(self, mode: Mode) -> st.SearchStrategy[dict[str, Any]]:
+    def answers(self, mode: str) -> st.SearchStrategy[dict[str, Any]]:
         """JSON objects that answer the blueprint in a mode, their keys in any order."""
         values = {name: shape.full if mode == "arq" else shape.reduced for name, shape in self.shapes.items()}
         values = {name: values.get(name, st.text()) for name in self.order(mode)}
