@@ -127,6 +127,7 @@ class Relations:
         import networkx as nx  # takes as long as the rest of this package, and few agents need it
 
         with contextlib.suppress(nx.NetworkXNoCycle):
-            circle = [source for source, _ in nx.find_cycle(nx.DiGraph(self._related[kind]))]
+            edges = [(id, target) for id, targets in self._related[kind].items() for target in targets]
+            circle = [source for source, _ in nx.find_cycle(nx.DiGraph(edges))]
             place = ("guidelines", self._position[circle[0]], kind)
             yield place, f"goes in a circle: {' → '.join([*circle, circle[0]])}; remove one of these"
