@@ -12,17 +12,18 @@ import json
 import unicodedata
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, ToolInsight, WaitingCall
 from arq_graph.nodes.blueprint_node import Task
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ConfirmationAsked
-from arq_graph.nodes.gate import NOT_AGREED, Gate, Verdict
+from arq_graph.nodes.gate import NOT_AGREED, Gate
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import rounds_of_turn
 from arq_graph.nodes.yes import asks, says_yes
@@ -134,29 +135,22 @@ _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 @dataclass(frozen=True)
 class Settled:
-    """What has come of the question that the customer was asked."""
+    """What has come of the question that the customer was asked.
 
-    call: Verdict | None = None
-    record: Agreement | None = None
+    After a yes: `call` with the update of `agreements` in which it is spent, and `made`, what is kept about it. Else
+    `insights` about calls that were agreed to and are put again, or cannot run any more; or the calls that are still
+    `waiting`, by the ids that a prompt shows.
+    """
+
+    call: ToolCall | None = None
+    made: tuple[ToolInsight, ...] = ()
+    agreements: Mapping[str, Any] = field(default_factory=dict)
     insights: tuple[ToolInsight, ...] = ()
     waiting: Mapping[str, WaitingCall] = field(default_factory=dict)
 
-    def spent(self, call_id: str) -> Agreement:
-        """The record with the yes to the call spent on a tool call of this id."""
-        assert self.record is not None and self.call is not None
-        made = (self.call.tool.name, self.call.arguments)
-        calls = list(self.record.calls)
-        place = next(
-            n for n, each in enumerate(calls) if each.call is None and (each.tool, each.arguments) == made
-        )
-        calls[place] = calls[place].model_copy(update={"call": call_id})
-        return self.record.model_copy(update={"calls": tuple(calls)})
-
-    def still_wanted(
-        self, gate: Gate, tools: Mapping[str, ToolArguments], wanted: Sequence[str]
-    ) -> list[ToolInsight]:
+    def still_wanted(self, gate: Gate, wanted: Sequence[str]) -> list[ToolInsight]:
         """The waiting calls that are put again, as the strategy says that the customer still wants them."""
-        return _put_again(gate, tools, [call for id, call in self.waiting.items() if id in wanted])
+        return _put_again(gate, [call for id, call in self.waiting.items() if id in wanted])
 
     def shown(self) -> list[dict[str, Any]]:
         """The waiting calls as a prompt shows them."""
@@ -166,10 +160,7 @@ class Settled:
 
 
 def settle(
-    gate: Gate,
-    tools: Mapping[str, ToolArguments],
-    agrees: Agrees | None = None,
-    objection: Callable[[str], str] = lambda _: "",
+    gate: Gate, agrees: Agrees | None, objection: Callable[[str], str]
 ) -> Generator[Task, Any, Settled]:
     """See what has come of the question that waits; yields the call of `agrees` where that is to be run."""
     open_now = open_agreement(gate.state)
@@ -177,23 +168,33 @@ def settle(
         return Settled()
     record, answers = open_now
     turn = gate.conversation.turn
-    left = [call for call in record.calls if call.call is None and call.tool in tools]
+    left = [call for call in record.calls if call.call is None and call.tool in gate.tools]
     if record.agreed_in != turn:
         agreed = yield from _is_yes(record, left, answers, agrees)
         if not agreed:
             return Settled(waiting={f"C{number}": call for number, call in enumerate(left, start=1)})
-        record = record.model_copy(update={"agreed_in": turn})
     if not left:
         return Settled()
-    verdict = gate.check_agreed(tools[left[0].tool], left[0], objection=objection(left[0].tool))
-    failed = {line.message.tool_call_id for line in gate.failed}  # type: ignore[attr-defined]
+    failed = {getattr(line.message, "tool_call_id", "") for line in gate.failed}
     # One yes is for as many rounds as calls were put: whatever else goes wrong, a turn ends.
     is_spent = rounds_of_turn(gate.state.messages(), gate.agent.name) >= len(record.calls)
     if is_spent or any(call.call in failed for call in record.calls):
-        return Settled(insights=tuple(_put_again(gate, tools, left)))
-    if verdict.kind != "run":
-        return Settled(insights=(*verdict.insights(turn), *_put_again(gate, tools, left[1:])))
-    return Settled(call=verdict, record=record)
+        return Settled(insights=tuple(_put_again(gate, left)))
+    first, *others = left
+    verdict = gate.check_agreed(first, objection(first.tool))
+    if verdict[0].kind != "run":
+        return Settled(insights=(*verdict, *_put_again(gate, others)))
+    call = new_call(first.tool, first.arguments)
+    spent = first.model_copy(update={"call": call["id"]})
+    calls = tuple(spent if each is first else each for each in record.calls)
+    spending = record.model_copy(update={"agreed_in": turn, "calls": calls})
+    made = verdict[0].model_copy(update={"rationale": "the customer agreed to it"})
+    return Settled(call, (made,), recorded(gate.state, spending))
+
+
+def new_call(tool: str, arguments: dict[str, Any]) -> ToolCall:
+    """A call with an id of its own."""
+    return ToolCall(name=tool, args=dict(arguments), id=f"call_{uuid4().hex}", type="tool_call")
 
 
 def open_agreement(state: Reader) -> tuple[Agreement, list[BaseMessage]] | None:
@@ -223,9 +224,8 @@ def _is_yes(
     if said.strip() == record.id:
         return True
     if agrees is not None:
-        says = agrees
         try:
-            agreed = yield lambda: says(said, record.question)
+            agreed = yield partial(agrees, said, record.question)
         except Exception:
             return False
         if agreed is not None:
@@ -233,14 +233,11 @@ def _is_yes(
     return says_yes(answers, [call.tool for call in calls])
 
 
-def _put_again(
-    gate: Gate, tools: Mapping[str, ToolArguments], calls: Sequence[WaitingCall]
-) -> list[ToolInsight]:
+def _put_again(gate: Gate, calls: Sequence[WaitingCall]) -> list[ToolInsight]:
     """What becomes of calls that wait: those that could run are put once more."""
-    found: list[ToolInsight] = []
-    for call in calls:
-        verdict = gate.check_agreed(tools[call.tool], call)
-        insights = verdict.insights(gate.conversation.turn)
-        again = {"kind": "confirm", "problem": NOT_AGREED} if verdict.kind == "run" else {}
-        found += [each.model_copy(update=again) for each in insights]
-    return found
+    again = {"kind": "confirm", "problem": NOT_AGREED}
+    return [
+        each.model_copy(update=again) if each.kind == "run" else each
+        for call in calls
+        for each in gate.check_agreed(call)
+    ]

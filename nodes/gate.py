@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, ToolInsight, WaitingCall
@@ -20,48 +20,16 @@ NOT_AGREED = "it runs only once the customer says yes to it"
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the gate says about a call; the reply, the trace and the tool call itself are made from it."""
-
-    kind: Literal["run", "missing", "invalid", "confirm", "declined"]
-    tool: ToolArguments
-    arguments: Mapping[str, Any]
-    reason: str = ""
-    problems: tuple[Problem, ...] = ()
-    granted_by: tuple[str, ...] = ()
-
-    def insights(self, turn: str, *, score: int | None = None, rationale: str = "") -> list[ToolInsight]:
-        """The records of it: one, or one for each argument that is missing or invalid."""
-        insight = ToolInsight(
-            turn=turn,
-            tool=self.tool.name,
-            kind=self.kind,
-            description=self.tool.tool.description,
-            problem=self.reason,
-            arguments=dict(self.arguments),
-            score=score,
-            rationale=rationale,
-            granted_by=self.granted_by,
-        )
-        return [insight.model_copy(update=_told(problem)) for problem in self.problems] or [insight]
-
-
-def _told(problem: Problem) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "kind": "missing" if problem.kind == "missing" else "invalid",
-        "problem": problem.message,
-    }
-    argument = problem.argument
-    return {**told, "argument": argument.name, "description": argument.description} if argument else told
-
-
-@dataclass(frozen=True)
 class Gate:
-    """What calls are held against at one point of a turn."""
+    """What calls are held against at one point of a turn.
+
+    A verdict is what is kept about the call: one insight, or one for each argument that is missing or invalid.
+    """
 
     agent: Agent
     state: Reader
     conversation: Conversation
+    tools: Mapping[str, ToolArguments]
 
     @cached_property
     def granted(self) -> Mapping[str, tuple[str, ...]]:
@@ -88,46 +56,75 @@ class Gate:
         repeat_is_justified: bool | None = None,
         objection: str = "",
         doubt: str = "",
-    ) -> Verdict:
-        """Check a proposed call; the first thing that is wrong with it decides."""
-        by = self.granted.get(tool.name)
-        if by is None:
+    ) -> list[ToolInsight]:
+        """The verdict on a proposed call; the first thing that is wrong with it decides."""
+        if tool.name not in self.granted:
             now = ", ".join(sorted(self.granted)) or "none"
-            reason = (
+            why = (
                 f"{tool.name} cannot be called now: no active guideline grants it; the tools that can: {now}"
             )
-            return Verdict("declined", tool, arguments, reason)
+            return [self.insight(tool, "declined", arguments, why)]
         if problems:
-            return Verdict("missing", tool, arguments, problems=tuple(problems), granted_by=by)
+            return self.lacking(tool, arguments, problems)
         if why := self._repetition(tool, arguments, repeat_is_justified) or objection:
-            return Verdict("declined", tool, arguments, why, granted_by=by)
+            return [self.insight(tool, "declined", arguments, why)]
         if tool.name in self.agent.confirmed_by("customer") or doubt:
-            return Verdict("confirm", tool, arguments, doubt or NOT_AGREED, granted_by=by)
-        return Verdict("run", tool, arguments, granted_by=by)
+            return [self.insight(tool, "confirm", arguments, doubt or NOT_AGREED)]
+        return [self.insight(tool, "run", arguments)]
 
-    def check_agreed(self, tool: ToolArguments, call: WaitingCall, *, objection: str = "") -> Verdict:
-        """Check a call once more that the customer has agreed to.
+    def check_agreed(self, call: WaitingCall, objection: str = "") -> list[ToolInsight]:
+        """The verdict on a call that the customer has agreed to.
 
         What a model judged when it was put stands. Conditions that are functions, overrides, policies and the tool's
         own schema may have changed since.
         """
+        tool = self.tools[call.tool]
         by = standing_grants(self.agent, self.state, self.conversation.turn, call.granted_by)
         if tool.name not in self.agent.always_available and not by:
-            return Verdict("declined", tool, call.arguments, "no guideline grants it any more")
+            return [self.insight(tool, "declined", call.arguments, "no guideline grants it any more")]
         if problems := tool.validate(call.arguments):
-            return Verdict("invalid", tool, call.arguments, problems=tuple(problems), granted_by=by)
-        kind: Literal["declined", "run"] = "declined" if objection else "run"
-        return Verdict(kind, tool, call.arguments, objection, granted_by=by)
+            return self.lacking(tool, call.arguments, problems)
+        kind = "declined" if objection else "run"
+        return [self.insight(tool, kind, call.arguments, objection, granted_by=by)]
+
+    def insight(
+        self, tool: ToolArguments, kind: Any, arguments: Mapping[str, Any], problem: str = "", **further: Any
+    ) -> ToolInsight:
+        """What is kept about a call."""
+        return ToolInsight(
+            **{
+                "turn": self.conversation.turn,
+                "tool": tool.name,
+                "kind": kind,
+                "description": tool.tool.description,
+                "problem": problem,
+                "arguments": dict(arguments),
+                "granted_by": self.granted.get(tool.name, ()),
+                **further,
+            }
+        )
+
+    def lacking(
+        self, tool: ToolArguments, arguments: Mapping[str, Any], problems: Sequence[Problem]
+    ) -> list[ToolInsight]:
+        """What is kept about a call whose arguments are missing or invalid."""
+        return [
+            self.insight(
+                tool,
+                problem.kind,
+                arguments,
+                problem.message,
+                **({"argument": each.name, "description": each.description} if each else {}),
+            )
+            for problem in problems
+            for each in [problem.argument]
+        ]
 
     def _repetition(self, tool: ToolArguments, arguments: Mapping[str, Any], justified: bool | None) -> str:
         """Why a call only repeats one of this turn; empty if it does not, or if there is a reason to."""
         key = tool.key(arguments)
-        ran = [line for line in self.conversation.results if line.call]
-        same = [
-            line
-            for line in ran
-            if line.call and line.call["name"] == tool.name and tool.key(line.call["args"]) == key
-        ]
+        ran = [(line, line.call) for line in self.conversation.results if line.call]
+        same = [line for line, call in ran if call["name"] == tool.name and tool.key(call["args"]) == key]
         proposed = any(each.tool == tool.name and tool.key(each.arguments) == key for each in self.made)
         if justified or not (same or proposed):
             return ""
@@ -135,7 +132,7 @@ class Gate:
             return "the same call was proposed already in this turn, and another one was made in its place"
         if same[-1] in self.failed:
             return f"the same call has failed already in this turn ({same[-1].id})"
-        if justified is None and same[-1] is not ran[-1]:
+        if justified is None and same[-1] is not ran[-1][0]:
             return ""
         return f"the same call was already made in this turn ({same[-1].id})"
 
@@ -155,50 +152,7 @@ def active_guidelines(agent: Agent, state: Reader, turn: str) -> dict[str, int]:
             )
         return {guideline.id: 10 for guideline in agent.guidelines if guideline.condition is None}
     known = {guideline.id for guideline in agent.guidelines}
-    return {
-        match.guideline: match.score or 10 for match in matches if match.active and match.guideline in known
-    }
-
-
-def standing_grants(agent: Agent, state: Reader, turn: str, granted_by: Sequence[str]) -> tuple[str, ...]:
-    """Which of the guidelines that granted a call when it was put still do, whatever is judged of the yes itself."""
-    matches = {match.guideline: match for match in matches_of_turn(state, turn) or ()}
-
-    def stands(id: str) -> bool:
-        match = matches.get(id)
-        return not (match is not None and match.origin == "code" and not match.matched)
-
-    known = [guideline.id for guideline in agent.guidelines]
-    given = {id for id in granted_by if id in known}
-    while more := {needed for id in given for needed in agent.guideline(id).depends_on} - given:
-        given |= more  # what it rests on was active, too
-    scores = {id: 10 for id in given if stands(id)}
-    scores |= {match.guideline: match.score or 10 for match in matches.values() if match.matched}
-    active = agent.relations.resolve(scores).active
-    return tuple(id for id in granted_by if id in active and id in given)
-
-
-def refusal(agent: Agent, state: Reader, call: Mapping[str, Any]) -> str | None:
-    """Why a call must not run, whoever wrote it into the messages; None if it may."""
-    name, turn = call["name"], Conversation(state.messages()).turn
-    agreements = state.records("agreements", Agreement)
-    spent = next(
-        (each for record in agreements for each in record.calls if each.call and each.call == call["id"]),
-        None,
-    )
-    if spent is not None and (spent.tool, spent.arguments) != (name, call["args"]):
-        return "this is not the call that was agreed to"
-    if spent is not None and any(
-        getattr(each, "tool_call_id", None) == spent.call for each in state.messages()
-    ):
-        return "this call has run already: one yes is for one call"
-    if spent is None and name in agent.confirm:
-        return "this call needs an agreement that nobody has given to it"
-    if name in granted_tools(agent, state, turn):
-        return None
-    if spent is not None and standing_grants(agent, state, turn, spent.granted_by):
-        return None
-    return "this tool cannot be called now: no active guideline grants it"
+    return {each.guideline: each.score or 10 for each in matches if each.active and each.guideline in known}
 
 
 def granted_tools(agent: Agent, state: Reader, turn: str) -> dict[str, tuple[str, ...]]:
@@ -206,3 +160,36 @@ def granted_tools(agent: Agent, state: Reader, turn: str) -> dict[str, tuple[str
     active = active_guidelines(agent, state, turn)
     granting = {name: tuple(id for id in agent.grants[name] if id in active) for name in agent.toolbox}
     return {name: ids for name, ids in granting.items() if ids or name in agent.always_available}
+
+
+def standing_grants(agent: Agent, state: Reader, turn: str, granted_by: Sequence[str]) -> tuple[str, ...]:
+    """Which of the guidelines that granted a call when it was put still do, whatever is judged of the yes itself."""
+    matches = matches_of_turn(state, turn) or ()
+    given = {guideline.id for guideline in agent.guidelines}.intersection(granted_by)
+    while more := {needed for id in given for needed in agent.guideline(id).depends_on} - given:
+        given |= more  # what it rests on was active, too
+    refuted = {each.guideline for each in matches if each.origin == "code" and not each.matched}
+    scores = dict.fromkeys(given - refuted, 10)
+    scores |= {each.guideline: each.score or 10 for each in matches if each.matched}
+    active = agent.relations.resolve(scores).active
+    return tuple(id for id in granted_by if id in active and id in given)
+
+
+def refusal(agent: Agent, state: Reader, call: Mapping[str, Any]) -> str | None:
+    """Why a call must not run, whoever wrote it into the messages; None if it may."""
+    name, messages = call["name"], state.messages()
+    agreed = [each for record in state.records("agreements", Agreement) for each in record.calls]
+    spent = next((each for each in agreed if each.call and each.call == call["id"]), None)
+    turn = Conversation(messages).turn
+    if spent is None:
+        if name in agent.confirm:
+            return "this call needs an agreement that nobody has given to it"
+    elif (spent.tool, spent.arguments) != (name, call["args"]):
+        return "this is not the call that was agreed to"
+    elif any(getattr(each, "tool_call_id", None) == spent.call for each in messages):
+        return "this call has run already: one yes is for one call"
+    elif standing_grants(agent, state, turn, spent.granted_by):
+        return None
+    if name in granted_tools(agent, state, turn):
+        return None
+    return "this tool cannot be called now: no active guideline grants it"

@@ -18,13 +18,13 @@ from arq_graph.errors import ReasoningError
 from arq_graph.nodes.blueprint_node import PROMPTS, Steps, Update, checked_agent, counted
 from arq_graph.nodes.channels import emit, our_channels
 from arq_graph.nodes.choice import chosen
-from arq_graph.nodes.confirmation import Settled, asks_beside, put
+from arq_graph.nodes.confirmation import Settled, asks_beside, new_call, put
 from arq_graph.nodes.events import PlanMade, total_usage
 from arq_graph.nodes.gate import Gate, active_guidelines
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, tool_property
 from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, kept_insights, read_call, refusals
 from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_tool, shown_variables
-from arq_graph.nodes.strategy import Strategy, StrategyOptions, new_call, tools_of
+from arq_graph.nodes.strategy import Strategy, StrategyOptions, tools_of
 from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn
 from arq_graph.nodes.violations import PromptFacts, leaks
 from arq_graph.nodes.worked_examples import Example, examples_of_tools, shown
@@ -165,7 +165,7 @@ class Planner(Strategy):
         """The calls that code puts to the customer, should the turn end here."""
         proposed = [each for action in before for each in action.insights]
         still_wanted = getattr(value, "still_wanted", None)
-        return calls_to_put(situation.gate, situation.settled, self.tools, still_wanted, proposed)
+        return calls_to_put(situation.gate, situation.settled, still_wanted, proposed)
 
     def _action(self, value: Any, situation: Situation, waiting: Sequence[ToolInsight]) -> Action:
         """An answer's action, and what code says to it."""
@@ -182,7 +182,7 @@ class Planner(Strategy):
                 wrong += [why] if (why := asks_beside(said.answer, waiting)) else []
             return Action(
                 answer=said.answer,
-                insights=tuple(asked_for(said.asks_for, situation.gate, self.tools)),
+                insights=tuple(asked_for(said.asks_for, situation.gate)),
                 refusals=refused([(".answer", why) for why in wrong]),
             )
         tool = self.by_property[key]
@@ -197,8 +197,8 @@ class Planner(Strategy):
         expected = str(getattr(said, "expected", ""))
         return Action(
             call=PlannedCall(tool=tool.name, arguments=read.arguments, expected=expected),
-            insights=tuple(verdict.insights(situation.turn, rationale=expected)),
-            refusals=refused(list(refusals(verdict, "the final answer"))),
+            insights=tuple(each.model_copy(update={"rationale": expected}) for each in verdict),
+            refusals=refused(list(refusals(tool, verdict, "the final answer"))),
         )
 
     def _tail(self, situation: Situation) -> dict[str, Any]:

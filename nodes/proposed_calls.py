@@ -5,13 +5,13 @@ The tool caller, which decides on every tool at once, reads its calls by itself;
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.confirmation import Settled
-from arq_graph.nodes.gate import Gate, Verdict
+from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.tool_arguments import Problem, ToolArguments
 from arq_graph.reasoning.sections import as_json
 
@@ -55,46 +55,44 @@ def quoted(value: Any) -> str:
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
 
-def refusals(verdict: Verdict, answer: str) -> Iterator[tuple[str, str]]:
+def refusals(tool: ToolArguments, verdict: Sequence[ToolInsight], answer: str) -> Iterator[tuple[str, str]]:
     """Why a call is not made, as the model is told, each with its place below the call's property."""
-    if verdict.kind == "confirm":
-        yield (
-            "",
-            f"{verdict.reason}: code puts this call to the customer below {answer}. Give {answer} now: what else "
-            "there is to say, without a question; it may be empty",
-        )
-    elif verdict.kind == "declined":
-        yield "", f"{verdict.reason}: take another way, or say in {answer} what is not possible"
-    for problem in verdict.problems:
-        place = f".arguments.{problem.argument.key}" if problem.argument else ".arguments"
-        why = f" ({problem.message})" if problem.message else ""
-        yield place, f"it is {problem.kind}{why}: ask the customer for it in {answer}"
+    keys = {argument.name: f".arguments.{argument.key}" for argument in tool.arguments}
+    for each in verdict:
+        if each.kind == "confirm":
+            yield (
+                "",
+                f"{each.problem}: code puts this call to the customer below {answer}. Give {answer} now: what else "
+                "there is to say, without a question; it may be empty",
+            )
+        elif each.kind == "declined":
+            yield "", f"{each.problem}: take another way, or say in {answer} what is not possible"
+        elif each.kind != "run":
+            why = f" ({each.problem})" if each.problem else ""
+            place = keys.get(each.argument or "", ".arguments")
+            yield place, f"it is {each.kind}{why}: ask the customer for it in {answer}"
 
 
-def asked_for(asked: Iterable[Any], gate: Gate, tools: Mapping[str, ToolArguments]) -> list[ToolInsight]:
+def asked_for(asked: Iterable[Any], gate: Gate) -> list[ToolInsight]:
     """The arguments that an answer asks the customer for, of tools that can be called."""
     return [
         insight
         for each in asked
-        for tool in [tools.get(each.tool)]
-        if tool and tool.name in gate.granted
-        for argument in tool.arguments
+        if each.tool in gate.granted
+        for argument in gate.tools[each.tool].arguments
         if each.argument in (argument.name, argument.key)
-        for insight in Verdict("missing", tool, {}, problems=(Problem(argument, "missing"),)).insights(
-            gate.conversation.turn
-        )
+        for insight in gate.lacking(gate.tools[each.tool], {}, [Problem(argument, "missing")])
     ]
 
 
 def calls_to_put(
     gate: Gate,
     settled: Settled,
-    tools: Mapping[str, ToolArguments],
     still_wanted: Sequence[str] | None,
     proposed: Iterable[ToolInsight],
 ) -> list[ToolInsight]:
     """The calls that code puts to the customer below the answer: the newest version of each tool's."""
-    again = [*settled.insights, *settled.still_wanted(gate, tools, still_wanted or ())]
+    again = [*settled.insights, *settled.still_wanted(gate, still_wanted or ())]
     newest = {each.tool: each for each in proposed if each.kind == "confirm"}
     return [*(each for each in again if each.kind == "confirm"), *newest.values()]
 

@@ -15,7 +15,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.blueprint_node import BlueprintNode, NodeSettings, Steps, Update, checked_agent
 from arq_graph.nodes.channels import Reader, emit, our_channels
-from arq_graph.nodes.confirmation import Agrees, Settled, recorded, settle
+from arq_graph.nodes.confirmation import Agrees, Settled, settle
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.outcomes import outcome_of
@@ -72,15 +72,12 @@ class Strategy(BlueprintNode[ARQ]):
 
     def steps(self, state: Reader) -> Steps:
         """Make the call that the customer has agreed to; where there is none, decide."""
-        gate = Gate(self.agent, state, self.read_conversation(state))
-        settled = yield from settle(gate, self.tools, self.agrees, self.objections(gate))
+        gate = Gate(self.agent, state, self.read_conversation(state), self.tools)
+        settled = yield from settle(gate, self.agrees, self.objections(gate))
         if settled.call is None:
             return (yield from self.decide(gate, settled))
-        made = settled.call.insights(gate.conversation.turn, rationale="the customer agreed to it")
-        call = new_call(settled.call.tool.name, dict(settled.call.arguments))
-        emit(ToolsDecided(turn=gate.conversation.turn, decisions=tuple(made)))
-        agreements = recorded(state, settled.spent(str(call["id"])))
-        return {**self.update(gate, made, [self.calling([call])]), **agreements}
+        emit(ToolsDecided(turn=gate.conversation.turn, decisions=settled.made))
+        return {**self.update(gate, settled.made, [self.calling([settled.call])]), **settled.agreements}
 
     @abstractmethod
     def decide(self, gate: Gate, settled: Settled) -> Steps:
@@ -165,11 +162,6 @@ class Strategy(BlueprintNode[ARQ]):
         # It has an id of its own: LangGraph gives one to a message without whenever it reads a write that is not
         # committed yet, another one each time.
         return AIMessage("", id=str(uuid4()), name=self.agent.name, tool_calls=list(calls))
-
-
-def new_call(tool: str, arguments: dict[str, Any]) -> ToolCall:
-    """A call with an id of its own."""
-    return ToolCall(name=tool, args=arguments, id=f"call_{uuid4().hex}", type="tool_call")
 
 
 def tools_of(agent: Agent) -> dict[str, ToolArguments]:

@@ -14,11 +14,11 @@ from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import ReasoningError
 from arq_graph.nodes.blueprint_node import PROMPTS, Answers, Steps, counted
 from arq_graph.nodes.channels import emit
-from arq_graph.nodes.confirmation import Settled
+from arq_graph.nodes.confirmation import Settled, new_call
 from arq_graph.nodes.events import ToolsDecided, total_usage
-from arq_graph.nodes.gate import Gate, Verdict, active_guidelines
+from arq_graph.nodes.gate import Gate, active_guidelines
 from arq_graph.nodes.spec_sections import designed, shown_tool, shown_variables
-from arq_graph.nodes.strategy import Strategy, StrategyOptions, new_call
+from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.tool_schema import CALL_FROM, tool_blueprint, tool_property
 from arq_graph.nodes.turns import rounds_of_turn
@@ -114,7 +114,7 @@ class ToolCaller(Strategy):
                 raise answer
             answered.append(answer)
             still_wanted = getattr(answer.value, "still_wanted", None) or ()
-            decided += settled.still_wanted(gate, self.tools, still_wanted)
+            decided += settled.still_wanted(gate, still_wanted)
             for tool in batch.tools:
                 if tool.name in gate.granted:
                     decided += _decided(gate, tool, getattr(answer.value, tool_property(tool.name)))
@@ -162,32 +162,29 @@ class ToolCaller(Strategy):
 
 def _decided(gate: Gate, tool: ToolArguments, candidate: Any) -> Iterator[ToolInsight]:
     """Every proposed call of a tool; each candidate leaves a record, called or not."""
-    turn = gate.conversation.turn
-    proposals = candidate.tool_calls_for_candidate_tool
-    if not proposals:
+    if not candidate.tool_calls_for_candidate_tool:
         why = getattr(candidate, "subtleties_to_be_aware_of", "")
-        yield from Verdict("declined", tool, {}, "no call was proposed").insights(turn, rationale=why)
+        yield gate.insight(tool, "declined", {}, "no call was proposed", rationale=why)
     proposed: set[str] = set()
-    for proposal in proposals:
-        verdict = _verdict(gate, tool, proposal, proposed)
-        proposed.add(tool.key(verdict.arguments))
-        why = getattr(proposal, "applicability_rationale", "")
-        yield from verdict.insights(turn, score=proposal.score, rationale=why)
+    for proposal in candidate.tool_calls_for_candidate_tool:
+        arguments, problems = tool.read(proposal.arguments) if tool.arguments else ({}, tool.validate({}))
+        if why := _unwanted(gate, tool, proposal, invalid=bool(problems)):
+            verdict = [gate.insight(tool, "declined", arguments, why)]
+        elif tool.key(arguments) in proposed:
+            verdict = [gate.insight(tool, "declined", arguments, "the same call was proposed twice")]
+        else:
+            justified = proposal.repeat_is_justified
+            verdict = gate.check(tool, arguments, problems, repeat_is_justified=justified)
+        proposed.add(tool.key(arguments))
+        told = {"score": proposal.score, "rationale": getattr(proposal, "applicability_rationale", "")}
+        yield from (each.model_copy(update=told) for each in verdict)
 
 
-def _verdict(gate: Gate, tool: ToolArguments, proposal: Any, proposed: set[str]) -> Verdict:
-    """Whether the tool caller wants the call (Appendix B), and what the gate says to that."""
-    arguments, problems = tool.read(proposal.arguments) if tool.arguments else ({}, tool.validate({}))
+def _unwanted(gate: Gate, tool: ToolArguments, proposal: Any, *, invalid: bool) -> str:
+    """Why the tool caller does not want a call (Appendix B); empty if it does."""
     better = getattr(proposal, "potentially_better_tool_name", None)
-    unwanted = ""
     if proposal.score < CALL_FROM:
-        unwanted = f"score {proposal.score} is below {CALL_FROM}"
-    elif better in gate.granted and better != tool.name and not proposal.better_tool_should_run_in_tandem:
-        unwanted = f"{better} fits better"
-    elif not proposal.should_run and not problems:
-        unwanted = "the model says that it should not run"
-    elif tool.key(arguments) in proposed:
-        unwanted = "the same call was proposed twice"
-    if unwanted:
-        return Verdict("declined", tool, arguments, unwanted)
-    return gate.check(tool, arguments, problems, repeat_is_justified=proposal.repeat_is_justified)
+        return f"score {proposal.score} is below {CALL_FROM}"
+    if better in gate.granted and better != tool.name and not proposal.better_tool_should_run_in_tandem:
+        return f"{better} fits better"
+    return "" if proposal.should_run or invalid else "the model says that it should not run"

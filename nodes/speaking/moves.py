@@ -63,7 +63,6 @@ class Situation:
     gate: Gate
     settled: Settled
     variables: list[dict[str, Any]]
-    tools: Mapping[str, ToolArguments]
     policies: Collection[str]
     rules: ToolRules
     facts: PromptFacts
@@ -132,9 +131,9 @@ class Situation:
             "act",
             tool.name,
             call=PlannedCall(tool=tool.name, arguments=read.arguments),
-            refusals=tuple(refusals(verdict, "your message")),
+            refusals=tuple(refusals(tool, verdict, "your message")),
             faults=(("", HALF_SAID),) if half_request else (),
-            insights=tuple(verdict.insights(self.gate.conversation.turn)),
+            insights=tuple(verdict),
         )
 
     def speech(self, said: Any, waiting: Sequence[ToolInsight], *, half_request: bool) -> CheckedMove:
@@ -157,7 +156,7 @@ class Situation:
             text,
             refusals=tuple(refused),
             faults=() if asks or waiting else tuple(self._faults(said, half_request)),
-            insights=tuple(asked_for(getattr(said, "asks_for", ()), self.gate, self.tools)),
+            insights=tuple(asked_for(getattr(said, "asks_for", ()), self.gate)),
             asks=asks,
             speech=said,
         )

@@ -18,7 +18,7 @@ from arq_graph.milestones.grounding import Grounding
 from arq_graph.nodes.blueprint_node import PROMPTS, Steps, Update, checked, checked_agent, counted
 from arq_graph.nodes.channels import emit, our_channels
 from arq_graph.nodes.choice import chosen as chosen_of
-from arq_graph.nodes.confirmation import Settled, put
+from arq_graph.nodes.confirmation import Settled, new_call, put
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided, total_usage
 from arq_graph.nodes.gate import Gate, active_guidelines
 from arq_graph.nodes.proposed_calls import calls_to_put, kept_insights
@@ -40,7 +40,7 @@ from arq_graph.nodes.spec_sections import (
     shown_variables,
     state_for_functions,
 )
-from arq_graph.nodes.strategy import Strategy, StrategyOptions, new_call, tools_of
+from arq_graph.nodes.strategy import Strategy, StrategyOptions, tools_of
 from arq_graph.nodes.worked_examples import Example, examples_of_tools, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.reasoner import Reasoner
@@ -225,7 +225,6 @@ class Speaker(Strategy):
             gate=gate,
             settled=settled,
             variables=variables,
-            tools=self.tools,
             policies=self.policies.keys(),
             rules=self._rules(gate),
             facts=self.facts(conversation, variables, [*active, *self.tools, *settled.waiting]),
@@ -281,7 +280,7 @@ class Speaker(Strategy):
     def _waiting(self, situation: Situation, course: _Course) -> list[ToolInsight]:
         """The calls that code puts to the customer below what is said."""
         gate, settled = situation.gate, situation.settled
-        return calls_to_put(gate, settled, self.tools, course.still_wanted, course.insights)
+        return calls_to_put(gate, settled, course.still_wanted, course.insights)
 
     def _recourse(self, situation: Situation, course: _Course, waiting: Sequence[ToolInsight]) -> CheckedMove:
         """What is done where no acceptable move came: code puts what waits, asks for what is missing, or gives up."""
