@@ -104,7 +104,7 @@ def recorded(file: Path) -> list[Task]:
 
     runs = list(read_runs(file))
     return [
-        Task(raw.value["traj"], run.actions)
+        Task(raw["traj"], run.actions)
         for raw, run in zip(read_records(file), runs, strict=True)
         if isinstance(run, Run) and run.actions
     ]

@@ -33,7 +33,6 @@ from .transcript import Transcript as Transcript
 from .transcripts.formats import BrokenRecord as BrokenRecord
 from .transcripts.formats import read_transcript as read_transcript
 from .transcripts.formats import read_transcripts as read_transcripts
-from .transcripts.threads import read_thread as read_thread
 from .turn_level.evaluation import aevaluate_turns as aevaluate_turns
 from .turn_level.evaluation import evaluate_turns as evaluate_turns
 from .users.agenda import AgendaUser as AgendaUser

@@ -88,9 +88,6 @@ def score(
     concurrency: Annotated[
         int, typer.Option(min=1, help="How many conversations the judge is asked about at once.")
     ] = 8,
-    format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The format. Else each record is recognised by itself.")
-    ] = None,
     use_case: Annotated[
         str | None, typer.Option(metavar="NAME", help="Conversations of this use case alone.")
     ] = None,
@@ -129,7 +126,6 @@ def score(
     if kept := _kept(json or html):
         shaping = {
             "the transcripts": fingerprint(*transcripts),
-            "their format": format or "recognised",
             "the milestones": f"gold, {gold}" if gold else fingerprint_of_graphs(graphs),
             "the tools": fingerprint(known),
             "the agent's instructions": fingerprint(instructions),
@@ -141,7 +137,7 @@ def score(
         store = RunStore(kept, "score", shaping, fresh=fresh, instead="give --fresh to begin again")
     elif choice is not None:
         note("Nothing is kept of a run that is stopped; with --json FILE it can be gone on with.")
-    read = partial(read_files, transcripts, format=format, use_case=use_case, limit=limit, read=_read_file)
+    read = partial(read_files, transcripts, use_case=use_case, limit=limit, read=_read_file)
     decides = None
     if choice is not None:
         decides = LLMJudge(
@@ -199,12 +195,12 @@ def _instructions(file: Path | None) -> str | None:
     return "\n".join([agent.profile.strip(), "", *rules]).strip()
 
 
-def _read_file(file: Path, *, format: str | None) -> Iterator[Transcript | BrokenRecord]:
+def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
     """The conversations of a file of transcripts, or of one in which `chat` and `run` keep their threads."""
     with file.open("rb") as stream:
         is_database = stream.read(len(_SQLITE)) == _SQLITE
     if not is_database:
-        yield from read_transcripts(file, format=format)
+        yield from read_transcripts(file)
         return
     with existing_threads(file) as threads:
         yield from read_threads(threads.checkpointer)

@@ -68,9 +68,6 @@ def turns(
             help="The model's tools, a JSON list of OpenAI definitions. Else those of the records.",
         ),
     ] = None,
-    format: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The dataset's format. Else each record is recognised.")
-    ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", "-n", min=1, metavar="N", help="The first N steps only.")
     ] = None,
@@ -93,8 +90,8 @@ def turns(
         raise typer.BadParameter(f"--predictions asks nothing: leave {given[0]} out")
     choice = choose_model(model, base_url)
     known = read_tools(agent, tools)
-    total, without_tools = _count(DatasetSteps(dataset, format=format, limit=limit))
-    run: dict[str, Any] = {"format": format, "limit": limit}
+    total, without_tools = _count(DatasetSteps(dataset, limit=limit))
+    run: dict[str, Any] = {"limit": limit}
     asked: Any = predictions
     name = str(predictions)
     if predictions is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts.formats import BrokenRecord, Format, read_transcripts
+from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
 
 Place = tuple[int, int]
 """File and record as numbers, in the order in which they are read."""
@@ -50,10 +50,9 @@ def located(
 def read_files(
     files: Sequence[Path],
     *,
-    format: Format | None = None,
     use_case: str | None = None,
     limit: int | None = None,
-    read: Callable[..., Iterable[Transcript | BrokenRecord]] = read_transcripts,
+    read: Callable[[Path], Iterable[Transcript | BrokenRecord]] = read_transcripts,
 ) -> Iterator[Located]:
     """The conversations of several files, one at a time; memory holds one.
 
@@ -61,17 +60,13 @@ def read_files(
 
     Args:
         files: The files.
-        format: The format; None: each record is recognised by itself.
         use_case: Conversations of this use case alone; None: all. Broken records are always given.
         limit: How many conversations at most, above 0; None: all. Broken records do not count.
         read: Reads one file, as `read_transcripts` does.
-
-    Raises:
-        InputError: The format is none of those known.
     """
     given = 0
     for number, file in enumerate(files):
-        reading = located(read(file, format=format), source=str(file), number=number)
+        reading = located(read(file), source=str(file), number=number)
         while limit is None or given < limit:
             try:
                 one = next(reading, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,11 +12,9 @@ from arq_graph.errors import InputError, ToolError
 from arq_graph.milestones.store import is_head
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts import glaive, messages, openai, preact, run_output, tau_bench
+from arq_graph.milestones.transcripts import glaive, messages, preact, tau_bench
 from arq_graph.milestones.transcripts.messages import Recorded
-from arq_graph.milestones.transcripts.records import Raw, read_records
-
-Format = str
+from arq_graph.milestones.transcripts.records import read_records
 
 
 class Reader(Protocol):
@@ -26,20 +24,11 @@ class Reader(Protocol):
         """Whether a record looks like it."""
 
     def read(self, record: Any, /) -> Recorded:
-        """The record as LangChain messages; raises `InputError` where it is broken."""
+        """A record that fits as chat messages; raises `InputError` where it is broken."""
 
 
 # In this order a record is compared with them.
-_READERS: dict[Format, Reader] = {
-    "openai": openai,
-    "langchain": messages,
-    "glaive": glaive,
-    "tau-bench": tau_bench,
-    "pre-act": preact,
-    "arq-graph": run_output,
-}
-FORMATS = tuple(_READERS)
-"""The names of the formats."""
+_READERS: tuple[Reader, ...] = (messages, glaive, tau_bench, preact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,104 +44,50 @@ class BrokenRecord:
     error: InputError
 
 
-def read_transcripts(
-    source: str | Path | Iterable[Any], *, format: Format | None = None
-) -> Iterator[Transcript | BrokenRecord]:
+def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript | BrokenRecord]:
     """The conversations of a file, one at a time; a broken one is given as such and does not stop the rest.
 
-    Known are OpenAI chat messages, LangChain messages, tau-bench result files, the step format of the Pre-Act
-    authors, the text of the Glaive function-calling dataset, and what `arq-graph run` prints; as a JSON list of
-    conversations, as JSON Lines, or as one conversation. Of JSON Lines, memory holds one conversation at a time.
+    Known are chat messages of OpenAI and LangChain, tau-bench result files, the step format of the Pre-Act authors, and
+    the texts of the Glaive function-calling dataset; as a JSON list of conversations, as JSON Lines, or as one
+    conversation. Of JSON Lines, memory holds one conversation at a time.
 
     Args:
         source: A file, or what such a file holds, already read.
-        format: The format; None: each record is recognised by itself.
 
     Raises:
-        InputError: The file cannot be read at all, or the format is none of those known.
+        InputError: The file cannot be read at all.
     """
-    if format is not None and format not in FORMATS:
-        raise InputError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")
-    if isinstance(source, str | Path):
-        file: Path | None = Path(source)
-        raws = read_records(Path(source))
-    else:
-        file = None
-        whole = [source] if isinstance(source, Mapping) else source
-        raws = (Raw(index, value, None, 0) for index, value in enumerate(whole))
-    index = 0
-    raws = (raw for raw in raws if not is_head(raw.value))
-    for _, group in groupby(raws, key=lambda raw: raw.group):
-        for raw in run_output.joined(_conversations(group)):
-            yield _read(raw, index, file, format)
-            index += 1
+    file = Path(source) if isinstance(source, str | Path) else None
+    whole = [source] if isinstance(source, Mapping) else source
+    records = read_records(file) if file else iter(whole)  # type: ignore[arg-type]
+    records = (record for record in records if not is_head(record))
+    first = list(islice(records, 1))
+    # A list of messages is one conversation.
+    found = [[*first, *records]] if any(map(messages.is_message, first)) else chain(first, records)
+    for index, record in enumerate(found):
+        try:
+            if isinstance(record, InputError):
+                raise record
+            yield read_transcript(record, id=str(index))
+        except InputError as error:
+            place = f"{file}: record {index}" if file else f"record {index}"
+            yield BrokenRecord(index, InputError(f"{place}: {error}"))
 
 
-def read_transcript(record: Any, *, format: Format | None = None, id: str = "") -> Transcript:
-    """The conversation of one record.
+def read_transcript(record: Any, *, id: str = "") -> Transcript:
+    """The conversation of one record, in whichever format it is.
 
     Args:
         record: What was recorded: a list of messages, or an object that holds one.
-        format: The format; None: it is recognised.
         id: The conversation's id where the record has none.
 
     Raises:
         InputError: The format is not recognised, or the record is broken; what and where is said.
     """
-    return _transcript(_READERS[format or _recognise(record)].read(record), id)
-
-
-def _read(raw: Raw, index: int, file: Path | None, format: Format | None) -> Transcript | BrokenRecord:
-    error = raw.error
-    if not error:
-        try:
-            return read_transcript(raw.value, format=format, id=str(index))
-        except InputError as broken:
-            error = str(broken)
-    place = f"{file}: record {index}" if file else f"record {index}"
-    return BrokenRecord(index, InputError(f"{place}: {error}"))
-
-
-def _conversations(raws: Iterable[Raw]) -> Iterator[Raw]:
-    """The records of one top-level list; where its elements are messages, the list is one conversation."""
-    said: list[Any] = []
-    for position, raw in enumerate(raws):
-        is_message = raw.group is not None and not raw.error and _is_message(raw.value)
-        if is_message and len(said) == position:
-            said.append(raw.value)
-        elif said or is_message:
-            # Half a conversation must not be scored as if it were a whole one.
-            why = raw.error or "a list holds either the messages of one conversation or conversations"
-            yield Raw(raw.index, None, f"element {position}: {why}")
-            return
-        else:
-            yield raw
-    if said:
-        yield Raw(0, said)
-
-
-def _is_message(value: Any) -> bool:
-    return openai.is_message(value) or messages.is_message(value)
-
-
-def _recognise(record: Any) -> Format:
-    known = next((name for name, reader in _READERS.items() if reader.fits(record)), None)
-    if known is not None:
-        return known
-    found = messages.listed(record)
-    if found is not None and not found:
-        raise InputError("the conversation is empty: its list of messages holds none")
-    held = f"a list of {type(found[0]).__name__}" if found else type(record).__name__
-    if isinstance(record, Mapping):
-        held = f"an object with the keys {', '.join(map(repr, list(record)[:8])) or '(none)'}"
-    raise InputError(
-        f"no known format: {held}; known are OpenAI chat and LangChain messages (a list, or an object with "
-        "`messages`), tau-bench results (`traj`), Pre-Act steps (`Conversation`), Glaive texts (`chat`), and what "
-        "`arq-graph run` prints"
-    )
-
-
-def _transcript(recorded: Recorded, id: str) -> Transcript:
+    reader = next((reader for reader in _READERS if reader.fits(record)), None)
+    if reader is None:
+        raise InputError(_unknown(record))
+    recorded = reader.read(record)
     events, instructions = messages.events_of(recorded.messages)
     held = recorded.held
     named = held.get("id", held.get("conversation_id", held.get("thread_id")))
@@ -164,7 +99,20 @@ def _transcript(recorded: Recorded, id: str) -> Transcript:
         use_case=str(use_case) if use_case is not None else None,
         instructions=instructions,
         tools=_tools(held.get("tools")),
-        extra={key: value for key, value in held.items() if key not in recorded.but},
+        extra=held,
+    )
+
+
+def _unknown(record: Any) -> str:
+    found = messages.listed(record)
+    if found is not None and not found:
+        return "the conversation is empty: its list of messages holds none"
+    held = f"a list of {type(found[0]).__name__}" if found else type(record).__name__
+    if isinstance(record, Mapping):
+        held = f"an object with the keys {', '.join(map(repr, list(record)[:8])) or '(none)'}"
+    return (
+        f"no known format: {held}; known are chat messages of OpenAI and LangChain (a list, or an object with "
+        "`messages`), tau-bench results (`traj`), Pre-Act steps (`Conversation`), and Glaive texts (`chat`)"
     )
 
 

@@ -1,25 +1,22 @@
-"""LangChain messages, the form into which every format is brought, and what happened in them.
+"""Chat messages, the form into which every format is brought, and what happened in them.
 
-They may be objects (anything with `type` and `content`), or written as `model_dump()` and LangGraph's API give them, as
-`messages_to_dict()` does, or as `dumpd()` does. The `args` of a call may also be the text that a model wrote.
+They may be LangChain's objects (anything with `type` and `content`), or what `model_dump()`, `messages_to_dict()`,
+`dumpd()` or LangGraph's API write of them; or OpenAI's, as the chat completions API takes and gives them. The arguments
+of a call may be an object or the text that a model wrote.
 """
 
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.transcript import Call, Event, Message, Result, Speaker, Transcript
+from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
 from arq_graph.milestones.values import as_text
 
-Step = int | str | None
-
-_TEXT_BLOCKS = ("text", "input_text", "output_text", "refusal")
-_TYPES = {
+_SPEAKERS: dict[str, Any] = {
     "human": "user",
     "user": "user",
     "ai": "agent",
@@ -29,21 +26,13 @@ _TYPES = {
     "tool": "tool",
     "function": "tool",
 }
-_FIELDS = [
-    "type",
-    "content",
-    "tool_calls",
-    "invalid_tool_calls",
-    "tool_call_id",
-    "status",
-    "name",
-    "role",
-]
+_TEXT_BLOCKS = ("text", "input_text", "output_text", "refusal")
+_FIELDS = ("type", "role", "content", "tool_calls", "invalid_tool_calls", "tool_call_id", "status", "name")
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a reader takes out of one record: LangChain messages, and the record's other fields but those named.
+    """What a reader takes out of one record: chat messages, and the record's other fields.
 
     A message may name its own place in the record as `step`. Of the fields, `id`, `task_id`, `use_case` and `tools` are
     known; whatever else the record brings is kept beside them.
@@ -51,12 +40,11 @@ class Recorded:
 
     messages: Iterable[Any]
     held: Mapping[str, Any] = field(default_factory=dict)
-    but: tuple[str, ...] = ()
 
 
 def is_message(value: Any) -> bool:
-    """Whether this looks like a LangChain message, or like one written down."""
-    return _kind(_fields(value)) is not None
+    """Whether this is a chat message, or one written down."""
+    return _speaker(_fields(value)) is not None
 
 
 def listed(record: Any) -> Sequence[Any] | None:
@@ -66,65 +54,58 @@ def listed(record: Any) -> Sequence[Any] | None:
 
 
 def fits(record: Any) -> bool:
-    """Whether a record is a list of LangChain messages, or an object that has one under `messages`."""
+    """Whether a record is a list of chat messages, or an object that has one under `messages`."""
     messages = listed(record)
     return messages is not None and len(messages) > 0 and is_message(messages[0])
 
 
 def read(record: Any) -> Recorded:
     """The messages of a record, and what else it says."""
-    messages = listed(record)
-    if messages is None:
-        raise InputError("no list of messages, and no object with one under `messages`")
-    return Recorded(messages, record if isinstance(record, Mapping) else {}, ("messages",))
+    held = record if isinstance(record, Mapping) else {}
+    return Recorded(listed(record) or (), {key: value for key, value in held.items() if key != "messages"})
 
 
 def read_messages(messages: Iterable[Any], *, id: str = "") -> Transcript:
-    """The conversation that LangChain messages hold."""
+    """The conversation that chat messages hold."""
     events, instructions = events_of(messages)
     return Transcript(tuple(events), id=id, instructions=instructions)
 
 
 def events_of(messages: Iterable[Any]) -> tuple[list[Event], str]:
-    """What happened in LangChain messages, and what the agent was instructed before."""
-    recording = Recording()
+    """What happened in chat messages, and what the agent was instructed before."""
+    events: list[Event] = []
+    instructions: list[str] = []
+    waiting: dict[int, Call] = {}
     for index, message in enumerate(messages):
         fields = _fields(message)
-        kind = _kind(fields)
-        if kind is None:
-            raise InputError(f"message {index} is no LangChain message: it has no known `type`")
-        step, content = fields.get("step", index), fields.get("content")
-        if kind == "agent":
-            _agent(recording, fields, step)
-        elif kind == "user":
-            recording.say("user", text_of(content, step), step)
-        elif kind == "system":
-            recording.instruct(text_of(content, step), step)
-        else:
+        speaker, step = _speaker(fields), fields.get("step", index)
+        if speaker is None:
+            known = ", ".join(_SPEAKERS)
+            raise InputError(f"message {index} is no chat message: its `type` or `role` is none of {known}")
+        if speaker == "tool":
+            number = _answered(fields, waiting)
+            tool = waiting.pop(number).tool if number else fields.get("name")
             failed = fields.get("status") == "error"
-            answered = (fields.get("tool_call_id"), fields.get("name"))
-            recording.answer(*answered, result_text(content), step, failed=failed)
-    return recording.events, "\n\n".join(recording.instructions)
-
-
-def _agent(recording: Recording, fields: Mapping[str, Any], step: Any) -> None:
-    text = text_of(fields.get("content"), step)
-    calls = [*(fields.get("tool_calls") or ()), *(fields.get("invalid_tool_calls") or ())]
-    if text or not calls:
-        recording.say("agent", text, step)
-    for call in calls:
-        if not isinstance(call, Mapping):
-            raise InputError(f"message {step}: a tool call is no object")
-        recording.call(call.get("name"), call.get("args"), call.get("id"), step)
+            text = result_text(fields.get("content"))
+            events.append(Result(number, tool if isinstance(tool, str) else "", text, failed, step))
+            continue
+        text = text_of(fields.get("content") or fields.get("refusal"), step)
+        calls = list(_calls(fields, step)) if speaker == "agent" else []
+        if speaker == "system" and not events:
+            instructions.append(text)
+        elif text or not calls:
+            events.append(Message(speaker, text, step))
+        for call in calls:
+            events.append(call)
+            waiting[len(events)] = call
+    return events, "\n\n".join(filter(None, instructions))
 
 
 def _fields(message: Any) -> Mapping[str, Any]:
-    if isinstance(message, dict) and "kwargs" not in message and "data" not in message:
-        return message  # the usual case, and there are many
     if isinstance(message, Mapping):
         if isinstance(message.get("kwargs"), Mapping) and message.get("lc") is not None:
             path = message.get("id") or [""]
-            return {"type": str(path[-1]).removesuffix("Message").lower(), **message["kwargs"]}
+            return {"type": path[-1], **message["kwargs"]}
         if isinstance(message.get("data"), Mapping):
             return {**message["data"], "type": message.get("type")}
         return message
@@ -133,94 +114,61 @@ def _fields(message: Any) -> Mapping[str, Any]:
     return {name: getattr(message, name, None) for name in _FIELDS}
 
 
-def _kind(fields: Mapping[str, Any]) -> str | None:
-    name = fields.get("type")
-    if not isinstance(name, str) or "content" not in fields:
-        return None
-    if name in _TYPES:
-        return _TYPES[name]
-    if name in ("chat", "ChatMessageChunk"):
-        return _TYPES.get(str(fields.get("role")).lower())
-    return _TYPES.get(name.removesuffix("MessageChunk").lower())
+def _speaker(fields: Mapping[str, Any]) -> Any:
+    for name in (fields.get("type") if "content" in fields else None, fields.get("role")):
+        if isinstance(name, str):
+            known = _SPEAKERS.get(name.removesuffix("Chunk").removesuffix("Message").lower())
+            if known is not None:
+                return known
+    return None
 
 
-class Recording:
-    """The events of one conversation, in the order in which they are told."""
+def _answered(fields: Mapping[str, Any], waiting: dict[int, Call]) -> int | None:
+    """The call that a result answers: the newest open one of its id, or the first open one of its tool."""
+    id, tool = fields.get("tool_call_id"), fields.get("name")
+    if id is not None:
+        return next((number for number in reversed(waiting) if waiting[number].id == str(id)), None)
+    return next((number for number, call in waiting.items() if not tool or call.tool == tool), None)
 
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.instructions: list[str] = []
-        # Calls without a result, by event number; and in which order they may be answered, by id and by tool.
-        self._open: dict[int, Call] = {}
-        self._by_id: dict[str, list[int]] = {}
-        self._by_tool: dict[str, deque[int]] = {}
 
-    def instruct(self, text: str, step: Step) -> None:
-        """The system prompt; one that comes later, in the middle of the conversation, is an event."""
-        if self.events:
-            self.events.append(Message("system", text, step))
-        elif text:
-            self.instructions.append(text)
+def _calls(fields: Mapping[str, Any], step: Any) -> Iterator[Call]:
+    for given in (fields.get("tool_calls"), fields.get("invalid_tool_calls"), fields.get("function_call")):
+        for call in given if isinstance(given, list | tuple) else [given] if given else []:
+            # OpenAI keeps name and arguments in `function`, LangChain and some recorders in the call itself.
+            function = call.get("function", call) if isinstance(call, Mapping) else None
+            if not isinstance(function, Mapping):
+                raise InputError(f"message {step}: a tool call is no object")
+            tool, arguments = function.get("name"), function.get("args", function.get("arguments"))
+            if not isinstance(tool, str) or not tool:
+                raise InputError(f"message {step}: a tool call without a name")
+            if arguments is None:
+                raise InputError(
+                    f"message {step}: the call of {tool!r} has no arguments; an empty object is {{}}"
+                )
+            id = None if call.get("id") is None else str(call["id"])
+            read = _arguments(arguments)
+            malformed = None if isinstance(read, Mapping) else str(arguments)
+            yield Call(tool, {} if malformed is not None else read, id, malformed, step)
 
-    def say(self, speaker: Speaker, text: str, step: Step) -> None:
-        """Something is said."""
-        self.events.append(Message(speaker, text, step))
 
-    def call(self, tool: Any, arguments: Any, id: Any, step: Step) -> None:
-        """A tool is called."""
-        if not isinstance(tool, str) or not tool:
-            raise InputError(f"message {step}: a tool call without a name")
-        if arguments is None:
-            raise InputError(
-                f"message {step}: the call of {tool!r} has no arguments; an empty object is {{}}"
-            )
-        read: Any = arguments
-        if isinstance(arguments, str):
-            try:
-                # Several providers write nothing at all for a tool without arguments.
-                read = json.loads(arguments) if arguments.strip() else {}
-            except (ValueError, RecursionError):
-                read = None
-        known = str(id) if id is not None else None
-        if isinstance(read, Mapping):
-            call = Call(tool, read, known, None, step)
-        else:
-            call = Call(tool, {}, known, str(arguments), step)
-        self.events.append(call)
-        number = len(self.events)
-        self._open[number] = call
-        if known is not None:
-            self._by_id.setdefault(known, []).append(number)
-        for name in ("", tool):
-            self._by_tool.setdefault(name, deque()).append(number)
-
-    def answer(self, id: Any, tool: Any, text: str, step: Step, *, failed: bool = False) -> None:
-        """A tool gives something back."""
-        name = tool if isinstance(tool, str) else ""
-        waiting: Any = self._by_tool.get(name) if id is None else self._by_id.get(str(id))
-        number = self._next(waiting, newest=id is not None)
-        if number is None:
-            self.events.append(Result(None, name, text, failed, step))
-        else:
-            self.events.append(Result(number, self._open.pop(number).tool, text, failed, step))
-
-    def _next(self, waiting: Any, *, newest: bool) -> int | None:
-        """The newest or the first of these calls that is open; what was answered is dropped on the way."""
-        while waiting:
-            number: int = waiting.pop() if newest else waiting.popleft()
-            if number in self._open:
-                return number
+def _arguments(written: Any) -> Any:
+    if not isinstance(written, str):
+        return written
+    try:
+        # Several providers write nothing at all for a tool without arguments.
+        return json.loads(written) if written.strip() else {}
+    except (ValueError, RecursionError):
         return None
 
 
-def text_of(content: Any, step: Step) -> str:
+def text_of(content: Any, step: Any) -> str:
     """The text of a message's content: a text, nothing, or a list of content blocks."""
     if isinstance(content, str):
         return content
-    if content is None:
+    if not content:
         return ""
     if isinstance(content, list | tuple):
-        return "\n".join(text for text in map(_block_text, content) if text)
+        return "\n".join(filter(None, map(_block_text, content)))
     raise InputError(
         f"message {step}: the content is {type(content).__name__}, not text and not a list of blocks"
     )
@@ -228,12 +176,10 @@ def text_of(content: Any, step: Step) -> str:
 
 def result_text(content: Any) -> str:
     """What a tool gave back, as text; what is no text, as JSON."""
-    if isinstance(content, str):
-        return content
     if content is None:
         return ""
-    if isinstance(content, list | tuple) and content and all(_is_block(block) for block in content):
-        return "\n".join(text for text in map(_block_text, content) if text)
+    if isinstance(content, list | tuple) and content and all(map(_is_block, content)):
+        return text_of(content, None)
     try:
         return as_text(content)
     except (ValueError, RecursionError):

@@ -11,71 +11,62 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import Any
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.transcripts.messages import Recorded
 
-MOST_SPLITS = 50
-
-_KEY = re.compile(r"(?P<inner>Int_)?Step\s*\d+(?:\.\d+)*(?:_(?P<who>[HA]))?", re.IGNORECASE)
+_KEY = re.compile(r"\s*(?:Step\s*[\d.]+_(?P<who>[HA])|Int_Step\s*[\d.]+)\s*", re.IGNORECASE)
 _TOOL = re.compile(r"\s*Tool\s*:\s*(?P<tool>.*?)\s*,\s*Tool_Inputs?\s*:\s*(?P<rest>.*)", re.DOTALL)
 _OBSERVATION = re.compile(r",?\s*Observation\s*:\s?")
-_SPOKEN = {"H": ("human", re.compile(r"\s*Human\s*:\s*")), "A": ("ai", re.compile(r"\s*AI\s*:\s*"))}
+_SPEAKER = re.compile(r"\s*(?:Human|AI)\s*:\s*")
 
 
 def fits(record: Any) -> bool:
     """Whether a record is an object of steps, or has one under `Conversation`."""
     if not isinstance(record, Mapping) or not record:
         return False
-    return "Conversation" in record or all(_KEY.fullmatch(str(key).strip()) for key in record)
+    return "Conversation" in record or all(_KEY.fullmatch(str(key)) for key in record)
 
 
 def read(record: Any) -> Recorded:
     """The steps of a record as messages, in their order."""
-    steps = record.get("Conversation", record) if isinstance(record, Mapping) else record
+    steps = record.get("Conversation", record)
     if not isinstance(steps, Mapping):
         raise InputError("`Conversation` is no object of steps")
-    return Recorded(_messages(steps), record if steps is not record else {}, ("Conversation",))
+    held = {key: value for key, value in record.items() if key != "Conversation"}
+    return Recorded(_messages(steps), {} if steps is record else held)
 
 
 def _messages(steps: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:
     for key, text in steps.items():
-        name = str(key).strip()
-        found = _KEY.fullmatch(name)
-        if found is None or not (found["inner"] or found["who"]):
+        found, name = _KEY.fullmatch(str(key)), str(key).strip()
+        if found is None:
             raise InputError(f"the step {key!r} is none of `Step 1_H`, `Int_Step 1.1`, `Step 1_A`")
         if not isinstance(text, str):
             raise InputError(f"{name} is no text")
-        if found["inner"]:
-            yield from _call(name, text)
+        if found["who"]:
+            type = "human" if found["who"].upper() == "H" else "ai"
+            yield {"type": type, "content": _SPEAKER.sub("", text, count=1), "step": name}
         else:
-            type, prefix = _SPOKEN[found["who"].upper()]
-            yield {"type": type, "content": prefix.sub("", text, count=1), "step": name}
+            yield from _call(name, text)
 
 
 def _call(name: str, text: str) -> Iterator[dict[str, Any]]:
     found = _TOOL.fullmatch(text)
     if found is None:
         raise InputError(f"{name} is not of the form `Tool: NAME, Tool_Inputs: {{…}}, Observation: …`")
-    inputs, observation = _inputs(name, found["rest"])
-    call = {"name": found["tool"], "args": inputs, "id": name}
-    yield {"type": "ai", "content": "", "tool_calls": [call], "step": name}
-    if observation is not None:
-        yield {"type": "tool", "tool_call_id": name, "content": observation, "step": name}
-
-
-def _inputs(name: str, rest: str) -> tuple[Mapping[str, Any], str | None]:
+    rest = found["rest"]
     # An input may hold the very word "Observation:", so the first split whose left side can be read counts.
-    for mark in islice(_OBSERVATION.finditer(rest), MOST_SPLITS):
-        inputs = _literal(rest[: mark.start()])
-        if inputs is not None:
-            return inputs, rest[mark.end() :]
-    inputs = _literal(rest)
-    if inputs is None:
-        raise InputError(f"{name}: the tool's inputs are no Python literal of a dict: {rest[:80]!r}")
-    return inputs, None
+    splits = [(rest[: mark.start()], rest[mark.end() :]) for mark in _OBSERVATION.finditer(rest)]
+    for written, observation in [*splits, (rest, None)]:
+        if (inputs := _literal(written)) is not None:
+            call = {"name": found["tool"], "args": inputs, "id": name}
+            yield {"type": "ai", "content": "", "tool_calls": [call], "step": name}
+            if observation is not None:
+                yield {"type": "tool", "tool_call_id": name, "content": observation, "step": name}
+            return
+    raise InputError(f"{name}: the tool's inputs are no Python literal of a dict: {rest[:80]!r}")
 
 
 def _literal(text: str) -> Mapping[str, Any] | None:

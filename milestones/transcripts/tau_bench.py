@@ -7,7 +7,6 @@ from typing import Any
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.transcripts.messages import Recorded
-from arq_graph.milestones.transcripts.openai import as_langchain
 
 
 def fits(record: Any) -> bool:
@@ -17,13 +16,13 @@ def fits(record: Any) -> bool:
 
 def read(record: Any) -> Recorded:
     """The messages of a result; its gold actions are kept as `actions`."""
-    if not isinstance(record, Mapping) or not isinstance(record.get("traj"), list):
-        raise InputError("no tau-bench result: it has no list `traj`")
+    if not isinstance(record["traj"], list):
+        raise InputError("no tau-bench result: `traj` is no list of messages")
     info = record.get("info")
     task = info.get("task") if isinstance(info, Mapping) else None
-    held = dict(record)
+    held = {key: value for key, value in record.items() if key != "traj"}
     if "task_id" in record:
         held["id"] = f"task {record['task_id']}, trial {record.get('trial', 0)}"
     if isinstance(task, Mapping) and "actions" in task:
         held["actions"] = task["actions"]
-    return Recorded(as_langchain(record["traj"]), held, ("traj",))
+    return Recorded(record["traj"], held)

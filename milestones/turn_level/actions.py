@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.transcript import Call, Event, Message
-from arq_graph.milestones.transcripts import messages, openai
+from arq_graph.milestones.transcripts import messages
 from arq_graph.reasoning.sections import clean
 
 ActionKind = Literal["call", "answer", "nothing"]
@@ -101,8 +101,6 @@ def action_of(value: Any) -> Action:
         if not isinstance(calls, list | tuple):
             raise InputError("`calls` is no list of objects with `tool` and `arguments`")
         value = {"type": "ai", "content": value.get("answer"), "tool_calls": [*map(_written, calls)]}
-    elif openai.is_message(value):
-        (value,) = openai.as_langchain([value])
     if messages.is_message(value):
         return Action.of(messages.events_of([value])[0])
     raise InputError(

@@ -165,11 +165,11 @@ class RecordedPredictions:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._actions: dict[tuple[str, int], Action] = {}
-        for raw in read_records(file):
-            place = f"{file}: line {raw.index + 1}"
-            line = raw.value
-            if raw.error or not isinstance(line, Mapping):
-                raise InputError(f"{place}: {raw.error or 'it is no JSON object'}")
+        for number, line in enumerate(read_records(file), start=1):
+            place = f"{file}: line {number}"
+            if not isinstance(line, Mapping):
+                why = line if isinstance(line, InputError) else "it is no JSON object"
+                raise InputError(f"{place}: {why}")
             if is_head(line) or ("predicted" in line and line["predicted"] is None):
                 continue
             key = _key(line, place)

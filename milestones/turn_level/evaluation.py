@@ -17,7 +17,6 @@ from arq_graph.milestones.at_once import at_once
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts.formats import Format
 from arq_graph.milestones.turn_level.actions import action_of
 from arq_graph.milestones.turn_level.agents import RecordedPredictions, predictor
 from arq_graph.milestones.turn_level.metrics import TurnMetrics, turn_metrics
@@ -57,7 +56,6 @@ def evaluate_turns(
     *,
     tools: Any = None,
     similarity: Any = None,
-    format: Format | None = None,
     limit: int | None = None,
     results: str | Path | None = None,
     depends_on: Mapping[str, str] | None = None,
@@ -83,7 +81,6 @@ def evaluate_turns(
         similarity: How similar two final answers are: LangChain embeddings, of which the cosine counts (Pre-Act
             takes BGE: `HuggingFaceEmbeddings(model_name="BAAI/bge-large-en-v1.5")` of langchain-huggingface), or a
             function of two texts. None takes ROUGE-L, which compares words.
-        format: The dataset's format; None: it is recognised.
         limit: How many steps at most, from the first; None: all.
         results: A JSON Lines file in which each outcome is kept as it comes. Where it holds some of the same run,
             those steps are not asked again, unless they ended in an error. None: nowhere.
@@ -96,7 +93,7 @@ def evaluate_turns(
             step, or `results` holds another run.
         ToolError: A tool cannot be described, the model takes none, or the agent is async only.
     """
-    run = _Run(agent, dataset, tools, similarity, format, limit, results, depends_on, on_step, timeout)
+    run = _Run(agent, dataset, tools, similarity, limit, results, depends_on, on_step, timeout)
     with run.store:
         for step in run.to_ask():
             run.take(perform_steps(run.outcome(step), lambda wanted: wanted.now()))
@@ -109,7 +106,6 @@ async def aevaluate_turns(
     *,
     tools: Any = None,
     similarity: Any = None,
-    format: Format | None = None,
     limit: int | None = None,
     results: str | Path | None = None,
     depends_on: Mapping[str, str] | None = None,
@@ -123,7 +119,7 @@ async def aevaluate_turns(
     """
     if concurrency < 1:
         raise InputError(f"concurrency is {concurrency}: it must be at least 1")
-    run = _Run(agent, dataset, tools, similarity, format, limit, results, depends_on, on_step, timeout)
+    run = _Run(agent, dataset, tools, similarity, limit, results, depends_on, on_step, timeout)
     with run.store:
         asked = (
             (step, aperform_steps(run.outcome(step), lambda wanted: wanted.later())) for step in run.to_ask()
@@ -151,7 +147,6 @@ class _Run:
         dataset: Dataset,
         tools: Any,
         similarity: Any,
-        format: Format | None,
         limit: int | None,
         results: str | Path | None,
         depends_on: Mapping[str, str] | None,
@@ -162,7 +157,7 @@ class _Run:
             dataset = list(dataset)  # to tell it from another
         self._predictor = predictor(agent, tools=tools, timeout=timeout)
         self._scorer = scorer(similarity)
-        self._steps = DatasetSteps(dataset, format=format, limit=limit)
+        self._steps = DatasetSteps(dataset, limit=limit)
         self._limit = limit
         self._on_step = on_step
         self._order: dict[tuple[str, int], StepOutcome | None] = {}
@@ -171,7 +166,6 @@ class _Run:
             who = fingerprint(agent) if isinstance(agent, Path) else type(agent).__name__
             of = {
                 "the dataset": fingerprint(Path(dataset) if isinstance(dataset, str) else dataset),
-                "its format": format or "recognised",
                 "the agent": agent if isinstance(agent, str) else who,
                 "the tools": "those of the records" if tools is None else fingerprint(tools),
                 "the similarity": self._scorer.name,

@@ -10,7 +10,7 @@ from pathlib import Path
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.transcript import Event, Message, Transcript
-from arq_graph.milestones.transcripts.formats import BrokenRecord, Format, read_transcripts
+from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
 from arq_graph.milestones.turn_level.actions import Action, agent_actions
 from arq_graph.reasoning.sections import clean
 
@@ -45,19 +45,17 @@ class DatasetSteps:
 
     Args:
         dataset: A file that `read_transcripts` reads, a transcript, or transcripts.
-        format: The file's format; None: it is recognised.
         limit: How many steps at most, from the first; None: all.
 
     Raises:
         InputError: The limit is below 1.
     """
 
-    def __init__(self, dataset: Dataset, *, format: Format | None = None, limit: int | None = None) -> None:
+    def __init__(self, dataset: Dataset, *, limit: int | None = None) -> None:
         if limit is not None and limit < 1:
             raise InputError(f"the limit is {limit}: it must be at least 1 step")
         self.broken: list[BrokenConversation] = []
         self._dataset = dataset
-        self._format = format
         self._limit = limit
 
     def __iter__(self) -> Iterator[TurnStep]:
@@ -81,7 +79,7 @@ class DatasetSteps:
 
     def _records(self) -> Iterable[Transcript | BrokenRecord]:
         if isinstance(self._dataset, str | Path):
-            return read_transcripts(self._dataset, format=self._format)
+            return read_transcripts(self._dataset)
         return [self._dataset] if isinstance(self._dataset, Transcript) else self._dataset
 
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import AgentState, create_guided_agent, create_preact_agent, errors
-from arq_graph.milestones import MilestoneGraph, Verdict, read_thread, score
+from arq_graph.milestones import MilestoneGraph, Verdict, read_transcript, score
 from arq_graph.nodes import TrackProgress
-from tests.apps.desk import desk, get_order, late, says, thread
+from tests.apps.desk import desk, get_order, late, says
 from tests.brain import act, brain, say
 
 GRAPH = MilestoneGraph.parse_yaml("""\
@@ -46,11 +45,10 @@ def test_what_the_reply_itself_says_counts_in_its_own_turn_whatever_the_strategy
         {"call": calls} if strategy == "tools" else {"moves": lambda _: next(moves, say())}
     )
     model = brain(judge={"G1": 9, "G2": late}, reply="Goodbye!", **script)
-    saver = MemorySaver()
-    app = create_guided_agent(model, desk(), strategy=strategy, milestones=GRAPH, checkpointer=saver)
-    state = app.invoke(says("Where is A-1?"), thread())
+    app = create_guided_agent(model, desk(), strategy=strategy, milestones=GRAPH)
+    state = app.invoke(says("Where is A-1?"))
     assert (state["progress"][-1]["progress_rate"], state["progress"][-1]["goal_completed"]) == (1.0, True)
-    assert score(GRAPH, read_thread(saver, "1")).progress_rate == 1.0
+    assert score(GRAPH, read_transcript(state["messages"])).progress_rate == 1.0
 
 
 def test_each_change_of_progress_is_an_event_and_nothing_else_is():

@@ -192,16 +192,14 @@ def test_a_file_that_cannot_be_used_is_named_before_anything_runs(cli, chats, gr
     assert done.out == ""
 
 
-def test_what_run_prints_and_the_threads_it_keeps_are_scored(cli, shop, folder, graph):
+def test_the_threads_that_run_keeps_are_scored(cli, shop, folder, graph):
     (folder / "talk.txt").write_text("Where is my order B-1?\nThanks!\n")
-    held = cli("run", shop, "-c", "talk.txt", "--model", "offline")
-    (folder / "run.jsonl").write_text(held.out)
-    for recorded in ("run.jsonl", ".arq_graph/threads.sqlite"):
-        done = cli("score", recorded, "--milestones", graph, "--json", "out.json")
-        assert done.code == 0, done.err
-        assert "1 conversation\n" in done.out
-        (one,) = json.loads((folder / "out.json").read_text())["conversations"]
-        assert one["calls"] == 1
+    cli("run", shop, "-c", "talk.txt", "--model", "offline")
+    done = cli("score", ".arq_graph/threads.sqlite", "--milestones", graph, "--json", "out.json")
+    assert done.code == 0, done.err
+    assert "1 conversation\n" in done.out
+    (one,) = json.loads((folder / "out.json").read_text())["conversations"]
+    assert one["calls"] == 1
 
 
 def scored(done):

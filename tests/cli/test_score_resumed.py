@@ -82,7 +82,6 @@ def test_the_same_command_goes_on_where_it_was_stopped(cli, stopped):
             "the milestones changed since",
         ),
         (None, ["--judge", "offline"], "the judge (was 'none', now 'offline model') changed since"),
-        (None, ["--format", "openai"], "their format (was 'recognised', now 'openai') changed since"),
         (None, ["--tools", "tools.json"], "the tools changed since"),
     ],
 )
