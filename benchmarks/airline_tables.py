@@ -13,8 +13,7 @@ from arq_graph.cli.screen import printable
 from arq_graph.errors import InputError
 from arq_graph.milestones import BrokenRecord
 from arq_graph.milestones.reports.figures import RewardAgreement
-from arq_graph.milestones.reports.resampling import bootstrap_mean
-from arq_graph.milestones.reports.statistics import pass_hat_k, wilson
+from arq_graph.milestones.reports.statistics import bootstrap_mean, pass_hat_k, wilson
 from benchmarks.airline import (
     REASONS,
     VARIANTS,

@@ -20,7 +20,6 @@ from .reports.html import write_html as write_html
 from .reports.report import Report as Report
 from .reports.report import read_report as read_report
 from .reports.report import write_report as write_report
-from .reports.scoring_run import ascore_transcripts as ascore_transcripts
 from .reports.scoring_run import score_transcripts as score_transcripts
 from .scoring import Score as Score
 from .scoring import ascore as ascore

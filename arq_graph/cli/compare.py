@@ -26,8 +26,9 @@ from arq_graph.cli.figures import (
 from arq_graph.cli.options import AsJson
 from arq_graph.cli.screen import output, print_json, sentence, words
 from arq_graph.errors import InputError
+from arq_graph.milestones.reports.comparison import Comparison
 from arq_graph.milestones.reports.comparison import compare as compared
-from arq_graph.milestones.reports.figures import ComparedGroup, Comparison, Difference
+from arq_graph.milestones.reports.differences import ComparedGroup, Difference
 from arq_graph.milestones.reports.report import read_report, stand_in_notice
 
 _NAMED = 5

@@ -158,12 +158,11 @@ def evaluate(
         raise typer.Exit(WRONG_INPUT)
 
 
-def said_in(report: Report, results: Path) -> dict[int, Transcript]:
-    """What was said in the conversations that a page shows, by their position in the report."""
-    shown = {report.conversations[index].id: index for index in transcripts_shown(report)}
-    return {
-        shown[record.id]: transcript for record, transcript in read_results(results) if record.id in shown
-    }
+def said_in(report: Report, results: Path) -> list[Transcript | None]:
+    """What was said in the conversations that a page shows, in the order of the report."""
+    shown = {report.conversations[index].id for index in transcripts_shown(report)}
+    said = {record.id: transcript for record, transcript in read_results(results) if record.id in shown}
+    return [said.get(record.id) for record in report.conversations]
 
 
 def _own_arms(names: Sequence[str], folder: Path) -> dict[str, str]:

@@ -23,7 +23,8 @@ from arq_graph.cli.figures import (
     with_use_cases,
 )
 from arq_graph.cli.screen import printable, sentence, words
-from arq_graph.milestones.reports.figures import ArmComparison, Mean, Summary
+from arq_graph.milestones.reports.differences import ArmComparison
+from arq_graph.milestones.reports.figures import Mean, Summary
 from arq_graph.milestones.reports.records import BrokenConversation, Ended
 from arq_graph.milestones.reports.report import Report, stand_in_notice
 
@@ -219,7 +220,7 @@ def _pairs(comparisons: Sequence[ArmComparison]) -> RenderableType:
                 ],
             )
             for each in comparisons
-            for overall in [each.comparison.overall]
+            for overall in [each.overall]
             for goal, rate in [(overall.goal_completion, overall.progress_rate)]
         ),
         name_width=_WIDE,
@@ -227,7 +228,7 @@ def _pairs(comparisons: Sequence[ArmComparison]) -> RenderableType:
 
 
 def _better(each: ArmComparison) -> str:
-    overall = each.comparison.overall
+    overall = each.overall
     names = {"a better": one_line(each.a), "b better": one_line(each.b)}
     for figure, difference in (("goal", overall.goal_completion), ("rate", overall.progress_rate)):
         if name := names.get(difference.verdict):

@@ -19,7 +19,7 @@ from arq_graph.milestones.at_once import at_once
 from arq_graph.milestones.evaluation.app import Operator
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.holding import Budget, Ceilings, Hold, Prices
-from arq_graph.milestones.evaluation.results import Held, Outcome, entry_of, evaluation_report, kept_in
+from arq_graph.milestones.evaluation.results import Held, Outcome, entry_of, kept_in
 from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.milestones.judging.judge import AnyJudge, AsyncJudge
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
@@ -217,13 +217,13 @@ async def aevaluate(
         "the users' model": user_model,
         "the judge": getattr(judge, "reasoner", judge),
     }
-    return evaluation_report(
-        [one for one in outcomes if isinstance(one, ConversationRecord)],
-        [*unusable, *(one for one in outcomes if isinstance(one, BrokenConversation))],
-        graphs,
+    return Report(
+        stand_ins=tuple(name for name, model in asked.items() if is_stand_in(model)),
+        conversations=tuple(one for one in outcomes if isinstance(one, ConversationRecord)),
+        broken=(*unusable, *(one for one in outcomes if isinstance(one, BrokenConversation))),
+        graphs=graphs,
         missing=missing,
         stopped=budget.reached if missing else None,
-        stand_ins=[name for name, model in asked.items() if is_stand_in(model)],
     )
 
 

@@ -48,21 +48,37 @@ def fingerprint_of_graphs(source: GraphSource) -> str:
     """A fingerprint of the graphs and of the functions that they name, or of the function that makes them."""
     if callable(source):
         return fingerprint(source)
-    graphs = {"": source} if isinstance(source, MilestoneGraph) else source
-    return fingerprint(*((name, graph.file, *_content(graph)) for name, graph in graphs.items()))
+    parts: list[object] = []
+    for name, graph in ({"": source} if isinstance(source, MilestoneGraph) else source).items():
+        named = [one for one in graph.milestones if isinstance(one.check, str)]
+        checks = [load_check(str(one.check), file=graph.file, line=one.line) for one in named]
+        rules = repr((graph.milestones, graph.failed_if, graph.grounded, graph.forbidden))
+        parts.append((name, graph.file, rules, *map(fingerprint, checks)))
+    return fingerprint(*parts)
+
+
+class GraphNames:
+    """The names by which a report has the graphs that were measured on; two that it tells apart never share one."""
+
+    def __init__(self) -> None:
+        self.used: dict[str, GraphRecord] = {}
+
+    def of(self, graph: MilestoneGraph, otherwise: str) -> str:
+        """Its own name, or that of its file; `otherwise` where it has neither."""
+        record = graph_record(graph)
+        name = wanted = str(graph.name) or Path(graph.file or "").stem or otherwise
+        again = 1
+        while self.used.get(name, record) != record:
+            again += 1
+            name = f"{wanted} ({again})"
+        self.used[name] = record
+        return name
 
 
 class GraphChoice:
     """Chooses the graph of each conversation, and knows by what name a report has it.
 
-    A graph for all is named after its file; those of use cases after the use case; one that a function gives has its
-    own `name`, or that of its file, of the task or of the conversation. Two graphs that differ never share a name.
-
-    Args:
-        source: The graph or graphs.
-
-    Attributes:
-        used: The graphs that conversations were measured on, by name.
+    The graphs of use cases are named after these; for others see `GraphNames`.
 
     Raises:
         SpecError: A graph cannot be measured on, or there is none.
@@ -70,12 +86,10 @@ class GraphChoice:
 
     def __init__(self, source: GraphSource) -> None:
         self._source = source
-        self._names: dict[tuple[str, str], str] = {}
-        self.used: dict[str, GraphRecord] = {}
+        self._names = GraphNames()
         given: Mapping[str, MilestoneGraph] = {}
         if isinstance(source, MilestoneGraph):
-            given = {_own_name(source) or "milestones": source}
-            self.used = {name: graph_record(graph) for name, graph in given.items()}
+            given = {self._names.of(source, "milestones"): source}
         elif isinstance(source, Mapping):
             given = source
             if not given:
@@ -84,52 +98,28 @@ class GraphChoice:
             require_sound(graph)
             Observer(graph)  # loads the functions that its checks name
 
+    @property
+    def used(self) -> Mapping[str, GraphRecord]:
+        """The graphs that conversations were measured on, by name."""
+        return self._names.used
+
     def of(self, transcript: Transcript) -> tuple[str, MilestoneGraph]:
         """The graph of a conversation, and its name.
 
         Raises:
             InputError: There is none for its use case.
-            SpecError: Its own graph cannot be measured on.
         """
         if isinstance(self._source, MilestoneGraph):
             return next(iter(self.used)), self._source
-        if isinstance(self._source, Mapping):
-            name = transcript.use_case
-            graph = self._source.get(name) if name is not None else None
-            if name is None or graph is None:
-                raise InputError(_no_graph(name, list(self._source)))
-            if name not in self.used:
-                self.used[name] = graph_record(graph)
-            return name, graph
-        graph = self._source(transcript)
-        return self._named(graph, transcript), graph
-
-    def _named(self, graph: MilestoneGraph, transcript: Transcript) -> str:
-        wanted = _own_name(graph) or transcript.task or transcript.id or "milestones"
-        key = wanted, fingerprint(_content(graph))
-        if key not in self._names:
-            name, again = wanted, 1
-            while name in self.used:
-                again += 1
-                name = f"{wanted} ({again})"
-            self._names[key] = name
-            self.used[name] = graph_record(graph)
-        return self._names[key]
-
-
-def _own_name(graph: MilestoneGraph) -> str:
-    return str(graph.name) or (Path(graph.file).stem if graph.file else "")
-
-
-def _content(graph: MilestoneGraph) -> list[str]:
-    """What a graph says, and what the functions that it names look like."""
-    functions = [
-        load_check(one.check, file=graph.file, line=one.line)
-        for one in graph.milestones
-        if isinstance(one.check, str)
-    ]
-    said = repr((graph.milestones, graph.failed_if, graph.grounded, graph.forbidden))
-    return [said, *(fingerprint(function) for function in functions)]
+        if not isinstance(self._source, Mapping):
+            graph = self._source(transcript)
+            return self._names.of(graph, transcript.task or transcript.id or "milestones"), graph
+        name = transcript.use_case
+        if name is None or name not in self._source:
+            raise InputError(_no_graph(name, list(self._source)))
+        if name not in self.used:
+            self._names.used[name] = graph_record(self._source[name])
+        return name, self._source[name]
 
 
 def _no_graph(use_case: str | None, known: list[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -14,12 +14,11 @@ from markupsafe import Markup
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.html_data import page_data, status
-from arq_graph.milestones.reports.html_words import Words, embedded, shown
+from arq_graph.milestones.reports.html_words import MAX_CHARACTERS, Words, embedded, shown
 from arq_graph.milestones.reports.report import Report, write_whole
 from arq_graph.milestones.transcript import Transcript
 
 MAX_TRANSCRIPTS = 500
-MAX_CHARACTERS = 4_000
 
 _SCRIPTS = ("dom.js", "figures.js", "graph.js", "list.js", "reader.js", "page.js")
 # What somebody who opens the page most likely wants to read comes first, where not all can be there.
@@ -29,47 +28,38 @@ _FIRST_TO_READ = ("missed", "undecided", "nothing", "completed")
 def write_html(
     path: str | Path,
     report: Report,
-    transcripts: Mapping[int, Transcript] | Iterable[Transcript | None] = (),
+    transcripts: Iterable[Transcript | None] = (),
     *,
     title: str = "Milestone report",
-    max_transcripts: int = MAX_TRANSCRIPTS,
-    max_characters: int = MAX_CHARACTERS,
 ) -> None:
     """Write a report as a page that holds its style, its scripts and its data, and asks nobody for anything.
 
-    The file is there whole or as it was before. What the page leaves out, it says. Cost O(events), and O(E log E) for
-    each graph.
+    The file is there whole or as it was before. The words of at most 500 conversations can be read, and 4,000
+    characters of each text; what the page leaves out, it says. Cost O(events), and O(E log E) for each graph.
 
     Args:
         path: The file.
         report: What was measured.
-        transcripts: What was said: by the position of the conversation in `report.conversations`, from 0; or one
-            after the other in that order, None where a conversation is not at hand. Ids need not be unique. Those
-            that the page does not show are not looked at.
+        transcripts: What was said: one for each of `report.conversations`, in their order; None where it is not at
+            hand. Those that the page does not show are not looked at.
         title: What stands on top.
-        max_transcripts: How many conversations can be read at most; all are counted and listed. 0 or more.
-        max_characters: How much of each text is shown, from 1.
 
     Raises:
         InputError: A transcript is not the one that was measured, the report names a graph or a milestone that it
-            does not hold, a limit is out of its range, or the file cannot be written.
+            does not hold, or the file cannot be written.
         SpecError: A graph of the report is none that anything can be measured on.
     """
-    if max_characters < 1:
-        raise InputError(f"max_characters is {max_characters}; it must be 1 or more")
-    words = Words(max_characters)
+    words = Words()
     data = page_data(report, words)
-    wanted = set(transcripts_shown(report, max_transcripts))
     conversations = [
-        (index, Markup(embedded(words.of(transcript))))
-        for index, transcript in _given(transcripts, report, wanted)
+        (index, Markup(embedded(words.of(transcript)))) for index, transcript in _given(transcripts, report)
     ]
     data |= {
         "title": title,
         "instructions": [words.text(text) for text in words.instructions],
         "readable": len(conversations),
         "texts_cut": words.cut,
-        "max_characters": max_characters,
+        "max_characters": MAX_CHARACTERS,
     }
     style = _file("style.css")
     script = "\n".join(['"use strict";\n(function () {', *map(_file, _SCRIPTS), "})();"])
@@ -87,32 +77,25 @@ def write_html(
     write_whole(path, text)
 
 
-def transcripts_shown(report: Report, max_transcripts: int = MAX_TRANSCRIPTS) -> tuple[int, ...]:
+def transcripts_shown(report: Report) -> tuple[int, ...]:
     """The positions in `report.conversations` of those whose words a page shows, in increasing order.
 
     All where there are not too many; otherwise those in which something forbidden happened, then those that
     did not complete the goal, then the others, each in the report's order.
-
-    Raises:
-        InputError: `max_transcripts` is below 0.
     """
-    if max_transcripts < 0:
-        raise InputError(f"max_transcripts is {max_transcripts}; it must be 0 or more")
     records = report.conversations
     order = sorted(
         range(len(records)),
         key=lambda index: (not records[index].forbidden, _FIRST_TO_READ.index(status(records[index]))),
     )
-    return tuple(sorted(order[:max_transcripts]))
+    return tuple(sorted(order[:MAX_TRANSCRIPTS]))
 
 
-def _given(
-    transcripts: Mapping[int, Transcript] | Iterable[Transcript | None], report: Report, wanted: set[int]
-) -> Iterator[tuple[int, Transcript]]:
+def _given(transcripts: Iterable[Transcript | None], report: Report) -> Iterator[tuple[int, Transcript]]:
     """The transcripts that the page shows, each the one that was measured."""
     records = report.conversations
-    given = sorted(transcripts.items()) if isinstance(transcripts, Mapping) else enumerate(transcripts)
-    for index, transcript in given:
+    wanted = set(transcripts_shown(report))
+    for index, transcript in enumerate(transcripts):
         if index >= len(records):
             raise InputError(
                 f"there are more transcripts than the report has conversations ({len(records)}); give one for each, "
@@ -125,7 +108,7 @@ def _given(
             raise InputError(
                 f"conversation {index} of the report is {record.id!r} with {record.events} events, but its "
                 f"transcript is {transcript.id!r} with {len(transcript)}; give the transcripts that were measured, "
-                "by position"
+                "in the report's order"
             )
         yield index, transcript
 

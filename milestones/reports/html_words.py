@@ -9,11 +9,11 @@ from typing import Any
 from arq_graph.milestones.transcript import Call, Event, Message, Transcript
 from arq_graph.reasoning.sections import clean
 
+MAX_CHARACTERS = 4_000
+"""So much of each text is shown."""
+
 # Control characters, and those that turn the direction of a line: shown by their number, they cannot hide a text.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-# What JSON itself escapes, one escape at a time, so that an escaped backslash is not taken for the next one's.
-_ESCAPE = re.compile(r"\\(u00..|.)")
-_ESCAPED_CONTROL = {"b": "u0008", "f": "u000c"}
 # What could end a script element or begin another, and line ends that older JavaScript does not take in a text.
 _IN_A_SCRIPT = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
 
@@ -25,25 +25,22 @@ def shown(text: str) -> str:
 
 def embedded(value: Any) -> str:
     """A value as JSON that can stand in a script element: its texts are `shown`, and none can end the element."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    text = _ESCAPE.sub(_shown_escape, text)
-    return clean(_UNPRINTABLE.sub(lambda found: f"\\\\u{ord(found[0]):04x}", text)).translate(_IN_A_SCRIPT)
+    text = json.dumps(_shown(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(_IN_A_SCRIPT)
 
 
-def _shown_escape(found: re.Match[str]) -> str:
-    escape = _ESCAPED_CONTROL.get(found[1], found[1])
-    return f"\\\\{escape}" if len(escape) > 1 else found[0]
+def _shown(value: Any) -> Any:
+    if isinstance(value, str):
+        return shown(value)
+    if isinstance(value, dict):
+        return {shown(str(name)): _shown(each) for name, each in value.items()}
+    return [_shown(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 class Words:
-    """Transcripts as the page reads them, and a count of the texts that had to be cut.
+    """Transcripts as the page reads them, and a count of the texts that had to be cut."""
 
-    Args:
-        max_characters: So much of each text is kept, 1 or more.
-    """
-
-    def __init__(self, max_characters: int) -> None:
-        self.max_characters = max_characters
+    def __init__(self) -> None:
         self.cut = 0
         self.instructions: dict[str, int] = {}
 
@@ -57,11 +54,11 @@ class Words:
 
     def text(self, text: str) -> str | list[Any]:
         """A text, or its beginning and the number of the characters that were left out."""
-        rest = len(text) - self.max_characters
+        rest = len(text) - MAX_CHARACTERS
         if rest <= 0:
             return text
         self.cut += 1
-        return [text[: self.max_characters], rest]
+        return [text[:MAX_CHARACTERS], rest]
 
     def _event(self, event: Event) -> dict[str, Any]:
         if isinstance(event, Message):

@@ -16,6 +16,12 @@ from arq_graph.milestones.transcript import Message, Transcript
 Ended = Literal["user", "turns", "calls", "seconds", "budget", "error"]
 """Why a conversation with a simulated user ended: the user left, a limit, the ceiling of the run, or a failure."""
 
+_MEASURED = (
+    *("goal_completed", "progress_rate", "progress_range", "undecided", "frontier", "path_taken", "coverage"),
+    *("wasted_calls", "repeated_calls", "invented_arguments", "agreement", "reasons"),
+)
+_EVALUATED = {"arm": str, "scenario": str, "user": str, "goal": str, "run": int, "seed": int}
+
 
 class Record(BaseModel):
     """A part of a report."""
@@ -41,10 +47,7 @@ class ConversationRecord(Record):
     """How far one conversation got, as numbers and names.
 
     Args:
-        id: The conversation's id.
-        source: The file that it was read from.
-        record: Its position in that file, from 0.
-        use_case: What kind of conversation it is.
+        source: The file that it was read from; `record` is its position there, from 0.
         task: The task it was a run of, where one task was run several times.
         graph: The name of the milestone graph that it was measured on.
         goal_completed: Goal completion; None where it is undecided, or where there is nothing to complete.
@@ -53,7 +56,6 @@ class ConversationRecord(Record):
         reached: The milestones that were reached for certain, in order.
         possibly_reached: Names of those that were reached at most, where something is undecided.
         undecided: Milestones of which nothing says whether they were observed.
-        forbidden: What happened that must not.
         frontier: Milestones that could have come next.
         path_taken: The reached milestones on the road that the progress rate is about.
         coverage: The share of all milestones that were reached.
@@ -62,21 +64,18 @@ class ConversationRecord(Record):
         repeated_calls: Those of a tool called before with the same arguments.
         invented_arguments: Paths of the possibly invented arguments, by the call's event number.
         unanswered_calls: The calls that have no result.
-        agreement: The share of a judge's votes that agree with its verdict, by milestone; empty without a judge.
-        reasons: Why the judge decided so, by milestone.
+        agreement: The share of a judge's votes that agree with its verdict, by milestone; `reasons` are its words.
         reward: What the record itself says of its outcome (tau-bench's `reward`).
         arm: The app that held it, in an evaluation; so are those that follow.
-        scenario: What it was held about.
-        user: The kind of the simulated user.
         goal: The milestone that serves the user's goal, where the scenario names one.
+        user: The kind of the simulated user.
         run: Which of the scenario's runs, from 1.
         seed: What the user's and the world's chance depended on.
         ended: Why it ended; one that the run's ceiling stopped is not scored, and a `BrokenConversation`.
         error: What went wrong, where that ended it.
         model_calls: Requests of the app to its models, failed and repeated ones included.
         input_tokens: Tokens that they read, as far as they report them; `output_tokens` are those that they wrote.
-        seconds: How long it took, the user's time included.
-        turn_seconds: How long the app took for each turn.
+        seconds: How long it took, the user's time included; `turn_seconds` how long the app took for each turn.
     """
 
     id: str
@@ -122,9 +121,7 @@ class ConversationRecord(Record):
     @property
     def stopped_at(self) -> str | None:
         """The last milestone on the road that was taken; None where the goal was completed."""
-        if self.goal_completed or not self.path_taken:
-            return None
-        return self.path_taken[-1]
+        return None if self.goal_completed or not self.path_taken else self.path_taken[-1]
 
     @property
     def goal_reached(self) -> bool | None:
@@ -137,14 +134,12 @@ class ConversationRecord(Record):
 
 
 class BrokenConversation(Record):
-    """A record that could not be scored.
+    """A record that could not be scored, or a conversation that could not be held or measured.
 
     Args:
-        source: The file that it was read from.
-        record: Its position in that file, from 0.
+        source: The file that it was read from; `record` is its position there, from 0.
         error: What is wrong with it.
         arm: The app that held it, in an evaluation; so are those that follow.
-        scenario: What it was to be held about.
         run: Which of the scenario's runs, from 1; None: the scenario itself cannot be used.
         ended: Why it ended.
     """
@@ -160,6 +155,8 @@ class BrokenConversation(Record):
 
 class MilestoneRecord(Record):
     """One milestone of a graph, as far as a report shows it."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     name: str
     type: MilestoneType
@@ -184,52 +181,35 @@ class GraphRecord(Record):
 
 
 def conversation_record(
-    transcript: Transcript,
-    score: Score,
-    *,
-    graph: str = "",
-    source: str | None = None,
-    record: int | None = None,
+    transcript: Transcript, score: Score, *, graph: str = "", **about: Any
 ) -> ConversationRecord:
-    """What a report says of one scored conversation; `graph` is the name of the graph that it was measured on."""
+    """What a report says of one scored conversation.
+
+    Args:
+        transcript: What was said and done.
+        score: What it was measured as.
+        graph: The name of the graph that it was measured on.
+        **about: Other fields of the record, such as where it was read.
+    """
+    known = transcript.extra.get("arq_graph")  # in a file of an evaluation's results: whose run this is
+    told = known if isinstance(known, Mapping) else {}
+    fields = {name: told[name] for name, kind in _EVALUATED.items() if isinstance(told.get(name), kind)}
+    fields |= {name: getattr(score, name) for name in _MEASURED} | about
     return ConversationRecord(
         id=transcript.id,
-        source=source,
-        record=record,
         use_case=transcript.use_case,
         task=transcript.task,
         graph=graph,
-        goal_completed=score.goal_completed,
-        progress_rate=score.progress_rate,
-        progress_range=score.progress_range,
         reached=tuple(ReachedMilestone(name=name, step=step) for name, step in score.reached.items()),
         possibly_reached=tuple(name for name in score.possibly_reached if name not in score.reached),
-        undecided=score.undecided,
         forbidden=tuple(ForbiddenRecord(step=each.event, rule=str(each.rule)) for each in score.forbidden),
-        frontier=score.frontier,
-        path_taken=score.path_taken,
-        coverage=score.coverage,
         events=len(transcript),
         turns=sum(isinstance(event, Message) and event.speaker == "user" for event in transcript.events),
         calls=sum(1 for _ in transcript.calls()),
-        wasted_calls=score.wasted_calls,
-        repeated_calls=score.repeated_calls,
-        invented_arguments=score.invented_arguments,
         unanswered_calls=score.observations.unanswered,
-        agreement=score.agreement,
-        reasons=score.reasons,
         reward=_finite(transcript.extra.get("reward")),
-        **_evaluated(transcript),
+        **fields,
     )
-
-
-def _evaluated(transcript: Transcript) -> dict[str, Any]:
-    """What a file of an evaluation's results says of whose run this is."""
-    about = transcript.extra.get("arq_graph")
-    if not isinstance(about, Mapping):
-        return {}
-    kinds: dict[str, type] = {"arm": str, "scenario": str, "user": str, "goal": str, "run": int, "seed": int}
-    return {name: about[name] for name, kind in kinds.items() if isinstance(about.get(name), kind)}
 
 
 def _finite(value: Any) -> float | None:
@@ -244,15 +224,5 @@ def graph_record(graph: MilestoneGraph) -> GraphRecord:
     return GraphRecord(
         file=graph.file,
         reviewed=False if graph.is_unreviewed else None if graph.reviewed is None else True,
-        milestones=tuple(
-            MilestoneRecord(
-                name=milestone.name,
-                type=milestone.type,
-                description=milestone.description,
-                dependencies=milestone.dependencies,
-                requires=milestone.requires,
-                weight=milestone.weight,
-            )
-            for milestone in graph.milestones
-        ),
+        milestones=tuple(MilestoneRecord.model_validate(each) for each in graph.milestones),
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +12,8 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
-from arq_graph.milestones.reports.figures import ArmComparison, Summary
+from arq_graph.milestones.reports.differences import ArmComparison, compare_arms
+from arq_graph.milestones.reports.figures import Summary, summarize
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
@@ -26,7 +28,7 @@ _WRONG_SHOWN = 3
 
 
 class ReportSummary(Record):
-    """The figures over all conversations, and over each use case.
+    """The figures over all conversations, and over each group of them.
 
     Args:
         overall: Over all.
@@ -57,7 +59,6 @@ class Report(Record):
         conversations: One record a conversation, in the order of the source.
         broken: The records that could not be scored.
         graphs: The graphs that were measured on, by name.
-        summary: The figures.
         missing: How many conversations of an evaluation were not finished, because its ceiling was reached.
         stopped: What was reached, where they are missing.
     """
@@ -69,9 +70,22 @@ class Report(Record):
     conversations: tuple[ConversationRecord, ...]
     broken: tuple[BrokenConversation, ...] = ()
     graphs: Mapping[str, GraphRecord] = {}
-    summary: ReportSummary
     missing: int = 0
     stopped: str | None = None
+
+    @cached_property
+    def summary(self) -> ReportSummary:
+        """The figures; the JSON holds them, and they are computed anew from the conversations of one that is read."""
+        arms = _grouped(self.conversations, "arm")
+        use_cases = _grouped(self.conversations, "use_case")
+        return ReportSummary(
+            overall=summarize(self.conversations),
+            use_cases=_summaries({name: use_cases[name] for name in sorted(use_cases)}),
+            arms=_summaries(arms),
+            users=_summaries(_grouped(self.conversations, "user")),
+            arms_by_user={name: _summaries(_grouped(group, "user")) for name, group in arms.items()},
+            comparisons=compare_arms(arms),
+        )
 
     @property
     def failed(self) -> tuple[BrokenConversation, ...]:
@@ -80,8 +94,24 @@ class Report(Record):
 
     def to_json(self) -> str:
         """The report as JSON; `read_report` reads it again."""
+        held = {
+            **self.model_dump(mode="json", by_alias=True),
+            "summary": self.summary.model_dump(mode="json"),
+        }
         # Pydantic's own way ends at a lone surrogate, which a transcript's names may hold.
-        return clean(json.dumps(self.model_dump(mode="json", by_alias=True), ensure_ascii=False, indent=1))
+        return clean(json.dumps(held, ensure_ascii=False, indent=1))
+
+
+def _grouped(records: Iterable[ConversationRecord], what: str) -> dict[str, list[ConversationRecord]]:
+    groups: dict[str, list[ConversationRecord]] = {}
+    for record in records:
+        if (name := getattr(record, what)) is not None:
+            groups.setdefault(name, []).append(record)
+    return groups
+
+
+def _summaries(groups: Mapping[str, Sequence[ConversationRecord]]) -> dict[str, Summary]:
+    return {name: summarize(group) for name, group in groups.items()}
 
 
 def stand_in_notice(stand_ins: Sequence[str]) -> str | None:
@@ -133,18 +163,18 @@ def read_report(path: str | Path) -> Report:
             what is wrong.
     """
     value = _json(path)
-    if not isinstance(value, dict) or not {"schema", "conversations", "summary"} <= value.keys():
+    if not isinstance(value, dict) or not {"schema", "conversations"} <= value.keys():
         raise InputError(
-            f"{path}: is no report: it must be an object with `schema`, `conversations` and `summary`; {_HOW}"
+            f"{path}: is no report: it must be an object with `schema` and `conversations`; {_HOW}"
         )
-    schema = value["schema"]
-    if schema not in (1, SCHEMA) or isinstance(schema, bool):
+    if value["schema"] not in (1, SCHEMA):
         raise InputError(
-            f"{path}: is a report of schema {schema!r}, and this version reads schemas 1 and {SCHEMA}; "
+            f"{path}: is a report of schema {value['schema']!r}, and this version reads schemas 1 and {SCHEMA}; "
             "score the conversations again with this version, or compare with the one that wrote it"
         )
+    given = {name: each for name, each in value.items() if name != "summary"}
     try:
-        return Report.model_validate({**value, "schema": SCHEMA})
+        return Report.model_validate({**given, "schema": SCHEMA})
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_input=False, include_context=False)
         listed = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong[:_WRONG_SHOWN])
@@ -154,14 +184,11 @@ def read_report(path: str | Path) -> Report:
 
 def _json(path: str | Path) -> Any:
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-        return json.loads(text)
+        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"the report {path} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text, so it is no report; {_HOW}") from error
     except json.JSONDecodeError as error:
         cut = " (cut off: the file ends in the middle)" if not error.doc[error.pos :].strip() else ""
         raise InputError(f"{path}:{error.lineno}: is not JSON: {error.msg}{cut}; {_HOW}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is JSON that no report holds: {error}; {_HOW}") from error
+    except (ValueError, RecursionError) as error:  # other bytes than UTF-8's, a number without end, a depth
+        raise InputError(f"{path}: is no JSON of a report: {error}; {_HOW}") from error

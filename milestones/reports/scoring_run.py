@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, nullcontext, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -28,8 +27,7 @@ from arq_graph.milestones.reports.records import (
     conversation_record,
 )
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.sources import Located, Place, located
-from arq_graph.milestones.reports.summary import report
+from arq_graph.milestones.reports.sources import Located, Place
 from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.tool_schemas import argument_schemas
@@ -46,30 +44,21 @@ class UnansweredConversation(BrokenConversation):
 
 
 Outcome = ConversationRecord | BrokenConversation
-_Graphed = tuple[Transcript, str, MilestoneGraph]
-_Chosen = _Graphed | Exception
+Done = Callable[[Outcome], None]
+_Chosen = tuple[Transcript, str, MilestoneGraph] | Exception
 
 
 class ScoringRun:
     """Conversations as they are scored: `for` and `async for` give each outcome as it comes, `report()` all of them.
 
     Args:
-        conversations: What is scored, read as there is room; memory holds as many as are scored at once.
-        graph: One graph for all, one for each use case by its name, or a function that gives each its own.
-        tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name; None:
-            those that each transcript brings.
-        judge: Decides what code cannot; None: such milestones stay undecided.
-        concurrency: How many are scored at once by `async for`, from 1.
-        store: Where outcomes are kept as they come, and what was kept in an earlier run.
+        conversations: What is scored.
+        store: Where outcomes are kept as they come, and what was kept in an earlier run. All else is as for
+            `score_transcripts`, which makes one.
 
     Attributes:
         outcomes: What became of each conversation so far, by its place.
         kept: What the store holds.
-
-    Raises:
-        SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.
-        ToolError: A tool has no name.
-        InputError: `concurrency` is below 1.
     """
 
     def __init__(
@@ -92,7 +81,7 @@ class ScoringRun:
         self._concurrency = concurrency
         self._store = store
         self.kept = {} if store is None else dict(_kept(store))
-        self._under_way: set[Place] = set()
+        self._begun = 0
         self._unreached = 0
 
     @property
@@ -107,19 +96,18 @@ class ScoringRun:
                 yield self._done(one, self._before(one) or self._score(one, chosen))
 
     async def __aiter__(self) -> AsyncIterator[Outcome]:
-        if self._under_way:
+        if self._begun > len(self.outcomes):
             raise InputError(
                 "a loop over this run was left while conversations were under way: make a new run"
             )
-        works = ((one, self._begun(one)) for one in self._conversations)
+        # Graphs get their names as conversations are taken, in the order of the source, not as they finish.
+        works = ((one, self._ascore(one, self._chosen(one))) for one in self._conversations)
         with self._store or nullcontext():
             async with aclosing(at_once(works, self._concurrency)) as finished:
                 async for one, outcome in finished:
                     yield self._done(one, outcome)
 
-    def report(
-        self, *, done: Callable[[Outcome], None] = lambda _: None, stand_ins: Sequence[str] = ()
-    ) -> Report:
+    def report(self, *, done: Done = lambda _: None, stand_ins: Sequence[str] = ()) -> Report:
         """Score what is left, and report all of it.
 
         Args:
@@ -133,9 +121,7 @@ class ScoringRun:
             done(outcome)
         return self._report(stand_ins)
 
-    async def areport(
-        self, *, done: Callable[[Outcome], None] = lambda _: None, stand_ins: Sequence[str] = ()
-    ) -> Report:
+    async def areport(self, *, done: Done = lambda _: None, stand_ins: Sequence[str] = ()) -> Report:
         """Score what is left, several conversations at once, and report all of it; see `report`."""
         async for outcome in self:
             done(outcome)
@@ -143,12 +129,21 @@ class ScoringRun:
 
     def _report(self, stand_ins: Sequence[str]) -> Report:
         ordered = [self.outcomes[place] for place in sorted(self.outcomes)]
-        return report(
-            [one for one in ordered if isinstance(one, ConversationRecord)],
-            [one for one in ordered if isinstance(one, BrokenConversation)],
-            self.graphs,
-            stand_ins=stand_ins,
+        return Report(
+            stand_ins=tuple(stand_ins),
+            conversations=tuple(one for one in ordered if isinstance(one, ConversationRecord)),
+            broken=tuple(one for one in ordered if isinstance(one, BrokenConversation)),
+            graphs=self.graphs,
         )
+
+    def _chosen(self, one: Located) -> _Chosen:
+        self._begun += 1
+        if isinstance(one.item, BrokenRecord):
+            return one.item.error
+        try:
+            return one.item, *self._choice.of(one.item)
+        except Exception as error:
+            return error
 
     def _before(self, one: Located) -> Outcome | None:
         """The outcome of an earlier run, if it is that of this conversation."""
@@ -157,30 +152,6 @@ class ScoringRun:
             self.kept.pop(one.place, None)
             return None
         return kept.model_copy(update={"source": one.source})
-
-    def _done(self, one: Located, outcome: Outcome) -> Outcome:
-        is_new = one.place not in self.kept
-        if self._store is not None and is_new and not isinstance(outcome, UnansweredConversation):
-            kind = "scored" if isinstance(outcome, ConversationRecord) else "broken"
-            held = outcome.model_dump(mode="json", exclude_defaults=True)
-            self._store.append({"at": one.place, kind: held})
-            self.kept[one.place] = outcome
-        self.outcomes[one.place] = outcome
-        self._under_way.discard(one.place)
-        return outcome
-
-    def _begun(self, one: Located) -> Coroutine[Any, Any, Outcome]:
-        # Graphs get their names as conversations are taken, in the order of the source, not as they finish.
-        self._under_way.add(one.place)
-        return self._ascore(one, self._chosen(one))
-
-    def _chosen(self, one: Located) -> _Chosen:
-        if isinstance(one.item, BrokenRecord):
-            return one.item.error
-        try:
-            return one.item, *self._choice.of(one.item)
-        except Exception as error:
-            return error
 
     def _score(self, one: Located, chosen: _Chosen) -> Outcome:
         try:
@@ -200,73 +171,32 @@ class ScoringRun:
         except Exception as error:
             return self._failed(one, error)
 
-    def _scored(
-        self, one: Located, transcript: Transcript, graph: str, measured: Score
-    ) -> ConversationRecord:
+    def _scored(self, one: Located, transcript: Transcript, graph: str, measured: Score) -> Outcome:
         record = conversation_record(transcript, measured, graph=graph, source=one.source, record=one.record)
         self._unreached = 0
         return record
 
-    def _failed(self, one: Located, error: Exception) -> BrokenConversation:
-        if isinstance(error, PromptError | JudgeError):
+    def _failed(self, one: Located, error: Exception) -> Outcome:
+        """What is told of a conversation that cannot be scored; raises what concerns all of them."""
+        is_unreached = isinstance(error, ModelRequestError | ModelUnavailableError)
+        self._unreached = self._unreached + 1 if is_unreached else 0
+        if isinstance(error, PromptError | JudgeError) or self._unreached >= MOST_UNREACHED:
             raise error
-        if isinstance(error, ModelRequestError | ModelUnavailableError):
-            self._unreached += 1
-            if self._unreached >= MOST_UNREACHED:
-                raise error
-        else:
-            self._unreached = 0
         kind = UnansweredConversation if isinstance(error, ReasoningError) else BrokenConversation
         return kind(source=one.source, record=one.record, error=_said(one, error))
 
+    def _done(self, one: Located, outcome: Outcome) -> Outcome:
+        is_new = one.place not in self.kept
+        if self._store is not None and is_new and not isinstance(outcome, UnansweredConversation):
+            kind = "scored" if isinstance(outcome, ConversationRecord) else "broken"
+            held = outcome.model_dump(mode="json", exclude_defaults=True)
+            self._store.append({"at": one.place, kind: held})
+            self.kept[one.place] = outcome
+        self.outcomes[one.place] = outcome
+        return outcome
+
 
 def score_transcripts(
-    transcripts: Iterable[Transcript | BrokenRecord],
-    graph: GraphSource,
-    *,
-    tools: Any = None,
-    judge: Judge | None = None,
-    source: str | None = None,
-    results: str | Path | None = None,
-    depends_on: Mapping[str, str] | None = None,
-) -> ScoringRun:
-    """Score conversations one at a time; memory holds one.
-
-    What is wrong with one conversation (its record, its use case, a pattern that does not finish on it, a judge that
-    has no answer, any exception of a judge or of a function that gives it its graph) makes a `BrokenConversation`
-    that says what and where, and does not stop the rest. What concerns all of them is raised: a graph that cannot be
-    measured on before the first, what is wrong with the judge itself where it is first asked.
-
-    Args:
-        transcripts: What `read_transcripts` gives.
-        graph: One graph for all, one for each use case by its name, or a function that gives each its own, such as
-            `gold_graph`.
-        tools: The agent's tools, for their schemas; None: those that each transcript brings.
-        judge: Decides what code cannot; None: such milestones stay undecided.
-        source: The file that they were read from, for the records.
-        results: A JSON Lines file in which each outcome is kept as it comes. Where it holds some of the same run,
-            those conversations are not scored again. None: nowhere.
-        depends_on: What else the outcomes depend on, by a name that a message can show, such as the judge's model.
-
-    Returns:
-        A `ScoringRun`: iterate over it, or call its `report()`.
-
-    Raises:
-        SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.
-        ToolError: A tool has no name.
-        InputError: The judge is async or gives no verdicts, the source cannot be read at all, or `results` holds
-            another run or cannot be written.
-        PromptError: The judge's template is wrong.
-        ModelRequestError: The model behind the judge refused three conversations in a row.
-        ModelUnavailableError: It could not be reached for three in a row.
-    """
-    if judge is not None and (not callable(judge) or inspect.iscoroutinefunction(judge)):
-        raise InputError("the judge is async or no function: use `ascore_transcripts`, or give another")
-    store = _store(results, graph, tools, depends_on)
-    return ScoringRun(located(transcripts, source=source), graph, tools=tools, judge=judge, store=store)
-
-
-def ascore_transcripts(
     transcripts: Iterable[Transcript | BrokenRecord],
     graph: GraphSource,
     *,
@@ -277,35 +207,43 @@ def ascore_transcripts(
     results: str | Path | None = None,
     depends_on: Mapping[str, str] | None = None,
 ) -> ScoringRun:
-    """Score conversations while a judge waits for its model, for `async for` or `areport()`.
+    """Score conversations: one at a time by `for` or `report()`, several at once by `async for` or `areport()`.
 
-    They are given as they finish: `record` says where each stands, and the report has them in order.
+    What is wrong with one conversation (its record, its use case, a pattern that does not finish on it, a judge that
+    has no answer, any exception of a judge or of a function that gives it its graph) makes a `BrokenConversation`
+    that says what and where, and does not stop the rest. What concerns all of them is raised: a graph that cannot be
+    measured on before the first, what is wrong with the judge itself where it is first asked.
+
+    Several at once are given as they finish: `record` says where each stands, and the report has them in order.
 
     Args:
-        transcripts: See `score_transcripts`, as for all that is not named here.
-        graph: One graph for all, one for each use case, or a function.
-        tools: The agent's tools.
-        judge: It may be async.
-        source: The file that they were read from.
-        concurrency: How many are scored at once, from 1; so many are held in memory.
-        results: Where outcomes are kept.
-        depends_on: What else they depend on.
+        transcripts: What `read_transcripts` gives; memory holds as many as are scored at once.
+        graph: One graph for all, one for each use case by its name, or a function that gives each its own, such as
+            `gold_graph`.
+        tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name; None:
+            those that each transcript brings.
+        judge: Decides what code cannot, by `areport()` also an async one; None: such milestones stay undecided.
+        source: The file that they were read from, for the records.
+        concurrency: How many are scored at once, from 1, while a judge waits for its model.
+        results: A JSON Lines file in which each outcome is kept as it comes. Where it holds some of the same run,
+            those conversations are not scored again. None: nowhere.
+        depends_on: What else the outcomes depend on, by a name that a message can show, such as the judge's model.
 
     Raises:
-        InputError: `concurrency` is below 1.
+        SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.
+        ToolError: A tool has no name.
+        InputError: `concurrency` is below 1, or `results` holds another run or cannot be written. In the loop: the
+            judge is async or gives no verdicts, or the source cannot be read at all.
+        PromptError: The judge's template is wrong.
+        ModelRequestError: The model behind the judge refused three conversations in a row.
+        ModelUnavailableError: It could not be reached for three in a row.
     """
-    store = _store(results, graph, tools, depends_on)
-    located_ones = located(transcripts, source=source)
-    return ScoringRun(located_ones, graph, tools=tools, judge=judge, concurrency=concurrency, store=store)
-
-
-def _store(
-    results: str | Path | None, graph: GraphSource, tools: Any, depends_on: Mapping[str, str] | None
-) -> RunStore | None:
-    if results is None:
-        return None
-    of = {"the milestones": fingerprint_of_graphs(graph), "the tools": fingerprint(tools)}
-    return RunStore(results, "score", {**of, **(depends_on or {})})
+    store = None
+    if results is not None:
+        of = {"the milestones": fingerprint_of_graphs(graph), "the tools": fingerprint(tools)}
+        store = RunStore(results, "score", {**of, **(depends_on or {})})
+    read = (Located(item, record, source) for record, item in enumerate(transcripts))
+    return ScoringRun(read, graph, tools=tools, judge=judge, concurrency=concurrency, store=store)
 
 
 def _kept(store: RunStore) -> Iterator[tuple[Place, Outcome]]:
@@ -323,7 +261,7 @@ def _is_of(kept: Outcome, item: Transcript | BrokenRecord) -> bool:
     return (item.id, len(item)) == (kept.id, kept.events)
 
 
-def _unbroken(chosen: _Chosen) -> _Graphed:
+def _unbroken(chosen: _Chosen) -> tuple[Transcript, str, MilestoneGraph]:
     if isinstance(chosen, Exception):
         raise chosen
     return chosen
@@ -334,8 +272,5 @@ def _said(one: Located, error: Exception) -> str:
         return str(error)  # names file and record itself
     place = f"{one.source}: record {one.record}" if one.source else f"record {one.record}"
     # Our own errors are whole sentences; of any other, the type is half of what it says.
-    return (
-        f"{place}: {error}"
-        if isinstance(error, ArqGraphError)
-        else f"{place}: {type(error).__name__}: {error}"
-    )
+    named = "" if isinstance(error, ArqGraphError) else f"{type(error).__name__}: "
+    return f"{place}: {named}{error}"

@@ -39,14 +39,6 @@ class Located:
         return self.number, _END_OF_FILE if self.record is None else self.record
 
 
-def located(
-    transcripts: Iterable[Transcript | BrokenRecord], *, source: str | None = None, number: int = 0
-) -> Iterator[Located]:
-    """What `read_transcripts` gives of one file, each with its place; see `Located`."""
-    for record, item in enumerate(transcripts):
-        yield Located(item, record, source, number)
-
-
 def read_files(
     files: Sequence[Path],
     *,
@@ -66,17 +58,14 @@ def read_files(
     """
     given = 0
     for number, file in enumerate(files):
-        reading = located(read(file), source=str(file), number=number)
-        while limit is None or given < limit:
-            try:
-                one = next(reading, None)
-            except InputError as error:
-                one = Located(BrokenRecord(0, error), None, str(file), number)
-                reading = iter(())
-            if one is None:
-                break
-            if isinstance(one.item, Transcript):
-                if use_case is not None and one.item.use_case != use_case:
-                    continue
-                given += 1
-            yield one
+        try:
+            for record, item in enumerate(read(file)):
+                if isinstance(item, Transcript):
+                    if use_case is not None and item.use_case != use_case:
+                        continue
+                    given += 1
+                yield Located(item, record, str(file), number)
+                if given == limit:
+                    return
+        except InputError as error:
+            yield Located(BrokenRecord(0, error), None, str(file), number)

@@ -1,13 +1,28 @@
-"""Figures over many conversations by formula: Wilson's interval, pass^k, McNemar's test, Holm's correction."""
+"""Figures over many conversations: intervals, pass^k, and how likely a difference is by chance alone.
+
+The bootstrap and the sign test deal more than 256 values into 256 heaps at random and resample the heaps: the sums
+vary as much, the width of an interval is known to 1 / sqrt(512), 4%, and the cost is bounded. The same values give the
+same figures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from math import comb, fsum, sqrt
+from operator import mul
+from random import Random
 from statistics import NormalDist
 from typing import Any
 
 _Z = NormalDist().inv_cdf(0.975)
+_HEAPS = 256
+_RESAMPLES = 1_000
+# Up to here all ways to turn the signs are counted (2^14 sums); above, a sample of them.
+_COUNTED = 14
+_FLIPS = 10_000
+
+_Heap = tuple[float, int]
+"""A sum, and of how many values it is."""
 
 
 def wilson(count: int, n: int) -> tuple[float, float]:
@@ -28,7 +43,6 @@ def mcnemar(only_a: int, only_b: int) -> float:
     p = 2 P(X ≤ min(only_a, only_b)) with X binomial (n, 1/2), at most 1. McNemar, "Note on the sampling error of the
     difference between correlated proportions or percentages", 1947, in its exact form. Pairs have to be
     independent: for several runs of one task see `sign_flip`. Cost O(n).
-
     """
     n = only_a + only_b
     tail, ways = 0, 1
@@ -65,4 +79,83 @@ def holm(ps: Mapping[str, float]) -> dict[str, float]:
     for rank, name in enumerate(sorted(ps, key=lambda one: ps[one])):
         least = max(least, min(1.0, (len(ps) - rank) * ps[name]))
         corrected[name] = least
-    return {name: corrected[name] for name in ps}
+    return corrected
+
+
+def mean_within(values: Sequence[float]) -> float:
+    """The mean of at least one value; rounding does not take it out of the values."""
+    return min(max(fsum(values) / len(values), min(values)), max(values))
+
+
+def bootstrap_mean(
+    values: Sequence[float], *, clusters: Sequence[Hashable] | None = None
+) -> tuple[float, float] | None:
+    """The 95% percentile bootstrap interval of a mean: where the means of resamples lie.
+
+    Efron, "Bootstrap methods: another look at the jackknife", 1979. Where it would leave the mean itself out (values
+    that lie very unevenly, the rounding of equal values), it reaches to the mean. Over the differences of pairs it
+    is the paired bootstrap. Fewer than two values or clusters say nothing of their spread: None. Cost O(n), and
+    256,000 draws at most.
+
+    Args:
+        values: What the mean is over.
+        clusters: What each value belongs to; values of one cluster depend on each other, as the runs of one task do,
+            and are drawn together. None: each by itself.
+    """
+    chance = Random(0)
+    heaps = _heaps(_clustered(values, clusters), chance)
+    if len(heaps) < 2:
+        return None
+    mean, least, most = mean_within(values), min(values), max(values)
+    if least == most:
+        return least, most  # as every resample would say
+    means = []
+    for _ in range(_RESAMPLES):
+        totals, sizes = zip(*chance.choices(heaps, k=len(heaps)), strict=True)
+        means.append(sum(totals) / sum(sizes))
+    means.sort()
+    outside = _RESAMPLES // 40
+    return max(least, min(mean, means[outside])), min(most, max(mean, means[-1 - outside]))
+
+
+def sign_flip(differences: Sequence[float], *, clusters: Sequence[Hashable] | None = None) -> float:
+    """How likely so large a sum of differences is, in either direction, where A and B are alike: two-sided p.
+
+    If they are, each pair could as well have come the other way round: all ways to turn the signs are equally likely,
+    and p is the share of them whose sum is at least as far from 0. Fisher's randomisation test, "The Design of
+    Experiments", 1935, section 21. For differences of -1, 0 and 1 it is McNemar's exact test. With clusters, the sign
+    of a whole cluster turns. All 2^n ways are counted up to n = 14, above that a seeded sample of them and the
+    observed one. Cost O(n), and 2,560,000 coins at most.
+
+    Args:
+        differences: One a pair.
+        clusters: What each pair belongs to; see `bootstrap_mean`.
+    """
+    chance = Random(0)
+    differing = [each for each in _clustered(differences, clusters) if each[0]]
+    sums = [total for total, _ in _heaps(differing, chance)]
+    # Equal sums may differ in their last digits, depending on the order of the addition.
+    enough = abs(fsum(sums)) - 1e-9 * fsum(map(abs, sums))
+    if len(sums) <= _COUNTED:
+        turned = [0.0]
+        for one in sums:
+            turned = [total + side for total in turned for side in (one, -one)]
+        return sum(abs(total) >= enough for total in turned) / len(turned)
+    throws = (chance.choices((-1, 1), k=len(sums)) for _ in range(_FLIPS))
+    hits: int = sum(abs(sum(map(mul, sums, signs))) >= enough for signs in throws)
+    return (1 + hits) / (1 + _FLIPS)
+
+
+def _clustered(values: Sequence[float], clusters: Sequence[Hashable] | None) -> list[_Heap]:
+    members: dict[Hashable, list[float]] = {}
+    for value, cluster in zip(values, clusters or range(len(values)), strict=True):
+        members.setdefault(cluster, []).append(value)
+    return [(fsum(each), len(each)) for each in members.values()]
+
+
+def _heaps(clusters: list[_Heap], chance: Random) -> list[_Heap]:
+    if len(clusters) <= _HEAPS:
+        return clusters
+    chance.shuffle(clusters)
+    dealt = [clusters[first::_HEAPS] for first in range(_HEAPS)]
+    return [(fsum(total for total, _ in heap), sum(size for _, size in heap)) for heap in dealt]

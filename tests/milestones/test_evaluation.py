@@ -73,7 +73,7 @@ def test_arms_of_one_run_have_the_same_seed_and_are_compared_in_pairs():
     both = [key[1:] for key in seeds if key[0] == "fails once"]
     assert all(seeds["buys", *key] == seeds["fails once", *key] for key in both)
     assert len({seeds["buys", *key] for key in both}) == len(both) == 7
-    overall = report.summary.comparisons[0].comparison.overall
+    overall = report.summary.comparisons[0].overall
     assert (overall.pairs, overall.split.only_a, overall.goal_completion.difference) == (7, 7, -1)
 
 

@@ -21,7 +21,6 @@ from arq_graph.milestones import (
     MilestoneGraph,
     Transcript,
     Verdict,
-    ascore_transcripts,
     gold_graph,
     read_transcripts,
     score,
@@ -208,10 +207,10 @@ def test_what_concerns_every_conversation_is_no_broken_record():
     async def is_async(graph, transcript, observations):
         return []
 
-    with pytest.raises(InputError, match="ascore_transcripts"):
-        score_transcripts(talks(3), judged(), judge=is_async)
+    with pytest.raises(InputError, match="async judge"):
+        score_transcripts(talks(3), judged(), judge=is_async).report()
     with pytest.raises(InputError, match="concurrency is 0"):
-        ascore_transcripts(talks(3), judged(), concurrency=0)
+        score_transcripts(talks(3), judged(), concurrency=0)
 
 
 async def test_several_conversations_wait_for_their_judge_at_once_and_no_more_than_asked_for():
@@ -234,7 +233,7 @@ async def test_several_conversations_wait_for_their_judge_at_once_and_no_more_th
             read += 1
             yield one
 
-    run = ascore_transcripts(many(), judged(), judge=judge, concurrency=4)
+    run = score_transcripts(many(), judged(), judge=judge, concurrency=4)
     seen: list[int] = []
     report = await run.areport(done=lambda _: seen.append(read))
     assert (most, seen[0]) == (4, 4)
@@ -248,7 +247,7 @@ async def test_a_run_that_was_left_with_conversations_under_way_reports_no_part_
             await asyncio.Event().wait()
         return []
 
-    run = ascore_transcripts(talks(9), judged(), judge=judge, concurrency=3)
+    run = score_transcripts(talks(9), judged(), judge=judge, concurrency=3)
     async for _ in run:
         break
     with pytest.raises(InputError, match="make a new run"):
@@ -258,7 +257,7 @@ async def test_a_run_that_was_left_with_conversations_under_way_reports_no_part_
 async def test_sync_and_async_report_the_same_in_the_order_of_the_source():
     said = [bought(1, use_case="buying"), bought(2, use_case="other"), bought(3, use_case="buying")]
     graphs = {"buying": steps("buy")}
-    together = await ascore_transcripts(said, graphs).areport()
+    together = await score_transcripts(said, graphs).areport()
     assert together == score_transcripts(said, graphs).report()
     assert [one.record for one in together.conversations] == [0, 2]
 
@@ -273,6 +272,6 @@ async def test_what_was_scored_is_handed_on_before_an_error_ends_the_run_and_no_
 
     seen = []
     with pytest.raises(ModelRequestError):
-        await ascore_transcripts(talks(9), judged(), judge=judge, concurrency=4).areport(done=seen.append)
+        await score_transcripts(talks(9), judged(), judge=judge, concurrency=4).areport(done=seen.append)
     assert 0 in [one.record for one in seen]
     assert asyncio.all_tasks() == {asyncio.current_task()}
