@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, Json
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.records import Record
@@ -15,18 +15,17 @@ from arq_graph.milestones.transcripts import messages
 from arq_graph.reasoning.sections import clean
 
 ActionKind = Literal["call", "answer", "nothing"]
-FINAL_ANSWER = "final answer"
 
 # Pydantic takes no lone surrogate, which a model may well write.
 Text = Annotated[str, BeforeValidator(lambda value: clean(value) if isinstance(value, str) else value)]
+Arguments = dict[Any, Any] | Json[dict[Any, Any]] | Text
 
 
 class ToolCall(Record):
-    """A tool call; `malformed` is the raw text of arguments that are no JSON object."""
+    """A tool call; where its arguments are a text, they are no JSON object."""
 
     tool: Text
-    arguments: dict[Any, Any] = Field(default_factory=dict)
-    malformed: Text | None = None
+    arguments: Arguments = Field({}, union_mode="left_to_right")
 
 
 class Action(Record):
@@ -60,22 +59,17 @@ class Action(Record):
         """The action's name: the tools that it calls, in alphabetical order, or `final answer`, or `nothing`."""
         if self.calls:
             return " + ".join(sorted(call.tool for call in self.calls))
-        return FINAL_ANSWER if self.kind == "answer" else "nothing"
+        return "final answer" if self.kind == "answer" else "nothing"
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Action:
-        """The action that events of one message are.
-
-        Raises:
-            InputError: They are not an agent's.
-        """
+        """The action that events of one message are; an `InputError` where they are not an agent's."""
         calls, said = [], []
         for event in events:
             if isinstance(event, Call):
-                calls.append(
-                    ToolCall(tool=event.tool, arguments=dict(event.arguments), malformed=event.malformed)
-                )
-            elif isinstance(event, Message) and event.speaker == "agent":
+                arguments = event.arguments if event.malformed is None else event.malformed
+                calls.append(ToolCall.model_validate({"tool": event.tool, "arguments": arguments}))
+            elif is_agents(event):
                 said.append(event.text)
             else:
                 raise InputError("the message is none of an agent: it says or calls nothing")
@@ -91,16 +85,14 @@ def action_of(value: Any) -> Action:
 
     Raises:
         InputError: It is none of these.
+        ValidationError: Its calls or its answer are of another type.
     """
     if isinstance(value, Action):
         return value
     if isinstance(value, str):
         return Action(answer=value)
     if isinstance(value, Mapping) and ("calls" in value or "answer" in value):
-        calls = value.get("calls") or ()
-        if not isinstance(calls, list | tuple):
-            raise InputError("`calls` is no list of objects with `tool` and `arguments`")
-        value = {"type": "ai", "content": value.get("answer"), "tool_calls": [*map(_written, calls)]}
+        return Action.model_validate(value)
     if messages.is_message(value):
         return Action.of(messages.events_of([value])[0])
     raise InputError(
@@ -108,28 +100,24 @@ def action_of(value: Any) -> Action:
     )
 
 
-def _written(call: Any) -> Any:
-    if not isinstance(call, Mapping):
-        return call
-    arguments = call.get("malformed") or call.get("arguments", call.get("args"))
-    return {"name": call.get("tool", call.get("name")), "args": arguments}
+def is_agents(event: Event) -> bool:
+    """Whether this is something that the agent said or called."""
+    return isinstance(event, Call) or (isinstance(event, Message) and event.speaker == "agent")
 
 
-def agent_actions(events: Iterable[Event]) -> Iterator[tuple[int, tuple[Event, ...]]]:
-    """The agent's actions: the number of each one's first event, and its events.
+def grouped(events: Iterable[Event]) -> Iterator[tuple[int, list[Event]]]:
+    """The events message by message, each with the number of its first event, from 1.
 
-    An action is what stands in one message: what is said, and the calls that follow it directly with the same
-    `step`. Calls of another step, or with anything between them, are another action.
+    A message of the agent is what it says and the calls that follow directly with the same `step`; every other
+    event stands alone.
     """
-    held: list[Event] = []
-    first = 0
+    group: list[Event] = []
+    number = 0
     for number, event in enumerate(events, start=1):
-        goes_on = isinstance(event, Call) and number == first + len(held)
-        if held and not (goes_on and event.step == held[-1].step):
-            yield first, tuple(held)
-            held = []
-        if isinstance(event, Call) or (isinstance(event, Message) and event.speaker == "agent"):
-            first = first if held else number
-            held.append(event)
-    if held:
-        yield first, tuple(held)
+        goes_on = group and is_agents(group[-1]) and event.step == group[-1].step
+        if group and not (goes_on and isinstance(event, Call)):
+            yield number - len(group), group
+            group = []
+        group.append(event)
+    if group:
+        yield number - len(group) + 1, group

@@ -2,106 +2,51 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+from uuid import UUID
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import Runnable, run_in_executor
+from langchain_core.runnables import Runnable, RunnableLambda
+from pydantic import ConfigDict, ValidationError
 
+from arq_graph.agent.spec_errors import spec_error
 from arq_graph.errors import InputError, ToolError
-from arq_graph.milestones.store import is_head
 from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.milestones.transcripts.records import read_records
-from arq_graph.milestones.turn_level.actions import Action, action_of
-from arq_graph.milestones.turn_level.graphs import GraphAgent, is_graph
-from arq_graph.milestones.turn_level.history import to_messages
+from arq_graph.milestones.turn_level.actions import Action, Text, action_of
 from arq_graph.milestones.turn_level.steps import TurnStep
 from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.replies import refusal_of
 from arq_graph.reasoning.transport import Steps, Transport
 
+TIMEOUT = 60.0
+"""Seconds that a chat model may take for one step, retries included."""
 BACKOFF = 0.5
 
-Predict = Callable[[list[BaseMessage]], Any]
+Predictor = Runnable[TurnStep, Any]
+"""Gives an agent's next action at a step: whatever `action_of` understands."""
 
 
-class Predictor(Protocol):
-    """Gives an agent's next action; whatever `action_of` understands, or None where there is none."""
-
-    def predict(self, step: TurnStep) -> Any:
-        """The action at a step."""
-
-    async def apredict(self, step: TurnStep) -> Any:
-        """The action at a step, without blocking."""
-
-
-def predictor(agent: Any, *, tools: Any = None, timeout: float = 60.0) -> Predictor:
+def predictor(agent: Any, *, tools: Any = None) -> Predictor:
     """The predictor of an agent; arguments and errors are those of `evaluate_turns`."""
-    if isinstance(agent, Path):
-        return RecordedPredictions(agent)
     if isinstance(agent, str):
         agent = chat_model(agent)
     if isinstance(agent, BaseChatModel):
-        return ModelAgent(agent, tools, timeout)
-    if is_graph(agent):
-        return GraphAgent(agent)
-    if isinstance(agent, Runnable):
-        return FunctionAgent(agent.invoke, agent.ainvoke)
-    if callable(agent):
-        return FunctionAgent(agent)
-    raise InputError(
-        f"{type(agent).__name__} is no agent: give a chat model or its name, a compiled graph, a function of the "
-        "history, or the `Path` of a file of predictions"
-    )
-
-
-class ModelAgent:
-    """Predicts with a chat model: the record's instructions as system message, the history, the tools bound.
-
-    One call a step; lost connections and overload are tried again within `timeout`.
-    """
-
-    def __init__(self, model: BaseChatModel, tools: Any, timeout: float) -> None:
-        self._tools = None if tools is None else openai_definitions(tools)
-        self._transport = Transport(model, timeout=timeout, backoff=BACKOFF)
-
-    def predict(self, step: TurnStep) -> Any:
-        """The model's next action; a `ToolError` where it takes no tools."""
-        return self._transport.run(self._steps(step), {})
-
-    async def apredict(self, step: TurnStep) -> Any:
-        """The model's next action, without blocking."""
-        return await self._transport.arun(self._steps(step), {})
-
-    def _steps(self, step: TurnStep) -> Steps[Any]:
-        """Ask once; a refusal is an answer in the words of the refusal."""
-        tools = self._recorded_tools(step) if self._tools is None else self._tools
-
-        def bind(model: BaseChatModel) -> Any:
-            return model.bind_tools(tools) if tools else model
-
-        asked = f"conversation {step.conversation!r}, step {step.number}"
-        messages = to_messages(step.history, step.transcript.instructions)
-        try:
-            message = yield from self._transport.call(asked, messages, bind)
-        except NotImplementedError:
-            raise ToolError(
-                f"{type(self._transport.model).__name__} takes no tools: take a model that does, or give a function"
-            ) from None
-        if isinstance(message, AIMessage) and not message.text and not message.tool_calls:
-            return refusal_of(message) or message
-        return message
-
-    def _recorded_tools(self, step: TurnStep) -> list[dict[str, Any]]:
-        recorded = step.transcript.extra.get("tools")
-        given = recorded if isinstance(recorded, list) and recorded else step.transcript.tools
-        try:
-            return openai_definitions(given)
-        except ToolError as error:
-            raise InputError(f"the record's `tools`: {error}") from error
+        return _of_model(agent, None if tools is None else openai_definitions(tools))
+    if hasattr(agent, "checkpointer"):  # a compiled graph, told without importing langgraph
+        return _of_graph(agent)
+    if not callable(agent) and not isinstance(agent, Runnable):
+        raise InputError(
+            f"{type(agent).__name__} is no agent: give a chat model or its name, a compiled graph, a function of the "
+            "history, or the `Path` of a file of predictions"
+        )
+    asked: Predictor = RunnableLambda(TurnStep.history) | agent
+    return asked
 
 
 def openai_definitions(tools: Any) -> list[dict[str, Any]]:
@@ -119,88 +64,144 @@ def openai_definitions(tools: Any) -> list[dict[str, Any]]:
         )
     anything = {"type": "object", "properties": {}}
     functions = [
-        {
-            **each,
-            "description": each.get("description", ""),
-            "parameters": anything | each.get("parameters", {}),
-        }
+        {"description": "", **each, "parameters": anything | each.get("parameters", {})}
         for each in tool_definitions(tools)
     ]
     return [{"type": "function", "function": function} for function in functions]
 
 
-class FunctionAgent:
-    """Predicts with a function of the history; the record's instructions come first, as a system message."""
+def _of_model(model: BaseChatModel, tools: list[dict[str, Any]] | None) -> Predictor:
+    """One call a step, with the tools bound; lost connections and overload are tried again."""
+    transport = Transport(model, timeout=TIMEOUT, backoff=BACKOFF)
 
-    def __init__(
-        self, function: Predict, afunction: Callable[[list[BaseMessage]], Awaitable[Any]] | None = None
-    ) -> None:
-        self._function = function
-        self._afunction = afunction
+    def steps(step: TurnStep) -> Steps[Any]:
+        given = tools
+        if given is None:
+            recorded = step.transcript.extra.get("tools")
+            is_whole = isinstance(recorded, list) and recorded
+            given = openai_definitions(recorded if is_whole else step.transcript.tools)
+        message = yield from transport.call(
+            f"conversation {step.conversation!r}, step {step.number}",
+            step.history(),
+            lambda model: model.bind_tools(given) if given else model,
+        )
+        if isinstance(message, AIMessage) and not message.text and not message.tool_calls:
+            return refusal_of(message) or message
+        return message
 
-    def predict(self, step: TurnStep) -> Any:
-        """What the function gives; a `ToolError` where it is async."""
-        given = self._function(to_messages(step.history, step.transcript.instructions))
-        if inspect.iscoroutine(given):
-            given.close()
-            raise ToolError("the agent is async only: use aevaluate_turns")
-        return given
+    async def apredict(step: TurnStep) -> Any:
+        return await transport.arun(steps(step), {})
 
-    async def apredict(self, step: TurnStep) -> Any:
-        """What the function gives, without blocking."""
-        history = to_messages(step.history, step.transcript.instructions)
-        if self._afunction is not None:
-            return await self._afunction(history)
-        # LangChain's way, for a StopIteration in a thread would leave asyncio waiting for ever.
-        given = await run_in_executor(None, self._function, history)
-        return await given if inspect.isawaitable(given) else given
+    return RunnableLambda(lambda step: transport.run(steps(step), {}), apredict)
 
 
-class RecordedPredictions:
-    """Predictions that were recorded elsewhere, one a line of a JSON Lines file; see `evaluate_turns`.
+def _of_graph(app: Any) -> Predictor:
+    """A compiled graph whose state has the channel `messages`, run until its first action, so that no tool runs.
 
-    A file of `results` is read too; its steps without a prediction are left out.
+    That is the first new message of the agent at the top level. Where a graph inside it is about to run a tool before
+    such a message, the call is refused before the tool starts, and counts as the action; so does one that an interrupt
+    holds back. Code of a node that is no LangChain tool cannot be held back. The record's instructions and tools are
+    not used, nor the app's checkpointer: each step is a thread of its own.
     """
+    app = app.copy({"checkpointer": None})
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._actions: dict[tuple[str, int], Action] = {}
-        for number, line in enumerate(read_records(file), start=1):
-            place = f"{file}: line {number}"
-            if not isinstance(line, Mapping):
-                why = line if isinstance(line, InputError) else "it is no JSON object"
-                raise InputError(f"{place}: {why}")
-            if is_head(line) or ("predicted" in line and line["predicted"] is None):
+    def predict(step: TurnStep) -> Action:
+        first, run = _beginning(step)
+        with suppress(_HeldBackError):
+            app.invoke(*run)
+        return first.action
+
+    async def apredict(step: TurnStep) -> Action:
+        first, run = _beginning(step)
+        with suppress(_HeldBackError):
+            await app.ainvoke(*run)
+        return first.action
+
+    return RunnableLambda(predict, apredict)
+
+
+def _beginning(step: TurnStep) -> tuple[_FirstAction, tuple[Any, Any]]:
+    history = step.history(instructions=False)
+    first = _FirstAction({message.id for message in history})
+    return first, ({"messages": history}, {"callbacks": [first]})
+
+
+class _HeldBackError(BaseException):
+    """The first action is there; no handler of an agent's errors may turn this into a result and go on."""
+
+
+class _FirstAction(BaseCallbackHandler):
+    """Notes the action that a graph takes, and stops it there, at the latest when a tool is about to start."""
+
+    raise_error = True
+    run_inline = True
+
+    def __init__(self, known: set[str | None]) -> None:
+        self.action = Action()
+        self._known = known
+        self._app: UUID | None = None
+
+    def on_chain_start(self, *_: Any, run_id: UUID, **kwargs: Any) -> None:
+        """The app begins, or something in it."""
+        self._app = self._app or run_id
+
+    def on_chain_end(self, outputs: Any, *, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
+        """A node is done, or something in it; inside a node, only a call is known to be no draft."""
+        for message in _messages(outputs):
+            if not isinstance(message, AIMessage) or (message.id and message.id in self._known):
                 continue
-            key = _key(line, place)
-            if key in self._actions and "predicted" not in line:
-                raise InputError(f"{place}: step {key[1]} of conversation {key[0]!r} is predicted twice")
-            try:
-                self._actions[key] = action_of(line.get("predicted", line))
-            except InputError as error:
-                raise InputError(f"{place}: {error}") from None
+            action = action_of(message)
+            is_top = parent_run_id == self._app
+            if action.kind == "call" or (is_top and action.kind == "answer"):
+                self.action = action
+                if is_top:
+                    raise _HeldBackError
 
-    def predict(self, step: TurnStep) -> Action | None:
-        """What the file says of a step; None where it leaves it out."""
-        return self._actions.get(step.key)
-
-    async def apredict(self, step: TurnStep) -> Action | None:
-        """What the file says of a step; None where it leaves it out."""
-        return self.predict(step)
-
-    def check(self, steps: set[tuple[str, int]]) -> None:
-        """Raise an `InputError` where a prediction belongs to none of the steps."""
-        if stray := next((key for key in self._actions if key not in steps), None):
-            raise InputError(
-                f"{self._file} predicts step {stray[1]} of conversation {stray[0]!r}, but the dataset has no such "
-                "step: are they of the same dataset?"
-            )
+    def on_tool_start(self, serialized: Any, input_str: str, **kwargs: Any) -> None:
+        """A tool is about to run."""
+        if not self.action.calls:
+            given = kwargs.get("inputs")
+            arguments = given if isinstance(given, Mapping) else {"input": input_str}
+            name = (serialized or {}).get("name") or "tool"
+            self.action = Action.model_validate({"calls": [{"tool": name, "arguments": arguments}]})
+        raise _HeldBackError
 
 
-def _key(line: Mapping[str, Any], place: str) -> tuple[str, int]:
-    id, step = line.get("id"), line.get("step")
-    if isinstance(id, int) and not isinstance(id, bool):
-        id = str(id)
-    if not isinstance(id, str) or not isinstance(step, int) or isinstance(step, bool):
-        raise InputError(f"{place}: it needs `id`, the conversation's, and `step`, a number from 1")
-    return id, step
+def _messages(update: Any) -> Iterator[BaseMessage]:
+    if isinstance(update, BaseMessage):
+        yield update
+    elif isinstance(update, Mapping):
+        yield from _messages(update.get("messages"))
+    elif isinstance(update, list | tuple):
+        for each in update:
+            yield from _messages(each)
+    elif hasattr(update, "update"):  # a Command
+        yield from _messages(update.update)
+    elif hasattr(update, "value"):  # an Overwrite
+        yield from _messages(update.value)
+
+
+class Prediction(Action):
+    """A line of a file of predictions."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    id: Text
+    step: int
+
+
+def read_predictions(file: Path) -> dict[tuple[str, int], Action]:
+    """Predictions that were recorded elsewhere, by conversation and step; see `evaluate_turns`."""
+    found: dict[tuple[str, int], Action] = {}
+    for number, line in enumerate(read_records(file), start=1):
+        place = f"{file}: line {number}"
+        if isinstance(line, InputError):
+            raise InputError(f"{place}: {line}")
+        try:
+            read = Prediction.model_validate(line)
+        except ValidationError as error:
+            raise InputError(f"{place}: {spec_error(error, Prediction, line)}") from None
+        if (read.id, read.step) in found:
+            raise InputError(f"{place}: step {read.step} of conversation {read.id!r} is predicted twice")
+        found[read.id, read.step] = read
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from math import fsum
 
 from arq_graph.milestones.reports.records import Record
@@ -17,11 +17,6 @@ class Share(Record):
     count: int
     n: int
     rate: float | None
-
-    @classmethod
-    def of(cls, count: int, n: int) -> Share:
-        """The share of two numbers."""
-        return cls(count=count, n=n, rate=count / n if n else None)
 
 
 class MeanSimilarity(Record):
@@ -50,19 +45,6 @@ class PrecisionRecall(Record):
     recall: float | None
     f1: float | None
 
-    @classmethod
-    def of(cls, correct: int, predicted: int, actual: int) -> PrecisionRecall:
-        """The figures of three counts."""
-        both = predicted + actual
-        return cls(
-            correct=correct,
-            predicted=predicted,
-            actual=actual,
-            precision=correct / predicted if predicted else None,
-            recall=correct / actual if actual else None,
-            f1=2 * correct / both if both else None,
-        )
-
 
 class Mistaken(Record):
     """An action (its tools, or `final answer`) that was taken for another, or `nothing`, `error`, `no prediction`."""
@@ -86,7 +68,7 @@ class TurnMetrics(Record):
         final_answers: Over steps: correct are those where both actions are final answers.
         parameter_match: Steps with all parameters right, of the steps with the right tools.
         similarity: Over the steps where both actions are final answers.
-        confusion: How many steps went wrong in which way (`outcomes.Confusion`), all ways named.
+        confusion: How many steps went wrong in which way, all ways named.
         mistaken: Which action was taken for which, most frequent first; wrong parameters are not among them.
         errors: How many steps have an error: the agent raised, the similarity did, or no prediction was given.
     """
@@ -103,41 +85,57 @@ class TurnMetrics(Record):
     errors: int = 0
 
 
-def turn_metrics(outcomes: Iterable[StepOutcome]) -> TurnMetrics:
+def turn_metrics(outcomes: Sequence[StepOutcome]) -> TurnMetrics:
     """The figures over compared steps. Cost O(steps)."""
-    held = list(outcomes)
-    calls, answers = Counter[str](), Counter[str]()
-    confusion: Counter[Confusion] = Counter()
-    mistaken: Counter[tuple[str, str]] = Counter()
-    for outcome in held:
-        truth, predicted = outcome.truth, outcome.predicted or Action()
-        calls["correct"] += (truth.tools & predicted.tools).total()
-        calls["predicted"] += len(predicted.calls)
-        calls["actual"] += len(truth.calls)
-        answers["correct"] += truth.kind == predicted.kind == "answer"
-        answers["predicted"] += predicted.kind == "answer"
-        answers["actual"] += truth.kind == "answer"
-        if outcome.confusion is not None:
-            confusion[outcome.confusion] += 1
-        if not outcome.matched:
-            missing = "no prediction" if outcome.confusion == "no_prediction" else "error"
-            mistaken[truth.label, predicted.label if outcome.predicted else missing] += 1
-    matches = [outcome.parameters for outcome in held if outcome.parameters is not None]
-    similarities = [outcome.similarity for outcome in held if outcome.similarity is not None]
+    pairs = [(each.truth, each.predicted or Action()) for each in outcomes]
+    answers = [(truth.kind == "answer", predicted.kind == "answer") for truth, predicted in pairs]
+    matches = [each.parameters for each in outcomes if each.parameters is not None]
+    similarities = [each.similarity for each in outcomes if each.similarity is not None]
+    confusion = Counter(each.confusion for each in outcomes)
+    mistaken = Counter((each.truth.label, _label(each)) for each in outcomes if not each.matched)
     return TurnMetrics(
-        steps=len(held),
-        conversations=len({outcome.id for outcome in held}),
-        action_recall=Share.of(sum(outcome.matched for outcome in held), len(held)),
-        tool_calls=PrecisionRecall.of(calls["correct"], calls["predicted"], calls["actual"]),
-        final_answers=PrecisionRecall.of(answers["correct"], answers["predicted"], answers["actual"]),
-        parameter_match=Share.of(sum(matches), len(matches)),
-        similarity=MeanSimilarity(
-            n=len(similarities), mean=fsum(similarities) / len(similarities) if similarities else None
+        steps=len(pairs),
+        conversations=len({each.id for each in outcomes}),
+        action_recall=_share([each.matched for each in outcomes]),
+        tool_calls=_precision_recall(
+            sum((truth.tools & predicted.tools).total() for truth, predicted in pairs),
+            sum(len(predicted.calls) for _, predicted in pairs),
+            sum(len(truth.calls) for truth, _ in pairs),
         ),
+        final_answers=_precision_recall(
+            sum(truth and predicted for truth, predicted in answers),
+            sum(predicted for _, predicted in answers),
+            sum(truth for truth, _ in answers),
+        ),
+        parameter_match=_share(matches),
+        similarity=MeanSimilarity(n=len(similarities), mean=_ratio(fsum(similarities), len(similarities))),
         confusion={kind: confusion[kind] for kind in CONFUSIONS},
         mistaken=tuple(
             Mistaken(truth=truth, predicted=predicted, count=count)
             for (truth, predicted), count in sorted(mistaken.items(), key=lambda item: (-item[1], item[0]))
         ),
-        errors=sum(outcome.error is not None for outcome in held),
+        errors=sum(each.error is not None for each in outcomes),
     )
+
+
+def _label(outcome: StepOutcome) -> str:
+    return outcome.predicted.label if outcome.predicted else str(outcome.confusion).replace("_", " ")
+
+
+def _share(held: Sequence[bool]) -> Share:
+    return Share(count=sum(held), n=len(held), rate=_ratio(sum(held), len(held)))
+
+
+def _precision_recall(correct: int, predicted: int, actual: int) -> PrecisionRecall:
+    return PrecisionRecall(
+        correct=correct,
+        predicted=predicted,
+        actual=actual,
+        precision=_ratio(correct, predicted),
+        recall=_ratio(correct, actual),
+        f1=_ratio(2 * correct, predicted + actual),
+    )
+
+
+def _ratio(count: float, n: int) -> float | None:
+    return count / n if n else None

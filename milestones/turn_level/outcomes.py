@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import Field
 
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.turn_level.actions import Action, Text, ToolCall
@@ -13,25 +15,15 @@ from arq_graph.milestones.values import same_value
 NOT_GIVEN = "no prediction was given for this step"
 
 Confusion = Literal[
-    "called_instead_of_answering",
+    "called_instead_of_answering",  # the truth is a final answer, and a tool was called
     "answered_instead_of_calling",
-    "wrong_tool",
-    "wrong_parameters",
-    "no_action",
-    "error",
-    "no_prediction",
+    "wrong_tool",  # others were called, or one of them too few or too many times
+    "wrong_parameters",  # the right tools, with other parameters; the action itself is right
+    "no_action",  # neither words nor calls
+    "error",  # the agent raised
+    "no_prediction",  # recorded predictions leave the step out, or the agent gave None
 ]
-"""How a step went wrong.
-
-- `called_instead_of_answering`: the truth is a final answer, and a tool was called.
-- `answered_instead_of_calling`: the reverse.
-- `wrong_tool`: tools were called, but others, or one of them too few or too many times.
-- `wrong_parameters`: the right tools, with other parameters. The action itself is right.
-- `no_action`: neither words nor calls were predicted.
-- `error`: there is no prediction, because the agent raised.
-- `no_prediction`: there is none, because recorded predictions leave the step out.
-"""
-
+"""How a step went wrong."""
 CONFUSIONS: tuple[Confusion, ...] = get_args(Confusion)
 
 
@@ -59,34 +51,36 @@ class StepOutcome(Record):
     predicted: Action | None
     matched: bool
     parameters: bool | None = None
-    similarity: float | None = None
+    similarity: Annotated[float, Field(ge=0, le=1)] | None = None
     confusion: Confusion | None = None
     error: Text | None = None
 
-
-def compared(step: TurnStep, predicted: Action | None, similarity: float | None, error: str) -> StepOutcome:
-    """The outcome of a step; `error` says why there is no prediction, or no similarity of two final answers."""
-    truth = step.truth
-    matched = predicted is not None and (truth.kind, truth.tools) == (predicted.kind, predicted.tools)
-    parameters = _same_calls(truth.calls, predicted.calls) if predicted and matched and truth.calls else None
-    confusion: Confusion | None = None
-    if predicted is None:
-        confusion = "no_prediction" if error == NOT_GIVEN else "error"
-    elif not matched:
-        confusion = _confusion(truth, predicted)
-    elif parameters is False:
-        confusion = "wrong_parameters"
-    return StepOutcome(
-        id=step.conversation,
-        step=step.number,
-        truth=truth,
-        predicted=predicted,
-        matched=matched,
-        parameters=parameters,
-        similarity=similarity,
-        confusion=confusion,
-        error=error or None,
-    )
+    @classmethod
+    def of(
+        cls, step: TurnStep, predicted: Action | None, similarity: float | None, error: str | None
+    ) -> Self:
+        """The outcome of a step; `error` says why there is no prediction, or no similarity of two final answers."""
+        truth = step.truth
+        matched = predicted is not None and (truth.kind, truth.tools) == (predicted.kind, predicted.tools)
+        parameters = _same_calls(truth.calls, predicted.calls) if predicted and matched else None
+        confusion: Confusion | None = None
+        if predicted is None:
+            confusion = "no_prediction" if error == NOT_GIVEN else "error"
+        elif not matched:
+            confusion = _confusion(truth, predicted)
+        elif parameters is False:
+            confusion = "wrong_parameters"
+        return cls(
+            id=step.conversation,
+            step=step.number,
+            truth=truth,
+            predicted=predicted,
+            matched=matched,
+            parameters=parameters,
+            similarity=similarity,
+            confusion=confusion,
+            error=error,
+        )
 
 
 def _confusion(truth: Action, predicted: Action) -> Confusion:
@@ -100,12 +94,12 @@ def _confusion(truth: Action, predicted: Action) -> Confusion:
 def _same_calls(truth: Sequence[ToolCall], predicted: Sequence[ToolCall]) -> bool | None:
     """Whether calls pair up one to one, by tool and arguments, in any order: Pre-Act's full parameter match.
 
-    A schema's default is not filled in: leaving an argument out is not the same as giving its default. A malformed
-    call that is predicted matches nothing; where a true one is malformed, there is nothing to compare with.
+    A schema's default is not filled in: leaving an argument out is not the same as giving its default. Where there is
+    no true call, or a malformed one, there is nothing to compare with.
     """
-    if any(call.malformed is not None for call in truth):
+    if not truth or any(isinstance(call.arguments, str) for call in truth):
         return None
-    left = [call for call in predicted if call.malformed is None]
+    left = list(predicted)
     for call in truth:
         # Sameness is an equivalence, so the first that fits is as good as any.
         fits = (each.tool == call.tool and same_value(call.arguments, each.arguments) for each in left)
@@ -113,4 +107,4 @@ def _same_calls(truth: Sequence[ToolCall], predicted: Sequence[ToolCall]) -> boo
         if at is None:
             return False
         del left[at]
-    return len(truth) == len(predicted)
+    return True
