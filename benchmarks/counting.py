@@ -12,8 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
 
 from arq_graph import create_guided_agent
-from arq_graph.nodes import GuidelineMatcher
-from arq_graph.nodes.batching import BatchPolicy, default_batch_size
+from arq_graph.nodes.guideline_matcher import default_batch_size
 from benchmarks.in_process import agent_of, model
 from benchmarks.turn import TURN
 from tests.reasoning.endpoint import Endpoint, Reply, Request, ok, status
@@ -40,18 +39,14 @@ class Count:
     tools_run: int
 
 
-def count(guidelines: int, batch_size: BatchPolicy = default_batch_size) -> Count:
+def count(guidelines: int) -> Count:
     """Play one turn of an agent of so many guidelines, of which one applies and has its tool called."""
-    batches = -(-guidelines // batch_size(guidelines))
+    batches = -(-guidelines // default_batch_size(guidelines))
     # Matching, the tool; the tool again, as its result can make no other condition true; the reply.
     expected = [batches, 1, 1, 1]
     agent = agent_of(guidelines)
     with Endpoint(together(expected, answered_by(model()))) as endpoint:
-        app = create_guided_agent(
-            endpoint.chat_model(),
-            agent,
-            matcher=GuidelineMatcher(endpoint.chat_model(), agent, batch_size=batch_size),
-        )
+        app = create_guided_agent(endpoint.chat_model(), agent)
         messages = app.invoke(TURN)["messages"]
     prompts = sum(len(request.prompt) for request in endpoint.requests)
     return Count(

@@ -19,9 +19,7 @@ from arq_graph.nodes import (
     MessageReviser,
     ToolCaller,
     guarded_tools,
-    route_approved,
     route_calls,
-    route_round,
 )
 
 
@@ -40,12 +38,16 @@ def build(model: str, agent: Agent) -> CompiledStateGraph:
     graph.add_edge(START, "match")
     graph.add_edge("match", "call_tools")
     graph.add_conditional_edges("call_tools", route_calls(agent), ["approve", "tools", "message"])
-    graph.add_conditional_edges("approve", route_approved(), ["tools", "match_again", "call_tools_again"])
+    graph.add_conditional_edges(
+        "approve",
+        route_calls(agent, approve=None, otherwise=["match_again", "call_tools_again"]),
+        ["tools", "match_again", "call_tools_again"],
+    )
     graph.add_edge("tools", "match_again")
     graph.add_edge("tools", "call_tools_again")
     graph.add_edge(["match_again", "call_tools_again"], "next_round")
     graph.add_conditional_edges(
-        "next_round", route_round(agent), ["approve", "tools", "call_tools", "message"]
+        "next_round", route_calls(agent, again="call_tools"), ["approve", "tools", "call_tools", "message"]
     )
     graph.add_edge("message", END)
     return graph.compile(checkpointer=MemorySaver())

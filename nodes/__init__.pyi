@@ -9,9 +9,7 @@ from .message_schema import MessageBlueprint as MessageBlueprint
 from .pre_act_planner import PreActPlanner as PreActPlanner
 from .progress import TrackProgress as TrackProgress
 from .react_planner import ReActPlanner as ReActPlanner
-from .routing import route_approved as route_approved
 from .routing import route_calls as route_calls
-from .routing import route_round as route_round
 from .speaking.listen import Listen as Listen
 from .speaking.listen import route_moves as route_moves
 from .speaking.policies import POLICIES as POLICIES
@@ -20,4 +18,3 @@ from .speaking.speaker import Speaker as Speaker
 from .speaking.world import ActInWorld as ActInWorld
 from .tool_caller import ToolCaller as ToolCaller
 from .tool_node import guarded_tools as guarded_tools
-from .worked_examples import Example as Example

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import partial
+from functools import cached_property
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypedDict, TypeVar, get_args
+from typing import Any, ClassVar, Generic, TypeAlias, TypedDict, TypeVar, Unpack, get_args
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
@@ -18,15 +18,17 @@ from langchain_core.runnables.config import run_in_executor
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.nodes.channels import Reader, name_channels
+from arq_graph.nodes.channels import Reader, name_channels, our_channels
+from arq_graph.nodes.spec_sections import designed
+from arq_graph.nodes.worked_examples import PROMPTS, worked_examples
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, Mode
 from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
+from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.sections import section
 from arq_graph.reasoning.templates import PromptTemplate
 
-PROMPTS = Path(__file__).parent / "prompts"
 MIN_HISTORY_TOKENS = 100
 
 B = TypeVar("B", bound=ARQ)
@@ -42,9 +44,17 @@ class NodeSettings(TypedDict, total=False):
     """Settings that all nodes share; `BlueprintNode` says what they mean."""
 
     mode: Mode | None
+    temperature: float | None
+    reads: Sequence[str] | Mapping[str, Any]
     max_history_tokens: int
     count_tokens: CountTokens
     messages_key: str
+
+
+class AgentSettings(NodeSettings, total=False):
+    """What the nodes of an agent take besides: a replacement for the shipped prompt."""
+
+    template: str | Path | None
 
 
 class BlueprintNode(Runnable[Any, Update], Generic[B]):
@@ -79,6 +89,8 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
     """
 
     module = "blueprint"
+    ours: ClassVar[tuple[str, ...]] = ()
+    """The channels of `AgentState` that it reads or writes besides the messages."""
     reply_name: str = ""
     """Name on the replies that it sends; empty: the agent's. The compiled apps put their own name here."""
 
@@ -98,32 +110,29 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         count_tokens: CountTokens = estimate_tokens,
         messages_key: str = "messages",
     ) -> None:
-        if max_history_tokens < MIN_HISTORY_TOKENS:
-            raise InputError(
-                f"max_history_tokens must be at least {MIN_HISTORY_TOKENS}, not {max_history_tokens}"
-            )
-        self.module = module or self.module
-        self.name = self.module
-        self.reasoner = (
-            model
-            if isinstance(model, Reasoner)
-            else Reasoner(model, module=self.module, mode=mode or "arq", temperature=temperature)
-        )
-        self.mode: Mode = mode or self.reasoner.mode
+        counted("max_history_tokens", max_history_tokens, least=MIN_HISTORY_TOKENS)
+        self.name = self.module = module or self.module
+        if not isinstance(model, Reasoner):
+            model = Reasoner(model, module=self.module, mode=mode or "arq", temperature=temperature)
+        self.reasoner = model
+        self.mode: Mode = mode or model.mode
         self.blueprint = blueprint
         self.template = PromptTemplate(template, PROMPTS, needs=("head", "tail"))
         self.messages_key = messages_key
         self._write = dict(write or {})
         self._reads = dict(reads) if isinstance(reads, Mapping) else dict.fromkeys(reads, Any)
         self._values = dict(values or {})
-        self._max_history_tokens = max_history_tokens
-        self._count_tokens = count_tokens
-        self._head: str | None = None
+        self._history = (max_history_tokens, count_tokens)
         name_channels(self, {**self.channels(), messages_key: list[AnyMessage]})
 
     def channels(self) -> dict[str, Any]:
         """The channels this node reads or writes besides the messages, with their types."""
-        return {**dict.fromkeys(self._write, Any), **self._reads}
+        return {**dict.fromkeys(self._write, Any), **self._reads, **our_channels(*self.ours)}
+
+    @cached_property
+    def head(self) -> str:
+        """What its prompts begin with, the same for the life of the node."""
+        return self.template.render("head", self._values)
 
     def __call__(self, state: Any) -> Update:
         """Run the node on a state."""
@@ -131,40 +140,25 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state: a dict, a dataclass or a Pydantic model."""
-        steps = self.steps(self._read(input))
-        go_on: Callable[[], Any] = partial(next, steps)
-        while True:
-            try:
-                asked = go_on()
-            except StopIteration as done:
-                return done.value  # type: ignore[no-any-return]
-            try:
-                if callable(asked):
-                    go_on = partial(steps.send, _run(asked))
-                else:
-                    go_on = partial(steps.send, self.reasoner.ask_all(asked, mode=self.mode, config=config))
-            except Exception as error:
-                go_on = partial(steps.throw, error)
+
+        def perform(asked: Sequence[Question[Any]] | Task) -> Any:
+            if callable(asked):
+                return _run(asked)
+            return self.reasoner.ask_all(asked, mode=self.mode, config=config)
+
+        return perform_steps(self.steps(self._read(input)), perform)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state, without blocking."""
-        steps = self.steps(self._read(input))
-        go_on: Callable[[], Any] = partial(next, steps)
-        while True:
-            try:
-                asked = go_on()
-            except StopIteration as done:
-                return done.value  # type: ignore[no-any-return]
-            try:
-                if callable(asked):
-                    # In a thread: a sync function of the user's may block, which a server's event loop refuses.
-                    result = await run_in_executor(None, asked)
-                    go_on = partial(steps.send, await result if isawaitable(result) else result)
-                else:
-                    answers = await self.reasoner.aask_all(asked, mode=self.mode, config=config)
-                    go_on = partial(steps.send, answers)
-            except Exception as error:
-                go_on = partial(steps.throw, error)
+
+        async def perform(asked: Sequence[Question[Any]] | Task) -> Any:
+            if callable(asked):
+                # In a thread: a sync function of the user's may block, which a server's event loop refuses.
+                result = await run_in_executor(None, asked)
+                return await result if isawaitable(result) else result
+            return await self.reasoner.aask_all(asked, mode=self.mode, config=config)
+
+        return await aperform_steps(self.steps(self._read(input)), perform)
 
     def _read(self, input: Any) -> Reader:
         agent: Agent | None = getattr(self, "agent", None)
@@ -177,32 +171,65 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
 
         Subclasses override this; it never touches a model, so sync and async share it.
         """
-        conversation = self.read_conversation(state)
         extra = {name: state.get(name) for name in self._reads}
-        (answer,) = yield [Question(self.blueprint, self.prompt(conversation, extra))]
+        answer = yield from self.asked(
+            Question(self.blueprint, self.prompt(self.read_conversation(state), extra))
+        )
+        return {name: make(answer) for name, make in self._write.items()}
+
+    def asked(self, question: Question[Any]) -> Generator[Sequence[Question[Any]], Any, Answer[Any]]:
+        """Ask one question; what was wrong with it is raised."""
+        (answer,) = yield [question]
         if isinstance(answer, ReasoningError):
             raise answer
-        return {name: make(answer) for name, make in self._write.items()}
+        found: Answer[Any] = answer
+        return found
 
     def read_conversation(self, state: Reader) -> Conversation:
         """The thread's messages as numbered lines."""
-        return Conversation(state.messages(), self._max_history_tokens, self._count_tokens)
+        return Conversation(state.messages(), *self._history)
 
     def prompt(
         self, conversation: Conversation, values: Mapping[str, Any], *, head: str | None = None
     ) -> list[BaseMessage]:
         """The messages to send: the head, and the conversation with the template's tail."""
-        if head is None:
-            if self._head is None:
-                self._head = self.template.render("head", self._values)
-            head = self._head
         variables = values.get("variables")
         parts = [
             section(variables, "variables") if variables else "",
             f"<conversation>\n{conversation.text}\n</conversation>",
             self.template.render("tail", {**self._values, "conversation": conversation, **values}),
         ]
-        return [SystemMessage(head), HumanMessage("\n".join(part for part in parts if part))]
+        system = SystemMessage(self.head if head is None else head)
+        return [system, HumanMessage("\n".join(part for part in parts if part))]
+
+
+class AgentNode(BlueprintNode[B]):
+    """A step of an agent: its prompt begins with the agent's specification and worked examples (ARQ paper, 6.1.1).
+
+    A subclass names its prompt and examples (`files`), the blueprint that examples fit, and a temperature.
+    """
+
+    files: ClassVar[str]
+    of_examples: ClassVar[Callable[..., type[ARQ]]]
+    default_temperature: ClassVar[float]
+
+    def __init__(
+        self,
+        model: BaseChatModel | str | Reasoner,
+        agent: Agent,
+        blueprint: type[B],
+        *,
+        template: str | Path | None = None,
+        **settings: Unpack[NodeSettings],
+    ) -> None:
+        self.agent = checked_agent(agent)
+        settings = {"temperature": self.default_temperature, **settings}
+        super().__init__(model, blueprint, template or PROMPTS / f"{self.files}.md", **settings)
+
+    def head_of(self, **values: Any) -> str:
+        """The head with the agent's profile and glossary, the worked examples, and what else it shows."""
+        examples = worked_examples(self.files, self.of_examples, self.mode)
+        return self.template.render("head", {**designed(self.agent), "examples": examples, **values})
 
 
 def _run(task: Task) -> Any:

@@ -11,9 +11,8 @@ from typing import Any
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, ToolInsight, WaitingCall
 from arq_graph.nodes.channels import Reader
-from arq_graph.nodes.outcomes import outcome_of
 from arq_graph.nodes.tool_arguments import Problem, ToolArguments
-from arq_graph.nodes.turns import matches_of_turn
+from arq_graph.nodes.turns import matches_of_turn, outcome_of
 from arq_graph.reasoning.conversation import Conversation, Line
 
 NOT_AGREED = "it runs only once the customer says yes to it"

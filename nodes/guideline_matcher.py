@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from langchain_core.language_models import BaseChatModel
@@ -13,19 +13,17 @@ from langchain_core.language_models import BaseChatModel
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, ToolInsight
 from arq_graph.errors import BlueprintError, ReasoningError, SpecError
-from arq_graph.nodes.batching import Batch, BatchPolicy, default_batch_size, form_batches
 from arq_graph.nodes.blueprint_node import (
-    PROMPTS,
+    AgentNode,
+    AgentSettings,
     Answers,
-    BlueprintNode,
-    NodeSettings,
     Steps,
     Task,
     Update,
     checked,
-    checked_agent,
+    counted,
 )
-from arq_graph.nodes.channels import Reader, emit, our_channels
+from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import GuidelinesMatched, total_usage
 from arq_graph.nodes.judgements import (
     ACTIVE_FROM,
@@ -39,13 +37,11 @@ from arq_graph.nodes.judgements import (
 )
 from arq_graph.nodes.spec_sections import (
     condition_text,
-    designed,
     shown_guideline,
     shown_variables,
     state_for_functions,
 )
 from arq_graph.nodes.turns import abandoned_calls, matches_of_turn
-from arq_graph.nodes.worked_examples import Example, matcher_examples, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
@@ -59,7 +55,38 @@ _REMOVED = "not active:"
 _OF_RELATIONS = (_ENTAILED, _REMOVED)
 
 
-class GuidelineMatcher(BlueprintNode[ARQ]):
+@dataclass(frozen=True)
+class Batch:
+    """Guidelines that are judged in one call; formed once, so that its head and schema never change."""
+
+    guidelines: tuple[Guideline, ...]
+    blueprint: type[ARQ]
+    head: str
+    name: str
+
+    def still_open(self, matches: Mapping[str, GuidelineMatch], holds: Mapping[str, bool]) -> list[str]:
+        """Ids of the guidelines that are judged now: all at first, then what a tool's result could change."""
+        return [
+            guideline.id
+            for guideline in self.guidelines
+            if holds.get(guideline.id) is not False and _is_open(guideline, matches.get(guideline.id))
+        ]
+
+
+def _is_open(guideline: Guideline, match: GuidelineMatch | None) -> bool:
+    if match is None or match.matched or match.active:
+        return match is None
+    if guideline.sensitive_to_tools is None:
+        return not match.settled
+    return guideline.sensitive_to_tools
+
+
+def default_batch_size(guidelines: int) -> int:
+    """5 guidelines a call up to 100 of them, then more, up to 10 a call from 200 on."""
+    return min(10, max(5, -(-guidelines // 20)))
+
+
+class GuidelineMatcher(AgentNode[ARQ]):
     """Judge the agent's guidelines against the conversation and write `guideline_matches`.
 
     All batches are judged in parallel. Once tools have run in a turn, running it again judges only what is not
@@ -68,16 +95,12 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
-        batch_size: A number, or a function from the number of guidelines to the size of a batch; the default
-            takes 5 up to 100 guidelines and 10 from 200 on.
+        batch_size: How many guidelines one call judges; None: 5 up to 100 guidelines and 10 from 200 on.
         on_failure: What becomes of guidelines whose judgement cannot be had: `raise`, `activate` them, or `skip`
             them. A guideline's own `on_failure` goes before; the others are unharmed.
-        temperature: The paper's 0.15 unless given; left out for models that take none or have one set.
-        template: A replacement for the shipped prompt.
-        examples: Worked examples in the prompt.
-        reads: Further channels of the state that conditions that are functions look at; they are called with a
-            dict of these, `messages`, `variables` and the channels of this library.
-        **settings: `mode`, `max_history_tokens`, `count_tokens`, `messages_key`: as for `BlueprintNode`.
+        **settings: `template`, `temperature` (the paper's 0.15) and the others of `BlueprintNode`; `reads` are further
+            channels that conditions that are functions look at: they are called with a dict of these, `messages`,
+            `variables` and the channels of this library.
 
     Raises:
         InputError: A setting is out of its range.
@@ -87,40 +110,37 @@ class GuidelineMatcher(BlueprintNode[ARQ]):
     """
 
     module = "matcher"
+    files = "guideline_matcher"
+    ours = ("guideline_matches", "applied_guidelines", "tool_insights", "variables")
+    default_temperature = 0.15
+
+    of_examples = staticmethod(lambda _: batch_blueprint([Guideline("a condition", "an action", id="a")]))
 
     def __init__(
         self,
         model: BaseChatModel | str | Reasoner,
         agent: Agent,
         *,
-        batch_size: BatchPolicy | int = default_batch_size,
+        batch_size: int | None = None,
         on_failure: OnFailure = "raise",
-        temperature: float | None = 0.15,
-        template: str | Path = PROMPTS / "guideline_matcher.md",
-        examples: Sequence[Example] | None = None,
-        reads: Sequence[str] | Mapping[str, Any] = (),
-        **settings: Unpack[NodeSettings],
+        **settings: Unpack[AgentSettings],
     ) -> None:
-        self.agent = checked_agent(agent)
-        super().__init__(model, ARQ, template, reads=reads, temperature=temperature, **settings)
+        super().__init__(model, agent, ARQ, **settings)
         self.on_failure: OnFailure = checked("on_failure", on_failure, OnFailure)
-        given = matcher_examples() if examples is None else examples
-        constant = {**designed(agent), "examples": [shown(each, self.mode) for each in given]}
         judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
-        self.batches = tuple(
-            self._batch(f"batch-{number}", group, constant)
-            for number, group in enumerate(form_batches(judged, batch_size), start=1)
-        )
+        size = default_batch_size(len(judged)) if batch_size is None else counted("batch_size", batch_size)
+        # Those that a tool's result may activate stand together, so that a second look asks no more batches than it
+        # has to.
+        settled = [guideline for guideline in judged if guideline.sensitive_to_tools is False]
+        sensitive = [guideline for guideline in judged if guideline.sensitive_to_tools is not False]
+        groups = [
+            group[at : at + size] for group in (sensitive, settled) for at in range(0, len(group), size)
+        ]
+        self.batches = [self._batch(f"batch-{number}", group) for number, group in enumerate(groups, start=1)]
 
-    def _batch(self, name: str, group: Sequence[Guideline], constant: Mapping[str, Any]) -> Batch:
-        guidelines = [shown_guideline(guideline) for guideline in group]
-        head = self.template.render("head", {**constant, "guidelines": guidelines})
+    def _batch(self, name: str, group: Sequence[Guideline]) -> Batch:
+        head = self.head_of(guidelines=[shown_guideline(guideline) for guideline in group])
         return Batch(tuple(group), batch_blueprint(group), head, name)
-
-    def channels(self) -> dict[str, Any]:
-        """What it reads and writes besides the messages."""
-        ours = our_channels("guideline_matches", "applied_guidelines", "tool_insights", "variables")
-        return {**super().channels(), **ours}
 
     def steps(self, state: Reader) -> Steps:
         """Judge what is left to judge in this turn."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, Unpack
 from uuid import uuid4
 
@@ -15,16 +14,14 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, UnsatisfiedError
 from arq_graph.nodes.blueprint_node import (
-    PROMPTS,
-    BlueprintNode,
-    NodeSettings,
+    AgentNode,
+    AgentSettings,
     Steps,
     Update,
     checked,
-    checked_agent,
     counted,
 )
-from arq_graph.nodes.channels import Reader, emit, our_channels
+from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import asks_beside, put, question_of, to_put
 from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
 from arq_graph.nodes.gate import active_guidelines, granted_tools
@@ -32,7 +29,6 @@ from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.nodes.spec_sections import condition_text, designed, shown_guideline, shown_variables
 from arq_graph.nodes.turns import draft_of_turn, matches_of_turn
 from arq_graph.nodes.violations import PromptFacts, leaks, violations
-from arq_graph.nodes.worked_examples import Example, reviser_examples, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
@@ -55,7 +51,7 @@ class Turn:
     sections: Mapping[str, Any]
 
 
-class MessageReviser(BlueprintNode[MessageBlueprint]):
+class MessageReviser(AgentNode[MessageBlueprint]):
     """Write the reply; have it revised while code finds something wrong with it.
 
     Writes the reply as a message, the candidates to `revisions`, and what the reply follows to
@@ -72,10 +68,7 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
             internals away, the draft, or where that does so too or there is none, the agent's `fallback`; `fallback`
             always sends that sentence, `raise` raises. Where code has a question to put, that stands in the place of
             the fallback.
-        temperature: The paper's 0.1 unless given; left out for models that take none or have one set.
-        template: A replacement for the shipped prompt.
-        examples: Worked examples in the prompt.
-        **settings: `mode`, `max_history_tokens`, `count_tokens`, `messages_key`: as for `BlueprintNode`.
+        **settings: `template`, `temperature` (the paper's 0.1) and the others of `BlueprintNode`.
 
     Raises:
         InputError: A setting is out of its range.
@@ -86,6 +79,14 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
     """
 
     module = "message"
+    files = "message_reviser"
+    ours = (
+        *("guideline_matches", "applied_guidelines", "tool_insights", "plan", "moves", "revisions"),
+        *("agreements", "variables"),
+    )
+    default_temperature = 0.1
+
+    of_examples = staticmethod(lambda _: MessageBlueprint)
 
     def __init__(
         self,
@@ -95,23 +96,14 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         blueprint: type[MessageBlueprint] = MessageBlueprint,
         extra_revisions: int = 1,
         on_unsatisfied: OnUnsatisfied = "send_last",
-        temperature: float | None = 0.1,
-        template: str | Path = PROMPTS / "message_reviser.md",
-        examples: Sequence[Example] | None = None,
-        **settings: Unpack[NodeSettings],
+        **settings: Unpack[AgentSettings],
     ) -> None:
-        self.agent = checked_agent(agent)
+        super().__init__(model, agent, blueprint, **settings)
         if not (isinstance(blueprint, type) and issubclass(blueprint, MessageBlueprint)):
             raise InputError(f"blueprint is {blueprint!r}: it must be MessageBlueprint or a subclass of it")
-        super().__init__(model, blueprint, template, temperature=temperature, **settings)
         self.extra_revisions = counted("extra_revisions", extra_revisions, least=0)
         self.on_unsatisfied: OnUnsatisfied = checked("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
-        given = reviser_examples() if examples is None else examples
-        designs = designed(agent)
-        self.head = self.template.render(
-            "head", {**designs, "examples": [shown(each, self.mode) for each in given]}
-        )
-        self._sources = {"P", *(entry["id"] for entry in designs["glossary"])}
+        self.head = self.head_of()
         self._public = " ".join(
             [
                 agent.profile,
@@ -119,11 +111,6 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
                 *(guideline.action or "" for guideline in agent.guidelines),
             ]
         )
-
-    def channels(self) -> dict[str, Any]:
-        """What it reads and writes besides the messages."""
-        names = ("guideline_matches", "applied_guidelines", "tool_insights", "plan", "moves", "revisions")
-        return our_channels(*names, "agreements", "variables")
 
     def steps(self, state: Reader) -> Steps:
         """Write the reply of this turn."""
@@ -235,7 +222,13 @@ class MessageReviser(BlueprintNode[MessageBlueprint]):
         described = {entry["name"] for entry in turn.sections["tool_descriptions"]}
         return PromptFacts(
             turn.conversation,
-            {*self._sources, *turn.active, *shown_ids, *described},
+            {
+                "P",
+                *(entry["id"] for entry in designed(self.agent)["glossary"]),
+                *turn.active,
+                *shown_ids,
+                *described,
+            },
             tuple(self.agent.toolbox),
             (
                 *(guideline.id for guideline in self.agent.guidelines),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
@@ -14,27 +13,21 @@ from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlannedCall, Progress, ToolInsight
-from arq_graph.errors import ReasoningError
-from arq_graph.nodes.blueprint_node import PROMPTS, Steps, Update, checked_agent, counted
-from arq_graph.nodes.channels import emit, our_channels
+from arq_graph.nodes.blueprint_node import Steps, Update, checked_agent, counted
+from arq_graph.nodes.channels import emit
 from arq_graph.nodes.choice import chosen
 from arq_graph.nodes.confirmation import Settled, asks_beside, new_call, put
 from arq_graph.nodes.events import PlanMade, total_usage
 from arq_graph.nodes.gate import Gate, active_guidelines
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, tool_property
 from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, kept_insights, read_call, refusals
-from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_tool, shown_variables
+from arq_graph.nodes.spec_sections import shown_guideline, shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions, tools_of
 from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn
 from arq_graph.nodes.violations import PromptFacts, leaks
-from arq_graph.nodes.worked_examples import Example, examples_of_tools, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Line
 from arq_graph.reasoning.reasoner import Reasoner
-
-DEFAULT_STEPS = 8
-"""How many calls a planner makes in one turn unless set otherwise."""
 
 
 @dataclass(frozen=True)
@@ -88,37 +81,25 @@ class Planner(Strategy):
     """
 
     module = "planner"
-    files: ClassVar[str]
-    blueprint_of: ClassVar[Callable[..., type[ARQ]]]
+    ours = (*Strategy.ours, "plan", "progress")
 
     def __init__(
         self,
         model: BaseChatModel | str | Reasoner,
         agent: Agent,
         *,
-        max_steps: int = DEFAULT_STEPS,
+        max_steps: int = 8,
         draft: bool = False,
-        template: str | Path | None = None,
-        examples: Sequence[Example] | None = None,
         **settings: Unpack[StrategyOptions],
     ) -> None:
         self.max_steps = counted("max_steps", max_steps)
         self.draft = draft
         tools = list(tools_of(checked_agent(agent)).values())
-        blueprint = self.blueprint_of(tools, confirmed=bool(agent.confirmed_by("customer")))
-        super().__init__(model, agent, blueprint, template or PROMPTS / f"{self.files}.md", **settings)
-        if examples is None:
-            examples = examples_of_tools(f"{self.files}.yaml", self.blueprint_of)
+        blueprint = self.of_examples(tools, confirmed=bool(agent.confirmed_by("customer")))
+        super().__init__(model, agent, blueprint, **settings)
         self.by_property = {tool_property(name): tool for name, tool in self.tools.items()}
-        self.head = self.template.render(
-            "head",
-            {
-                **designed(agent),
-                "guided": bool(agent.guidelines),
-                "tools": [shown_tool(agent, tool, key) for key, tool in self.by_property.items()],
-                "examples": [shown(example, self.mode) for example in examples],
-            },
-        )
+        shown = [shown_tool(agent, tool, key) for key, tool in self.by_property.items()]
+        self.head = self.head_of(guided=bool(agent.guidelines), tools=shown)
 
     @abstractmethod
     def record(self, value: Any, situation: Situation, action: Action) -> Plan:
@@ -131,10 +112,6 @@ class Planner(Strategy):
     def blocks(self, value: Any, situation: Situation, action: Action) -> list[Complaint]:
         """What is so wrong with what stands around the action that it is not taken."""
         return []
-
-    def channels(self) -> dict[str, Any]:
-        """What it reads and writes besides the messages."""
-        return {**super().channels(), **our_channels("plan", "progress")}
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Make or refine the plan of this turn, and take one action."""
@@ -156,9 +133,7 @@ class Planner(Strategy):
             return [*self.faults(value, situation, action), *blocking]
 
         prompt = self.prompt(gate.conversation, self._tail(situation), head=self.head)
-        (answer,) = yield [Question(self.blueprint, prompt, check=check)]
-        if isinstance(answer, ReasoningError):
-            raise answer
+        answer = yield from self.asked(Question(self.blueprint, prompt, check=check))
         return self._update(situation, answer, taken)
 
     def _waiting(self, value: Any, situation: Situation, before: Sequence[Action]) -> list[ToolInsight]:

@@ -23,13 +23,9 @@ class PreActPlanner(Planner):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification. Its tools are gated by its active guidelines, as for `ToolCaller`.
         max_steps: How many calls one turn may make; after them only the final answer is left.
-        agrees: What else is a yes of the customer's; see `Strategy`.
         draft: Keep the final answer in the plan, where `MessageReviser` finds it as its draft, in place of sending
             it as a message.
-        temperature: 0.05 unless given; left out for models that take none or have one set.
-        template: A replacement for the shipped prompt.
-        examples: Worked examples in the prompt.
-        **settings: `mode`, `max_history_tokens`, `count_tokens`, `messages_key`: as for `BlueprintNode`.
+        **settings: `agrees`, `template`, `temperature` (0.05) and the others, as for `ToolCaller`.
 
     Raises:
         InputError: `max_steps` is below 1.
@@ -38,7 +34,7 @@ class PreActPlanner(Planner):
     """
 
     files = "pre_act_planner"
-    blueprint_of = staticmethod(pre_act_blueprint)
+    of_examples = staticmethod(pre_act_blueprint)
 
     def faults(self, value: Any, situation: Situation, action: Action) -> list[Complaint]:
         """A plan that is not one: its first step is the action, its last the final answer, a change is told."""

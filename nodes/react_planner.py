@@ -17,7 +17,7 @@ class ReActPlanner(Planner):
     """
 
     files = "react_planner"
-    blueprint_of = staticmethod(react_blueprint)
+    of_examples = staticmethod(react_blueprint)
 
     def record(self, value: Any, situation: Situation, action: Action) -> Plan:
         """The step that is taken."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
@@ -13,62 +12,51 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.blueprint_node import BlueprintNode, NodeSettings, Steps, Update, checked_agent
-from arq_graph.nodes.channels import Reader, emit, our_channels
+from arq_graph.nodes.blueprint_node import AgentNode, AgentSettings, Steps, Update
+from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import Agrees, Settled, settle
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.outcomes import outcome_of
 from arq_graph.nodes.spec_sections import designed
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import abandoned_calls, left_open
+from arq_graph.nodes.turns import abandoned_calls, left_open, outcome_of
 from arq_graph.nodes.violations import PromptFacts
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
 
-class StrategyOptions(NodeSettings, total=False):
-    """Settings that all strategies share; `Strategy` says what they mean."""
+class StrategyOptions(AgentSettings, total=False):
+    """Settings that all strategies share.
+
+    `agrees`: what else is a yes of the customer's than the shipped list has.
+    """
 
     agrees: Agrees | None
-    temperature: float | None
-    reads: Any
 
 
-class Strategy(BlueprintNode[ARQ]):
+class Strategy(AgentNode[ARQ]):
     """A node that decides what the agent does next.
 
     A subclass asks its model (`decide`), and has each call that comes of it checked by the gate. What the customer
     agreed to is made here, before any model is asked.
     """
 
-    agent: Agent
+    ours: ClassVar[tuple[str, ...]] = ("guideline_matches", "tool_insights", "agreements", "variables")
+    default_temperature = 0.05
 
     def __init__(
         self,
         model: BaseChatModel | str | Reasoner,
         agent: Agent,
         blueprint: type[ARQ],
-        template: str | Path,
         *,
         agrees: Agrees | None = None,
-        temperature: float | None = 0.05,
-        reads: Any = (),
-        **settings: Unpack[NodeSettings],
+        **settings: Unpack[AgentSettings],
     ) -> None:
-        super().__init__(model, blueprint, template, temperature=temperature, reads=reads, **settings)
-        self.agent = checked_agent(agent)
+        super().__init__(model, agent, blueprint, **settings)
         self.agrees = agrees
         self.tools = tools_of(agent)
-        self.confirmed = agent.confirmed_by("customer")
-
-    def channels(self) -> dict[str, Any]:
-        """What it reads and writes besides the messages."""
-        return {
-            **super().channels(),
-            **our_channels("guideline_matches", "tool_insights", "agreements", "variables"),
-        }
 
     def steps(self, state: Reader) -> Steps:
         """Make the call that the customer has agreed to; where there is none, decide."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Unpack
 
 from langchain_core.language_models import BaseChatModel
@@ -12,17 +11,16 @@ from langchain_core.language_models import BaseChatModel
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import ReasoningError
-from arq_graph.nodes.blueprint_node import PROMPTS, Answers, Steps, counted
+from arq_graph.nodes.blueprint_node import Answers, Steps, counted
 from arq_graph.nodes.channels import emit
 from arq_graph.nodes.confirmation import Settled, new_call
 from arq_graph.nodes.events import ToolsDecided, total_usage
 from arq_graph.nodes.gate import Gate, active_guidelines
-from arq_graph.nodes.spec_sections import designed, shown_tool, shown_variables
+from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.tool_schema import CALL_FROM, tool_blueprint, tool_property
 from arq_graph.nodes.turns import rounds_of_turn
-from arq_graph.nodes.worked_examples import Example, examples_of_tools, shown
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import Reasoner
@@ -37,11 +35,6 @@ class ToolBatch:
     head: str
 
 
-def tool_examples() -> tuple[Example, ...]:
-    """A call whose argument the customer gave, with one that was left open."""
-    return examples_of_tools("tool_caller.yaml", tool_blueprint)
-
-
 class ToolCaller(Strategy):
     """Decide on the tools that the active guidelines grant; write the calls as a message, and `tool_insights`.
 
@@ -53,11 +46,8 @@ class ToolCaller(Strategy):
         agent: The specification.
         tools_per_call: How many candidate tools one model call decides on, at least 1.
         max_rounds: How many times it may call tools in a turn; after that it proposes nothing.
-        agrees: What else is a yes of the customer's; see `Strategy`.
-        temperature: The paper's 0.05 unless given; left out for models that take none or have one set.
-        template: A replacement for the shipped prompt.
-        examples: Worked examples in the prompt.
-        **settings: `mode`, `max_history_tokens`, `count_tokens`, `messages_key`: as for `BlueprintNode`.
+        **settings: `agrees`: what else is a yes of the customer's, a function of their message and the question;
+            `template`, `temperature` (the paper's 0.05), and the others of `BlueprintNode`.
 
     Raises:
         InputError: `tools_per_call` or `max_rounds` is below 1.
@@ -66,6 +56,8 @@ class ToolCaller(Strategy):
     """
 
     module = "tools"
+    files = "tool_caller"
+    of_examples = staticmethod(tool_blueprint)
 
     def __init__(
         self,
@@ -74,29 +66,21 @@ class ToolCaller(Strategy):
         *,
         tools_per_call: int = 1,
         max_rounds: int = 3,
-        template: str | Path = PROMPTS / "tool_caller.md",
-        examples: Sequence[Example] | None = None,
         **settings: Unpack[StrategyOptions],
     ) -> None:
         per_call = counted("tools_per_call", tools_per_call)
         self.max_rounds = counted("max_rounds", max_rounds)
-        super().__init__(model, agent, ARQ, template, **settings)
-        examples = tool_examples() if examples is None else examples
-        values = {**designed(agent), "examples": [shown(example, self.mode) for example in examples]}
+        super().__init__(model, agent, ARQ, **settings)
         tools = list(self.tools.values())
-        groups = [tools[start : start + per_call] for start in range(0, len(tools), per_call)]
-        self.batches = [self._batch(group, values) for group in groups]
+        self.batches = [self._batch(tools[at : at + per_call]) for at in range(0, len(tools), per_call)]
 
-    def _batch(self, tools: Sequence[ToolArguments], values: Mapping[str, Any]) -> ToolBatch:
+    def _batch(self, tools: Sequence[ToolArguments]) -> ToolBatch:
+        confirmed = self.agent.confirmed_by("customer")
         blueprint = tool_blueprint(
-            tools,
-            compared=len(self.tools) > 1,
-            confirmed=not self.confirmed.isdisjoint(tool.name for tool in tools),
+            tools, compared=len(self.tools) > 1, confirmed=any(tool.name in confirmed for tool in tools)
         )
-        shown_tools = [shown_tool(self.agent, tool) for tool in tools]
-        return ToolBatch(
-            tuple(tools), blueprint, self.template.render("head", {**values, "tools": shown_tools})
-        )
+        head = self.head_of(tools=[shown_tool(self.agent, tool) for tool in tools])
+        return ToolBatch(tuple(tools), blueprint, head)
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Decide on every candidate tool."""

@@ -1,8 +1,10 @@
-"""What belongs to the current turn, and what an unfinished turn has left behind."""
+"""What belongs to the current turn, how its tools' results ended, and what an unfinished turn has left behind."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any, Literal
 
 from langchain_core.messages import (
     AIMessage,
@@ -17,7 +19,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from arq_graph.agent.state import GuidelineMatch, Move, Plan, ToolInsight
 from arq_graph.nodes.channels import Reader
-from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.conversation import Conversation, Line
 
 ABANDONED = (
     "abandoned: the turn ended before a result was recorded; the call may or may not have taken effect"
@@ -119,3 +121,32 @@ def abandoned_calls(messages: Sequence[AnyMessage]) -> list[BaseMessage] | None:
     if len(whole) == len(messages):
         return None
     return [RemoveMessage(REMOVE_ALL_MESSAGES), *whole]
+
+
+def outcome_of(line: Line) -> Literal["told", "failed", "empty"]:
+    """How a tool's result ended, by its structure alone.
+
+    A tool that raised has status `error`; others report a failure as an object with a filled `error`, or as a list of
+    such objects alone. Nothing is an empty text, list or object, null, or an object of empty lists.
+    """
+    if isinstance(line.message, ToolMessage) and line.message.status == "error":
+        return "failed"
+    text = line.message.text.strip()
+    try:
+        result = json.loads(text)
+    except (ValueError, RecursionError):
+        return "told" if text else "empty"
+    if _reports_error(result):
+        return "failed"
+    return "empty" if result in (None, "", [], {}) or _holds_nothing(result) else "told"
+
+
+def _reports_error(result: Any) -> bool:
+    reports = result if isinstance(result, list) else [result]
+    return bool(reports) and all(isinstance(each, dict) and each.get("error") for each in reports)
+
+
+def _holds_nothing(result: Any) -> bool:
+    """Whether an object lists nothing, and tells nothing else: `{"results": [], "total": 0}`."""
+    values = result.values() if isinstance(result, dict) else ()
+    return any(value == [] for value in values) and all(value is True or not value for value in values)

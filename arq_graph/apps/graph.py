@@ -22,7 +22,7 @@ from arq_graph.errors import InputError
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.blueprint_node import BlueprintNode
 from arq_graph.nodes.channels import Reader
-from arq_graph.nodes.routing import route_approved, route_calls, route_round
+from arq_graph.nodes.routing import route_calls
 from arq_graph.nodes.tool_node import guarded_tools
 
 Builder = StateGraph[Any, Any, Any, Any]
@@ -121,7 +121,7 @@ def _in_rounds(
     for node in second_look:
         builder.add_edge("tools", node)
     builder.add_edge(second_look, "next_round")
-    to_next = route_round(agent, max_rounds=strategy.max_rounds)
+    to_next = route_calls(agent, again="call_tools", max_rounds=strategy.max_rounds)
     builder.add_conditional_edges("next_round", to_next, [*after_calls, "call_tools"])
 
 
@@ -197,7 +197,9 @@ def _approval(builder: Builder, agent: Agent, then: list[str]) -> list[str]:
     if not agent.confirmed_by("operator", "interrupt"):
         return []
     builder.add_node("approve", ApproveCalls(agent))
-    builder.add_conditional_edges("approve", route_approved(otherwise=then), ["tools", *then])
+    builder.add_conditional_edges(
+        "approve", route_calls(agent, approve=None, otherwise=then), ["tools", *then]
+    )
     return ["approve"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Unpack
 from uuid import uuid4
 
@@ -13,9 +12,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move, PlannedCall, ToolInsight, WorldStatus
-from arq_graph.errors import InputError, ReasoningError
+from arq_graph.errors import InputError
 from arq_graph.milestones.grounding import Grounding
-from arq_graph.nodes.blueprint_node import PROMPTS, Steps, Update, checked, checked_agent, counted
+from arq_graph.nodes.blueprint_node import Steps, Update, checked, checked_agent, counted
 from arq_graph.nodes.channels import emit, our_channels
 from arq_graph.nodes.choice import chosen as chosen_of
 from arq_graph.nodes.confirmation import Settled, new_call, put
@@ -34,14 +33,12 @@ from arq_graph.nodes.speaking.speech import (
     task_messages,
 )
 from arq_graph.nodes.spec_sections import (
-    designed,
     shown_guideline,
     shown_tool,
     shown_variables,
     state_for_functions,
 )
 from arq_graph.nodes.strategy import Strategy, StrategyOptions, tools_of
-from arq_graph.nodes.worked_examples import Example, examples_of_tools, shown
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.sections import as_json
@@ -94,10 +91,8 @@ class Speaker(Strategy):
         max_results: From how many entries on a tool's result counts as too many.
         draft: Keep an utterance in `moves`, where `MessageReviser` finds it as its draft, in place of sending it; in
             a chat.
-        template: A replacement for the shipped prompt.
-        examples: Worked examples in the prompt.
-        **settings: `agrees`, `temperature`, and `reads` for the channels that policies look at, as for `Strategy`;
-            `mode`, `max_history_tokens`, `count_tokens`, `messages_key`, as for `BlueprintNode`.
+        **settings: `reads` for the channels that policies look at; `agrees`, `template`, `temperature` (0.05) and the
+            others, as for `ToolCaller`.
 
     Raises:
         InputError: A setting is out of its range, or names a policy that does not exist.
@@ -106,6 +101,9 @@ class Speaker(Strategy):
     """
 
     module = "speaker"
+    files = "speaker"
+    ours = (*Strategy.ours, "moves")
+    of_examples = staticmethod(move_blueprint)
 
     def __init__(
         self,
@@ -121,12 +119,9 @@ class Speaker(Strategy):
         max_questions: int = 3,
         max_results: int = 5,
         draft: bool = False,
-        template: str | Path = PROMPTS / "speaker.md",
-        examples: Sequence[Example] | None = None,
         **settings: Unpack[StrategyOptions],
     ) -> None:
-        self.agent = checked_agent(agent)
-        tools = tools_of(agent)
+        tools = tools_of(checked_agent(agent))
         self.setting = checked("setting", setting, Setting)
         self.draft = draft
         if draft and setting != "chat":
@@ -147,28 +142,20 @@ class Speaker(Strategy):
             policies=self.policies,
             dialogue_acts=self.dialogue_acts,
         )
-        super().__init__(model, agent, blueprint, template, **settings)
+        super().__init__(model, agent, blueprint, **settings)
         self._by_key = {property_of(name): tool for name, tool in self.tools.items()}
-        if examples is None:
-            examples = examples_of_tools("speaker.yaml", move_blueprint)
-        self.head = self.template.render(
-            "head",
-            {
-                **designed(agent),
-                "guided": bool(agent.guidelines),
-                "in_world": in_world,
-                "setting": setting,
-                "policies": [{"name": each.name, "rule": each.rule} for each in self.policies.values()],
-                "dialogue_acts": dict(self.dialogue_acts),
-                "tools": [shown_tool(agent, tool, key) for key, tool in self._by_key.items()],
-                "examples": [shown(example, self.mode) for example in examples],
-            },
+        self.head = self.head_of(
+            guided=bool(agent.guidelines),
+            in_world=in_world,
+            setting=setting,
+            policies=[{"name": each.name, "rule": each.rule} for each in self.policies.values()],
+            dialogue_acts=dict(self.dialogue_acts),
+            tools=[shown_tool(agent, tool, key) for key, tool in self._by_key.items()],
         )
 
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
-        world = ("world",) if self.in_world else ()
-        return {**super().channels(), **our_channels("moves", *world)}
+        return {**super().channels(), **(our_channels("world") if self.in_world else {})}
 
     def objections(self, gate: Gate) -> Callable[[str], str]:
         """The policy that does not allow a tool now, with its rule."""
@@ -196,9 +183,7 @@ class Speaker(Strategy):
 
         while True:
             prompt = self.prompt(gate.conversation, self._tail(situation, course.thoughts), head=self.head)
-            (answer,) = yield [Question(self.blueprint, prompt, check=check)]
-            if isinstance(answer, ReasoningError):
-                raise answer
+            answer = yield from self.asked(Question(self.blueprint, prompt, check=check))
             course.answers.append(answer)
             move = course.checked[-1]
             if move.kind != THINK or move.refusals:

@@ -220,7 +220,11 @@ def test_a_react_step_keeps_its_thoughts():
 
 def test_both_planners_share_the_base_prompt_and_the_tools():
     pre_act, react = (
-        plan([say("Hello.")], node=node, examples=[])[1][0].head.split("\n\n")
+        [
+            part
+            for part in plan([say("Hello.")], node=node)[1][0].head.split("\n\n")
+            if "<example>" not in part
+        ]
         for node in (PreActPlanner, ReActPlanner)
     )
     assert (pre_act[0], pre_act[2:]) == (react[0], react[2:])

@@ -173,7 +173,7 @@ def test_examples_show_filled_queries_in_arq_mode_and_the_response_alone_in_the_
 
 @pytest.mark.parametrize("node", [GuidelineMatcher, ToolCaller, MessageReviser])
 def test_a_history_budget_must_leave_room_for_a_turn(node):
-    with pytest.raises(errors.InputError, match="max_history_tokens must be at least"):
+    with pytest.raises(errors.InputError, match="max_history_tokens must be a whole number from 100 on"):
         node(brain(), desk(), max_history_tokens=0)
 
 

@@ -11,9 +11,8 @@ import pytest
 
 from arq_graph import ARQ, Agent, Guideline
 from arq_graph import nodes as package
-from arq_graph.nodes import GuidelineMatcher, ToolCaller
-from arq_graph.nodes.tool_caller import tool_examples
-from arq_graph.nodes.worked_examples import matcher_examples, reviser_examples, shown
+from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller
+from arq_graph.nodes.worked_examples import worked_examples
 from tests.brain import brain
 from tests.nodes.tool_shapes import CALLS
 from tests.reasoning.strict_subset import assert_strict
@@ -50,7 +49,7 @@ def test_the_blueprints_that_are_made_for_an_agent_are_strict(mode):
     tools = {tool.name: tool for tool, *_ in CALLS}
     agent = Agent("Desk", "You help.", kinds, tools=list(tools.values()), confirm={"plain": "customer"})
     for node in (
-        GuidelineMatcher(brain(), agent, batch_size=lambda n: 3),
+        GuidelineMatcher(brain(), agent, batch_size=3),
         ToolCaller(brain(), agent, tools_per_call=4),
     ):
         assert node.batches
@@ -78,8 +77,7 @@ def test_the_keys_that_endpoints_may_rely_on_are_in_every_mode():
             assert all(f"'{key}'" in text for key in keys), mode
 
 
-@pytest.mark.parametrize("examples", [matcher_examples, tool_examples, reviser_examples])
-def test_the_worked_examples_can_be_shown_in_every_mode(examples):
-    for example in examples():
-        sizes = [len(str(shown(example, mode))) for mode in MODES]
-        assert sizes[0] > sizes[1] == sizes[2]
+@pytest.mark.parametrize("node", [GuidelineMatcher, ToolCaller, MessageReviser])
+def test_the_worked_examples_can_be_shown_in_every_mode(node):
+    sizes = [len(str(worked_examples(node.files, node.of_examples, mode))) for mode in MODES]
+    assert sizes[0] > sizes[1] == sizes[2]
