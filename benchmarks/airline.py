@@ -28,7 +28,7 @@ from arq_graph.milestones import (
     read_transcripts,
     score,
 )
-from arq_graph.milestones.constraints import Equals
+from arq_graph.milestones.constraints import Constraint
 from arq_graph.milestones.values import same_value
 
 FAILED = "(?i)^error"
@@ -226,4 +226,4 @@ def _covers(gold: Any, value: Any) -> bool:
 
 
 def _value(rule: Any) -> Any:
-    return rule.equals if isinstance(rule, Equals) else rule
+    return rule.equals if isinstance(rule, Constraint) else rule

@@ -2,181 +2,101 @@
 
 from __future__ import annotations
 
-import difflib
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Discriminator,
     Field,
-    PlainSerializer,
-    StrictBool,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-    Tag,
-    WithJsonSchema,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    model_serializer,
     model_validator,
 )
 
+from arq_graph.agent.parts import Part
 from arq_graph.milestones.patterns import PatternText
-from arq_graph.milestones.values import as_number, as_text, is_number, same_value
+from arq_graph.milestones.values import as_number, as_text, same_value
+
+# The first type that reads it: 1e3, which is text in YAML, is a number here, and 2024-05-20 a text.
+Bound = Annotated[int | float | str, Field(union_mode="left_to_right")]
 
 
-class Rule(BaseModel, ABC):
-    """What is asked of one argument; its fields are the keys that it has in a milestone file."""
+class Constraint(Part):
+    """What is asked of one argument; in a file an exact value, or a mapping whose keys are all among these.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Args:
+        equals: Exactly this value; see `values.same_value`.
+        regex: The argument as a whole matches; numbers and lists as their JSON text.
+        min: The least that it may be: a number, or a text that sorts, such as an ISO date.
+        max: The most that it may be.
+        one_of: It is one of these values.
+        absent: It is not given (or null); false: it is given.
+    """
 
-    @abstractmethod
-    def holds(self, given: bool, value: Any) -> bool:
-        """Whether it holds of a value, or of an argument that was not given."""
-
-    def as_written(self) -> Any:
-        """The rule as it stands in a milestone file."""
-        return self.model_dump(mode="json", exclude_none=True)
-
-
-class Equals(Rule):
-    """The argument is exactly this value; see `values.same_value`."""
-
-    equals: Any
+    equals: Any = None
+    regex: PatternText | None = None
+    min: Bound | None = None
+    max: Bound | None = None
+    one_of: Annotated[tuple[Any, ...], Field(min_length=1)] | None = None
+    absent: bool | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _read(cls, written: Any) -> Any:
-        is_read = isinstance(written, Equals) or (_is_rule(written) and "equals" in written)
-        return written if is_read else {"equals": written}
-
-    def holds(self, given: bool, value: Any) -> bool:
-        """Whether the value is this one."""
-        return given and same_value(self.equals, value)
-
-    def as_written(self) -> Any:
-        """The value itself, or `{equals: …}` where the value could be taken for another rule."""
-        return {"equals": self.equals} if _is_rule(self.equals) else self.equals
-
-
-class Matches(Rule):
-    """The argument matches this regular expression as a whole; numbers and lists as their JSON text."""
-
-    regex: PatternText
-
-    def holds(self, given: bool, value: Any) -> bool:
-        """Whether the whole value matches; what is nested too deep to be written as text does not."""
-        if not given or value is None:
-            return False
-        try:
-            text = as_text(value)
-        except RecursionError:
-            return False
-        return self.regex.is_all_of(text)
-
-
-class Within(Rule):
-    """The argument lies between two bounds, both included: numbers, or texts that sort (ISO dates)."""
-
-    min: StrictInt | StrictFloat | StrictStr | None = None
-    max: StrictInt | StrictFloat | StrictStr | None = None
+        return written if isinstance(written, cls) or _has_keys(written) else {"equals": written}
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        bounds = self._bounds
-        if len({is_number(bound) for bound in bounds}) != 1:
+        bounds: list[Any] = [bound for bound in (self.min, self.max) if bound is not None]
+        if len({isinstance(bound, str) for bound in bounds}) > 1:
             raise ValueError("`min` and `max` must be numbers, or both texts such as ISO dates")
-        for bound in bounds:
-            # 1e3 is text in YAML; as text, 9 would be greater than 10.
-            if isinstance(bound, str) and (number := as_number(bound)) is not None:
-                raise ValueError(
-                    f"the bound {bound!r} is text that reads as a number: write {number:g}, without quotes"
-                )
-        if len(bounds) == 2 and bounds[0] > bounds[1]:
-            raise ValueError(
-                f"`min` {self.min!r} is greater than `max` {self.max!r}: no value lies between them"
-            )
+        if sorted(bounds) != bounds:
+            raise ValueError(f"`min` {self.min!r} is greater than `max` {self.max!r}: no value lies between")
         return self
 
-    def holds(self, given: bool, value: Any) -> bool:
-        """Whether the value lies within; a number given as text counts as the number."""
-        if not given:
-            return False
-        is_text = isinstance(self._bounds[0], str)
-        found: Any = value if is_text else as_number(value)
-        if found is None or (is_text and not isinstance(found, str)):
-            return False
-        above = self.min is None or self.min <= found
-        return above and (self.max is None or bool(found <= self.max))
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> Any:
+        written: dict[str, Any] = write(self)
+        if "equals" in self.model_fields_set and not _has_keys(self.equals):
+            return written.get("equals")
+        return {key: value for key, value in written.items() if key in self.model_fields_set}
 
-    @property
-    def _bounds(self) -> list[Any]:
-        return [bound for bound in (self.min, self.max) if bound is not None]
-
-
-class OneOf(Rule):
-    """The argument is one of these values."""
-
-    one_of: Annotated[tuple[Any, ...], Field(min_length=1)]
-
-    def holds(self, given: bool, value: Any) -> bool:
-        """Whether the value is among them."""
-        return given and any(same_value(choice, value) for choice in self.one_of)
-
-
-class Absent(Rule):
-    """The argument is not given (or null); with `absent: false`, it is given."""
-
-    absent: StrictBool = True
-
-    def holds(self, given: bool, value: Any) -> bool:
-        """Whether it is missing, or there, as asked."""
-        return (not given or value is None) == self.absent
-
-
-_RULES: dict[str, type[Rule]] = {
-    key: rule for rule in (Equals, Matches, Within, OneOf, Absent) for key in rule.model_fields
-}
-
-
-def _is_rule(written: Any) -> bool:
-    """Whether a mapping is meant as a rule: it has no other keys than those of rules."""
-    return isinstance(written, Mapping) and bool(written) and _RULES.keys() >= written.keys()
-
-
-def _kind(written: Any) -> str:
-    if isinstance(written, Rule):
-        return type(written).__name__
-    return _RULES[min(written)].__name__ if _is_rule(written) else Equals.__name__
-
-
-Constraint = Annotated[
-    Annotated[Equals, Tag("Equals")]
-    | Annotated[Matches, Tag("Matches")]
-    | Annotated[Within, Tag("Within")]
-    | Annotated[OneOf, Tag("OneOf")]
-    | Annotated[Absent, Tag("Absent")],
-    Discriminator(_kind),
-    PlainSerializer(lambda rule: rule.as_written()),
-    WithJsonSchema(
-        {
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {
             "description": "An exact value, or one of {regex}, {min, max}, {one_of}, {absent}, {equals}.",
             "examples": ["A-17", {"regex": "ORD\\d+"}, {"min": 1, "max": 5}, {"absent": True}],
         }
-    ),
-]
-"""What is asked of one argument; in a file an exact value, or a mapping whose keys are those of one rule."""
+
+    def as_written(self) -> Any:
+        """What stands in a milestone file: the value itself, or the keys that say something."""
+        return self.model_dump(mode="json")
+
+    def holds(self, given: bool, value: Any) -> bool:
+        """Whether it holds of a value, or of an argument that was not given; a number in a text counts as one."""
+        if self.absent is not None:
+            return (not given or value is None) == self.absent
+        if not given or ("equals" in self.model_fields_set and not same_value(self.equals, value)):
+            return False
+        if self.one_of is not None and not any(same_value(choice, value) for choice in self.one_of):
+            return False
+        if self.regex is not None and (value is None or not self.regex.is_all_of(as_text(value))):
+            return False
+        bounds = (self.min, self.max)
+        if any(isinstance(bound, str) for bound in bounds):
+            found: Any = value if isinstance(value, str) else None
+        else:
+            found = as_number(value)
+        if found is None:
+            return bounds == (None, None)
+        return (self.min is None or self.min <= found) and (self.max is None or bool(found <= self.max))
 
 
-def all_hold(rules: Mapping[str, Rule], arguments: Mapping[str, Any]) -> bool:
+def _has_keys(written: Any) -> bool:
+    """Whether a mapping is meant as a constraint: it has no other keys."""
+    return isinstance(written, Mapping) and bool(written) and Constraint.model_fields.keys() >= written.keys()
+
+
+def all_hold(rules: Mapping[str, Constraint], arguments: Mapping[str, Any]) -> bool:
     """Whether each rule holds of the argument it names."""
     return all(rule.holds(name in arguments, arguments.get(name)) for name, rule in rules.items())
-
-
-def meant_as_rule(value: Any) -> str | None:
-    """What a mapping that is taken for an exact value was probably meant as: `regex` for `{regexp: …}`."""
-    if not isinstance(value, Mapping) or len(value) > 2:
-        return None
-    close = (difflib.get_close_matches(str(key).lower(), _RULES, n=1, cutoff=0.75) for key in value)
-    return next((found[0] for found in close if found), None)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
 
 from arq_graph.agent.spelling import suggestion
 from arq_graph.errors import SpecError
-from arq_graph.milestones.constraints import Equals, meant_as_rule
-from arq_graph.milestones.fixpoints import NEVER, Structure, depths, end_is_given
-from arq_graph.milestones.milestone import END, START, Milestone
+from arq_graph.milestones.constraints import Constraint
+from arq_graph.milestones.fixpoints import NEVER, Structure
+from arq_graph.milestones.milestone import END, START, Forbidden, Milestone
 from arq_graph.milestones.tool_schemas import tool_name
 
 if TYPE_CHECKING:
     from arq_graph.milestones.graph import MilestoneGraph
 
 MOST_NAMES_SHOWN = 8
-MOST_NAMES_COMPARED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,70 +44,68 @@ class Finding:
         return f"{self.severity}: {place}{self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What `check` found, in the order of the file.
+class Findings(tuple[Finding, ...]):
+    """What `check` found, in the order of the file."""
 
-    Args:
-        errors: What has to change before anything can be measured.
-        warnings: What deserves a look.
-    """
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """What has to change before anything can be measured."""
+        return tuple(one for one in self if one.severity == "error")
 
-    errors: tuple[Finding, ...]
-    warnings: tuple[Finding, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.errors or self.warnings)
-
-    def __iter__(self) -> Iterator[Finding]:
-        yield from self.errors
-        yield from self.warnings
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """What deserves a look."""
+        return tuple(one for one in self if one.severity == "warning")
 
 
 def check(graph: MilestoneGraph, tools: Any = None) -> Findings:
     """Everything that is wrong or doubtful. Cost O(E log V)."""
-    known = None if tools is None else [tool_name(tool) for tool in tools]
-    errors = [*_errors(graph), *(_unknown_tools(graph, known) if known is not None else ())]
-    warnings = [*_doubts(graph), *(_unknown_forbidden(graph, known) if known is not None else ())]
-    return Findings(tuple(sorted(errors, key=_line)), tuple(sorted(warnings, key=_line)))
+    found = [*_errors(graph), *_doubts(graph)]
+    if tools is not None:
+        found += _unknown_tools(graph, [tool_name(tool) for tool in tools])
+    return Findings(sorted(found, key=lambda one: one.line or 0))
 
 
-def require_sound(graph: MilestoneGraph) -> None:
-    """Refuse a graph on which nothing can be measured."""
-    errors = sorted(_errors(graph), key=_line)
-    if errors:
+def require_sound(graph: MilestoneGraph) -> Structure:
+    """The structure of a graph that can be measured on; any other is refused."""
+    known: Structure | None = graph.__dict__.get("_structure")
+    if known is not None and known.is_sound:
+        return known
+    if errors := sorted(_errors(graph), key=lambda one: one.line or 0):
         more = f" (and {len(errors) - 1} more: `check()` lists them)" if len(errors) > 1 else ""
         raise SpecError(errors[0].message + more, file=graph.file, line=errors[0].line)
+    structure = Structure.of(graph)
+    structure.is_sound = True
+    return structure
 
 
 def _errors(graph: MilestoneGraph) -> Iterator[Finding]:
+    is_whole = True
+    for found in _misplaced(graph):
+        is_whole = False
+        yield found
+    if is_whole and (structure := Structure.of(graph)).depth[structure.end] == NEVER:
+        yield _error(
+            graph.milestone(END),
+            "End cannot be reached: not even if every milestone is observed all the time; "
+            "look for a cycle or a missing milestone on each way to it",
+        )
+
+
+def _misplaced(graph: MilestoneGraph) -> Iterator[Finding]:
     for end in (START, END):
         if end not in graph:
-            near = next((name for name in graph if name.strip().lower() == end.lower()), None)
-            hint = f"; {near!r} is there: write it {end!r}" if near else f"; add a milestone named {end!r}"
-            yield Finding("error", f"there is no milestone named {end!r}{hint}")
+            yield Finding("error", f"there is no milestone named {end!r}{suggestion(end, graph)}")
     for one in graph.milestones:
         for name in one.dependencies:
             if name not in graph:
-                yield _error(
-                    one, f"{one.name!r} depends on {name!r}, which is no milestone{_near(name, graph)}"
-                )
+                said = f"{one.name!r} depends on {name!r}, which is no milestone{suggestion(name, graph)}"
+                yield _error(one, said)
         if one.name == START and one.dependencies:
             yield _error(one, "Start depends on other milestones; it is reached before anything happens")
-        if one.name in (START, END) and one.type == "FC":
-            yield _error(one, f"{one.name} must be an NFC; a tool's call is a milestone before it")
-        if one.name in (START, END) and one.check is not None:
-            yield _error(
-                one, f"{one.name} is never observed by itself; put its check in a milestone before it"
-            )
-    if START in graph and END in graph:
-        structure = Structure.of(graph)
-        if depths(structure)[structure.end] == NEVER:
-            yield _error(
-                graph.milestone(END),
-                "End cannot be reached: not even if every milestone is observed all the time; "
-                "look for a cycle or a missing milestone on each way to it",
-            )
+        if one.name in (START, END) and (one.type == "FC" or one.check is not None):
+            said = f"{one.name} is never observed by itself: make it an NFC, and put its check in a milestone before it"
+            yield _error(one, said)
 
 
 def _doubts(graph: MilestoneGraph) -> Iterator[Finding]:
@@ -121,61 +117,44 @@ def _doubts(graph: MilestoneGraph) -> Iterator[Finding]:
             is_about_review=True,
         )
     for one in graph.milestones:
-        if len(set(one.dependencies)) < len(one.dependencies):
-            yield _warning(one, f"{one.name!r} lists a dependency twice; it counts once")
         for argument, rule in one.arguments.items():
-            if isinstance(rule, Equals) and (meant := meant_as_rule(rule.equals)):
-                said = (
-                    f"`{argument}` of {one.name!r} must be exactly {rule.equals}: for a rule, write `{meant}`"
-                )
-                yield _warning(one, said)
-        if one.type == "Aggregator" and not one.dependencies:
-            yield _warning(one, f"the join {one.name!r} joins nothing: it is reached at Start")
+            keys = rule.equals if isinstance(rule.equals, dict) and len(rule.equals) < 3 else {}
+            for key in keys:
+                if meant := suggestion(str(key), Constraint.model_fields):
+                    yield _warning(one, f"`{argument}` of {one.name!r} must be exactly {rule.equals}{meant}")
     for members in nx.strongly_connected_components(graph):
-        names = [name for name in members if len(members) > 1 or graph.has_edge(name, name)]
-        if names:
-            names.sort(key=lambda name: graph.milestone(name).line or 0)
+        if len(members) > 1 or any(graph.has_edge(name, name) for name in members):
+            names = sorted(members, key=lambda name: graph.milestone(name).line or 0)
             listed = ", ".join(map(repr, names[:MOST_NAMES_SHOWN])) + ", …" * (len(names) > MOST_NAMES_SHOWN)
             said = f"a cycle: {listed} depend on each other; it is entered only from outside it"
             yield _warning(graph.milestone(names[0]), said)
     if START in graph and END in graph:
         structure = Structure.of(graph)
         leads_to_end = nx.ancestors(graph, END) | {END}
-        for one, depth in zip(graph.milestones, depths(structure), strict=True):
+        for one, depth in zip(graph.milestones, structure.depth, strict=True):
             if depth == NEVER and one.name != END:
                 yield _warning(one, f"{one.name!r} can never be reached")
             elif one.name not in leads_to_end:
                 yield _warning(one, f"End cannot be reached from {one.name!r}: a dead end")
-        if end_is_given(structure):
-            end = graph.milestone(END)
-            yield _warning(end, "End needs nothing to happen: neither goal nor progress is measured")
+        if structure.end_is_given:
+            said = "End needs nothing to happen: neither goal nor progress is measured"
+            yield _warning(graph.milestone(END), said)
 
 
 def _unknown_tools(graph: MilestoneGraph, known: list[str]) -> Iterator[Finding]:
     for one in graph.milestones:
-        if one.type == "FC" and one.name not in (START, END) and one.called_tool not in known:
-            hint = _near(one.called_tool, known) or "; if the tool has another name, write `tool:`"
+        if one.type == "FC" and one.called_tool not in known:
+            hint = suggestion(one.called_tool, known) or "; if the tool has another name, write `tool:`"
             yield _error(one, f"{one.called_tool!r} is no tool of the agent{hint}")
-
-
-def _unknown_forbidden(graph: MilestoneGraph, known: list[str]) -> Iterator[Finding]:
     for rule in graph.forbidden:
         if rule.tool is not None and rule.tool not in known:
-            said = f"the forbidden {rule.tool!r} is no tool of the agent{_near(rule.tool, known)}"
-            yield Finding("warning", said, line=rule.line)
+            said = f"the forbidden {rule.tool!r} is no tool of the agent{suggestion(rule.tool, known)}"
+            yield _warning(rule, said)
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    return suggestion(name, islice(known, MOST_NAMES_COMPARED))
+def _error(one: Milestone, message: str) -> Finding:
+    return Finding("error", message, one.name, one.line)
 
 
-def _error(milestone: Milestone, message: str) -> Finding:
-    return Finding("error", message, milestone.name, milestone.line)
-
-
-def _warning(milestone: Milestone, message: str) -> Finding:
-    return Finding("warning", message, milestone.name, milestone.line)
-
-
-def _line(finding: Finding) -> int:
-    return finding.line or 0
+def _warning(one: Milestone | Forbidden, message: str) -> Finding:
+    return Finding("warning", message, getattr(one, "name", None), one.line)

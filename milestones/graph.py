@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import networkx as nx
 
 from arq_graph.errors import SpecError
-from arq_graph.milestones.constraints import Equals
+from arq_graph.milestones.constraints import Constraint
 from arq_graph.milestones.milestone import END, START, Forbidden, Milestone, Reviewed
 from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.values import same_value
@@ -43,14 +43,6 @@ class MilestoneGraph(_DiGraph):
         SpecError: Two milestones have one name.
         ValueError: `failed_if` is no regular expression.
     """
-
-    milestones: tuple[Milestone, ...] = ()
-    failed_if: Pattern | None = None
-    grounded: Literal["strict"] | None = None
-    forbidden: tuple[Forbidden, ...] = ()
-    file: str | None = None
-    generated_by: str | None = None
-    reviewed: Reviewed | None = None
 
     def __init__(
         self,
@@ -164,17 +156,13 @@ class MilestoneGraph(_DiGraph):
             SpecError: An action has no name, or its arguments are no mapping.
         """
         gold: list[Milestone] = []
-        taken = {START, END}
-        uses: Counter[str] = Counter()
+        uses = Counter((START, END))
         # One call must not serve two entries of the list: the second of two equal ones follows the first.
         listed: dict[str, list[tuple[Mapping[str, Any], str]]] = {}
         for position, action in enumerate(actions, start=1):
             tool, arguments = _action(action, position)
-            name = tool
-            while name in taken or not uses[tool]:
-                uses[tool] += 1
-                name = tool if uses[tool] == 1 else f"{tool} ({uses[tool]})"
-            taken.add(name)
+            uses[tool] += 1
+            name = tool if uses[tool] == 1 else f"{tool} ({uses[tool]})"
             of_tool = listed.setdefault(tool, [])
             equal = next((other for one, other in reversed(of_tool) if same_value(one, arguments)), None)
             before = gold[-1].name if ordered and gold else equal
@@ -185,14 +173,14 @@ class MilestoneGraph(_DiGraph):
                     type="FC",
                     dependencies=(before or START,),
                     tool=None if name == tool else tool,
-                    arguments={key: Equals.model_construct(equals=value) for key, value in arguments.items()},
+                    arguments={
+                        key: Constraint.model_construct(equals=value) for key, value in arguments.items()
+                    },
                 )
             )
             of_tool.append((arguments, name))
         last = tuple(milestone.name for milestone in (gold[-1:] if ordered else gold))
-        end = Milestone(
-            name=END, type="NFC", dependencies=last or (START,), requires="any" if ordered else "all"
-        )
+        end = Milestone(name=END, type="NFC", dependencies=last, requires="any" if ordered else "all")
         start = Milestone(name=START, type="NFC")
         return cls([start, *gold, end], failed_if=failed_if, grounded=grounded, forbidden=forbidden)
 
@@ -222,16 +210,10 @@ class MilestoneGraph(_DiGraph):
 
 
 def _action(action: Any, position: int) -> tuple[str, Mapping[str, Any]]:
-    if not isinstance(action, Mapping):
-        raise SpecError(
-            f"action {position} is a {type(action).__name__}, not an object with `name` and `arguments`"
-        )
-    tool = action.get("name") or action.get("tool")
-    if not isinstance(tool, str) or not tool.strip():
-        raise SpecError(f"action {position} names no tool; give it a `name`")
-    arguments: Any = next(
-        (action[key] for key in ("kwargs", "arguments", "args") if action.get(key) is not None), {}
-    )
-    if not isinstance(arguments, Mapping):
-        raise SpecError(f"the arguments of action {position} ({tool}) are no mapping of names to values")
-    return tool.strip(), arguments
+    given = action if isinstance(action, Mapping) else {}
+    tool = given.get("name") or given.get("tool")
+    keys = ("kwargs", "arguments", "args")
+    arguments: Any = next((given[key] for key in keys if given.get(key) is not None), {})
+    if not isinstance(tool, str) or not isinstance(arguments, Mapping):
+        raise SpecError(f"action {position} is no call: give an object with `name` and `arguments`")
+    return tool, arguments

@@ -5,32 +5,33 @@ from __future__ import annotations
 import re
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import ConfigDict
 
+from arq_graph.agent.parts import Part, Text
 from arq_graph.agent.yaml_file import parse_model, read_text
 from arq_graph.errors import SpecError
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.milestone import Forbidden, Milestone, Name, Reviewed
+from arq_graph.milestones.milestone import Forbidden, Milestone, Reviewed
 from arq_graph.milestones.patterns import PatternText
 
 LARGEST_FILE = 64_000_000
 WHAT = "milestone file"
 
 
-class MilestoneFile(BaseModel):
+class MilestoneFile(Part):
     """A milestone file; its JSON Schema describes the format to editors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", title=WHAT)
+    model_config = ConfigDict(title=WHAT)
 
-    generated_by: Name | None = None
+    generated_by: Text | None = None
     reviewed: Reviewed | None = None
     failed_if: PatternText | None = None
     grounded: Literal["strict"] | None = None
-    forbidden: Annotated[tuple[Forbidden, ...], BeforeValidator(lambda rules: rules or ())] = ()
+    forbidden: tuple[Forbidden, ...] = ()
     milestones: tuple[Milestone, ...]
 
 
@@ -63,8 +64,10 @@ def parse_yaml(text: str, *, file: str | None = None) -> MilestoneGraph:
 
 def written(graph: MilestoneGraph) -> str:
     """The text of a milestone file; the optional keys stand only where they say something."""
-    fields = {name: getattr(graph, name) for name in MilestoneFile.model_fields}
-    data = MilestoneFile.model_construct(**fields).model_dump(mode="json", exclude_defaults=True)
+    fields = {name: value for name in MilestoneFile.model_fields if (value := getattr(graph, name))}
+    data = MilestoneFile.model_construct(**fields).model_dump(
+        mode="json", exclude_unset=True, exclude_none=True
+    )
     text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
     return text
 
@@ -87,32 +90,15 @@ def _text(dumper: Any, text: str) -> Any:
 
 _Dumper.add_representer(str, _text)
 
-_DESCRIPTION = re.compile(r"^(?P<indent> *(?:- +)?)description:[ \t]+(?P<text>\S.*)$")
-_IS_QUOTED = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[|>][-+0-9]*)\s*(?:#.*)?""")
+# A description without quotes goes on in the lines that stand deeper than its key.
+_DESCRIPTION = re.compile(
+    r"^(?P<key>(?P<indent> *)(?P<dash>- )?description:[ \t]+)"
+    r"""(?!(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[|>][-+0-9]*)\s*(?:\#.*)?$)"""
+    r"(?P<text>\S.*(?:\n(?P=indent)(?(dash)  ) +\S.*)*)$",
+    re.MULTILINE,
+)
 
 
 def _with_quoted_descriptions(text: str) -> str:
     """The same text, line for line, with every description in quotes that stood without."""
-    lines = text.splitlines()
-    at = 0
-    while at < len(lines):
-        found = _DESCRIPTION.match(lines[at])
-        if not found or _IS_QUOTED.fullmatch(found["text"]):
-            at += 1
-            continue
-        indent = len(found["indent"])
-        last = at
-        while last + 1 < len(lines) and _goes_on(lines[last + 1], indent):
-            last += 1
-        head = found["indent"] + "description: "
-        lines[at] = head + "'" + lines[at][found.start("text") :].rstrip().replace("'", "''")
-        for inner in range(at + 1, last + 1):
-            lines[inner] = lines[inner].rstrip().replace("'", "''")
-        lines[last] += "'"
-        at = last + 1
-    return "\n".join(lines)
-
-
-def _goes_on(line: str, indent: int) -> bool:
-    # Words that stand deeper than the key belong to it; a blank line may stand between them only in quotes.
-    return bool(line.strip()) and len(line) - len(line.lstrip(" ")) > indent
+    return _DESCRIPTION.sub(lambda found: found["key"] + "'" + found["text"].replace("'", "''") + "'", text)

@@ -2,8 +2,7 @@
 
 Source: Pre-Act, 4.3 and Appendices F to H, made exact. All that depends on the graph alone is computed once.
 
-Every function raises `InputError` where a milestone is named that the graph does not have, and `SpecError` where
-nothing can be measured on the graph.
+Every function raises `SpecError` where nothing can be measured on the graph.
 """
 
 from __future__ import annotations
@@ -12,19 +11,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from arq_graph.milestones.findings import require_sound
-from arq_graph.milestones.fixpoints import NEVER, Structure, end_is_given, needs, progress, reached_at
+from arq_graph.milestones.fixpoints import NEVER, Structure, needs, progress, reached_at
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.observations import Observations
-
-
-def structure_of(graph: MilestoneGraph) -> Structure:
-    """The graph as arrays, if it can be measured on. Cost O(E log V), once."""
-    known: Structure | None = graph.__dict__.get("_structure")
-    if known is None or not known.is_sound:
-        require_sound(graph)
-        known = Structure.of(graph)
-        known.is_sound = True
-    return known
 
 
 def reach(graph: MilestoneGraph, observations: Observations, *, optimistic: bool = False) -> dict[str, int]:
@@ -34,12 +23,12 @@ def reach(graph: MilestoneGraph, observations: Observations, *, optimistic: bool
     is strictly later than the one that satisfied its dependencies: the earliest of them for alternatives, the
     latest where all are required. Joins and End take that event itself. One event may serve several
     independent milestones. The least fixpoint, so a cycle cannot reach itself. Pre-Act 4.3: "achieved
-    successfully in the correct sequence". Cost O(E log V + observations).
+    successfully in the correct sequence". `optimistic`: what is undecided is observed at every event.
+    Cost O(E log V + observations).
     """
-    structure = structure_of(graph)
-    undecided = structure.numbers(observations.undecided) if optimistic else set()
-    structure.numbers(observations.events)
+    structure = require_sound(graph)
     observed = {structure.number[name]: events for name, events in observations.events.items()}
+    undecided = [structure.number[name] for name in observations.undecided if optimistic]
     time = reached_at(structure, observed, observations.length, undecided)
     order = sorted((event, number) for number, event in enumerate(time) if event < NEVER)
     return {structure.names[number]: int(event) for event, number in order}
@@ -53,10 +42,10 @@ def goal_completed(
     None where there is nothing to complete: End follows from Start alone (an empty gold list), and the graph
     forbids nothing either.
     """
-    structure = structure_of(graph)
-    if _measures_nothing(graph, structure):
+    structure = require_sound(graph)
+    if structure.end_is_given and not graph.forbidden:
         return None
-    return structure.end in structure.numbers(reached) and not forbidden
+    return structure.names[structure.end] in reached and not forbidden
 
 
 def progress_rate(graph: MilestoneGraph, reached: Collection[str]) -> float | None:
@@ -70,12 +59,12 @@ def progress_rate(graph: MilestoneGraph, reached: Collection[str]) -> float | No
     (`fixpoints.needs`), depth(x) is the same from Start alone, and left(x | R) is the way on from x to End
     (`fixpoints.left`); 0 if no x has finite terms. It depends on R alone, never falls as R grows, and is 1 only
     where End is reached. Pre-Act 4.3: "the ratio of the distance covered to the total distance from start to
-    end". Cost O(E log V).
+    end". None as for `goal_completed`. Cost O(E log V).
     """
-    structure = structure_of(graph)
-    if _measures_nothing(graph, structure):
+    structure = require_sound(graph)
+    if structure.end_is_given and not graph.forbidden:
         return None
-    return progress(structure, structure.numbers(reached))[0]
+    return progress(structure, _numbers(structure, reached))[0]
 
 
 def frontier(graph: MilestoneGraph, reached: Collection[str]) -> tuple[str, ...]:
@@ -83,29 +72,25 @@ def frontier(graph: MilestoneGraph, reached: Collection[str]) -> tuple[str, ...]
 
     One of the dependencies for alternatives, each of them where all are required. Cost O(V + E).
     """
-    structure = structure_of(graph)
-    done = structure.numbers(reached)
+    structure = require_sound(graph)
     return tuple(
         name
-        for number, name in enumerate(structure.names)
-        if number not in done
-        and (all if structure.needs_all[number] else any)(
-            dependency in done for dependency in structure.dependencies[number]
-        )
+        for name, needs_all in zip(structure.names, structure.needs_all, strict=True)
+        if name not in reached
+        and (all if needs_all else any)(before in reached for before in graph.pred[name])
     )
 
 
 def coverage(graph: MilestoneGraph, reached: Collection[str]) -> float | None:
     """The share of all milestones that were reached; Start and joins, which are no steps, do not count.
 
-    It is no progress: it punishes the branches that were rightly not taken. None where there is no way to go
-    (see `goal_completed`). Cost O(V).
+    It is no progress: it punishes the branches that were rightly not taken. None as for `goal_completed`. Cost O(V).
     """
-    structure = structure_of(graph)
-    if _measures_nothing(graph, structure):
+    structure = require_sound(graph)
+    if structure.end_is_given and not graph.forbidden:
         return None
-    done = structure.numbers(reached)
-    return sum(1 for number in done if structure.step[number]) / sum(map(bool, structure.step))
+    steps = [name for name, step in zip(structure.names, structure.step, strict=True) if step]
+    return sum(name in reached for name in steps) / len(steps)
 
 
 def path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[str, ...]:
@@ -115,25 +100,20 @@ def path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[str, 
     that satisfied each (see `satisfied_by`); from one that is not reached yet, along those that it needs.
     Cost O(E log V).
     """
-    structure = structure_of(graph)
-    done = structure.numbers(reached)
-    _, best = progress(structure, done)
+    structure = require_sound(graph)
+    done = _numbers(structure, reached)
     need = needs(structure, done)
     behind = satisfied_by(graph, reached)
-    seen = {best}
-    stack = [best]
+    stack = [structure.names[progress(structure, done)[1]]]
+    seen = set(stack)
     while stack:
-        number = stack.pop()
-        if number in done:
-            before = [structure.number[name] for name in behind.get(structure.names[number], ())]
-        elif structure.needs_all[number]:
-            before = list(structure.dependencies[number])
-        else:
-            before = [min(structure.dependencies[number], key=need.__getitem__)]
-        stack += [dependency for dependency in before if dependency not in seen]
+        name = stack.pop()
+        before = behind.get(name) or tuple(graph.pred[name])
+        if name not in reached and graph.nodes[name]["requires"] == "any":
+            before = (min(before, key=lambda each: need[structure.number[each]]),)
+        stack += [each for each in before if each not in seen]
         seen.update(before)
-    on_road = {structure.names[number] for number in seen & done}
-    return tuple(name for name in reached if name in on_road)
+    return tuple(name for name in reached if name in seen)
 
 
 def satisfied_by(graph: MilestoneGraph, reached: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
@@ -142,17 +122,14 @@ def satisfied_by(graph: MilestoneGraph, reached: Mapping[str, int]) -> dict[str,
     The earliest reached of alternatives (of several at one event, the first listed); all where all are
     required. Cost O(V + E).
     """
-    structure = structure_of(graph)
-    structure.numbers(reached)
     behind: dict[str, tuple[str, ...]] = {}
     for name in reached:
-        number = structure.number[name]
-        before = [structure.names[dependency] for dependency in structure.dependencies[number]]
-        if not structure.needs_all[number]:
-            before = sorted((one for one in before if one in reached), key=reached.__getitem__)[:1]
-        behind[name] = tuple(before)
+        before = tuple(graph.pred[name])
+        if graph.nodes[name]["requires"] == "any":
+            before = tuple(sorted((one for one in before if one in reached), key=reached.__getitem__)[:1])
+        behind[name] = before
     return behind
 
 
-def _measures_nothing(graph: MilestoneGraph, structure: Structure) -> bool:
-    return not graph.forbidden and end_is_given(structure)
+def _numbers(structure: Structure, reached: Collection[str]) -> set[int]:
+    return {structure.start, *(structure.number[name] for name in reached)}

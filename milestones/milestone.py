@@ -9,25 +9,18 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     ModelWrapValidatorHandler,
     PrivateAttr,
-    SerializerFunctionWrapHandler,
-    StrictBool,
-    StringConstraints,
     Tag,
-    model_serializer,
     model_validator,
 )
 
+from arq_graph.agent.parts import Part, Text
 from arq_graph.milestones.constraints import Constraint
 from arq_graph.milestones.patterns import PatternText
-
-_REFERENCE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 START = "Start"
 END = "End"
@@ -35,6 +28,21 @@ END = "End"
 # "Aggrigator" stands in a published file.
 _TYPES = {"fc": "FC", "nfc": "NFC", "aggregator": "Aggregator", "aggrigator": "Aggregator"}
 _ONLY_FOR = {"tool": "FC", "arguments": "FC", "check": "NFC", "holds": "NFC"}
+_REFERENCE = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
+
+MilestoneType = Literal["FC", "NFC", "Aggregator"]
+Voice = Literal["user", "agent", "tool"]
+
+
+def _function(text: str) -> str:
+    if not _REFERENCE.fullmatch(text):
+        raise ValueError(f"must be `module:function` or {{said_by: agent, pattern: …}}, but is {text!r}")
+    return text
+
+
+def _nothing(empty: Any) -> BeforeValidator:
+    """What stands for a key that is written without a value."""
+    return BeforeValidator(lambda written: empty if written is None else written)
 
 
 Weight = Annotated[
@@ -42,41 +50,17 @@ Weight = Annotated[
     Field(gt=0, allow_inf_nan=False, strict=True),
     AfterValidator(lambda weight: int(weight) if weight.is_integer() else weight),
 ]
-
-
-def _type_meant(written: Any) -> Any:
-    return _TYPES.get(str(written).strip().lower(), written)
-
-
-MilestoneType = Literal["FC", "NFC", "Aggregator"]
-Voice = Literal["user", "agent", "tool"]
-
-
-def _name(text: str) -> str:
-    if not text.strip():
-        raise ValueError("is empty; write a name")
-    return text.strip()
-
-
-def _function(text: str) -> str:
-    if not _REFERENCE.fullmatch(text.strip()):
-        raise ValueError(f"must be `module:function` or {{said_by: agent, pattern: …}}, but is {text!r}")
-    return text.strip()
-
-
-Name = Annotated[str, AfterValidator(_name)]
-FunctionName = Annotated[str, AfterValidator(_function)]
-Text = Annotated[str, StringConstraints(strip_whitespace=True), BeforeValidator(lambda text: text or "")]
+Type = Annotated[MilestoneType, BeforeValidator(lambda text: _TYPES.get(str(text).strip().lower(), text))]
 Names = Annotated[
-    tuple[Name, ...], BeforeValidator(lambda names: (names,) if isinstance(names, str) else names or ())
+    tuple[Text, ...],
+    _nothing(()),
+    BeforeValidator(lambda names: (names,) if isinstance(names, str) else names),
 ]
-Arguments = Annotated[Mapping[str, Constraint], BeforeValidator(lambda rules: {} if rules is None else rules)]
+Arguments = Annotated[Mapping[str, Constraint], _nothing({})]
 
 
-class Entry(BaseModel):
+class Entry(Part):
     """An entry of a milestone file, which knows its line if it came from one."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     _line: int | None = PrivateAttr(None)
 
@@ -123,23 +107,19 @@ class Forbidden(Entry):
         said_by: By whom it must not be said; None: by anyone.
     """
 
-    model_config = ConfigDict(title="forbidden event")
-
-    tool: Name | None = None
-    arguments: Arguments = Field(default_factory=dict)
+    tool: Text | None = None
+    arguments: Arguments = Field({})
     pattern: PatternText | None = None
     said_by: Voice | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.tool is None) == (self.pattern is None):
+        is_call, is_said = self.tool is not None, self.pattern is not None
+        if is_call == is_said or (is_said and self.arguments) or (is_call and self.said_by):
             raise ValueError(
-                "must have either a `tool` that is not to be called or a `pattern` not to be said"
+                "must have either a `tool` that is not to be called, perhaps with `arguments`, "
+                "or a `pattern` not to be said, perhaps with `said_by`"
             )
-        if self.tool is None and self.arguments:
-            raise ValueError("has `arguments` without a `tool`; name the tool that must not be called")
-        if self.tool is not None and self.said_by is not None:
-            raise ValueError("has `said_by` beside a `tool`; only words (`pattern`) are said by somebody")
         return self
 
     def __str__(self) -> str:
@@ -149,12 +129,9 @@ class Forbidden(Entry):
         return f"{self.tool}({wanted})"
 
 
-def _kind_of_check(written: Any) -> str:
-    return "function" if isinstance(written, str) else "said"
-
-
 Check = Annotated[
-    Annotated[Said, Tag("said")] | Annotated[FunctionName, Tag("function")], Discriminator(_kind_of_check)
+    Annotated[Said, Tag("said")] | Annotated[str, AfterValidator(_function), Tag("function")],
+    Discriminator(lambda written: "function" if isinstance(written, str) else "said"),
 ]
 """Where an NFC is observed: where something is said, or where a function `(event, earlier) -> bool` says so.
 
@@ -181,35 +158,25 @@ class Milestone(Entry):
         holds: For an NFC, a state: once observed, it stays observed.
     """
 
-    name: Name
-    type: Annotated[MilestoneType, BeforeValidator(_type_meant)]
-    description: Text = ""
-    tool: Name | None = None
-    arguments: Arguments = Field(default_factory=dict)
+    name: Text
+    type: Type
+    description: Annotated[str, _nothing("")] = ""
+    tool: Text | None = None
+    arguments: Arguments = Field({})
     check: Check | None = None
-    holds: StrictBool = False
-    requires: Literal["any", "all"] = "any"
+    holds: bool = False
+    requires: Literal["any", "all"] = Field(
+        default_factory=lambda known: "all" if known.get("type") == "Aggregator" else "any"
+    )
     weight: Weight = 1
     dependencies: Names = ()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if "requires" not in self.model_fields_set:
-            self.__dict__["requires"] = self._usually_requires
         for key, type in _ONLY_FOR.items():
             if self.type != type and getattr(self, key):
                 raise ValueError(f"`{key}` is a key of an {type}, and {self.name!r} is an {self.type}")
         return self
-
-    @model_serializer(mode="wrap")
-    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        written: dict[str, Any] = write(self)
-        written.pop("requires", None)
-        if self.requires != self._usually_requires:
-            written["requires"] = self.requires
-        if not self.arguments:
-            written.pop("arguments", None)
-        return written
 
     @property
     def called_tool(self) -> str:
@@ -231,10 +198,6 @@ class Milestone(Entry):
         """How much of the way it is: its weight; 0 for Start and the joins, which nobody has to do."""
         return 0 if self.type == "Aggregator" or self.name == START else self.weight
 
-    @property
-    def _usually_requires(self) -> Literal["any", "all"]:
-        return "all" if self.type == "Aggregator" else "any"
-
 
 class Reviewed(Entry):
     """Who looked a milestone graph over, and when.
@@ -244,7 +207,7 @@ class Reviewed(Entry):
         date: The day.
     """
 
-    by: Name
+    by: Text
     date: datetime.date
 
     def __str__(self) -> str:

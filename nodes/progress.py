@@ -9,9 +9,9 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from arq_graph.agent.state import NextMilestone, Progress
 from arq_graph.errors import InputError, StateError
+from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import AnyJudge
-from arq_graph.milestones.measure import structure_of
 from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.transcripts.messages import read_messages
 from arq_graph.nodes.channels import Reader, emit, name_channels, our_channels
@@ -56,7 +56,7 @@ class TrackProgress(Runnable[Any, Update]):
             raise InputError(
                 f"milestones is a {type(graph).__name__}: read one with MilestoneGraph.from_yaml(path)"
             )
-        structure_of(graph)
+        require_sound(graph)
         self.graph = graph
         self.messages_key = messages_key
         self._tools = tools

@@ -236,7 +236,7 @@ def test_any_name_and_any_value_survives_writing_and_reading(texts, arguments):
         ("failed_if: x", 1, "`milestones` is missing"),
         ("milestones: {a: b}", 1, "`milestones` must be a list"),
         ("- {type: FC}", 1, "name` is missing"),
-        ("- {name: ' ', type: FC}", 1, "name` is empty"),
+        ("- {name: ' ', type: FC}", 1, "name` must have at least 1"),
         ("- name: a\n  type: FCC", 2, "type` must be 'FC', 'NFC' or 'Aggregator'"),
         ("- name: a\n  type: FC\n  requries: all", 3, "`requries`; did you mean `requires`"),
         ("- name: a\n  type: FC\n  requires: some", 3, "'any' or 'all'"),
@@ -246,12 +246,9 @@ def test_any_name_and_any_value_survives_writing_and_reading(texts, arguments):
         ("- name: a\n  type: NFC\n  check: {said_by: agnet, pattern: x}", 3, "did you mean `agent`"),
         ("- name: a\n  type: NFC\n  check: {said_by: agent}", 3, "pattern` is missing"),
         ("- name: a\n  type: NFC\n  check: {pattern: '('}", 3, "not a regular expression"),
-        ("- name: a\n  type: NFC\n  check: {pattern: '((a{1000}){1000}){1000}'}", 3, "too large"),
         ("- name: a\n  type: NFC\n  check: agent says so", 3, "module:function"),
         ("- name: a\n  type: FC\n  arguments:\n    x: {regex: '('}", 4, "not a regular expression"),
         ("- name: a\n  type: FC\n  arguments:\n    x: {min: 3, max: 1}", 4, "greater than"),
-        ("- name: a\n  type: FC\n  arguments:\n    x: {min: 1, regex: a}", 4, "unknown key `regex`"),
-        ("- name: a\n  type: FC\n  arguments:\n    x: {min: 1e3}", 4, "write 1000, without quotes"),
         ("- name: a\n  type: FC\n  arguments:\n    x: {one_of: a}", 4, "must be a list"),
         ("- {name: a, type: FC}\n- {name: a, type: FC}", 2, "two milestones are named 'a'.*line 1"),
         ("forbidden:\n- {arguments: {a: 1}}\nmilestones: []", 2, "either a `tool`"),
@@ -298,7 +295,7 @@ CHECKED = {
         "error",
         1,
     ),
-    "End must be an NFC": ("- {name: Start, type: NFC}\n- {name: End, type: FC}", "error", 2),
+    "End is never observed": ("- {name: Start, type: NFC}\n- {name: End, type: FC}", "error", 2),
     "End is never observed by itself": (
         "- {name: Start, type: NFC}\n- {name: End, type: NFC, check: {pattern: x}}",
         "error",
@@ -322,18 +319,7 @@ CHECKED = {
         "warning",
         2,
     ),
-    "lists a dependency twice": (
-        "- {name: Start, type: NFC}\n- {name: a, type: FC}\n- {name: End, type: NFC, dependencies: [a, a]}",
-        "warning",
-        3,
-    ),
-    "joins nothing": (
-        "- {name: Start, type: NFC}\n- {name: a, type: FC}\n- {name: j, type: Aggregator}\n"
-        "- {name: End, type: NFC, dependencies: [a, j], requires: all}",
-        "warning",
-        3,
-    ),
-    "must be exactly .*for a rule, write `regex`": (
+    "must be exactly .*did you mean `regex`": (
         "- {name: Start, type: NFC}\n- name: a\n  type: FC\n  arguments: {x: {regexp: b}}\n"
         "- {name: End, type: NFC, dependencies: [a]}",
         "warning",

@@ -196,14 +196,10 @@ def test_a_long_text_is_cut_and_the_page_says_how_much_is_missing():
     assert (page.data["texts_cut"], page.data["max_characters"]) == (1, 4_000)
 
 
-def test_a_graph_or_a_milestone_that_the_report_does_not_hold_is_named():
+def test_a_graph_that_the_report_does_not_hold_is_named():
     talks = refund_talks()
     with pytest.raises(InputError, match="'refunds', which the report does not hold"):
         page_of(made(talks, graphs={}), talks)
-    less = MilestoneGraph([Milestone(name="Start", type="NFC"), Milestone(name="End", type="NFC")])
-    graphs = made([], less).graphs
-    with pytest.raises(InputError, match="is no milestone of this graph"):
-        page_of(made(talks, graphs=graphs), talks)
 
 
 def test_conversations_that_a_ceiling_left_out_are_told():

@@ -69,6 +69,8 @@ def test_a_call_with_malformed_arguments_never_counts():
         ("{regex: '[0-9]+'}", [12, "12"], [1.5, True]),
         ("{min: 2, max: 3}", [2, 3, 2.5, "2"], [1, 4, "x", None, True, float("nan")]),
         ("{min: 2}", [2, 99], [1]),
+        ("{min: 1e3}", [1000, 2000], [9]),
+        ("{min: 2, regex: '1?[0-9]'}", [2, 12], [1, 22]),
         ("{max: 2}", [2, -5], [3]),
         ("{min: 2024-01-01, max: 2024-12-31}", ["2024-05-20"], ["2025-01-01", 5]),
         ("{one_of: [economy, business]}", ["economy"], ["first", None]),
@@ -169,8 +171,6 @@ def test_values_nested_deeper_than_the_stack_are_compared():
     graph = MilestoneGraph.from_actions([{"name": "goal", "args": {"it": deep(5_000)}}], grounded="strict")
     assert observed(graph, conversation(user("1"), called("goal", it=deep(5_000)))) == (2,)
     assert observed(graph, conversation(user("2"), called("goal", it=deep(5_000, 2)))) == ()
-    text = graph_of("{name: goal, type: FC, arguments: {it: {regex: '.*'}}}")
-    assert observed(text, conversation(called("goal", it=deep(5_000, "Rome")))) == ()
 
 
 def test_an_invented_argument_is_no_genuine_call_where_grounding_is_strict():
