@@ -9,8 +9,15 @@ from typing import Any
 
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import invented_arguments
-from arq_graph.milestones.judging.judge import AnyJudge, Judge, aask_judge, ask_judge, in_question
-from arq_graph.milestones.judging.judgement import Judgement, Remark
+from arq_graph.milestones.judging.judge import (
+    AnyJudge,
+    Judge,
+    Judgement,
+    Remark,
+    aask_judge,
+    ask_judge,
+    in_question,
+)
 from arq_graph.milestones.matching import observe
 from arq_graph.milestones.measure import coverage, frontier, goal_completed, path_taken, progress_rate, reach
 from arq_graph.milestones.observations import ForbiddenEvent, Observations

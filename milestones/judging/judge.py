@@ -1,19 +1,72 @@
-"""Judges: whoever decides what code cannot, and how one is asked."""
+"""Judges: whoever decides what code cannot, what one says of a conversation, and how one is asked."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judging.judgement import Judgement
 from arq_graph.milestones.measure import reach
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.observations import Observations
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.verdicts import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that a reader of the verdicts should know: a quote that was not found, a vote that is missing.
+
+    Args:
+        text: What it is.
+        milestone: The milestone that it is about; None: all of them.
+    """
+
+    text: str
+    milestone: str | None = None
+
+    def __str__(self) -> str:
+        return self.text if self.milestone is None else f"{self.milestone}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdicts on one conversation; iterating over it gives them, and two can be added.
+
+    Args:
+        verdicts: What was said of each milestone; `achieved` is None where it stays undecided.
+        agreement: By milestone, the share of the votes given that say what the verdict says (where no word
+            has more than half of them, the share of the most frequent one), above 0 and up to 1; empty where
+            one vote was asked for.
+        remarks: What did not count, what is missing, what the judge was not shown.
+    """
+
+    verdicts: tuple[Verdict, ...] = ()
+    agreement: Mapping[str, float] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return iter(self.verdicts)
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why, by milestone: the judge's reason, and in brackets what was not let count."""
+        reasons: dict[str, str] = {}
+        for verdict in self.verdicts:
+            if verdict.reason.strip():
+                reasons.setdefault(verdict.milestone, verdict.reason.strip())
+        for remark in self.remarks:
+            if remark.milestone is not None:
+                reasons[remark.milestone] = f"{reasons.get(remark.milestone, '')} [{remark.text}]".strip()
+        return reasons
+
+    def __add__(self, other: Judgement) -> Judgement:
+        agreement = {**self.agreement, **other.agreement}
+        return Judgement(self.verdicts + other.verdicts, agreement, self.remarks + other.remarks)
+
 
 Judge: TypeAlias = Callable[[MilestoneGraph, Transcript, Observations], Iterable[Verdict]]
 """A judge: any function of the graph, the conversation and what code observed in it. An `LLMJudge` is one."""
@@ -71,32 +124,19 @@ def in_question(
 def ask_judge(
     judge: Judge, graph: MilestoneGraph, transcript: Transcript, observations: Observations
 ) -> Judgement:
-    """A judge's word on one conversation.
-
-    Raises:
-        JudgeError: The judge is async, or gives no verdicts.
-    """
-    said: Any = judge(graph, transcript, observations) if callable(judge) else judge
-    if inspect.isawaitable(said) or isinstance(said, AsyncJudge):
-        if inspect.iscoroutine(said):
-            said.close()
-        raise JudgeError(f"{_named(judge)} is an async judge: use `ascore`, or give one that can be called")
-    return _judgement(judge, said)
+    """A judge's word on one conversation; a `JudgeError` where it gives no verdicts, or only later."""
+    return _judgement(judge, judge(graph, transcript, observations) if callable(judge) else judge)
 
 
 async def aask_judge(
     judge: AnyJudge, graph: MilestoneGraph, transcript: Transcript, observations: Observations
 ) -> Judgement:
-    """A judge's word on one conversation; one that is not async runs in a thread.
-
-    Raises:
-        JudgeError: The judge gives no verdicts.
-    """
+    """A judge's word on one conversation; one that is not async runs in a thread."""
     import asyncio  # scoring without a judge does not need it
 
     said: Any = judge
     if isinstance(judge, AsyncJudge):
-        said = await judge.ajudge(graph, transcript, observations)
+        said = judge.ajudge(graph, transcript, observations)
     elif callable(judge):
         said = await asyncio.to_thread(judge, graph, transcript, observations)
     return _judgement(judge, await said if inspect.isawaitable(said) else said)
@@ -105,17 +145,13 @@ async def aask_judge(
 def _judgement(judge: object, said: Any) -> Judgement:
     if isinstance(said, Judgement):
         return said
-    if isinstance(said, Iterable) and not isinstance(said, str | bytes):
-        verdicts = tuple(said)
-        wrong = next((each for each in verdicts if not isinstance(each, Verdict)), None)
-        if wrong is None:
-            return Judgement(verdicts)
-        said = wrong
+    verdicts = tuple(said) if isinstance(said, Iterable) and not isinstance(said, str) else (said,)
+    if all(isinstance(each, Verdict) for each in verdicts):
+        return Judgement(verdicts)
+    if inspect.iscoroutine(said):
+        said.close()
+    name = getattr(judge, "__qualname__", None) or type(judge).__name__
     raise JudgeError(
-        f"{_named(judge)} is no judge or gave no verdicts, but {type(said).__name__}: a judge is a function of "
-        "(graph, transcript, observations) that gives an iterable of `Verdict`, an empty one if it has none"
+        f"{name} is no judge or gave no verdicts, but {verdicts!r:.80}: a judge is a function of (graph, transcript, "
+        "observations) that gives an iterable of `Verdict`, be it an empty one; for an async judge use `ascore`"
     )
-
-
-def _named(judge: object) -> str:
-    return str(getattr(judge, "__qualname__", None) or type(judge).__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,8 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.blueprint import batch_blueprint
-from arq_graph.milestones.judging.judge import in_question
-from arq_graph.milestones.judging.judgement import Judgement, Remark
+from arq_graph.milestones.judging.judge import Judgement, Remark, in_question
 from arq_graph.milestones.judging.shown import (
-    cut,
-    fitted,
     milestone_ids,
     shown_milestones,
     shown_steps,
@@ -31,17 +28,14 @@ from arq_graph.milestones.observations import Observations
 from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.reasoning.answer import Question
-from arq_graph.reasoning.blueprint import Mode
+from arq_graph.reasoning.modes import Mode
+from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.sections import as_json
 from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPTS = Path(__file__).parent.parent / "prompts"
 TEMPERATURE_OF_VOTES = 0.7
-SECTION_TOKENS = 20_000
-"""What the agent's instructions, its tools and the milestones may take, each by itself."""
-LONGEST_DESCRIPTION = 1_000
-"""Characters of a milestone's description, where there is no room for all of them."""
 _CANDIDATES = 2
 
 
@@ -56,8 +50,7 @@ class LLMJudge:
 
     One conversation costs at most `votes` × batches asks, in parallel, each with at most the reasoner's
     `max_attempts` + 1 answers. The prompt's head does not depend on the conversation, unless its record brings
-    the instructions and tools. A prompt is bounded: instructions and tools of more than 20,000 tokens are cut,
-    and of a longer list of milestones an ask shows its own and what they depend on; a remark says each.
+    the instructions and tools.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you. Unless the model
@@ -94,10 +87,10 @@ class LLMJudge:
         template: str | Path = PROMPTS / "milestone_judge.md",
         max_transcript_tokens: int = 60_000,
     ) -> None:
-        counts = {"votes": votes, "milestones_per_call": milestones_per_call}
-        for setting, value in {**counts, "max_transcript_tokens": max_transcript_tokens}.items():
-            if value < 1:
-                raise InputError(f"{setting} is {value}: it must be a number from 1 on")
+        if votes < 1 or milestones_per_call < 1:
+            raise InputError(
+                f"votes is {votes} and milestones_per_call {milestones_per_call}: each must be a number from 1 on"
+            )
         if not isinstance(model, Reasoner):
             temperature = 0.0 if votes == 1 else TEMPERATURE_OF_VOTES
             model = Reasoner(model, module="judge", mode=mode or "arq", temperature=temperature)
@@ -126,89 +119,67 @@ class LLMJudge:
             ReasoningError: The model gave no answer.
             SpecError: The graph cannot be measured on.
         """
-        asked = _Asked(self, graph, transcript, observations)
-        return asked.judgement(self.reasoner.ask_all(asked.questions, mode=self.mode))
+        asking = self._asking(Hearing(graph, transcript, observations))
+        return perform_steps(asking, partial(self.reasoner.ask_all, mode=self.mode))
 
     async def ajudge(
         self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
     ) -> Judgement:
         """Judge one conversation without blocking; arguments and errors are those of a call."""
-        asked = _Asked(self, graph, transcript, observations)
-        return asked.judgement(await self.reasoner.aask_all(asked.questions, mode=self.mode))
+        asking = self._asking(Hearing(graph, transcript, observations))
+        return await aperform_steps(asking, partial(self.reasoner.aask_all, mode=self.mode))
 
-
-class _Asked:
-    """What a judge is asked about one conversation: a question for each batch of milestones and each vote."""
-
-    def __init__(
-        self, judge: LLMJudge, graph: MilestoneGraph, transcript: Transcript, observations: Observations
-    ) -> None:
-        self.questions: list[Question[Any]] = []
-        self._judge = judge
-        self._hearing = Hearing(graph, transcript, observations)
-        self._batches: list[tuple[Milestone, ...]] = []
-        self._left_out: list[str] = []
-        if asked := in_question(graph, observations, veto=judge.veto):
-            size = judge.milestones_per_call
-            self._ask([asked[start : start + size] for start in range(0, len(asked), size)])
-
-    def _ask(self, batches: list[tuple[Milestone, ...]]) -> None:
-        judge, graph, transcript = self._judge, self._hearing.graph, self._hearing.transcript
-        steps = fitted(partial(shown_steps, transcript), judge.max_transcript_tokens)
+    def _asking(self, hearing: Hearing) -> Generator[list[Question[Any]], Sequence[Vote], Judgement]:
+        """Ask about each batch of milestones, once for each vote, all at the same time."""
+        asked = in_question(hearing.graph, hearing.observations, veto=self.veto)
+        if not asked:
+            return Judgement()
+        steps = shown_steps(hearing.transcript, self.max_transcript_tokens)
         if steps is None:
-            self._left_out.append(
+            why = (
                 "not judged: the conversation is too long for the judge, even with each text cut short; raise "
-                f"max_transcript_tokens (it is {judge.max_transcript_tokens})"
+                f"max_transcript_tokens (it is {self.max_transcript_tokens})"
             )
-            return
+            return Judgement(remarks=(Remark(why),))
+        said = Judgement()
         if short := [str(step["step"]) for step in steps if "shortened_from_characters" in step]:
             numbers = ", ".join(short[:20]) + (", …" if len(short) > 20 else "")
-            self._left_out.append(f"the judge was not shown the middle of the texts of steps {numbers}")
-        agent = self._agent()
-        every = shown_milestones(graph, graph)
-        if fitted(lambda _: every, SECTION_TOKENS) is None:
-            every = []
-            self._left_out.append(
-                "each ask showed the judge a part of the milestones only, with long descriptions cut short"
+            said += Judgement(
+                remarks=(Remark(f"the judge was not shown the middle of the texts of steps {numbers}"),)
             )
-        self._batches = batches
-        ids, events = milestone_ids(graph), self._hearing.observations.events
+        size = self.milestones_per_call
+        batches = [asked[start : start + size] for start in range(0, len(asked), size)]
+        votes = yield self._questions(hearing, batches, steps)
+        for number, batch in enumerate(batches):
+            said += hearing.judgement(batch, votes[number * self.votes : (number + 1) * self.votes])
+        return said
+
+    def _questions(
+        self, hearing: Hearing, batches: Sequence[Sequence[Milestone]], steps: list[dict[str, Any]]
+    ) -> list[Question[Any]]:
+        graph, transcript = hearing.graph, hearing.transcript
+        told = {
+            "instructions": transcript.instructions if self.instructions is None else self.instructions,
+            "tools": shown_tools(tool_definitions(transcript.tools) if self.tools is None else self.tools),
+            "date": self.date,
+            "milestones": shown_milestones(graph),
+        }
+        head = SystemMessage(self.template.render("head", told))
         body = "<steps>[\n" + ",\n".join(map(as_json, steps)) + "\n]</steps>\n"
-        candidates = min(_CANDIDATES, judge.reasoner.max_candidates)
+        ids, events = milestone_ids(graph), hearing.observations.events
+        candidates = min(_CANDIDATES, self.reasoner.max_candidates)
+        questions = []
         for number, batch in enumerate(batches, start=1):
             near = with_dependencies(graph, batch)
-            milestones = every or shown_milestones(graph, near, LONGEST_DESCRIPTION)
-            head = SystemMessage(judge.template.render("head", {**agent, "milestones": milestones}))
             seen = {id: list(events[name]) for name, id in ids.items() if name in near and events.get(name)}
             blueprint = batch_blueprint(tuple((ids[each.name], each.type == "FC") for each in batch))
-            check = partial(self._hearing.complaints, batch)
-            for vote in range(1, judge.votes + 1):
+            check = partial(hearing.complaints, batch)
+            for vote in range(1, self.votes + 1):
                 # Votes on one text would be one vote where a cache of answers stands before the model.
-                which = {"vote": vote} if judge.votes > 1 else {}
+                which = {"vote": vote} if self.votes > 1 else {}
                 now = {"judge": [ids[each.name] for each in batch], **which}
-                tail = judge.template.render("tail", {"seen": seen, "now": now})
+                tail = self.template.render("tail", {"seen": seen, "now": now})
                 name = f"batch-{number}-vote-{vote}"
                 prompt = [head, HumanMessage(body + tail)]
-                self.questions.append(Question(blueprint, prompt, check, name, candidates))
-
-    def _agent(self) -> dict[str, Any]:
-        """What the prompt says of the agent."""
-        judge, transcript = self._judge, self._hearing.transcript
-        told: Any = transcript.instructions if judge.instructions is None else judge.instructions
-        if len(shown := fitted(partial(cut, "text", told), SECTION_TOKENS) or {}) > 1:
-            told = shown
-            self._left_out.append("the judge was not shown the middle of the agent's instructions")
-        known = tool_definitions(transcript.tools) if judge.tools is None else judge.tools
-        tools = fitted(partial(shown_tools, known), SECTION_TOKENS) or []
-        if tools != shown_tools(known, None):
-            what = "all that the agent's tools say of themselves" if tools else "the agent's tools"
-            self._left_out.append(f"the judge was not shown {what}")
-        return {"instructions": told, "tools": tools, "date": judge.date}
-
-    def judgement(self, votes: Sequence[Vote]) -> Judgement:
-        """What the answers come to, in the order of the questions."""
-        said = Judgement(remarks=tuple(map(Remark, self._left_out)))
-        for number, batch in enumerate(self._batches):
-            each = votes[number * self._judge.votes : (number + 1) * self._judge.votes]
-            said += self._hearing.judgement(batch, each)
-        return said
+                questions.append(Question(blueprint, prompt, check, name, candidates))
+        return questions

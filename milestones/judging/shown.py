@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import Milestone
@@ -16,33 +16,30 @@ from arq_graph.reasoning.sections import as_json
 SHORTEST_TEXT = 80
 """Characters of a text that are shown at least."""
 
-Shown = TypeVar("Shown")
 
+def shown_steps(transcript: Transcript, max_tokens: int) -> list[dict[str, Any]] | None:
+    """Every step of a conversation: none is left out, so their numbers are those of the transcript.
 
-def fitted(render: Callable[[int | None], Shown], max_tokens: int) -> Shown | None:
-    """Something with texts in it, the longest of them cut as far as it has to be. Cost O(log max_tokens) renderings.
-
-    Args:
-        render: Makes it with texts of so many characters at most; None: whole.
-        max_tokens: What it may take, as JSON.
-
-    Returns:
-        None where it does not fit even with `SHORTEST_TEXT` characters of each text: after two renderings.
+    The longest texts are cut as far as they have to be, so that all takes at most so many tokens as JSON; None where
+    it does not even with `SHORTEST_TEXT` characters of each. Cost O(log max_tokens) renderings.
     """
 
-    def is_too_long(shown: Shown) -> bool:
-        return estimate_tokens(shown if isinstance(shown, str) else as_json(shown)) > max_tokens
+    def render(limit: int | None) -> list[dict[str, Any]]:
+        return [{"step": number, **_event(event, limit)} for number, event in transcript.numbered()]
+
+    def is_too_long(limit: int | None) -> bool:
+        return estimate_tokens(as_json(render(limit))) > max_tokens
 
     # Whole first: that a text was cut takes a few characters to say, which short ones do not save.
-    if not is_too_long(whole := render(None)):
-        return whole
-    if is_too_long(render(SHORTEST_TEXT)):
+    if not is_too_long(None):
+        return render(None)
+    if is_too_long(SHORTEST_TEXT):
         return None
     limits = range(SHORTEST_TEXT, 8 * max_tokens)
-    return render(limits[bisect_left(limits, True, key=lambda limit: is_too_long(render(limit))) - 1])
+    return render(limits[bisect_left(limits, True, key=is_too_long) - 1])
 
 
-def cut(key: str, text: str, limit: int | None) -> dict[str, Any]:
+def _cut(key: str, text: str, limit: int | None) -> dict[str, Any]:
     """A text under its key; where it is too long its two ends, and beside them how long it is."""
     if limit is None or len(text) <= limit:
         return {key: text}
@@ -50,21 +47,16 @@ def cut(key: str, text: str, limit: int | None) -> dict[str, Any]:
     return {key: f"{text[:half]} … {text[-half:]}", "shortened_from_characters": len(text)}
 
 
-def shown_steps(transcript: Transcript, limit: int | None) -> list[dict[str, Any]]:
-    """Every step of a conversation: none is left out, so their numbers are those of the transcript."""
-    return [{"step": number, **_event(event, limit)} for number, event in transcript.numbered()]
-
-
 def _event(event: Event, limit: int | None) -> dict[str, Any]:
     if isinstance(event, Message):
-        return {"from": event.speaker, **cut("text", event.text, limit)}
+        return {"from": event.speaker, **_cut("text", event.text, limit)}
     if isinstance(event, Call):
         key = "arguments" if event.malformed is None else "malformed_arguments"
-        written = cut(key, event.written, limit)
+        written = _cut(key, event.written, limit)
         if event.malformed is None and len(written) == 1:
             written = {key: _data(event.written)}
         return {"from": "agent", "calls": event.tool, **written}
-    record = {"from": "tool", "tool": event.tool, **cut("result", event.text, limit)}
+    record = {"from": "tool", "tool": event.tool, **_cut("result", event.text, limit)}
     if event.call is not None:
         record["of_step"] = event.call
     return {**record, "failed": True} if event.failed else record
@@ -82,19 +74,17 @@ def milestone_ids(graph: MilestoneGraph) -> dict[str, str]:
     return {milestone.name: f"M{number}" for number, milestone in enumerate(graph.milestones, start=1)}
 
 
-def shown_milestones(
-    graph: MilestoneGraph, names: Collection[str], limit: int | None = None
-) -> list[dict[str, Any]]:
-    """Milestones of these names: what they mean, and what comes before them."""
+def shown_milestones(graph: MilestoneGraph) -> list[dict[str, Any]]:
+    """What the milestones mean, and what comes before each."""
     ids = milestone_ids(graph)
-    return [_milestone(each, ids, limit) for each in graph.milestones if each.name in names]
+    return [_milestone(each, ids) for each in graph.milestones]
 
 
-def _milestone(milestone: Milestone, ids: dict[str, str], limit: int | None) -> dict[str, Any]:
+def _milestone(milestone: Milestone, ids: dict[str, str]) -> dict[str, Any]:
     kind = "join" if milestone.is_derived else "call" if milestone.type == "FC" else "state"
     record: dict[str, Any] = {"id": ids[milestone.name], "type": kind, "name": milestone.name}
     if milestone.description:
-        record.update(cut("description", milestone.description, limit))
+        record["description"] = milestone.description
     if milestone.type == "FC":
         record["tool"] = milestone.called_tool
         if milestone.arguments:
@@ -119,16 +109,10 @@ def with_dependencies(graph: MilestoneGraph, milestones: Sequence[Milestone]) ->
     return found
 
 
-def shown_tools(definitions: Sequence[dict[str, Any]], limit: int | None) -> list[dict[str, Any]]:
+def shown_tools(definitions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Tools with what their definitions say: name, description, and the schema of the arguments."""
-    return [_tool(definition, limit) for definition in definitions]
-
-
-def _tool(definition: dict[str, Any], limit: int | None) -> dict[str, Any]:
-    record = {"name": definition["name"]}
-    if definition.get("description"):
-        record.update(cut("description", definition["description"], limit))
-    if "parameters" in definition:
-        written = cut("text", as_json(definition["parameters"]), limit)
-        record["arguments"] = definition["parameters"] if len(written) == 1 else written
-    return record
+    keys = {"name": "name", "description": "description", "parameters": "arguments"}
+    return [
+        {shown: each[key] for key, shown in keys.items() if each.get(key) not in (None, "")}
+        for each in definitions
+    ]
