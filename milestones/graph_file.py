@@ -18,7 +18,6 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import Forbidden, Milestone, Reviewed
 from arq_graph.milestones.patterns import PatternText
 
-LARGEST_FILE = 64_000_000
 WHAT = "milestone file"
 
 
@@ -46,7 +45,7 @@ def load_graph(path: Path) -> MilestoneGraph:
 
 def read_yaml(path: Path) -> MilestoneGraph:
     """Read a milestone file as it stands; `check()` on the graph says what is wrong with it."""
-    return parse_yaml(read_text(path, what=WHAT, max_bytes=LARGEST_FILE), file=str(path))
+    return parse_yaml(read_text(path, what=WHAT), file=str(path))
 
 
 def parse_yaml(text: str, *, file: str | None = None) -> MilestoneGraph:
@@ -74,9 +73,7 @@ def written(graph: MilestoneGraph) -> str:
 
 def _parsed(text: str, file: str | None) -> MilestoneFile:
     source = file or "<text>"
-    return parse_model(
-        text, MilestoneFile, what=WHAT, source=source, max_bytes=LARGEST_FILE, list_as="milestones"
-    )
+    return parse_model(text, MilestoneFile, what=WHAT, source=source, list_as="milestones")
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from contextlib import suppress
 from pathlib import Path
 
 
@@ -15,11 +14,11 @@ def write_atomically(path: Path, content: bytes) -> None:
     What a link points to is written, and the link stays. A file that was there keeps its mode.
     """
     target = path.resolve()
+    if target.exists() and not target.is_file():  # such as /dev/stdout
+        target.write_bytes(content)
+        return
     draft = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}")
     try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(content)
-            return
         with draft.open("wb") as stream:
             stream.write(content)
             stream.flush()
@@ -28,5 +27,4 @@ def write_atomically(path: Path, content: bytes) -> None:
             shutil.copymode(target, draft)
         draft.replace(target)
     finally:
-        with suppress(OSError):  # it was renamed, or could not be made
-            draft.unlink()
+        draft.unlink(missing_ok=True)

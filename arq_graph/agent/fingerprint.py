@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,23 +15,16 @@ from pydantic import BaseModel
 from arq_graph.errors import InputError
 
 _DIGEST = "digest "
-_CHUNK = 1 << 20
 
 
 def fingerprint(*things: Any) -> str:
     """A short text that is the same where the things are the same.
 
-    A `Path` counts by what the file holds, a function by the source file that defines it, a tool by its name and
-    schema, a model by its fields; anything else as JSON, or as its text.
+    A `Path` counts by what the file holds, a function or class by the source file that defines it, a tool by its
+    name, description, schema and function, a model by its fields; anything else as JSON, or as its text.
     """
-    digest = hashlib.blake2b(digest_size=16)
-    for thing in things:
-        size = 0
-        for chunk in _chunks(thing):
-            digest.update(chunk)
-            size += len(chunk)
-        digest.update(b"\0%d\0" % size)
-    return f"{_DIGEST}{digest.hexdigest()}"
+    told = json.dumps(things, sort_keys=True, default=_described)
+    return f"{_DIGEST}{hashlib.blake2b(told.encode(), digest_size=16).hexdigest()}"
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
@@ -45,35 +38,31 @@ def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return told
 
 
-def _chunks(thing: Any) -> Iterator[bytes]:
-    if inspect.isroutine(thing) or isinstance(thing, type):
-        thing = inspect.unwrap(thing)
-        yield str(thing.__qualname__).encode()
-        thing = _source(thing)
-    if not isinstance(thing, Path):
-        yield json.dumps(thing, sort_keys=True, default=_described).encode()
-        return
-    try:
-        with thing.open("rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                yield chunk
-    except OSError as error:
-        raise InputError(f"{thing} cannot be read: {error.strerror}") from None
+def _described(value: Any) -> Any:
+    if isinstance(value, Path):
+        try:
+            with value.open("rb") as stream:
+                return hashlib.file_digest(stream, "blake2b").hexdigest()
+        except OSError as error:
+            raise InputError(f"{value} cannot be read: {error.strerror}") from None
+    if hasattr(value, "tool_call_schema"):
+        from arq_graph.agent.tools import argument_schema
+
+        function = getattr(value, "func", None) or getattr(value, "coroutine", None) or type(value)
+        return [value.name, value.description, argument_schema(value), function]
+    if isinstance(value, BaseModel):
+        return value.__dict__
+    if callable(value):
+        return _source(
+            inspect.unwrap(value if inspect.isroutine(value) or inspect.isclass(value) else type(value))
+        )
+    return str(value)
 
 
-def _source(function: Any) -> Path | str:
-    """The file that defines a function; its text where there is no file, as in a notebook; at worst its module."""
+def _source(function: Any) -> list[str]:
+    """A function's name, and its file; its text where there is no file, as in a notebook; at worst its module."""
+    found = str(function.__module__)
     with suppress(TypeError, OSError):
         file = Path(inspect.getsourcefile(function) or "")
-        return file if file.is_file() else inspect.getsource(function)
-    return str(function.__module__)
-
-
-def _described(value: Any) -> Any:
-    if (schema := getattr(value, "tool_call_schema", None)) is not None:
-        return [getattr(value, "name", ""), schema]
-    if isinstance(value, type) and issubclass(value, BaseModel):
-        return value.model_json_schema()
-    if isinstance(value, BaseModel):
-        return value.model_dump()
-    return f"{value.__module__}.{value.__qualname__}" if inspect.isroutine(value) else str(value)
+        found = _described(file) if file.is_file() else inspect.getsource(function)
+    return [function.__qualname__, found]

@@ -1,14 +1,13 @@
 """Functions named in a file as "module:function", and the modules that they are imported from.
 
-A module is looked for beside the file first, then on `sys.path`. One that is found only beside the file is a
-module of a package that stands for the folder, so that the `tools.py` of two agents are two modules.
+A module is looked for beside the file first, then on `sys.path`. Where the folder is not on `sys.path`, a module
+beside the file is one of a package that stands for the folder, so that the `tools.py` of two agents are two modules.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import re
 import sys
 import threading
@@ -21,18 +20,10 @@ from types import ModuleType
 from arq_graph.agent.spelling import suggestion
 from arq_graph.errors import SpecError
 
-_REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_NAME = r"[^\W\d]\w*(\.[^\W\d]\w*)*"
+_REFERENCE = re.compile(f"{_NAME}(?<!\\.py):{_NAME}")
 _IMPORTING = threading.RLock()
-
-# What modules beside one file imported from beside it: two folders may both hold a `db.py`.
-_neighbours: dict[Path, dict[str, ModuleType]] = {}
-
-
-def check_reference(reference: str) -> None:
-    """Check that a text has the form "module:function"."""
-    if not _REFERENCE.fullmatch(reference) or ".py:" in reference:
-        said = 'must be "module:function", without spaces, slashes and brackets'
-        raise SpecError(f"{said}, but is {reference!r}")
+_FOLDERS: set[Path] = set()  # those that modules were imported from
 
 
 def load(reference: str, folder: Path | None = None) -> object:
@@ -40,7 +31,9 @@ def load(reference: str, folder: Path | None = None) -> object:
 
     What a module prints while it is imported goes to standard error.
     """
-    check_reference(reference)
+    if not _REFERENCE.fullmatch(reference):
+        said = 'must be "module:function", without spaces, slashes and brackets'
+        raise SpecError(f"{said}, but is {reference!r}")
     name, _, attribute = reference.partition(":")
     found: object = _module(name, folder.resolve() if folder else None)
     for step in attribute.split("."):
@@ -49,26 +42,22 @@ def load(reference: str, folder: Path | None = None) -> object:
         except AttributeError:
             near = suggestion(step, (known for known in dir(found) if not known.startswith("_")))
             raise SpecError(f"names {reference!r}, but there is no {step!r}{near}") from None
-        except Exception as error:  # a module's or an object's own __getattr__
-            raise SpecError(f"names {reference!r}, and looking up {step!r} fails{_said(error)}") from error
     return found
 
 
 def _module(name: str, folder: Path | None) -> ModuleType:
     with _IMPORTING, contextlib.redirect_stdout(sys.stderr):
         try:
-            if folder and _stands_in(folder, name) and not _is_importable_from(folder, name):
-                with _importable(folder):
-                    return importlib.import_module(f"{_package(folder)}.{name}")
-            return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name and (name == error.name or name.startswith(f"{error.name}.")):
-                places = f"neither in {folder} nor" if folder else "not"
-                raise SpecError(
-                    f"names the module {name!r}, which is {places} on Python's search path"
-                ) from None
-            raise SpecError(f"names the module {name!r}, which fails to import{_said(error)}") from error
+            if not folder or not _file(folder, name) or folder in [Path(each).resolve() for each in sys.path]:
+                return importlib.import_module(name)
+            with _neighbours(folder):
+                return importlib.import_module(f"{_package(folder)}.{name}")
         except (Exception, SystemExit) as error:
+            missing = error.name if isinstance(error, ModuleNotFoundError) else None
+            if missing and f"{name}.".startswith(f"{missing}."):
+                places = f"neither in {folder} nor" if folder else "not"
+                said = f"names the module {name!r}, which is {places} on Python's search path"
+                raise SpecError(said) from None
             raise SpecError(f"names the module {name!r}, which fails to import{_said(error)}") from error
 
 
@@ -81,19 +70,12 @@ def _said(error: BaseException) -> str:
     return f"{said} (line {frames[-1].lineno} of {frames[-1].filename})"
 
 
-def _stands_in(folder: Path, name: str) -> bool:
+def _file(folder: Path, name: str) -> Path | None:
+    """The file of a module that stands in a folder."""
     path = folder.joinpath(*name.split("."))
-    return path.with_name(f"{path.name}.py").is_file() or (path / "__init__.py").is_file()
-
-
-def _is_importable_from(folder: Path, name: str) -> bool:
-    """Whether an ordinary import finds the very module of this folder; then a second copy would be wrong."""
-    top = name.partition(".")[0]
-    try:
-        spec = importlib.util.find_spec(top)
-    except (ImportError, ValueError):
-        return False
-    return bool(spec and spec.origin and Path(spec.origin).resolve().parent in (folder, folder / top))
+    return next(
+        (each for each in (path.with_name(f"{path.name}.py"), path / "__init__.py") if each.is_file()), None
+    )
 
 
 def _package(folder: Path) -> str:
@@ -106,15 +88,14 @@ def _package(folder: Path) -> str:
 
 
 @contextlib.contextmanager
-def _importable(folder: Path) -> Iterator[None]:
+def _neighbours(folder: Path) -> Iterator[None]:
     """Let modules import what stands beside them, but never the namesake that stands beside another file."""
-    own = _neighbours.setdefault(folder, {})
-    for other, modules in _neighbours.items():
-        for name, module in modules.items():
-            if other != folder and sys.modules.get(name) is module and _stands_in(folder, name):
-                del sys.modules[name]
-    sys.modules.update(own)
-    before = set(sys.modules)
+    others = _FOLDERS - {folder}
+    _FOLDERS.add(folder)
+    for name, module in list(sys.modules.items()):
+        file = Path(getattr(module, "__file__", None) or "")
+        if any(file.is_relative_to(other) for other in others) and _file(folder, name) not in (None, file):
+            del sys.modules[name]
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:
@@ -122,7 +103,3 @@ def _importable(folder: Path) -> Iterator[None]:
     finally:
         with contextlib.suppress(ValueError):  # a module may have taken it out itself
             sys.path.remove(str(folder))
-        for name in sys.modules.keys() - before:
-            file = getattr(sys.modules[name], "__file__", None)
-            if file and Path(file).is_relative_to(folder) and _stands_in(folder, name):
-                own[name] = sys.modules[name]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from string import Formatter
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
+from langchain_core.tools import BaseTool
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
+    JsonValue,
     PlainValidator,
     ValidationError,
     ValidationInfo,
@@ -25,7 +25,8 @@ from pydantic import (
 
 from arq_graph.agent.modules import load
 from arq_graph.agent.spec_errors import described, spec_error
-from arq_graph.agent.tools import ToolLike, tool_like
+from arq_graph.agent.tools import ToolLike, is_taken, read_tool
+from arq_graph.errors import SpecError
 
 Condition = str | Callable[[Any], bool | Awaitable[bool]] | None
 OnFailure = Literal["raise", "activate", "skip"]
@@ -34,80 +35,41 @@ By = Literal["customer", "operator", "interrupt"]
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _ID = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
 _RESERVED = re.compile(r"P|[TKVM][0-9]+")  # how prompts name the profile, results, terms, variables, messages
-_CONDITION_SCHEMA = {
-    "anyOf": [
-        {"type": "string", "minLength": 1},
-        {
-            "type": "object",
-            "properties": {"function": {"type": "string", "description": "module:function"}},
-            "required": ["function"],
-            "additionalProperties": False,
-        },
-        {"type": "null"},
-    ]
+
+
+_FUNCTION = {
+    "type": "object",
+    "properties": {"function": {"type": "string", "description": "module:function"}},
+    "required": ["function"],
+    "additionalProperties": False,
 }
-_TOOL_SCHEMA = {
-    "type": "string",
-    "description": "module:function, or the name of a tool that stands elsewhere in the file",
-}
-
-
-def is_taken(name: str) -> bool:
-    """Whether an answer, which has a property for each id and for each tool, cannot have one of that name."""
-    from arq_graph.reasoning.blueprint import ARQ
-
-    return name.startswith("_") or hasattr(ARQ, name)
 
 
 def _identifier(name: str) -> str:
-    if name and not _ID.fullmatch(name):
+    if name and (not _ID.fullmatch(name) or _RESERVED.fullmatch(name) or is_taken(name)):
         raise ValueError(
-            f"is {name!r}, but an id is 1 to 64 of the characters A-Z a-z 0-9 _ - and does not begin with _"
+            f"is {name!r}, but an id is 1 to 64 of the characters A-Z a-z 0-9 _ - that does not begin with _ and is"
+            " nothing that prompts or answers use for something else; choose another id"
         )
-    if name and (_RESERVED.fullmatch(name) or is_taken(name)):
-        raise ValueError(f"is {name!r}, which prompts or answers use for something else; choose another id")
     return name
 
 
 def _condition(value: object, info: ValidationInfo) -> Condition:
-    if isinstance(value, Mapping):
-        if list(value) != ["function"] or not isinstance(value["function"], str):
-            raise ValueError(
-                f"must be text or {{function: module:function}}, but is the mapping {dict(value)}"
-            )
-        value = load(value["function"], info.context.folder if info.context else None)
+    if isinstance(value, Mapping) and list(value) == ["function"]:
+        value = load(str(value["function"]), info.context.folder if info.context else None)
     if isinstance(value, str):
-        return _words(value.strip())
-    if value is None:
-        return None
-    if not callable(value) or isinstance(value, type):
-        said = f"must be text, a function of the state, or left out, but is {described(value)}"
-        raise ValueError(said)  # noqa: TRY004
-    try:
-        inspect.signature(value).bind(None)
-    except TypeError:
-        raise ValueError(f"is {described(value)}, which must take one argument: the state") from None
-    except ValueError:
-        pass  # a function written in C may have no signature to look at
-    return value
-
-
-def _words(text: str) -> str:
-    if text in ("", "None"):
-        raise ValueError(f"is {text!r}; for a guideline that always applies, leave it out")
-    if _REFERENCE.fullmatch(text):
-        raise ValueError(
-            f"is {text!r}, which looks like a function and would be read as words; in a file write"
-            f' {{function: "{text}"}}, in Python give the function itself'
-        )
-    return text
-
-
-def _sayable(value: object) -> object:
-    try:
-        json.dumps(value, default=str, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"must be a value that JSON can say ({error}), but is {described(value)}") from None
+        value = value.strip()
+        if value in ("", "None"):
+            raise ValueError(f"is {value!r}; for a guideline that always applies, leave it out")
+        if _REFERENCE.fullmatch(value):
+            raise ValueError(
+                f"is {value!r}, which looks like a function and would be read as words; in a file write"
+                f' {{function: "{value}"}}, in Python give the function itself'
+            )
+        return value
+    if value is not None and (not callable(value) or isinstance(value, type)):
+        said = f"must be text, {{function: module:function}}, or left out, but is {described(value)}"
+        raise SpecError(said)
     return value
 
 
@@ -116,10 +78,15 @@ Id = Annotated[str, AfterValidator(_identifier)]
 
 if TYPE_CHECKING:
     ConditionField = Condition
-    ToolField = ToolLike
+    ToolField = BaseTool | str
 else:  # Pydantic need not look into callables and LangChain's tools
-    ConditionField = Annotated[Any, PlainValidator(_condition), WithJsonSchema(_CONDITION_SCHEMA)]
-    ToolField = Annotated[Any, PlainValidator(tool_like), WithJsonSchema(_TOOL_SCHEMA)]
+    _WORDS = {"anyOf": [{"type": "string", "minLength": 1}, _FUNCTION, {"type": "null"}]}
+    _TOOL = {
+        "type": "string",
+        "description": "module:function, or the name of a tool that stands elsewhere in the file",
+    }
+    ConditionField = Annotated[Any, PlainValidator(_condition), WithJsonSchema(_WORDS)]
+    ToolField = Annotated[Any, PlainValidator(read_tool), WithJsonSchema(_TOOL)]
 
 
 def _described(schema: dict[str, Any], model: type[BaseModel]) -> None:
@@ -144,13 +111,14 @@ class Part(BaseModel):
     )
 
     def __init__(self, *positions: Any, **values: Any) -> None:
-        if len(positions) > len(fields := type(self).model_fields):
+        fields = type(self).model_fields
+        if len(positions) > len(fields):
             raise TypeError(f"{type(self).__name__} takes at most {len(fields)} values by position")
-        given = dict(zip(fields, positions, strict=False))
+        values = {**dict(zip(fields, positions, strict=False)), **values}
         try:
-            super().__init__(**given, **values)
+            super().__init__(**values)
         except ValidationError as error:
-            wrong = spec_error(error, type(self), {**given, **values})
+            wrong = spec_error(error, type(self), values)
             raise wrong from wrong.__cause__
 
     __iter__ = None  # type: ignore[assignment]  # or Pydantic would take one thing for a list of its fields
@@ -208,7 +176,7 @@ class Guideline(Part):
 
         def __init__(
             self,
-            condition: Condition | Mapping[str, str] = None,
+            condition: Condition = None,
             action: str | None = None,
             *,
             id: str = "",
@@ -267,7 +235,7 @@ class Variable(Part):
 
     name: Text
     description: Text
-    value: Annotated[Any, AfterValidator(_sayable)] = None
+    value: JsonValue = None
     settable: bool = False
 
     if TYPE_CHECKING:
@@ -316,18 +284,14 @@ class Confirmation(Part):
     def wrong_arguments(self, arguments: Sequence[str]) -> str | None:
         """Say what is wrong with `ask` for a tool that takes these arguments; None if nothing is."""
         try:
-            parts = [(name, spec or kind) for _, name, spec, kind in Formatter().parse(self.ask or "")]
+            parts = [part for part in Formatter().parse(self.ask or "") if part[1] is not None]
         except ValueError as error:
             return f"is no template ({error}); an argument stands in braces, `{{{{` is a brace"
-        named = [name for name, _ in parts if name is not None]
-        if odd := [name for name, extra in parts if name is not None and (extra or name not in arguments)]:
-            takes = ", ".join(arguments) or "none"
-            return f"holds {{{odd[0]}}}, which is no argument of the tool (its arguments: {takes})"
-        if self.ask and (unsaid := [name for name in arguments if name not in named]):
+        for _, name, spec, kind in parts:
+            if spec or kind or name not in arguments:
+                takes = ", ".join(arguments) or "none"
+                return f"holds {{{name}}}, which is no argument of the tool (its arguments: {takes})"
+        unsaid = [name for name in arguments if name not in [part[1] for part in parts]]
+        if self.ask and unsaid:
             return f"leaves out {{{unsaid[0]}}}; the customer agrees only to what the question says"
         return None
-
-
-Confirmations = Annotated[
-    Mapping[Text, Confirmation], AfterValidator(lambda given: MappingProxyType(dict(given)))
-]

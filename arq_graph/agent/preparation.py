@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Generator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -26,12 +24,14 @@ from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.errors import ReasoningError, SpecError
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, query, respond
+from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.templates import PromptTemplate
 
 BATCH_SIZE = 10
 
 A = TypeVar("A", bound=Agent)
+FilePath = str | os.PathLike[str] | None
 
 
 class StaticProperties(ARQ):
@@ -70,82 +70,53 @@ class PreparedFile(BaseModel):
     version: Literal[1] = 1
     guidelines: dict[str, PreparedAnswer]
 
-    def answers_for(self, agent: Agent) -> dict[str, PreparedAnswer]:
-        """The answers about an agent's guidelines as they are worded now, by id."""
-        by_wording = {answer.wording: answer for answer in self.guidelines.values()}
-        return {g.id: by_wording[wording] for g in agent.guidelines if (wording := _wording(g)) in by_wording}
 
-
-def prepare(agent: A, model: BaseChatModel | str, *, path: str | os.PathLike[str] | None = None) -> A:
+def prepare(agent: A, model: BaseChatModel | str, path: FilePath) -> A:
     """Ask what is not known yet; see `Agent.prepare`."""
-    preparation = _Preparation(agent, path)
-    questions = preparation.questions()
-    return preparation.finished(agent, _reasoner(model).ask_all(questions) if questions else [])
+    return perform_steps(_steps(agent, path), Reasoner(model, module="prepare").ask_all)
 
 
-async def aprepare(agent: A, model: BaseChatModel | str, *, path: str | os.PathLike[str] | None = None) -> A:
+async def aprepare(agent: A, model: BaseChatModel | str, path: FilePath) -> A:
     """Ask what is not known yet; see `Agent.aprepare`."""
-    preparation = _Preparation(agent, path)
-    questions = preparation.questions()
-    return preparation.finished(agent, await _reasoner(model).aask_all(questions) if questions else [])
+    return await aperform_steps(_steps(agent, path), Reasoner(model, module="prepare").aask_all)
 
 
 def with_prepared_answers(agent: A, path: Path) -> A:
-    """Return an agent with the answers that a file keeps."""
-    kept = _read(path)
-    answers = kept.answers_for(agent)
-    if outdated := [g.id for g in agent.guidelines if g.id in kept.guidelines and g.id not in answers]:
-        warnings.warn(
-            f"{path}: what it says of {', '.join(outdated)} is about an earlier wording and is not used;"
-            f" run `arq-graph prepare {agent.file}` to ask again",
-            stacklevel=3,  # whoever called Agent.from_yaml
-        )
-    return _filled(agent, answers)
+    """Return an agent with the answers that a file keeps about its guidelines as they are worded now."""
+    return _filled(agent, _answers(agent, path))
 
 
-def _reasoner(model: BaseChatModel | str) -> Reasoner:
-    return Reasoner(model, module="prepare")
-
-
-class _Preparation:
-    """What is known about an agent's guidelines, and what is still to be asked."""
-
-    def __init__(self, agent: Agent, path: str | os.PathLike[str] | None) -> None:
-        self._path = Path(path) if path is not None else agent.file and prepared_path(agent.file)
-        is_kept = self._path is not None and self._path.exists()
-        self._answers = _read(self._path).answers_for(agent) if self._path and is_kept else {}
-        self.unknown = [g for g in agent.guidelines if g.id not in self._answers and _is_open(g)]
-        # Before a model is paid for what goes into the file.
-        if self.unknown and self._path and not os.access(self._path.parent, os.W_OK):
-            raise SpecError("there is no folder to write the prepared answers in", file=str(self._path))
-
-    def questions(self) -> list[Question[Any]]:
-        """One question for each batch of guidelines."""
-        starts = range(0, len(self.unknown), BATCH_SIZE)
-        return [_question(self.unknown[start : start + BATCH_SIZE]) for start in starts]
-
-    def finished(self, agent: A, replies: Sequence[Answer[Any] | ReasoningError]) -> A:
-        """Keep what was answered and fill it in, or raise what a batch ended with."""
-        said = [reply.value for reply in replies if isinstance(reply, Answer)]
-        new = {
-            g.id: PreparedAnswer(wording=_wording(g), **getattr(value, g.id).model_dump())
-            for g in self.unknown
-            for value in said
-            if hasattr(value, g.id)
-        }
-        answers = self._answers | new
-        if new and self._path:
-            in_order = {g.id: answers[g.id] for g in agent.guidelines if g.id in answers}
-            _write(self._path, PreparedFile(guidelines=in_order))
-        for reply in replies:
-            if isinstance(reply, ReasoningError):
-                kept = f"are kept in {self._path}" if self._path else "are lost, as no file keeps them"
-                reply.add_note(
-                    f"{len(new)} of {len(self.unknown)} guidelines were answered; these answers {kept}."
-                    " Prepare again to ask for the rest."
-                )
-                raise reply
+def _steps(agent: A, given: FilePath) -> Generator[list[Question[Any]], Any, A]:
+    """Ask about all batches at the same time, keep what was answered, and raise what a batch ended with."""
+    path = Path(given) if given is not None else agent.file and prepared_path(agent.file)
+    answers = _answers(agent, path) if path and path.exists() else {}
+    unknown = [g for g in agent.guidelines if g.id not in answers and _is_open(g)]
+    if not unknown:
         return _filled(agent, answers)
+    if path and not os.access(path.parent, os.W_OK):  # before a model is paid for what goes into the file
+        raise SpecError("there is no folder to write the prepared answers in", file=str(path))
+    starts = range(0, len(unknown), BATCH_SIZE)
+    replies = yield [_question(unknown[start : start + BATCH_SIZE]) for start in starts]
+    said = [reply.value for reply in replies if isinstance(reply, Answer)]
+    new = {
+        g.id: PreparedAnswer(wording=_wording(g), **getattr(value, g.id).model_dump())
+        for g in unknown
+        for value in said
+        if hasattr(value, g.id)
+    }
+    answers |= new
+    if new and path:
+        _write(
+            path, PreparedFile(guidelines={g.id: answers[g.id] for g in agent.guidelines if g.id in answers})
+        )
+    if failed := next((reply for reply in replies if isinstance(reply, ReasoningError)), None):
+        kept = f"are kept in {path}" if path else "are lost, as no file keeps them"
+        failed.add_note(
+            f"{len(new)} of {len(unknown)} guidelines were answered; these answers {kept}. Prepare again to ask"
+            " for the rest."
+        )
+        raise failed
+    return _filled(agent, answers)
 
 
 def _is_open(guideline: Guideline) -> bool:
@@ -164,8 +135,8 @@ def _filled(agent: A, answers: dict[str, PreparedAnswer]) -> A:
                 continuous = answer.continuous
             if sensitive is None and not callable(g.condition):
                 sensitive = g.condition is not None and answer.sensitive_to_tools
-        guidelines.append(g.replace(continuous=continuous, sensitive_to_tools=sensitive))
-    return agent.with_guidelines(guidelines)
+        guidelines.append(g.model_copy(update={"continuous": continuous, "sensitive_to_tools": sensitive}))
+    return agent.replace(guidelines=guidelines)
 
 
 def _question(batch: Sequence[Guideline]) -> Question[Any]:
@@ -176,17 +147,13 @@ def _question(batch: Sequence[Guideline]) -> Question[Any]:
     ids = [g.id for g in batch]
     fields: dict[str, Any] = {id: (StaticProperties, respond(f"Guideline {id}.")) for id in ids}
     blueprint = create_model("Preparation", __base__=ARQ, __doc__="Each guideline by its id.", **fields)
+    file = Path(__file__).with_name("preparation.md")
+    template = PromptTemplate(file, file.parent)
     messages = [
-        SystemMessage(_template().render("head", {"guidelines": shown})),
-        HumanMessage(_template().render("tail", {"ids": ids})),
+        SystemMessage(template.render("head", {"guidelines": shown})),
+        HumanMessage(template.render("tail", {"ids": ids})),
     ]
     return Question(blueprint, messages, name=f"{ids[0]}-{ids[-1]}" if len(ids) > 1 else ids[0])
-
-
-@cache
-def _template() -> PromptTemplate:
-    file = Path(__file__).with_name("preparation.md")
-    return PromptTemplate(file, file.parent)
 
 
 def _wording(guideline: Guideline) -> str:
@@ -197,14 +164,17 @@ def _wording(guideline: Guideline) -> str:
     return sha256(json.dumps([condition, guideline.action]).encode()).hexdigest()[:32]
 
 
-def _read(path: Path) -> PreparedFile:
+def _answers(agent: Agent, path: Path) -> dict[str, PreparedAnswer]:
+    """What a file says about an agent's guidelines as they are worded now, by id."""
     try:
-        return PreparedFile.model_validate_json(path.read_bytes())
+        kept = PreparedFile.model_validate_json(path.read_bytes())
     except OSError as error:
         raise SpecError(f"the prepared answers cannot be read: {error}", file=str(path)) from error
     except ValidationError as error:
         said = f"is not a file of prepared answers: {error.errors()[0]['msg']}"
         raise SpecError(f"{said}; delete it and prepare the agent again", file=str(path)) from None
+    by_wording = {answer.wording: answer for answer in kept.guidelines.values()}
+    return {g.id: by_wording[wording] for g in agent.guidelines if (wording := _wording(g)) in by_wording}
 
 
 def _write(path: Path, answers: PreparedFile) -> None:

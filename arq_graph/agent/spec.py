@@ -23,31 +23,31 @@ variables:
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, model_validator
+from langchain_core.tools import BaseTool
+from pydantic import AfterValidator, PrivateAttr, ValidationInfo, model_validator
 
-from arq_graph.agent.parts import By, Confirmations, Part, Text, ToolField
+from arq_graph.agent.parts import By, Part, Text, ToolField
 from arq_graph.agent.parts import Condition as Condition
 from arq_graph.agent.parts import Confirmation as Confirmation
 from arq_graph.agent.parts import Guideline as Guideline
 from arq_graph.agent.parts import Term as Term
 from arq_graph.agent.parts import Variable as Variable
 from arq_graph.agent.relations import Relations
-from arq_graph.agent.spec_errors import Problem, misfits
+from arq_graph.agent.spec_errors import Place, Problem, misfits
 from arq_graph.agent.spelling import suggestion
-from arq_graph.agent.tools import Toolbox, ToolLike, argument_schema, as_tool
+from arq_graph.agent.tools import ToolLike, argument_schema, as_tool, gathered
 from arq_graph.errors import SpecError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-    from langchain_core.tools import BaseTool
 
 Named = TypeVar("Named", Term, Variable)
 
@@ -61,14 +61,14 @@ def prepared_path(file: Path) -> Path:
 
 def _with_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
     """Give `G` and its place to each guideline without an id, or the next number that is free."""
-    _check_unique("id", [guideline.id for guideline in guidelines])
-    taken = {guideline.id for guideline in guidelines}
+    taken = [guideline.id for guideline in guidelines]
+    _check_unique("id", taken)
     named = []
     for number, guideline in enumerate(guidelines, start=1):
         if not guideline.id:
             id = next(id for n in itertools.count(number) if (id := f"G{n}") not in taken)
             guideline = guideline.model_copy(update={"id": id})
-            taken.add(id)
+            taken.append(id)
         named.append(guideline)
     return tuple(named)
 
@@ -82,6 +82,10 @@ def _check_unique(key: str, words: Sequence[str]) -> None:
     twice = [index for index, word in enumerate(words) if word and word in words[:index]]
     if twice:
         raise misfits(*(((at, key), f"stands here twice: {words[at]!r}; give each its own") for at in twice))
+
+
+def _names(tools: Sequence[BaseTool | str]) -> list[str]:
+    return [tool if isinstance(tool, str) else tool.name for tool in tools]
 
 
 class Agent(Part):
@@ -111,10 +115,10 @@ class Agent(Part):
     tools: tuple[ToolField, ...] = ()
     glossary: Annotated[tuple[Term, ...], AfterValidator(_with_own_names)] = ()
     variables: Annotated[tuple[Variable, ...], AfterValidator(_with_own_names)] = ()
-    confirm: Confirmations = Field(default_factory=lambda: MappingProxyType({}))
+    confirm: Mapping[Text, Confirmation] = {}
     fallback: Text = FALLBACK
 
-    _box: Toolbox = PrivateAttr()
+    _toolbox: dict[str, BaseTool] = PrivateAttr()
     _relations: Relations = PrivateAttr()
     _by_id: dict[str, Guideline] = PrivateAttr()
     _file: Path | None = PrivateAttr(None)
@@ -135,23 +139,33 @@ class Agent(Part):
 
     @model_validator(mode="after")
     def _settle(self, info: ValidationInfo) -> Self:
-        document = info.context
-        relations = Relations(self.guidelines)
-        box = Toolbox(self.guidelines, self.tools, document.folder if document else None)
-        problems: list[Problem] = [
-            *relations.problems,
-            *box.problems,
-            *_wrong_confirmations(self.confirm, box),
-        ]
+        self._relations = Relations(self.guidelines)
+        written: dict[Place, Any] = {}
+        for index, each in enumerate(self.guidelines):
+            written |= {("guidelines", index, "tools", at): tool for at, tool in enumerate(each.tools)}
+        written |= {("tools", at): tool for at, tool in enumerate(self.tools)}
+        self._toolbox, problems = gathered(written)
+        problems += [*self._relations.problems(), *self._wrong_confirmations()]
         if problems:
             raise misfits(*problems)
-        self._relations, self._box, self._file = relations, box, document.path if document else None
-        self._by_id = {
-            each.id: each.model_copy(update={"tools": box.attached[each.id]}) for each in self.guidelines
-        }
-        object.__setattr__(self, "guidelines", tuple(self._by_id.values()))
-        object.__setattr__(self, "tools", box.always)
+        self._file = info.context.path if info.context else self._file
+        held = [each.model_copy(update={"tools": self._held(each.tools)}) for each in self.guidelines]
+        self._by_id = {each.id: each for each in held}
+        # A frozen model sets its own fields so.
+        self.__dict__ |= {"guidelines": tuple(held), "tools": self._held(self.tools)}
         return self
+
+    def _held(self, tools: Sequence[BaseTool | str]) -> tuple[BaseTool, ...]:
+        return tuple(self._toolbox[name] for name in dict.fromkeys(_names(tools)))
+
+    def _wrong_confirmations(self) -> Iterator[Problem]:
+        for name, confirmation in self.confirm.items():
+            if name not in self._toolbox:
+                yield ("confirm", name), f"there is no tool of that name{suggestion(name, self._toolbox)}"
+                continue
+            arguments = argument_schema(self._toolbox[name]).get("properties", ())
+            if wrong := confirmation.wrong_arguments(list(arguments)):
+                yield ("confirm", name, "ask"), wrong
 
     # Two agents are the same only if they are one: their tools are functions, which do not compare.
     __eq__ = object.__eq__
@@ -163,17 +177,20 @@ class Agent(Part):
     @property
     def toolbox(self) -> Mapping[str, BaseTool]:
         """Every tool by its name."""
-        return MappingProxyType(self._box.by_name)
+        return MappingProxyType(self._toolbox)
 
-    @property
+    @cached_property
     def grants(self) -> Mapping[str, tuple[str, ...]]:
         """For each tool's name, the ids of the guidelines that it is attached to."""
-        return MappingProxyType(self._box.grants)
+        return {
+            name: tuple(each.id for each in self.guidelines if name in _names(each.tools))
+            for name in self._toolbox
+        }
 
-    @property
+    @cached_property
     def always_available(self) -> frozenset[str]:
         """Names of the tools that may always be called."""
-        return frozenset(tool.name for tool in self._box.always)
+        return frozenset(_names(self.tools))
 
     @property
     def relations(self) -> Relations:
@@ -210,14 +227,6 @@ class Agent(Part):
         made._file = self._file
         return made
 
-    def with_guidelines(self, guidelines: Sequence[Guideline]) -> Self:
-        """Return the same agent with other guidelines.
-
-        Raises:
-            SpecError: As when an agent is made.
-        """
-        return self.replace(guidelines=guidelines)
-
     def with_tools(self, tools: Mapping[str, ToolLike]) -> Self:
         """Return the same agent with other functions in the place of some of its tools.
 
@@ -228,59 +237,31 @@ class Agent(Part):
         Raises:
             SpecError: A name is that of no tool of this agent, or a function cannot be used as a tool.
         """
-        bound = {}
+        bound = dict(self._toolbox)
         for name, value in tools.items():
-            if name not in self.toolbox:
-                near = suggestion(name, self.toolbox)
+            if name not in bound:
+                near = suggestion(name, bound)
                 raise SpecError(f"agent {self.name!r} has no tool called {name!r} to be replaced{near}")
             try:
                 bound[name] = as_tool(value).model_copy(update={"name": name})
             except SpecError as error:
                 raise SpecError(f"what stands in the place of the tool {name!r} {error}") from error
 
-        def replaced(given: Sequence[ToolLike]) -> tuple[ToolLike, ...]:
-            return tuple(bound.get(getattr(tool, "name", ""), tool) for tool in given)
+        def replaced(tools: Sequence[BaseTool | str]) -> tuple[BaseTool, ...]:
+            return tuple(bound[name] for name in _names(tools))
 
         guidelines = [each.model_copy(update={"tools": replaced(each.tools)}) for each in self.guidelines]
         return self.replace(guidelines=guidelines, tools=replaced(self.tools))
 
     def fingerprint(self) -> dict[str, str]:
-        """Return a digest of each part of the specification that shapes a conversation.
+        """Return a digest of each field of the specification, by its name.
 
         Two agents with equal fingerprints are the same to a customer. The source of functions counts, with the
         modules that they stand in.
-
-        Returns:
-            A digest for each of `profile`, `guidelines`, `relations`, `priorities`, `tools`, `confirmations`,
-            `glossary`, `variables`.
         """
         from arq_graph.agent.fingerprint import fingerprint
 
-        worded = [
-            (g.id, None if callable(g.condition) else g.condition, g.action, g.continuous, g.on_failure)
-            for g in self.guidelines
-        ]
-        sensitive = [g.sensitive_to_tools for g in self.guidelines]
-        conditions = [
-            g.condition if inspect.isroutine(g.condition) else type(g.condition)
-            for g in self.guidelines
-            if callable(g.condition)
-        ]
-        tools = [tool for _, tool in sorted(self.toolbox.items())]
-        described = [(tool.name, tool.description, argument_schema(tool)) for tool in tools]
-        functions = [
-            getattr(each, "func", None) or getattr(each, "coroutine", None) or type(each) for each in tools
-        ]
-        return {
-            "profile": fingerprint(self.name, self.profile, self.fallback),
-            "guidelines": fingerprint(worded, sensitive, *conditions),
-            "relations": fingerprint([(g.id, g.entails, g.depends_on, g.overrides) for g in self.guidelines]),
-            "priorities": fingerprint([(g.id, g.priority) for g in self.guidelines]),
-            "tools": fingerprint(sorted(self.always_available), dict(self.grants), described, *functions),
-            "confirmations": fingerprint(dict(self.confirm)),
-            "glossary": fingerprint(self.glossary),
-            "variables": fingerprint(self.variables),
-        }
+        return {name: fingerprint(getattr(self, name)) for name in type(self).model_fields}
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Self:
@@ -325,7 +306,7 @@ class Agent(Part):
         """
         from arq_graph.agent.preparation import prepare
 
-        return prepare(self, model, path=path)
+        return prepare(self, model, path)
 
     async def aprepare(
         self, model: BaseChatModel | str, *, path: str | os.PathLike[str] | None = None
@@ -333,14 +314,4 @@ class Agent(Part):
         """Do what `prepare` does, asynchronously."""
         from arq_graph.agent.preparation import aprepare
 
-        return await aprepare(self, model, path=path)
-
-
-def _wrong_confirmations(confirm: Mapping[str, Confirmation], box: Toolbox) -> Iterator[Problem]:
-    for name, confirmation in confirm.items():
-        if name not in box.by_name:
-            yield ("confirm", name), f"there is no tool of that name{suggestion(name, box.by_name)}"
-        elif wrong := confirmation.wrong_arguments(
-            list(argument_schema(box.by_name[name]).get("properties", ()))
-        ):
-            yield ("confirm", name, "ask"), wrong
+        return await aprepare(self, model, path)

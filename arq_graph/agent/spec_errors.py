@@ -19,21 +19,17 @@ if TYPE_CHECKING:
 Place = tuple[str | int, ...]
 Problem = tuple[Place, str | SpecError]
 
-# Pydantic says the rest well enough; these it says in the words of Python ("a valid tuple").
-_MUST = {
-    "string_type": "must be text",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "dict_type": "must be a mapping",
-    "mapping_type": "must be a mapping",
-    "model_type": "must be a mapping",
+# By the first word of Pydantic's type of error; its own texts speak of "a valid tuple".
+_MUST_BE = {
+    "string": "text",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "a mapping",
+    "mapping": "a mapping",
+    "model": "a mapping",
 }
 
 _SHORT = reprlib.Repr()
@@ -71,13 +67,11 @@ def spec_error(
 def misfits(*found: Problem) -> ValidationError:
     """Return an error for a validator of a whole model to raise about what stands inside it."""
     errors = [(place, each if isinstance(each, SpecError) else SpecError(each)) for place, each in found]
-    return ValidationError.from_exception_data(
-        "misfits",
-        [
-            InitErrorDetails(type="value_error", loc=place, input=None, ctx={"error": error})
-            for place, error in errors
-        ],
-    )
+    details = [
+        InitErrorDetails(type="value_error", loc=place, input=None, ctx={"error": error})
+        for place, error in errors
+    ]
+    return ValidationError.from_exception_data("misfits", details)
 
 
 def described(value: object) -> str:
@@ -110,7 +104,8 @@ def _sentence(place: Place, errors: Sequence[Any], model: type[BaseModel]) -> st
     if first["type"] == "missing":
         return f"{field}is missing"
     if first["type"] == "extra_forbidden":
-        return f"has an {_unknown_key(first['loc'], model)}"
+        key, known = str(first["loc"][-1]), dict.fromkeys(_keys(model, first["loc"][:-1]))
+        return f"has an unknown key `{key}`{suggestion(key, known)} (its keys: {', '.join(known)})"
     if first["type"] == "value_error":
         raised = first["ctx"]["error"]
         return str(raised) if getattr(raised, "file", None) else f"{field}{raised}"
@@ -122,13 +117,10 @@ def _sentence(place: Place, errors: Sequence[Any], model: type[BaseModel]) -> st
 
 
 def _must(error: Any) -> str:
-    return _MUST.get(error["type"]) or re.sub(r"^\w+ should ", "must ", error["msg"])
-
-
-def _unknown_key(loc: Sequence[str | int], model: type[BaseModel]) -> str:
-    key = str(loc[-1])
-    known = list(dict.fromkeys(_keys(model, loc[:-1])))
-    return f"unknown key `{key}`{suggestion(key, known)} (its keys: {', '.join(known)})"
+    kind, _, fault = error["type"].partition("_")
+    if fault in ("type", "parsing", "from_float"):
+        return f"must be {_MUST_BE.get(kind, kind)}"
+    return re.sub(r"^\w+ should ", "must ", error["msg"])
 
 
 def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> Iterator[str]:

@@ -4,36 +4,40 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool, Tool
-from pydantic import BaseModel
+from pydantic import ValidationInfo
 
-from arq_graph.agent.modules import check_reference, load
+from arq_graph.agent.modules import load
 from arq_graph.agent.spec_errors import Place, Problem, described
 from arq_graph.agent.spelling import suggestion
 from arq_graph.errors import SpecError
-
-if TYPE_CHECKING:
-    from arq_graph.agent.parts import Guideline
 
 ToolLike = BaseTool | Callable[..., Any] | str
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-def tool_like(value: object) -> ToolLike:
-    """Read what can become a tool: a LangChain tool, a function, "module:function", or a tool's name."""
+def is_taken(name: str) -> bool:
+    """Whether an answer, which has a property for each id and for each tool, cannot have one of that name."""
+    from arq_graph.reasoning.blueprint import ARQ
+
+    return name.startswith("_") or hasattr(ARQ, name)
+
+
+def read_tool(value: object, info: ValidationInfo) -> BaseTool | str:
+    """Read a LangChain tool, a function or "module:function"; the name of a tool that stands elsewhere stays one."""
     if isinstance(value, str):
         name = value.strip()
-        if ":" in name or not _NAME.fullmatch(name):
-            check_reference(name)
-        return name
-    if isinstance(value, BaseTool) or inspect.isroutine(value):
-        return value
-    raise SpecError(f'must be a LangChain tool, a function or "module:function", but is {described(value)}')
+        if _NAME.fullmatch(name):
+            return name
+        value = load(name, info.context.folder if info.context else None)
+        if not isinstance(value, BaseTool) and not inspect.isroutine(value):
+            said = f"names {name!r}, which is {described(value)}; name a function or a LangChain tool"
+            raise SpecError(said)
+    return as_tool(value)
 
 
 def as_tool(value: object) -> BaseTool:
@@ -42,14 +46,13 @@ def as_tool(value: object) -> BaseTool:
     The descriptions of the arguments are read from a Google-style docstring or from `Annotated[type, "…"]`. A
     LangChain tool is checked and returned as it is. The message of an error says what to add to the function.
     """
-    from arq_graph.agent.parts import is_taken
-
     if isinstance(value, BaseTool):
         tool = value
     elif inspect.isroutine(value):
         tool = _from_function(value)
     else:
-        raise SpecError(f"is {described(value)}; give a function or a LangChain tool itself")
+        said = f'must be a LangChain tool, a function or "module:function", but is {described(value)}'
+        raise SpecError(said)
     called = f"is a tool called {tool.name!r}"
     if not _NAME.fullmatch(tool.name) or is_taken(tool.name):
         raise SpecError(
@@ -73,15 +76,33 @@ def as_tool(value: object) -> BaseTool:
 def argument_schema(tool: BaseTool) -> dict[str, Any]:
     """The JSON Schema of the arguments that a model gives; injected ones are not among them."""
     schema: Any = tool.tool_call_schema
-    if not isinstance(schema, dict):
-        # `schema` is what models of Pydantic's first version have.
-        schema = schema.model_json_schema() if issubclass(schema, BaseModel) else schema.schema()
-    found: dict[str, Any] = schema
+    if not isinstance(schema, dict):  # `schema` is what models of Pydantic's first version have
+        schema = getattr(schema, "model_json_schema", None) or schema.schema
+    found: dict[str, Any] = schema() if callable(schema) else schema
     return found
 
 
+def gathered(written: Mapping[Place, BaseTool | str]) -> tuple[dict[str, BaseTool], list[Problem]]:
+    """Each tool under its name, one for a function wherever it stands, and what is wrong with what is written."""
+    box: dict[str, BaseTool] = {}
+    problems: list[Problem] = []
+    for place, tool in written.items():
+        if isinstance(tool, BaseTool) and _function(box.setdefault(tool.name, tool)) != _function(tool):
+            said = f'holds a second tool called {tool.name!r}; rename one of the two: @tool("…")'
+            problems.append((place, said))
+    for place, name in written.items():  # which may stand before the function that it refers to
+        if isinstance(name, str) and name not in box:
+            near = suggestion(name, box) or "; to name a function write module:function"
+            problems.append((place, f"names {name!r}, which is no tool that the agent names elsewhere{near}"))
+    return box, problems
+
+
+def _function(tool: BaseTool) -> object:
+    """The function that a tool calls; the tool's own identity where it is none of a function's."""
+    return getattr(tool, "func", None) or getattr(tool, "coroutine", None) or id(tool)
+
+
 def _from_function(function: Callable[..., Any]) -> BaseTool:
-    called = f"is the function {getattr(function, '__name__', '')}"
     is_async = inspect.iscoroutinefunction(function)
     try:
         _check_signature(function)
@@ -91,6 +112,7 @@ def _from_function(function: Callable[..., Any]) -> BaseTool:
             parse_docstring=True,
         )
     except Exception as error:
+        called = f"is the function {getattr(function, '__name__', '')}"
         raise SpecError(f"{called}, which cannot become a tool: {_first_line(error)}") from error
 
 
@@ -100,79 +122,13 @@ def _check_signature(function: Callable[..., Any]) -> None:
         raise TypeError("it yields its results one by one; return them together, as a list")
     for parameter in inspect.signature(function).parameters.values():
         name, kind = parameter.name, parameter.kind
-        if kind in (kind.POSITIONAL_ONLY, kind.VAR_POSITIONAL, kind.VAR_KEYWORD):
-            raise TypeError(f"its argument {name} cannot be given by name, as a model gives every argument")
-        if name.startswith("_"):
-            raise TypeError(f"its argument {name} begins with _, which hides it; rename it")
-        if parameter.annotation is parameter.empty:
-            raise TypeError(f"its argument {name} lacks a type hint; write `{name}: str`")
+        by_name = kind in (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY) and not name.startswith("_")
+        if not by_name or parameter.annotation is parameter.empty:
+            raise TypeError(
+                f"its argument {name} must have a type hint, a name that begins with a letter, and be given by it,"
+                " as a model gives every argument: write `order_id: str`"
+            )
 
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0] or type(error).__name__
-
-
-class Toolbox:
-    """The tools that guidelines and the agent itself name, each under one name."""
-
-    def __init__(
-        self, guidelines: Sequence[Guideline], always: Sequence[ToolLike], folder: Path | None
-    ) -> None:
-        self._folder = folder
-        self._made: dict[object, BaseTool] = {}
-        self.by_name: dict[str, BaseTool] = {}
-        self.problems: list[Problem] = []
-        named = dict(_named(guidelines, always))
-        found: dict[Place, BaseTool] = {}
-        for find in (self._find, self._look_up):  # a name may stand before the function that it refers to
-            for place, value in named.items():
-                try:
-                    if tool := find(value):
-                        found[place] = tool
-                except SpecError as error:
-                    self.problems.append((place, error))
-
-        def standing(*under: str | int) -> tuple[BaseTool, ...]:
-            here = [found[place] for place in named if place[:-1] == under and place in found]
-            return tuple({tool.name: tool for tool in here}.values())
-
-        self.always = standing("tools")
-        self.attached = {each.id: standing("guidelines", at, "tools") for at, each in enumerate(guidelines)}
-        self.grants = {
-            name: tuple(id for id, tools in self.attached.items() if tool in tools)
-            for name, tool in self.by_name.items()
-        }
-
-    def _find(self, written: ToolLike) -> BaseTool | None:
-        """The tool that a value is or names with its module; one function is one tool, wherever it stands."""
-        value: object = written
-        if isinstance(written, str):
-            if ":" not in written:
-                return None
-            value = load(written, self._folder)
-            if not isinstance(value, BaseTool) and not inspect.isroutine(value):
-                raise SpecError(
-                    f"names {written!r}, which is {described(value)}; name a function or a LangChain tool"
-                )
-        key = value if inspect.isroutine(value) else id(value)
-        tool = self._made[key] = self._made.get(key) or as_tool(value)
-        if self.by_name.setdefault(tool.name, tool) is not tool:
-            raise SpecError(f'holds a second tool called {tool.name!r}; rename one of the two: @tool("…")')
-        return tool
-
-    def _look_up(self, written: ToolLike) -> BaseTool | None:
-        """The tool of a bare name, which stands elsewhere."""
-        if not isinstance(written, str) or ":" in written:
-            return None
-        if written not in self.by_name:
-            near = suggestion(written, self.by_name) or "; to name a function write module:function"
-            raise SpecError(f"names {written!r}, which is no tool that the agent names elsewhere{near}")
-        return self.by_name[written]
-
-
-def _named(guidelines: Sequence[Guideline], always: Sequence[ToolLike]) -> Iterator[tuple[Place, ToolLike]]:
-    for index, guideline in enumerate(guidelines):
-        for position, value in enumerate(guideline.tools):
-            yield ("guidelines", index, "tools", position), value
-    for position, value in enumerate(always):
-        yield ("tools", position), value

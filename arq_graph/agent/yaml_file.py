@@ -14,12 +14,12 @@ finds something wrong further inside raises `misfits`, which say where.
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -29,56 +29,22 @@ from arq_graph.errors import SpecError
 
 M = TypeVar("M", bound=BaseModel)
 
-MAX_BYTES = 1_000_000  # more than 5,000 guidelines
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # words stay words
 MAX_DEPTH = 40
-# Aliases can multiply a few lines to billions, so values and characters are counted once they are followed.
-GROWTH = 2
-
-_YAML = "tag:yaml.org,2002:"
-_MEANINGS: dict[str, Callable[[str], object]] = {
-    "null": lambda _: None,
-    "bool": lambda word: word.lower() == "true",
-    "int": int,
-    "float": float,
-    "str": str,
-}
+_TAG = "tag:yaml.org,2002:"
+_OF_JSON = re.compile(r"true|false|-?(0|[1-9]\d{0,30})(\.\d{1,30}(e[-+]?\d{1,2})?)?", re.ASCII)
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML with the words of JSON; those of YAML 1.1 turn `no` into false and `12:30` into 750."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
-
-
-_NUMBER = r"[-+]?(0|[1-9][0-9]{0,30})"
-for _kind, _pattern, _first in (
-    ("null", r"(?i:~|null|)\Z", ["~", "n", "N", ""]),
-    ("bool", r"(?i:true|false)\Z", ["t", "T", "f", "F"]),
-    ("float", _NUMBER + r"\.[0-9]*([eE][-+]?[0-9]{1,2})?\Z", list("-+0123456789")),
-    ("int", _NUMBER + r"\Z", list("-+0123456789")),
-):
-    _Loader.add_implicit_resolver(_YAML + _kind, re.compile(_pattern), _first)
-
-
-def read_model(
-    path: str | os.PathLike[str], model: type[M], *, what: str = "file", max_bytes: int = MAX_BYTES
-) -> M:
-    """Read a YAML file of at most `max_bytes` as a model, or raise `SpecError` about all that is wrong in it."""
-    text = read_text(path, what=what, max_bytes=max_bytes)
-    return parse_model(text, model, what=what, source=os.fspath(path), max_bytes=max_bytes)
+def read_model(path: str | os.PathLike[str], model: type[M], *, what: str = "file") -> M:
+    """Read a YAML file as a model, or raise `SpecError` about all that is wrong in it."""
+    return parse_model(read_text(path, what=what), model, what=what, source=os.fspath(path))
 
 
 def parse_model(
-    text: str,
-    model: type[M],
-    *,
-    what: str = "file",
-    source: str = "<text>",
-    max_bytes: int = MAX_BYTES,
-    list_as: str | None = None,
+    text: str, model: type[M], *, what: str = "file", source: str = "<text>", list_as: str | None = None
 ) -> M:
     """Read a YAML text as a model; a text that is a list alone stands for the field `list_as`."""
-    document = Document(text, source, max_bytes=max_bytes)
+    document = Document(text, source)
     values = {} if document.values is None else document.values
     if list_as and isinstance(values, list):
         values = {list_as: values}
@@ -95,31 +61,26 @@ def _take_as_text(values: Any, document: Document, error: ValidationError) -> bo
     """Put words as they stand in the file where text was wanted and a number or truth value was read."""
     changed = False
     for each in error.errors(include_url=False):
-        word = document.bare_word(each["loc"]) if each["type"] == "string_type" else None
-        if word is None:
-            continue
-        holder = values
-        *outer, last = place_of(values, each["loc"])
-        for step in outer:
-            holder = holder[step]
-        holder[last] = word
-        changed = True
+        if each["type"] == "string_type" and isinstance(each["input"], bool | int | float):
+            *outer, last = place_of(values, each["loc"])
+            holder = values
+            for step in outer:
+                holder = holder[step]
+            _, node = document.found(each["loc"])
+            holder[last] = node.value
+            changed = True
     return changed
 
 
-def read_text(path: str | os.PathLike[str], *, what: str, max_bytes: int = MAX_BYTES) -> str:
-    """Read the text of a file that is at most `max_bytes` long; what cannot be read is a `SpecError`."""
+def read_text(path: str | os.PathLike[str], *, what: str) -> str:
+    """Read the text of a file; what cannot be read is a `SpecError`."""
     file = os.fspath(path)
     try:
-        with Path(file).open("rb") as stream:
-            content = stream.read(max_bytes + 1)
+        content = Path(file).read_bytes()
     except FileNotFoundError:
-        where = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
-        raise SpecError(f"there is no such file{where}", file=file) from None
-    except (OSError, ValueError) as error:
+        raise SpecError("there is no such file", file=file) from None
+    except OSError as error:
         raise SpecError(f"the {what} cannot be read: {error}", file=file) from error
-    if len(content) > max_bytes:
-        raise SpecError(f"is larger than {max_bytes:,} bytes, the limit of this kind of file", file=file)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -134,18 +95,35 @@ class Entry(dict[str, Any]):
 
 
 class Document:
-    """One YAML text, read: bounded in depth and size, no key twice, and every value knows its line.
+    """One YAML text, read: no key stands twice, and every value knows its line.
 
     Attributes:
         source: Where it came from: a file, as it was named, or a word such as "<text>".
         values: Dicts (`Entry`), lists, texts, numbers, truth values and None; None for an empty document.
     """
 
-    def __init__(self, text: str, source: str, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, text: str, source: str) -> None:
         self.source = source
-        self._room = max_bytes * GROWTH
-        self._root = self._composed(text)
-        self.values = None if self._root is None else self._value(self._root, 0)
+        self._room = 1_000_000 + 4 * len(text)  # aliases could multiply a few lines to billions of values
+        try:
+            self._check_depth(text)
+            self._root: Any = yaml.compose(text, _Loader)
+            self.values = None if self._root is None else self._value(self._root)
+        except yaml.reader.ReaderError as error:
+            line = text.count("\n", 0, error.position) + 1
+            raise SpecError(f"is not YAML: {error.reason}", file=source, line=line) from None
+        except yaml.MarkedYAMLError as error:
+            begun = f"{error.context}: " if error.context else ""
+            if error.context and error.context_mark:
+                begun = f"{error.context} that begins in line {error.context_mark.line + 1}: "
+            said = (
+                f"is not YAML: {begun}{error.problem}. Indent with spaces only, and put text in quotes that holds"
+                " `: ` or quotes or begins with one of * & ! @ % ` [ {"
+            )
+            place = error.problem_mark.line + 1 if error.problem_mark else None
+            raise SpecError(said, file=source, line=place) from None
+        except RecursionError:
+            raise SpecError("has an alias inside its own anchor", file=source) from None
 
     @property
     def path(self) -> Path:
@@ -159,15 +137,10 @@ class Document:
 
     def line(self, place: Sequence[str | int]) -> int:
         """The line of what stands at a place, from 1; steps that do not exist are passed over."""
-        return self._found(place)[0]
+        return self.found(place)[0]
 
-    def bare_word(self, place: Sequence[str | int]) -> str | None:
-        """What stands at a place and was read as a number or a truth value; None otherwise."""
-        node = self._found(place)[1]
-        kind = node.tag.removeprefix(_YAML) if isinstance(node, yaml.ScalarNode) else None
-        return str(node.value) if node and kind in ("bool", "int", "float") else None
-
-    def _found(self, place: Sequence[str | int]) -> tuple[int, yaml.Node | None]:
+    def found(self, place: Sequence[str | int]) -> tuple[int, Any]:
+        """The line of what stands at a place, and its node of YAML."""
         node = self._root
         line = node.start_mark.line if node else 0
         for step in place:
@@ -180,51 +153,24 @@ class Document:
                 line = node.start_mark.line
         return line + 1, node
 
-    def _composed(self, text: str) -> yaml.Node | None:
-        try:
-            self._check_depth(text)
-            return yaml.compose(text, _Loader)
-        except yaml.reader.ReaderError as error:
-            line = text.count("\n", 0, error.position) + 1
-            raise SpecError(f"is not YAML: {error.reason}", file=self.source, line=line) from None
-        except yaml.MarkedYAMLError as error:
-            begun = f"{error.context}: " if error.context else ""
-            if error.context and error.context_mark:
-                begun = f"{error.context} that begins in line {error.context_mark.line + 1}: "
-            said = (
-                f"is not YAML: {begun}{error.problem}. Indent with spaces only, and put text in quotes that holds"
-                " `: ` or quotes or begins with one of * & ! @ % ` [ {"
-            )
-            place = error.problem_mark.line + 1 if error.problem_mark else None
-            raise SpecError(said, file=self.source, line=place) from None
-
     def _check_depth(self, text: str) -> None:
         depth = 0  # PyYAML's composer in C would overflow the stack on a million brackets
         for event in yaml.parse(text, _Loader):
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_DEPTH:
                 raise self._error(event, f"is nested more than {MAX_DEPTH} deep")
 
-    def _value(self, node: yaml.Node, depth: int) -> Any:
+    def _value(self, node: yaml.Node) -> Any:
         self._room -= 1 + len(node.value)
         if self._room < 0:
             raise self._error(node, "aliases (`*name`) multiply the file to more than it can hold")
-        if depth > MAX_DEPTH:
-            raise self._error(node, f"goes deeper than {MAX_DEPTH}; is an alias inside its own anchor?")
-        kind = node.tag.removeprefix(_YAML)
-        if isinstance(node, yaml.SequenceNode) and kind == "seq":
-            return [self._value(item, depth + 1) for item in node.value]
-        if isinstance(node, yaml.MappingNode) and kind == "map":
-            return self._entry(node, depth)
-        if isinstance(node, yaml.ScalarNode) and kind in _MEANINGS:
-            with suppress(ValueError):  # `!!int` before what is none
-                return _MEANINGS[kind](node.value)
-        raise self._error(
-            node, f"the tag `{node.tag}` is not known here; text that begins with ! goes in quotes"
-        )
-
-    def _entry(self, node: yaml.MappingNode, depth: int) -> Entry:
+        if isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}str":
+            return node.value if node.style else _word(node.value)
+        if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
+            return [self._value(item) for item in node.value]
+        if not isinstance(node, yaml.MappingNode) or node.tag != f"{_TAG}map":
+            said = f"the tag `{node.tag}` is not known here; text that begins with ! goes in quotes"
+            raise self._error(node, said)
         entry = Entry()
         entry.line = node.start_mark.line + 1
         for key, value in node.value:
@@ -232,8 +178,16 @@ class Document:
                 raise self._error(key, "a key must be a word, but is a list or a mapping")
             if key.value in entry:
                 raise self._error(key, f"the key `{key.value}` stands here a second time")
-            entry[key.value] = self._value(value, depth + 1)
+            entry[key.value] = self._value(value)
         return entry
 
     def _error(self, where: Any, message: str) -> SpecError:
         return SpecError(message, file=self.source, line=where.start_mark.line + 1)
+
+
+def _word(text: str) -> object:
+    """What a word without quotes means."""
+    lower = text.lower()
+    if lower in ("", "~", "null"):
+        return None
+    return json.loads(lower) if _OF_JSON.fullmatch(lower) else text

@@ -1,4 +1,4 @@
-"""An agent written as a YAML file."""
+"""An agent written as a YAML file: what is read, and what people do wrong in it and are told."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ async def cancel_order(order_id: str) -> str:
     """Cancel an order."""
     return order_id
 
+def untyped(order_id):
+    """Look an order up."""
+
 def is_vip(state):
     return bool(state.get("vip"))
 '''
@@ -40,7 +43,7 @@ profile: >
 guidelines:
 - condition: the customer asks where their order is
   action: look it up and tell its status
-  tools: [orders:get_order, cancel_order]
+  tools: &both [orders:get_order, cancel_order]
 - id: vip
   condition: {function: "orders:is_vip"}
   action: be quick
@@ -51,6 +54,7 @@ guidelines:
 - id: slow
   condition: null
   action: take your time
+  tools: *both
   continuous: true
   sensitive_to_tools: false
 tools:
@@ -58,9 +62,7 @@ tools:
 - orders:cancel_order
 confirm: {cancel_order: operator}
 glossary:
-- name: ARC
-  description: an advance reader's copy
-  synonyms: [proof, no]
+- {name: no, description: 0123, synonyms: [on, 12:30, 1e5, 0x1F, true, 2.50]}
 variables:
 - {name: tier, description: the customer's tier, value: [1, 2.5, true, null, {opens: 9:30}]}
 - {name: since, description: customer since, value: 2021-03-04}
@@ -79,32 +81,29 @@ def read(folder: Path, content: str | bytes) -> Agent:
     return Agent.from_yaml(file)
 
 
-def with_guideline(text: str) -> str:
-    return "name: n\nprofile: p\nguidelines:\n" + textwrap.dedent(text)
-
-
 def test_a_whole_file_is_read(folder: Path) -> None:
     agent = read(folder, ORDERS)
-    assert agent.name == "Order desk"
     assert agent.profile == "A friendly clerk of a small bookshop."
     assert [guideline.id for guideline in agent.guidelines] == ["G1", "vip", "slow"]
     vip, slow = agent.guideline("vip"), agent.guideline("slow")
     assert callable(vip.condition)
     assert vip.condition({"vip": True}) is True
-    assert (vip.depends_on, vip.overrides, vip.priority, vip.on_failure) == (
-        ("G1",),
-        ("slow",),
-        3,
-        "activate",
-    )
+    assert (vip.depends_on, vip.overrides, vip.priority) == (("G1",), ("slow",), 3)
     assert (slow.condition, slow.continuous, slow.sensitive_to_tools) == (None, True, False)
-    assert agent.grants == {"get_order": ("G1",), "search": (), "cancel_order": ("G1",)}
+    both = ("G1", "slow")
+    assert agent.grants == {"get_order": both, "search": (), "cancel_order": both}
     assert agent.always_available == {"search", "cancel_order"}
     assert agent.confirm["cancel_order"].by == "operator"
-    assert agent.glossary[0].synonyms == ("proof", "no")
+    assert agent.fallback.startswith("I'm sorry")
+
+
+def test_words_that_yaml_is_known_to_turn_into_something_else_stay_text(folder: Path) -> None:
+    agent = read(folder, ORDERS)
+    (term,) = agent.glossary
+    assert (term.name, term.description) == ("no", "0123")
+    assert term.synonyms == ("on", "12:30", "1e5", "0x1F", "true", "2.50")
     assert agent.variables[0].value == [1, 2.5, True, None, {"opens": "9:30"}]
     assert agent.variables[1].value == "2021-03-04"
-    assert agent.fallback.startswith("I'm sorry")
 
 
 def test_the_documented_example_is_a_whole_agent(folder: Path) -> None:
@@ -114,40 +113,155 @@ def test_the_documented_example_is_a_whole_agent(folder: Path) -> None:
     assert agent.confirm["cancel_order"].ask == "Shall I cancel {order_id}?"
 
 
-def test_words_that_yaml_is_known_to_turn_into_something_else_stay_text(folder: Path) -> None:
-    agent = read(
-        folder,
-        "name: no\nprofile: 12:30\nglossary: [{name: on, description: 0123, synonyms: [y, 1e5, 0x1F, true, 2.50]}]\n",
-    )
-    assert (agent.name, agent.profile) == ("no", "12:30")
-    term = agent.glossary[0]
-    assert (term.name, term.description) == ("on", "0123")
-    assert term.synonyms == ("y", "1e5", "0x1F", "true", "2.50")
+def test_the_json_schema_describes_the_file_for_editors() -> None:
+    schema = Agent.model_json_schema()
+    assert schema["required"] == ["name", "profile"]
+    assert schema["properties"].keys() == set(Agent.model_fields)
+    guideline = schema["$defs"]["Guideline"]
+    assert guideline["properties"]["tools"]["items"]["type"] == "string"
+    assert "customer" in str(schema["$defs"]["Confirmation"]["anyOf"][0])
+    assert "observation" in guideline["properties"]["action"]["description"]
+    assert guideline["additionalProperties"] is False
 
 
-def test_anchors_are_followed(folder: Path) -> None:
-    agent = read(
-        folder,
-        with_guideline("""\
-            - {action: answer, tools: &tools [orders:get_order]}
-            - {action: look, tools: *tools}
-            """),
-    )
-    assert agent.grants == {"get_order": ("G1", "G2")}
+def mistake(folder: Path, content: str | bytes) -> SpecError:
+    with pytest.raises(SpecError) as caught:
+        read(folder, content)
+    assert caught.value.file == str(folder / "agent.yaml")
+    return caught.value
+
+
+def desk(text: str) -> str:
+    return "name: n\nprofile: p\n" + textwrap.dedent(text)
+
+
+def with_guideline(text: str) -> str:
+    return desk("guidelines:\n") + textwrap.dedent(text)
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        ("# later\n\n", 1, "`profile` is missing"),
+        ("just text", 1, "the agent file must be a mapping, but is 'just text'"),
+        ("name: n\nprofile:\n", 2, "`profile` must be text, but is nothing"),
+        (desk("name: m\n"), 3, "the key `name` stands here a second time"),
+        (desk("guidlines: []\n"), 3, "unknown key `guidlines`; did you mean `guidelines`?"),
+        (desk("guidelines:\n  action: a\n"), 3, "`guidelines` must be a list, but is {'action': 'a'}"),
+        (with_guideline("- condition: c\naction: a\n"), 5, "unknown key `action` (its keys: name, profile,"),
+        ("? [a]\n: b\n", 1, "a key must be a word"),
+        (with_guideline("- priority: 3\n"), 4, "`guidelines[0]` has neither a condition nor an action"),
+        (with_guideline("- action: a\n- action: {say: hi}\n"), 5, "[1].action` must be text"),
+        (with_guideline("- {action: a, id: x}\n- action: b\n  id: x\n"), 6, "[1].id` stands here twice: 'x'"),
+        (with_guideline("- action: a\n  tool: [x:y]\n"), 5, "unknown key `tool`; did you mean `tools`?"),
+        (with_guideline("- action: a\n  tools: [orders:search, orders:serch]\n"), 5, "mean `search`?"),
+        (
+            with_guideline("- action: a\n  tools: [orders:untyped]\n"),
+            5,
+            "its argument order_id must have a type",
+        ),
+        (with_guideline("- action: a\n  depends_on:\n  - G9\n- action: b\n"), 6, "the id of no guideline"),
+        (with_guideline("- action: a\n  continuous: maybe\n"), 5, "must be true or false, but is 'maybe'"),
+        (with_guideline("- action: a\n  priority: 1.5\n"), 5, "must be a whole number, but is 1.5"),
+        (with_guideline("- action: a\n  on_failure: skpi\n"), 5, "'activate' or 'skip', but is 'skpi'; did"),
+        (with_guideline("- action: a\n  condition: orders:is_vip\n"), 5, '{function: "orders:is_vip"}'),
+        (with_guideline("- action: a\n  condition: {functoin: a:b}\n"), 5, "text, {function: module:func"),
+        (with_guideline("- action: a\n  condition: {function: orders:is_vp}\n"), 5, "did you mean `is_vip`?"),
+        (desk("confirm:\n  serch: operator\ntools: [orders:search]\n"), 4, "did you mean `search`?"),
+        (desk("confirm:\n  search: custmer\ntools: [orders:search]\n"), 4, "did you mean `customer`?"),
+        (
+            desk("confirm:\n  search:\n    by: customer\n    ask: Shall I?\ntools: [orders:search]\n"),
+            6,
+            "`confirm.search.ask` leaves out {title}",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(folder: Path, content: str, line: int, message: str) -> None:
+    error = mistake(folder, content)
+    assert message in str(error)
+    assert error.line == line
+    assert str(error).startswith(f"{folder / 'agent.yaml'}:{line}: ")
+
+
+def test_all_mistakes_of_a_file_are_told_together_in_the_order_of_their_lines(folder: Path) -> None:
+    content = """\
+        guidlines: []
+        guidelines:
+        - action: ''
+        - {action: a, id: vip, priority: high}
+        glossary: none
+        """
+    told = str(mistake(folder, desk(content))).split("\n")
+    assert [line.removeprefix(f"{folder / 'agent.yaml'}:")[:2] for line in told] == ["3:", "5:", "6:", "7:"]
+
+
+def test_what_guidelines_say_of_each_other_is_told_together_too(folder: Path) -> None:
+    content = "- {action: a, tools: [serch], depends_on: [G9]}\n- {action: b, entails: [G2], tools: [orders:search]}\n"
+    told = str(mistake(folder, with_guideline(content)))
+    for said in ("did you mean `search`", "'G9', the id of no guideline", "names the guideline itself"):
+        assert said in told
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("name: n\n\tprofile: p\n", 2),
+        (with_guideline("- action: tell them: it is late\n"), 4),
+        (with_guideline('- action: "say "hi" now"\n'), 4),
+        (with_guideline("- action: *never* lie\n"), 4),
+    ],
+)
+def test_what_is_not_yaml_is_told_with_its_line_and_the_usual_causes(
+    folder: Path, content: str, line: int
+) -> None:
+    error = mistake(folder, content)
+    assert "is not YAML: " in str(error)
+    assert "Indent with spaces only, and put text in quotes" in str(error)
+    assert error.line == line
+
+
+LAUGHS = "a0: &a0 [ha]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        (with_guideline('- action: "never closed\n- action: b\n'), 6, "that begins in line 4"),
+        (with_guideline("- action: !important be quick\n"), 4, "text that begins with ! goes in quotes"),
+        (b"name: n\nprofile: a\0b\n", 2, "control characters are not allowed"),
+        (b"name: n\nprofile: caf\xe9\n", 2, "is not UTF-8"),
+        (desk("variables:\n- &a [*a]\n"), None, "has an alias inside its own anchor"),
+        (LAUGHS, None, "aliases (`*name`) multiply the file"),
+        ("[" * 900_000, 1, "is nested more than 40 deep"),
+    ],
+)
+def test_what_no_file_of_ours_holds_is_refused(
+    folder: Path, content: str | bytes, line: int | None, message: str
+) -> None:
+    error = mistake(folder, content)
+    assert message in str(error)
+    assert line in (None, error.line)
+
+
+def test_a_missing_file_is_told(folder: Path) -> None:
+    with pytest.raises(SpecError, match=r"nowhere\.yaml: there is no such file"):
+        Agent.from_yaml("nowhere.yaml")
+    with pytest.raises(SpecError, match="the agent file cannot be read"):
+        Agent.from_yaml(folder)
 
 
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).filter(str.strip)
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | words,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
-    max_leaves=8,
-)
 keys = st.sampled_from(
     [*Agent.model_fields, *Guideline.model_fields, *Term.model_fields, *Variable.model_fields, "function"]
 )
 almost_agents = st.recursive(
-    values | st.sampled_from(["orders:get_order", "search", "G1", "G2", "operator"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=6),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | words
+    | st.sampled_from(["orders:get_order", "search", "G1", "G2", "operator"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys | words, inner, max_size=6),
     max_leaves=25,
 )
 in_one_folder = settings(
@@ -175,14 +289,3 @@ def test_no_values_lead_to_any_other_error(folder: Path, document: dict[str, Any
         read(folder, content)
     except SpecError as error:
         assert error.line is not None
-
-
-def test_the_json_schema_describes_the_file_for_editors() -> None:
-    schema = Agent.model_json_schema()
-    assert schema["required"] == ["name", "profile"]
-    assert schema["properties"].keys() == set(Agent.model_fields)
-    guideline = schema["$defs"]["Guideline"]
-    assert guideline["properties"]["tools"]["items"]["type"] == "string"
-    assert "customer" in str(schema["$defs"]["Confirmation"]["anyOf"][0])
-    assert "observation" in guideline["properties"]["action"]["description"]
-    assert guideline["additionalProperties"] is False

@@ -44,11 +44,6 @@ def undocumented(order_id: str) -> str:
     return order_id
 
 
-def positional(order_id: str, /) -> str:
-    """Look an order up."""
-    return order_id
-
-
 def yields(day: str):  # type: ignore[no-untyped-def]
     """List the orders of a day."""
     yield day
@@ -127,33 +122,24 @@ def test_a_bare_name_refers_to_a_tool_named_elsewhere() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (untyped, "its argument order_id lacks a type hint; write `order_id: str`"),
+        (untyped, "its argument order_id must have a type hint, .* write `order_id: str`"),
         (undocumented, "undocumented, which cannot become a tool: Function must have a docstring"),
-        (positional, "argument order_id cannot be given by name"),
-        (hidden, "_order_id begins with _"),
+        (len, "argument obj must .* be given by it"),
+        (hidden, "argument _order_id must have .* a name that begins with a letter"),
         (opaque, "'opaque', whose arguments cannot be described"),
         (yields, "yields its results one by one; return them together"),
-        (lambda order_id: order_id, "lacks a type hint"),
-        (len, "cannot be given by name"),
         (functools.partial(get_order, "17"), "but is functools.partial"),
-        (Tool, "but is the ModelMetaclass Tool"),
-        (None, "but is nothing"),
         ({"orders": "get_order"}, "but is {.orders.: .get_order.}"),
         (Tool(name="t", func=str, description="d"), "takes one nameless text"),
         (named_like_a_method, "called 'json', but names are"),
-        ("json:loads", "function loads, which cannot become a tool: its argument s lacks"),
         ("string:digits", "names 'string:digits', which is '0123456789'"),
-        ("unheard_of", "no tool that the agent names elsewhere; to name a function write module:function"),
-        ("orders.get", "to name a function write module:function"),
-        ("orders:get_order()", "without spaces, slashes and brackets"),
+        ("orders.get", "no tool that the agent names elsewhere; to name a function write module:function"),
         ("shop/orders.py:get", "without spaces, slashes and brackets"),
     ],
 )
 def test_what_cannot_be_a_tool_is_told_with_what_to_do(value: Any, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         agent(Guideline("a", "b", tools=[value]))
-    with pytest.raises(SpecError, match=message):
-        agent(tools=[value])
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

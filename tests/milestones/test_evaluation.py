@@ -351,8 +351,8 @@ def desk(**changes: Any) -> dict[str, Any]:
     [
         ({"glossary": "a lantern"}, "glossary"),
         ({"variable": "silver"}, "variables"),
-        ({"overrides": ["sell"]}, "relations"),
-        ({"priority": 3}, "priorities"),
+        ({"overrides": ["sell"]}, "guidelines"),
+        ({"priority": 3}, "guidelines"),
         ({"user": shopper(patience=9)}, "the user of scenario 'lamp'"),
         ({"limits": Limits(turns=3)}, "the limits of scenario"),
         ({"milestones": MilestoneGraph.from_actions([{"name": "find", "kwargs": {}}])}, "the milestones of"),
