@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from importlib import import_module
-from pathlib import Path
+from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
+from dotenv import dotenv_values
 from typer.core import TyperCommand, TyperGroup
 
-from arq_graph.cli.failures import ReportedCommand, reported, warn
-from arq_graph.cli.screen import diagnostics
-from arq_graph.cli.settings import installed_version, load_env_file
+from arq_graph.cli.failures import reported
+from arq_graph.cli.screen import diagnostics, warn
 
 _COMMANDS = {
     "demo": "Watch the shipped order desk in a conversation, then with simulated users; needs no key.",
@@ -31,10 +31,17 @@ _COMMANDS = {
     "simulate": "Watch one conversation of a simulated user with an agent, and the milestones as they are reached.",
     "milestones": "Milestone files: what a conversation has to reach, to measure how far it got.",
 }
+_MODULES = {
+    "graph": "check",
+    "prepare": "check",
+    "schema": "check",
+}  # the others have the name of the command
+_KEY = "OPENAI_API_KEY"
+_ADDRESSES = ("ARQ_GRAPH_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE")
 
 
 class Commands(TyperGroup):
-    """Lists the commands without importing them; the module of one has its name, and a function of the same name."""
+    """Lists the commands without importing them; each is a function of the same name."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -42,9 +49,9 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, after the settings are read: what it imports may look at them."""
-        for remark in load_env_file(Path(".env"), os.environ):
-            warn(remark)
-        return super().invoke(ctx)
+        with reported(debug=ctx.params["_debug"]):
+            _load_env_file()
+            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find a command by its name, and import it."""
@@ -54,13 +61,31 @@ class Commands(TyperGroup):
 
 def _imported(name: str) -> Any:
     console = diagnostics()
-    with reported(debug=False), console.status("loading …") if console.is_terminal else nullcontext():
-        found = getattr(import_module(f"arq_graph.cli.{name}"), name)
-    if isinstance(found, typer.Typer):
-        return typer.main.get_group(found)
-    alone = typer.Typer(add_completion=False)
-    alone.command(name, cls=ReportedCommand)(found)
-    return typer.main.get_command(alone)
+    with console.status("loading …") if console.is_terminal else nullcontext():
+        found = getattr(import_module(f"arq_graph.cli.{_MODULES.get(name, name)}"), name)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(add_completion=False)
+        alone.command(name)(found)
+        return typer.main.get_command(alone)
+    return typer.main.get_group(found)
+
+
+def _load_env_file() -> None:
+    """Take over what a `.env` file sets and the environment does not; nothing in a value is expanded."""
+    has_own_key = _KEY in os.environ
+    try:
+        found = dotenv_values(".env", interpolate=False, encoding="utf-8-sig")
+        taken = {name: value for name, value in found.items() if value is not None and name not in os.environ}
+        os.environ.update(taken)
+    except (OSError, ValueError) as error:
+        warn(f".env cannot be read: {error}")
+        return
+    for name in _ADDRESSES:
+        if has_own_key and name in taken:
+            warn(
+                f".env sets {name} to {taken[name]}: the {_KEY} of your environment will be sent there. Put a key into "
+                ".env as well, or give --base-url, if that is not what you want."
+            )
 
 
 app = typer.Typer(
@@ -79,7 +104,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"arq-graph {installed_version()}")
+        typer.echo(f"arq-graph {version('arq_graph')}")
         raise typer.Exit
 
 
@@ -88,5 +113,6 @@ def _options(
     _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
+    _debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
     pass

@@ -1,20 +1,26 @@
-"""`arq-graph check`: read an agent as a run would, and say what is in it."""
+"""`arq-graph check`, `prepare`, `graph` and `schema`: an agent's file without a conversation."""
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Literal
 
+import typer
 from langchain_core.tools import BaseTool
+from pydantic import BaseModel
 from rich.text import Text
 
-from arq_graph.agent.spec import Agent, Guideline
+from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.apps.guided import create_guided_agent
-from arq_graph.cli.failures import warn
-from arq_graph.cli.options import AgentFile
-from arq_graph.cli.screen import output, printable, table, words
-from arq_graph.cli.threads import when
+from arq_graph.cli.options import OFFLINE, AgentFile, BaseUrl, Model, choose_model
+from arq_graph.cli.progress import Progress
+from arq_graph.cli.screen import entry, named, output, sentence, show_titled, warn, words
+from arq_graph.cli.turn import guideline_text
+from arq_graph.milestones.evaluation.suite import SuiteFile
+from arq_graph.milestones.graph_file import MilestoneFile
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.confirmation import question_example
 from arq_graph.nodes.spec_sections import condition_text
@@ -22,6 +28,7 @@ from arq_graph.nodes.tool_arguments import ToolArguments
 
 _SHORT = 200
 _RELATIONS = {"entails": "entails", "depends_on": "depends on", "overrides": "overrides"}
+_SCHEMAS: dict[str, type[BaseModel]] = {"agent": Agent, "milestones": MilestoneFile, "suite": SuiteFile}
 
 
 def check(agent: AgentFile) -> None:
@@ -33,30 +40,77 @@ def check(agent: AgentFile) -> None:
     console = output()
     console.print(words(read.name, "bold"))
     console.print(words(read.profile.strip(), "dim"))
-    for title, rows in _parts(read):
-        console.print()
-        console.print(words(f"{title} ({len(rows)})", "bold"))
-        console.print(table(rows))
+    parts = {
+        "Guidelines": [(guideline.id, list(_guideline(guideline))) for guideline in read.guidelines],
+        "Tools": [(name, list(_tool(read, tool))) for name, tool in read.toolbox.items()],
+        "Glossary": [(term.name, [words(term.description)]) for term in read.glossary],
+        "Variables": [(variable.name, [words(variable.description)]) for variable in read.variables],
+    }
+    for title, rows in parts.items():
+        if rows:
+            show_titled(console, f"{title} ({len(rows)})", named(rows))
     console.print()
-    for remark in [str(each.message) for each in found if issubclass(each.category, UserWarning)]:
-        warn(remark)
-    for remark in _remarks(read, agent):
-        warn(remark)
+    for remark in found:
+        if issubclass(remark.category, UserWarning):
+            warn(str(remark.message))
+    for doubt in _doubts(read, agent):
+        warn(doubt)
     console.print(words(f"{agent} can be run.", "green"))
 
 
-def _parts(agent: Agent) -> Iterator[tuple[str, list[tuple[str, list[Text]]]]]:
-    yield "Guidelines", [(guideline.id, list(_guideline(guideline))) for guideline in agent.guidelines]
-    if agent.toolbox:
-        yield "Tools", [(name, list(_tool(agent, tool))) for name, tool in agent.toolbox.items()]
-    if agent.glossary:
-        yield "Glossary", [(term.name, [words(term.description)]) for term in agent.glossary]
-    if agent.variables:
-        yield "Variables", [(variable.name, [words(variable.description)]) for variable in agent.variables]
+def prepare(agent: AgentFile, model: Model = None, base_url: BaseUrl = None) -> None:
+    """Ask once what never changes about the guidelines, and keep it beside the file."""
+    choice = choose_model(model, base_url)
+    unprepared = Agent.from_yaml(agent)
+    asked_model = choice.chat_model()
+    with Progress().shown("asking about the guidelines"):
+        prepared = unprepared.prepare(asked_model)
+    console = output()
+    asked = 0
+    for before, after in zip(unprepared.guidelines, prepared.guidelines, strict=True):
+        is_new = _settled(before) != _settled(after)
+        asked += is_new
+        kept_up = "kept up" if after.continuous else "done once"
+        tools = "a tool's result can" if after.sensitive_to_tools else "no tool's result can"
+        said = sentence(words(after.id, "cyan"), f"  {kept_up}; {tools} call for it")
+        console.print(entry("●" if is_new else "○", "green", said))
+    console.print()
+    if not asked:
+        console.print(
+            words(f"Nothing was left to ask: all {len(prepared.guidelines)} guidelines are settled.")
+        )
+        return
+    said = words(
+        f"{asked} of {len(prepared.guidelines)} guidelines were asked about; the answers are kept in "
+    )
+    console.print(sentence(said, str(prepared_path(prepared.file or agent)), "."))
+    if choice.spec == OFFLINE:
+        warn(
+            "the offline model compares words alone: look the answers over, or delete them and ask a real model"
+        )
+
+
+def graph(agent: AgentFile) -> None:
+    """Print the agent's graph as Mermaid."""
+    app = create_guided_agent(ScriptedChatModel([]), Agent.from_yaml(agent))  # drawing asks no model
+    print(app.get_graph().draw_mermaid(), end="")
+
+
+def schema(
+    kind: Annotated[
+        Literal["agent", "milestones", "suite"], typer.Argument(help="Which kind of file.", show_choices=True)
+    ],
+) -> None:
+    """Print the JSON Schema of a kind of file, for completion and checks in an editor."""
+    print(json.dumps(_SCHEMAS[kind].model_json_schema(), indent=2, ensure_ascii=False))
+
+
+def _settled(guideline: Guideline) -> tuple[bool | None, bool | None]:
+    return guideline.continuous, guideline.sensitive_to_tools
 
 
 def _guideline(guideline: Guideline) -> Iterator[Text]:
-    yield words(f"{when(condition_text(guideline))}: {guideline.action}")
+    yield words(guideline_text(condition_text(guideline), guideline.action))
     notes = [f"calls {', '.join(_name(tool) for tool in guideline.tools)}"] if guideline.tools else []
     for relation, said in _RELATIONS.items():
         if targets := getattr(guideline, relation):
@@ -70,25 +124,25 @@ def _guideline(guideline: Guideline) -> Iterator[Text]:
 
 
 def _tool(agent: Agent, tool: BaseTool) -> Iterator[Text]:
-    arguments = ToolArguments(tool).arguments
     listed = ", ".join(
-        f"{each.name}: {each.type}" + ("" if each.required else ", optional") for each in arguments
+        f"{each.name}: {each.type}" + ("" if each.required else ", optional")
+        for each in ToolArguments(tool).arguments
     )
-    yield words(printable(tool.description, _SHORT))
+    yield words(tool.description, limit=_SHORT)
     yield words(f"takes {listed or 'nothing'}", "dim")
-    granted = ", ".join(agent.grants[tool.name])
     confirmed = agent.confirm.get(tool.name)
     asks = f" · asks the {confirmed.by} first" if confirmed else ""
+    granted = ", ".join(agent.grants[tool.name])
     always = "always available" if tool.name in agent.always_available else f"for {granted}"
     yield words(f"{always}{asks}", "dim")
     if confirmed and confirmed.by == "customer":
         yield words(f'asked as: "{question_example(agent, tool.name)}"', "dim")
 
 
-def _remarks(agent: Agent, file: Path) -> Iterator[str]:
+def _doubts(agent: Agent, file: Path) -> Iterator[str]:
     if not agent.guidelines:
         yield "it has no guidelines: all it follows is its profile"
-    if unprepared := [g.id for g in agent.guidelines if _is_unprepared(g)]:
+    if unprepared := [guideline.id for guideline in agent.guidelines if _is_unprepared(guideline)]:
         yield (
             f"{len(unprepared)} of {len(agent.guidelines)} guidelines are unprepared: what never changes about them "
             f"is asked again in every turn; `arq-graph prepare {file}` asks it once"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -13,29 +14,27 @@ import typer
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.apps.arms import arms as arms_named
 from arq_graph.apps.arms import known_arms
-from arq_graph.cli.failures import WRONG_INPUT, leaving_on_ctrl_c, note, warn
-from arq_graph.cli.figures import counted
-from arq_graph.cli.files import require_writable
-from arq_graph.cli.options import BaseUrl, HtmlOut, Judge, Model, ReportOut, SuiteFile, UserModel
+from arq_graph.cli import options
+from arq_graph.cli.failures import WRONG_INPUT, leaving_on_ctrl_c
 from arq_graph.cli.progress import progress_bar
-from arq_graph.cli.screen import output
-from arq_graph.cli.settings import OFFLINE, ModelChoice, choose_models
-from arq_graph.cli.tables import show_broken, show_report
+from arq_graph.cli.screen import note, output, warn
+from arq_graph.cli.tables import counted, show_broken, show_report
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.milestones.evaluation.results import Outcome, read_results
+from arq_graph.milestones.evaluation.results import read_results
 from arq_graph.milestones.evaluation.runner import Done
 from arq_graph.milestones.evaluation.runner import evaluate as evaluated
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.suite import Planned, Suite
+from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.html import transcripts_shown, write_html
-from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.reports.report import Report, write_report
 from arq_graph.milestones.transcript import Transcript
 
+_PRICE = re.compile(r"(.+)=(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)")
+
 
 def evaluate(
-    suite: SuiteFile,
+    suite: options.SuiteFile,
     arms: Annotated[
         str,
         typer.Option(
@@ -46,13 +45,11 @@ def evaluate(
     ] = "guided",
     runs: Annotated[int, typer.Option(min=1, help="How often each scenario is run with each arm.")] = 1,
     concurrency: Annotated[int, typer.Option(min=1, help="How many conversations at once.")] = 8,
-    model: Model = None,
-    user_model: UserModel = None,
-    judge: Judge = None,
-    base_url: BaseUrl = None,
-    scenario: Annotated[
-        list[str] | None, typer.Option("--scenario", metavar="NAME", help="These scenarios alone.")
-    ] = None,
+    model: options.Model = None,
+    user_model: options.UserModel = None,
+    judge: options.Judge = None,
+    base_url: options.BaseUrl = None,
+    scenario: options.ScenarioName = None,
     max_calls: Annotated[
         int | None,
         typer.Option(
@@ -70,9 +67,6 @@ def evaluate(
             metavar="MODEL=IN/OUT,…", help="What a million tokens cost, read and written: gpt-4o=2.5/10."
         ),
     ] = None,
-    reject: Annotated[
-        bool, typer.Option("--reject", help="Calls that wait for an operator are rejected. Else approved.")
-    ] = False,
     results: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where each conversation is kept. Else SUITE.results.jsonl."),
@@ -80,41 +74,39 @@ def evaluate(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with what that file holds; nothing is held twice.")
     ] = False,
-    html: HtmlOut = None,
-    json: ReportOut = None,
+    html: options.HtmlOut = None,
+    json: options.ReportOut = None,
 ) -> None:
     """Try agents in conversations with simulated users, and measure how far each gets.
 
-    Each conversation is kept as it ends: a run that was stopped, or killed, goes on with --resume.
+    Each conversation is kept as it ends: a run that was stopped, or killed, goes on with --resume. Calls that wait for
+    an operator are approved.
 
     The exit code is 1 where a scenario could not be used, or a conversation could not be held or ended in an error;
     the others are measured, and the report is written. It is 0 where a ceiling ended the run.
     """
-    choice, users, decides = choose_models(model, user_model, judge, base_url)
+    choice = options.choose_model(model, base_url)
+    users, decides = (options.choose_if_named(each, base_url) for each in (user_model, judge))
     kept = results or suite.with_name(f"{suite.stem}.results.jsonl")
-    require_writable([kept, json, html], [suite])
+    options.require_writable([kept, json, html], [suite])
     tried = Suite.from_yaml(suite, strict=False)
     if scenario:
-        tried = chosen(tried, scenario)
+        tried = tried.replace(scenarios=of_name(tried, scenario), broken=())
     if not tried.scenarios:
         raise tried.broken[0].error
-    folder = suite.absolute().parent
     names = [name.strip() for name in arms.split(",") if name.strip()]
+    folder = suite.absolute().parent
     apps = arms_named(names, folder=folder)
-    tell_choice(choice, names)
-    _tell_shared_tools(tried)
-    operator = "reject" if reject else "approve"
+    tell_doubts(choice, names, tried.scenarios)
     way_on = f"What ended is kept in {kept}: the same command with --resume goes on from there."
-    with (
-        quiet_callbacks(),
-        leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on}")),
-        shown(len(tried.scenarios) * len(apps) * runs) as done,
-    ):
+    count = len(tried.scenarios) * len(apps) * runs
+    asked = choice.chat_model()
+    with conversing(count, lambda: note(f"Interrupted. {way_on}")) as done:
         try:
             report = evaluated(
                 tried,
                 apps,
-                model=choice.chat_model(),
+                model=asked,
                 user_model=users.chat_model() if users else None,
                 judge=LLMJudge(decides.chat_model()) if decides else None,
                 runs=runs,
@@ -124,12 +116,10 @@ def evaluate(
                 max_calls=max_calls,
                 max_cost=max_cost,
                 prices=_read_prices(prices),
-                operator=operator,
                 depends_on={
                     "the model": choice.name,
                     "the user's model": users.name if users else "none",
                     "the judge": decides.name if decides else "none",
-                    "the operator": operator,
                 },
                 arms_depend_on=_own_arms(names, folder),
                 done=done,
@@ -137,11 +127,7 @@ def evaluate(
         except ReasoningError as error:
             error.add_note(way_on)
             raise
-    show_broken(report.failed, "measured")
-    if report.stopped:
-        warn(_stopped(report.stopped, report, kept))
-    if report.conversations or report.stopped:
-        show_report(report, output())
+    _tell(report, kept)
     if json is not None:
         write_report(json, report)
         note(f"The report is in {json}.")
@@ -150,12 +136,38 @@ def evaluate(
         note(f"The page is in {html}.")
     if not report.conversations and not report.stopped:
         raise InputError("nothing could be measured")
-    note(f"The conversations are in {kept}.")
-    if not report.stopped and any(one.ended == "error" for one in report.broken):
-        note(way_on)
     if wrong := _went_wrong(report):
-        note(f"Exit code {WRONG_INPUT}: {wrong}.")
+        note(f"Exit code {WRONG_INPUT}: {wrong}. {way_on}")
         raise typer.Exit(WRONG_INPUT)
+
+
+@contextmanager
+def conversing(count: int, announce: Callable[[], None]) -> Iterator[Done]:
+    """Inside the block so many conversations are held: progress is shown, and Ctrl-C leaves."""
+    with leaving_on_ctrl_c(announce), progress_bar("conversing", count, "went wrong") as advance:
+        yield lambda _, outcome: advance(outcome.error is not None)
+
+
+def tell_doubts(choice: options.ModelChoice, arms: Sequence[str], scenarios: Sequence[Scenario]) -> None:
+    """Say what should be known about the choice of the model and the arms, and about tools without a world."""
+    # LangChain would log that a conversation's limit of calls was reached; the report says so.
+    logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
+    if choice.spec == options.OFFLINE and "create_agent" in arms:
+        note("The offline model never calls a tool that is bound to it: the arm create_agent can only talk.")
+    if shared := sum(one.world is None and one.agent is not None for one in scenarios):
+        note(
+            f"{counted(shared, 'scenario')} without a `world`: their conversations share the agent's own tools, and "
+            "see what others have changed."
+        )
+
+
+def of_name(suite: Suite, name: str) -> tuple[Scenario, ...]:
+    """The scenario of a name, or those of all its kinds."""
+    found = [one for one in suite.scenarios if one.name in (name, f"{name} ({one.user.kind})")]
+    for broken in suite.broken:
+        if not found and broken.name == name:
+            raise broken.error
+    return tuple(found) or (suite.scenario(name),)
 
 
 def said_in(report: Report, results: Path) -> list[Transcript | None]:
@@ -177,104 +189,38 @@ def _own_arms(names: Sequence[str], folder: Path) -> dict[str, str]:
     return found
 
 
-def _went_wrong(result: Report) -> str:
+def _tell(report: Report, kept: Path) -> None:
+    """Print a report, and what is missing in it."""
+    show_broken(report.failed, "measured")
+    if report.stopped:
+        # Calls that were made before count, so the same ceiling is of no use.
+        ceiling = "--max-cost" if report.stopped.startswith("max_cost") else "--max-calls"
+        warn(
+            f"{report.stopped}: {counted(report.missing, 'conversation')} of the run missing below. What ended is kept "
+            f"in {kept}: the same command with --resume and a higher {ceiling} goes on from there."
+        )
+    show_report(report, output())
+    note(f"The conversations are in {kept}.")
+
+
+def _went_wrong(report: Report) -> str:
     """How many scenarios and conversations something was wrong with; what a ceiling cut off is not among them."""
-    broken = result.failed
-    unused = sum(one.run is None for one in broken)
-    errors = sum(one.ended == "error" for one in result.conversations)
+    unused = sum(one.run is None for one in report.failed)
+    errors = sum(one.ended == "error" for one in report.conversations)
     said = (
         (unused, "scenario", "could not be used"),
-        (len(broken) - unused, "conversation", "could not be held or measured"),
+        (len(report.failed) - unused, "conversation", "could not be held or measured"),
         (errors, "conversation", "ended in an error"),
     )
     return ", ".join(f"{counted(count, what)} {how}" for count, what, how in said if count)
 
 
-def _tell_shared_tools(suite: Suite) -> None:
-    shared = [one.name for one in suite.scenarios if one.world is None and one.agent is not None]
-    if shared:
-        note(
-            f"{counted(len(shared), 'scenario')} without a `world`: their conversations share the agent's own tools, "
-            "and see what others have changed."
-        )
-
-
-def _stopped(reason: str, report: Report, kept: Path) -> str:
-    """What a ceiling ended, and what it takes to go on: calls made before count, so the same ceiling is of no use."""
-    missing = counted(report.missing, "conversation")
-    said = f"{reason}: {missing} of the run {'is' if report.missing == 1 else 'are'} missing below. "
-    if not report.conversations:
-        said += (
-            "None ended, and those that were cut off begin anew: leave room for those under way, by a ceiling that is "
-            "much higher, or by fewer at once (--concurrency 1). "
-        )
-    ceiling = "--max-cost" if reason.startswith("max_cost") else "--max-calls"
-    way_on = f"the same command with --resume and a higher {ceiling} goes on from there."
-    return f"{said}What ended is kept in {kept}: {way_on}"
-
-
-@contextmanager
-def quiet_callbacks() -> Iterator[None]:
-    """Keep LangChain from logging that a conversation's limit of calls was reached: the report says so."""
-    log = logging.getLogger("langchain_core.callbacks.manager")
-    before = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        log.setLevel(before)
-
-
-@contextmanager
-def shown(total: int) -> Iterator[Done]:
-    """Show progress inside the block; nothing where no terminal is."""
-    with progress_bar("conversing", total, failing="went wrong") as advance:
-
-        def done(_: Planned, outcome: Outcome) -> None:
-            advance(isinstance(outcome, BrokenConversation) or outcome.ended == "error")
-
-        yield done
-
-
-def chosen(suite: Suite, names: Sequence[str]) -> Suite:
-    """The suite with the scenarios of these names alone; a name also stands for those of all its kinds."""
-    wanted = {one.name: one for name in names for one in of_name(suite, name)}
-    return suite.replace(scenarios=tuple(wanted.values()), broken=())
-
-
-def of_name(suite: Suite, name: str) -> list[Scenario]:
-    """The scenario of a name, or those of all its kinds."""
-    found = [one for one in suite.scenarios if one.name in (name, f"{name} ({one.user.kind})")]
-    if not found:
-        for broken in suite.broken:
-            if broken.name == name:
-                raise broken.error
-        suite.scenario(name)
-    return found
-
-
 def _read_prices(text: str | None) -> dict[str, tuple[float, float]]:
     """The prices of `--prices`."""
-    prices: dict[str, tuple[float, float]] = {}
-    for part in (text or "").split(","):
-        if not part.strip():
-            continue
-        model, equals, costs = part.strip().rpartition("=")
-        try:
-            read, written = (float(each) for each in costs.split("/"))
-        except ValueError:
-            equals = ""
-        if not equals or not model:
-            raise InputError(
-                f"--prices: {part.strip()!r} must be written MODEL=IN/OUT, such as gpt-4o=2.5/10"
-            )
-        prices[model] = (read, written)
+    prices = {}
+    for part in text.split(",") if text else ():
+        found = _PRICE.fullmatch(part.strip())
+        if found is None:
+            raise InputError(f"--prices: {part!r} must be written MODEL=IN/OUT, such as gpt-4o=2.5/10")
+        prices[found[1]] = (float(found[2]), float(found[3]))
     return prices
-
-
-def tell_choice(choice: ModelChoice, arms: Sequence[str]) -> None:
-    """Say what should be known about the choice of the model for these arms."""
-    if choice.notice:
-        note(choice.notice)
-    if choice.spec == OFFLINE and "create_agent" in arms:
-        note("The offline model never calls a tool that is bound to it: the arm create_agent can only talk.")

@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated
 
 import typer
-from langgraph.graph import START, StateGraph
+from rich.console import RenderableType
+from rich.text import Text
 
-from arq_graph.agent.state import AgentState
+from arq_graph.agent.state import GuidelineMatch, Revision, ToolInsight
 from arq_graph.cli.options import AsJson, Database
-from arq_graph.cli.screen import command, output, print_json, sentence, words
-from arq_graph.cli.threads import ThreadNote, ThreadStore, existing_threads
-from arq_graph.cli.turn import Turn, last_turn
-from arq_graph.cli.turn_view import explanation_of
+from arq_graph.cli.screen import entry, output, print_json, sentence, show_command, spoken, words
+from arq_graph.cli.threads import ThreadNote, existing_threads
+from arq_graph.cli.turn import (
+    LEGEND,
+    Turn,
+    call_line,
+    customer_said,
+    guideline_text,
+    last_turn,
+    move_line,
+    plan_lines,
+    progress_line,
+    reply_of,
+    run_line,
+)
 from arq_graph.errors import InputError
+
+_LONG = 2_000
+_DECIDED = {
+    "code": "  decided by code",
+    "relation": "  decided by a relation",
+    "failure": "  judging it failed",
+    "model": "",
+}
+_MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "pending": ("○", "yellow")}
+_NOT_RUN = {
+    "run": "is to be called",
+    "missing": "an argument is missing",
+    "invalid": "an argument is invalid",
+    "confirm": "waits for the customer's word",
+    "declined": "not called",
+}
 
 
 def explain(
@@ -26,45 +54,118 @@ def explain(
 ) -> None:
     """See why the last reply is what it is: guidelines, tool decisions, revisions."""
     with existing_threads(db) as threads:
-        known = threads.latest()
-        if thread is None and not known:
-            raise InputError(f"{threads.file} holds no thread yet: hold a conversation first")
-        id = known[0] if thread is None else thread
-        turn, about = last_turn(_values(threads, id)), threads.about(id)
+        last = next(threads.list(None, limit=1), None)
+        latest = last.config["configurable"]["thread_id"] if last else None
+        id = thread or latest
+        found = threads.get_tuple({"configurable": {"thread_id": id}}) if id else None
+    turn = last_turn(found.checkpoint["channel_values"]) if found else None
     if turn is None:
-        there = f"; the latest are {', '.join(known)}" if known else ""
-        raise InputError(f"{threads.file} holds no thread {id!r} in which a customer spoke{there}")
+        there = f"; the latest is {latest!r}" if latest else ""
+        raise InputError(
+            f"no conversation is kept in a thread {id or ''!r}{there}; hold one, or name another"
+        )
+    about = ThreadNote.in_checkpoint(found)
     if as_json:
-        print_json({"thread": id, **_record(turn, about)})
+        told = turn.model_dump(mode="json")
+        for match in told["guidelines"]:
+            texts = about.guidelines.get(match["guideline"]) if about else None
+            match["condition"], match["action"] = texts or (None, None)
+        print_json({"thread": id, **(about.model_dump(exclude={"guidelines"}) if about else {}), **told})
         return
     console = output()
     name = words(about.agent if about else "Thread", "bold")
     model = f" · {about.model} · mode {about.mode}" if about else ""
-    console.print(sentence(name, f"{model} · thread {id}, turn {turn.number}"))
+    console.print(sentence(name, f"{model} · thread {id}, turn {turn.turn}"))
     console.print()
     for part in explanation_of(turn, about):
         console.print(part)
     if turn.reply is None and about and about.file:
         console.print()
         console.print(words("The turn is unfinished. Go on with:"))
-        where = ["--db", str(db)] if db else []
-        console.print(command("arq-graph", "chat", about.file, "--thread", id, *where), soft_wrap=True)
+        where = ["--db", db] if db else []
+        show_command(console, "arq-graph", "chat", about.file, "--thread", id, *where)
 
 
-def _values(threads: ThreadStore, thread: str) -> Mapping[str, Any]:
-    """The state of a thread, without the agent that wrote it."""
-    builder = StateGraph(AgentState)
-    builder.add_node("read", lambda _: {})
-    builder.add_edge(START, "read")
-    reader = builder.compile(threads.checkpointer)
-    values: Mapping[str, Any] = reader.get_state({"configurable": {"thread_id": thread}}).values
-    return values
+def explanation_of(turn: Turn, about: ThreadNote | None) -> Iterator[RenderableType]:
+    """Every judgement, decision and revision of a turn."""
+    yield customer_said(turn.customer)
+    yield reply_of(turn) if turn.reply is not None else words("There is no reply yet.", "yellow")
+    active = len(turn.active)
+    yield from _titled(f"Guidelines: {active} active, {len(turn.guidelines) - active} not")
+    for match in sorted(turn.guidelines, key=lambda match: not match.active):
+        yield _guideline(match, about.guidelines.get(match.guideline) if about else None)
+    if turn.plan is not None:
+        yield from _titled(f"Plan: version {turn.plan.version}")
+        yield from plan_lines(turn.plan)
+    if turn.moves:
+        yield from _titled("Moves")
+        for move in turn.moves:
+            yield move_line(move)
+            yield from (sentence("  ", words(fault, "yellow")) for fault in move.faults)
+    yield from _titled("Tools" if turn.tool_decisions or turn.tool_calls else "Tools: none was considered")
+    yield from _tools(turn)
+    sent = "the last was sent" if len(turn.revisions) > 1 else "the first was sent"
+    yield from _titled(f"Revisions: {sent if turn.revisions else 'none yet'}")
+    for number, revision in enumerate(turn.revisions, start=1):
+        yield _revision(revision, number)
+    if turn.reply is not None:
+        yield from _titled(f"Followed: {', '.join(turn.followed) or 'none of the active guidelines'}")
+    if turn.progress is not None:
+        yield from _titled("Progress")
+        yield progress_line(turn.progress)
+    yield ""
+    yield words(LEGEND, "dim")
 
 
-def _record(turn: Turn, about: ThreadNote | None) -> dict[str, Any]:
-    """The explanation of a turn, for programs."""
-    told = turn.as_data()
-    for match in told["guidelines"]:
-        texts = about.guidelines.get(match["guideline"]) if about else None
-        match["condition"], match["action"] = texts or (None, None)
-    return {**{name: getattr(about, name, None) for name in ("agent", "file", "model", "mode")}, **told}
+def _titled(title: str) -> Iterator[RenderableType]:
+    yield ""
+    yield words(title, "bold")
+
+
+def _guideline(match: GuidelineMatch, texts: tuple[str | None, str | None] | None) -> RenderableType:
+    applied = match.previously_applied if match.previously_applied in ("partially", "fully") else None
+    head = sentence(
+        words(match.guideline, "bold cyan" if match.active else "cyan"),
+        f"  score {match.score}" if match.score is not None else "",
+        words(_DECIDED[match.origin], "dim"),
+        words("  continuous" if match.continuous else "", "dim"),
+        words(f"  {applied} applied before" if applied else "", "dim"),
+    )
+    lines = [words(guideline_text(*texts), "dim")] if texts is not None else []
+    lines += [words(match.rationale, limit=_LONG)] if match.rationale else []
+    lines += [words(remark, "yellow") for remark in match.remarks]
+    return entry("●" if match.active else "○", "green" if match.active else "dim", head, *lines)
+
+
+def _tools(turn: Turn) -> Iterator[RenderableType]:
+    """What was called, each with the decision that led to it, and then the decisions that led to no call."""
+    rest = list(turn.tool_decisions)
+    for run in turn.tool_calls:
+        lines = [run_line(run, _LONG)]
+        reason = next((each for each in rest if each.kind == "run" and each.tool == run.tool), None)
+        if reason is not None:
+            rest.remove(reason)
+            lines.append(_why(reason))
+        yield entry(*_MARKS[run.status], *lines)
+    for decision in rest:
+        tool = words(decision.tool, "bold")
+        call = call_line(decision.tool, decision.arguments) if decision.arguments else tool
+        lines = [sentence(call, f"  {_NOT_RUN[decision.kind]}")]
+        if decision.argument:
+            lines.append(words(f"{decision.argument}: {decision.description}"))
+        if decision.problem:
+            lines.append(words(decision.problem, "yellow", _LONG))
+        yield entry("○", "dim", *lines, _why(decision))
+
+
+def _why(decision: ToolInsight) -> Text:
+    score = f"score {decision.score}. " if decision.score is not None else ""
+    return words(score + decision.rationale, "dim", _LONG)
+
+
+def _revision(revision: Revision, number: int) -> RenderableType:
+    lines = [spoken(revision.content, _LONG)]
+    lines += [words(violation, "yellow") for violation in revision.violations]
+    if revision.followed:
+        lines.append(words(f"says that it follows {', '.join(revision.followed)}", "dim"))
+    return entry(str(number), "green" if revision.sent else "dim", *lines)

@@ -11,14 +11,12 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any
+from contextlib import contextmanager, suppress
 
 import typer
-from typer.core import TyperCommand
 
-from arq_graph.cli.screen import diagnostics, sentence, settle, words
-from arq_graph.errors import ArqGraphError, BlueprintError, ReasoningError
+from arq_graph.cli.screen import diagnostics, note, sentence, settle, warn, words
+from arq_graph.errors import ArqGraphError, ReasoningError
 
 WRONG_INPUT = 1
 NO_ANSWER = 3
@@ -32,56 +30,31 @@ class Left(KeyboardInterrupt):
 
 
 @contextmanager
-def reported(debug: bool) -> Iterator[None]:
+def reported(*, debug: bool) -> Iterator[None]:
     """Turn whatever goes wrong into a message on standard error and an exit code."""
     with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+        warnings.showwarning = lambda message, *_, **__: warn(str(message))
         try:
             yield
             sys.stdout.flush()  # a full disk or a reader that has gone shows here at the latest
-        except (typer.Exit, typer.BadParameter):
-            raise
         except Left:
             raise typer.Exit(INTERRUPTED) from None
         except KeyboardInterrupt:
             note("Interrupted.")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            _forget_output()
+            with suppress(OSError, ValueError):  # what is still buffered would fail once more at exit
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             note("Whatever was reading the output has closed it.")
             raise typer.Exit(WRONG_INPUT) from None
-        except ReasoningError as error:
-            _say(error, debug, str(error))
-            raise typer.Exit(NO_ANSWER) from None
-        except SystemExit as error:
-            _say(error, debug, f"a module or tool of the agent ended the program (exit code {error.code})")
-            raise typer.Exit(WRONG_INPUT) from None
-        except Exception as error:
-            _say(error, debug, _message(error))
-            raise typer.Exit(WRONG_INPUT) from None
-
-
-_debug = typer.Typer(add_completion=False)
-
-
-@_debug.command()
-def _with_debug(
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
-) -> None:
-    """What every command takes."""
-
-
-class ReportedCommand(TyperCommand):
-    """A command of which whatever goes wrong is reported; `--debug` shows tracebacks."""
-
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
-        self.params = [*self.params, typer.main.get_command(_debug).params[0]]
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        with reported(ctx.params.pop("debug")):
-            return super().invoke(ctx)
+        except (Exception, SystemExit) as error:
+            if hasattr(error, "exit_code"):  # Typer's own: wrong usage, or a command that is done
+                raise
+            settle()
+            if debug:
+                diagnostics().print(words("".join(traceback.format_exception(error))), soft_wrap=True)
+            show_error(error, _message(error))
+            raise typer.Exit(NO_ANSWER if isinstance(error, ReasoningError) else WRONG_INPUT) from None
 
 
 @contextmanager
@@ -91,9 +64,6 @@ def leaving_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
     Every finished step is on disk by then, so nothing is lost. What is running gets a second to clean up; a second
     Ctrl-C takes that second away.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals reach the main thread alone
-        return
 
     def leave(*_: object) -> None:
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
@@ -111,62 +81,26 @@ def leaving_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def warn(message: str) -> None:
-    """Print a warning to standard error."""
-    diagnostics().print(sentence(words("warning: ", "yellow"), message))
-
-
-def note(message: str) -> None:
-    """Print a note to standard error."""
-    diagnostics().print(words(message, "dim"))
-
-
-def show_error(error: BaseException, message: str | None = None) -> None:
+def show_error(error: BaseException, message: str) -> None:
     """Print an error, and what was noted on it, such as how to go on, to standard error."""
     console = diagnostics()
-    console.print(sentence(words("error: ", "bold red"), message or str(error) or type(error).__name__))
+    console.print(sentence(words("error: ", "bold red"), message))
     for remark in getattr(error, "__notes__", ()):
         if not remark.startswith("During task with name"):  # LangGraph's, about its own ids
             console.print(words(remark), soft_wrap=True)
 
 
-def _say(error: BaseException, debug: bool, message: str) -> None:
-    settle()
-    if debug:
-        diagnostics().print(words("".join(traceback.format_exception(error))), soft_wrap=True)
-        for number, attempt in enumerate(
-            error.attempts if isinstance(error, BlueprintError) else (), start=1
-        ):
-            diagnostics().print(
-                words(f"answer {number}, asked by {attempt.method}: {attempt.text}"), soft_wrap=True
-            )
-    show_error(error, message)
-
-
-def _message(error: Exception) -> str:
+def _message(error: BaseException) -> str:
     if isinstance(error, ArqGraphError):
         return str(error)
+    if isinstance(error, SystemExit):
+        return f"a module or tool of the agent ended the program (exit code {error.code})"
     if isinstance(error, sqlite3.Error):
         return f"the file of threads cannot be used: {error}; --db names another"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk is full: {error.filename or 'the output'} could not be written"
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" in {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
-    said = f": {error}" if str(error) else ""
+    last = traceback.extract_tb(error.__traceback__)[-1]
     return (
-        f"unexpected {type(error).__name__}{said}{where}. This should not happen: run the command again with "
-        "--debug to see how it came about."
+        f"unexpected {type(error).__name__}: {error} in {last.filename}, line {last.lineno}. This should not happen: "
+        "`arq-graph --debug …` shows how it came about."
     )
-
-
-def _forget_output() -> None:
-    """Point standard output elsewhere: what is still buffered would fail once more at exit."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # no real file behind it
-        return
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    if not sys.is_finalizing():
-        warn(str(message))

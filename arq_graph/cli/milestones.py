@@ -12,21 +12,16 @@ from rich.console import Console
 from rich.text import Text
 
 from arq_graph.agent.atomic_write import write_atomically
-from arq_graph.cli.failures import WRONG_INPUT, ReportedCommand, note, warn
-from arq_graph.cli.figures import counted
-from arq_graph.cli.files import read_text, read_tools, require_writable
-from arq_graph.cli.graph import draw_milestones
-from arq_graph.cli.options import BaseUrl, Model, ModeOption, Png, ToolsFile
+from arq_graph.cli import options
+from arq_graph.cli.failures import WRONG_INPUT
 from arq_graph.cli.progress import Progress
-from arq_graph.cli.screen import command, labelled, output, words
-from arq_graph.cli.settings import OFFLINE, choose_model
+from arq_graph.cli.screen import labelled, output, show_command, show_titled, warn, words
+from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
-from arq_graph.milestones.authoring.author import LONGEST_WORKFLOW, author_milestones
+from arq_graph.milestones.authoring.author import author_milestones
+from arq_graph.milestones.authoring.mermaid import mermaid
 from arq_graph.milestones.findings import Finding
 from arq_graph.milestones.graph import MilestoneGraph
-
-_MOST_BYTES = 4 * LONGEST_WORKFLOW + 4
-
 
 milestones = typer.Typer(
     name="milestones",
@@ -35,18 +30,15 @@ milestones = typer.Typer(
 )
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="The milestone file.")]
-_AgentOption = Annotated[
-    Path | None, typer.Option("--agent", metavar="AGENT.yaml", help="The agent whose tools they are.")
-]
 
 
-@milestones.command(cls=ReportedCommand)
-def check(file: _File, agent: _AgentOption = None, tools: ToolsFile = None) -> None:
+@milestones.command()
+def check(file: _File, agent: options.AgentOption = None, tools: options.ToolsFile = None) -> None:
     """Say what is wrong with a milestone file and what is doubtful, each with its line.
 
     Exit code 1 where something is wrong. With --agent or --tools every FC must be one of the tools.
     """
-    known = read_tools(agent, tools)
+    known = options.read_tools(agent, tools)
     graph = MilestoneGraph.from_yaml(file, check=False)
     found = graph.check(known)
     console = output()
@@ -61,13 +53,16 @@ def check(file: _File, agent: _AgentOption = None, tools: ToolsFile = None) -> N
     console.print(words(f"{file} can be measured on{compared}.", "green"))
 
 
-@milestones.command(cls=ReportedCommand)
-def draw(file: _File, png: Png = None) -> None:
-    """Print a milestone graph as Mermaid."""
-    draw_milestones(file, png)
+@milestones.command()
+def draw(file: _File) -> None:
+    """Print a milestone graph as Mermaid; one with errors is drawn as far as it goes."""
+    graph = MilestoneGraph.from_yaml(file, check=False)
+    for finding in graph.check().errors:
+        warn(str(finding))
+    print(mermaid(graph), end="")
 
 
-@milestones.command(cls=ReportedCommand)
+@milestones.command()
 def author(
     workflow: Annotated[
         Path,
@@ -79,52 +74,48 @@ def author(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The milestone file to make.")],
-    agent: _AgentOption = None,
-    tools: ToolsFile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
-    mode: ModeOption = "arq",
+    agent: options.AgentOption = None,
+    tools: options.ToolsFile = None,
+    model: options.Model = None,
+    base_url: options.BaseUrl = None,
+    mode: options.ModeOption = "arq",
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
 ) -> None:
     """Have a model make a milestone file of a workflow and the agent's tools.
 
     The file says that nobody has reviewed it, and so does what is measured on it, until you write who did.
     """
-    known = read_tools(agent, tools)
+    known = options.read_tools(agent, tools)
     if known is None:
         raise typer.BadParameter("name the tools: --agent AGENT.yaml or --tools FILE")
-    choice = choose_model(model, base_url)
-    _require_new(out, force=force)
-    text = read_text(workflow, "workflow", _MOST_BYTES)
-    if choice.notice:
-        note(choice.notice)
+    choice = options.choose_model(model, base_url)
+    options.require_writable([out])
+    if out.exists() and not force:
+        raise InputError(f"{out} is there already; --force replaces it, or name another file")
+    text = options.read_text(workflow, "workflow")
+    asked = choice.chat_model()
     with Progress().shown(f"asking {choice.name} for the milestones"):
-        graph = author_milestones(text, known, choice.spec, base_url=choice.base_url, mode=mode)
-    _require_new(out, force=force)  # it may have come into being meanwhile
-    try:
-        write_atomically(out.resolve(), graph.to_yaml().encode())
-    except OSError as error:
-        raise InputError(f"{out} cannot be written: {error.strerror or error}") from error
+        graph = author_milestones(text, known, asked, mode=mode)
+    write_atomically(out.resolve(), graph.to_yaml().encode())
     console = output()
     console.print(_summary(graph))
     _show("Warnings", "yellow", graph.check(known).warnings, console)
     console.print()
-    if choice.spec == OFFLINE:
+    if choice.spec == options.OFFLINE:
         warn("the offline model only puts the tools in the order in which the workflow mentions them")
     console.print(words(f"Written to {out}. What it measures is doubtful until somebody has reviewed it:"))
     console.print(words("read it, look at it with"))
-    console.print(command("arq-graph", "milestones", "draw", out), soft_wrap=True)
+    show_command(console, "arq-graph", "milestones", "draw", out)
     console.print(words("and then write `reviewed: {by: your name, date: today's date}` at its top."))
 
 
 def _summary(graph: MilestoneGraph) -> Text:
     """What a graph holds, in a line or two."""
     kinds = Counter(milestone.type for milestone in graph.milestones)
-    judged = sum(milestone.is_decided_by_judge for milestone in graph.milestones)
+    joins = f", {counted(kinds['Aggregator'], 'join')}" if kinds["Aggregator"] else ""
     parts = [
-        f"{len(graph.milestones)} milestones: {kinds['FC']} FC, {kinds['NFC']} NFC"
-        + (f", {counted(kinds['Aggregator'], 'join')}" if kinds["Aggregator"] else ""),
-        f"{judged} decided by a judge",
+        f"{len(graph.milestones)} milestones: {kinds['FC']} FC, {kinds['NFC']} NFC{joins}",
+        f"{sum(milestone.is_decided_by_judge for milestone in graph.milestones)} decided by a judge",
     ]
     if graph.forbidden:
         parts.append(counted(len(graph.forbidden), "forbidden event"))
@@ -136,12 +127,4 @@ def _summary(graph: MilestoneGraph) -> Text:
 def _show(title: str, style: str, found: Iterable[Finding], console: Console) -> None:
     rows = [(f"line {each.line}" if each.line else "", "dim", [words(each.message)]) for each in found]
     if rows:
-        console.print()
-        console.print(words(f"{title} ({len(rows)})", style))
-        console.print(labelled(rows))
-
-
-def _require_new(path: Path, *, force: bool) -> None:
-    require_writable([path], [])
-    if path.exists() and not force:
-        raise InputError(f"{path} is there already; --force replaces it, or name another file")
+        show_titled(console, f"{title} ({len(rows)})", labelled(rows), style)

@@ -1,16 +1,39 @@
-"""Options that several commands share."""
+"""What commands share: their options, the model that these choose, and files that are read or written beside others."""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from langchain_core.language_models import BaseChatModel
+from pydantic_core import from_json
 
+from arq_graph.agent.spec import Agent
 from arq_graph.apps.strategies import StrategyName
+from arq_graph.cli.screen import note
+from arq_graph.errors import InputError, SpecError, ToolError
+from arq_graph.milestones.tool_schemas import tool_name
+from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.blueprint import Mode
 
+OFFLINE = "offline"
+_WITH_A_KEY = "openai:gpt-4o"
+_KEY = "OPENAI_API_KEY"
+_NO_KEY = (
+    "No model and no key is set: the offline model answers, which compares words and understands nothing. Set "
+    "OPENAI_API_KEY for a real one, or give --model, with --base-url for a server of your own."
+)
+
 AgentFile = Annotated[Path, typer.Argument(metavar="AGENT.yaml", help="The agent's file.")]
+AgentOption = Annotated[
+    Path | None,
+    typer.Option("--agent", metavar="AGENT.yaml", help="The agent, whose tools and instructions they are."),
+]
 Model = Annotated[
     str | None,
     typer.Option(
@@ -41,9 +64,6 @@ StrategyOption = Annotated[
         "acting in turns.",
     ),
 ]
-Png = Annotated[
-    Path | None, typer.Option("--png", metavar="FILE", help="Write a PNG instead; needs pygraphviz.")
-]
 MilestonesOption = Annotated[
     Path | None,
     typer.Option(
@@ -51,6 +71,10 @@ MilestonesOption = Annotated[
     ),
 ]
 SuiteFile = Annotated[Path, typer.Argument(metavar="SUITE.yaml", help="The scenarios.")]
+ScenarioName = Annotated[
+    str | None,
+    typer.Option("--scenario", metavar="NAME", help="This one alone, or that of each of its kinds."),
+]
 Judge = Annotated[
     str | None,
     typer.Option(metavar="MODEL", help="Decides what code cannot: openai:gpt-4o, offline, … Else nobody."),
@@ -76,3 +100,100 @@ ToolsFile = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """The model that a command asks."""
+
+    spec: str
+    base_url: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The model as it is shown."""
+        if self.spec == OFFLINE:
+            return "offline model"
+        return f"{self.spec} at {self.base_url}" if self.base_url else self.spec
+
+    def chat_model(self) -> BaseChatModel:
+        """Make the model."""
+        return chat_model(self.spec, base_url=self.base_url)
+
+
+def choose_model(model: str | None, base_url: str | None) -> ModelChoice:
+    """Choose the model: the option, else `ARQ_GRAPH_MODEL`, else what the keys allow, which is said."""
+    spec = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
+    if spec == OFFLINE:
+        return ModelChoice(OFFLINE)  # the address is for others: users, or a judge
+    endpoint = (base_url or os.environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
+    if endpoint and not endpoint.startswith(("http://", "https://")):
+        raise InputError(f"the base URL {endpoint!r} must begin with http:// or https://")
+    if spec:
+        return ModelChoice(spec, endpoint)
+    if endpoint:
+        raise InputError(
+            f"the endpoint {endpoint} is set, but no model: name one of its models with --model or "
+            "ARQ_GRAPH_MODEL"
+        )
+    if os.environ.get(_KEY):
+        note(f"{_KEY} is set: asking {_WITH_A_KEY}; --model takes another.")
+        return ModelChoice(_WITH_A_KEY)
+    note(_NO_KEY)
+    return ModelChoice(OFFLINE)
+
+
+def choose_if_named(model: str | None, base_url: str | None) -> ModelChoice | None:
+    """The model of a user or a judge; None where none is named."""
+    return choose_model(model, base_url) if model else None
+
+
+def read_tools(agent: Path | None, tools: Path | None) -> Any:
+    """The tools of an agent or of a file of definitions; None where neither is given."""
+    if agent is not None and tools is not None:
+        raise typer.BadParameter("--agent and --tools name the tools twice: give one of them")
+    if agent is not None:
+        return list(Agent.from_yaml(agent).toolbox.values())
+    return None if tools is None else _defined(tools)
+
+
+def _defined(file: Path) -> Any:
+    try:
+        found = from_json(file.read_bytes())
+        if isinstance(found, dict) and isinstance(found.get("tools"), list):
+            found = found["tools"]
+        if isinstance(found, dict) and found and all(isinstance(schema, dict) for schema in found.values()):
+            return found
+        if not isinstance(found, list):
+            raise ValueError("it must be a list")  # noqa: TRY004, TRY301
+        for tool in found:
+            tool_name(tool)
+    except OSError as error:
+        raise SpecError(f"the tools cannot be read: {error.strerror}", file=str(file)) from None
+    except (ValueError, ToolError) as error:
+        wanted = "it holds, as JSON, tool names, OpenAI tool definitions, or schemas by name"
+        raise SpecError(f"no list of tools ({error}); {wanted}", file=str(file)) from None
+    return found
+
+
+def read_text(file: Path, what: str) -> str:
+    """A file's text, or that of standard input for `-`."""
+    try:
+        content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except OSError as error:
+        raise InputError(f"the {what} {file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"the {what} {file} is not UTF-8 text; save it as UTF-8") from error
+
+
+def require_writable(outs: Sequence[Path | None], read: Sequence[Path] = ()) -> None:
+    """Refuse, before a model is paid for what goes into them, files that could not be written in the end."""
+    written = [out for out in outs if out is not None]
+    for out in written:
+        folder = out.absolute().parent
+        if out.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise InputError(f"{out} cannot be written: name a file in a folder that is there")
+    files = [file.resolve() for file in (*dict.fromkeys(read), *written)]
+    if len(set(files)) < len(files):
+        raise InputError("what is read and what is written must be different files; one is named twice")

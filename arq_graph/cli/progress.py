@@ -35,17 +35,17 @@ class Progress(BaseCallbackHandler):
     run_inline = True  # in async runs, too: it only notes a name
 
     def __init__(self) -> None:
-        self._console = diagnostics()
         self._status: Status | None = None
         self.seconds_paused = 0.0
 
     @contextmanager
     def shown(self, step: str) -> Iterator[None]:
         """Show progress inside the block."""
-        if not self._console.is_terminal:
+        console = diagnostics()
+        if not console.is_terminal:
             yield
             return
-        self._status = Status(f"{step} …", console=self._console)
+        self._status = Status(f"{step} …", console=console)
         self._status.start()
         with on_screen(self._hide):
             yield
@@ -59,15 +59,14 @@ class Progress(BaseCallbackHandler):
     def paused(self) -> Iterator[None]:
         """Take the line away while somebody is asked something; `seconds_paused` counts how long."""
         began = time.monotonic()
-        status = self._status
-        if status is not None:
-            status.stop()
+        if self._status is not None:
+            self._status.stop()
         try:
             yield
         finally:
             self.seconds_paused += time.monotonic() - began
-            if status is not None and self._status is status:
-                status.start()
+            if self._status is not None:
+                self._status.start()
 
     def name_step(self, step: str) -> None:
         """Name the step under way."""
@@ -105,7 +104,7 @@ class Progress(BaseCallbackHandler):
 
 
 @contextmanager
-def progress_bar(doing: str, total: int | None, *, failing: str) -> Iterator[Callable[[bool], None]]:
+def progress_bar(doing: str, total: int | None, failing: str) -> Iterator[Callable[[bool], None]]:
     """Show a bar inside the block, which gets a function to call after each: with whether it failed.
 
     The bar goes when the block ends; after Ctrl-C its line stays, and says how far it came.

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from langchain_core.messages import HumanMessage, convert_to_messages
+from pydantic import BaseModel, ValidationError
 
 from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
-from arq_graph.cli.dialogue import Dialogue, Outcome, Setup, opened_dialogue
-from arq_graph.cli.failures import WAITING, note
-from arq_graph.cli.files import read_text
-from arq_graph.cli.screen import print_json
-from arq_graph.cli.settings import choose_model
+from arq_graph.cli.dialogue import Dialogue, Setup, opened_dialogue
+from arq_graph.cli.failures import WAITING
+from arq_graph.cli.screen import note, print_json
+from arq_graph.cli.turn import Outcome, ToolRun
 from arq_graph.errors import InputError
+from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript
+from arq_graph.milestones.transcripts.records import read_records
 from arq_graph.reasoning.sections import clean
-from arq_graph.reasoning.usage import ModuleUsage
 
-_TOKENS = ("input_tokens", "output_tokens", "total_tokens")
-_OTHERS = {"agent", "ai", "assistant", "system", "developer", "tool", "function"}
+_TOKENS: tuple[Literal["input_tokens", "output_tokens", "total_tokens"], ...] = (
+    "input_tokens",
+    "output_tokens",
+    "total_tokens",
+)
 
 
 def run(
@@ -34,7 +39,7 @@ def run(
             "--conversation",
             "-c",
             metavar="FILE",
-            help="What the customer says: a message a line, a JSON list, or JSON Lines with text or content. "
+            help="What the customer says: a message a line, or as JSON or JSON Lines texts and chat messages. "
             "- reads standard input.",
         ),
     ],
@@ -53,7 +58,7 @@ def run(
 
     The same command with the --thread that it names goes on where an interrupted run stopped.
     """
-    setup = Setup(agent, choose_model(model, base_url), mode, thread, db, strategy, milestones)
+    setup = Setup(agent, options.choose_model(model, base_url), mode, strategy, milestones, thread, db)
     turns = read_customer_turns(conversation)
     operator = approve_all if approve else None
     with opened_dialogue(setup, operator=operator, conversation=conversation) as dialogue:
@@ -71,125 +76,101 @@ def run(
             _report(dialogue, setup, dialogue.say(text))
 
 
+def read_customer_turns(path: Path) -> list[str]:
+    """What the customer says, turn by turn: a message a line; JSON or JSON Lines hold texts and chat messages."""
+    text = options.read_text(path, "conversation")
+    turns = [line.strip() for line in text.split("\n") if line.strip()]
+    if path.suffix in (".json", ".jsonl"):
+        try:
+            entries = json.loads(text) if path.suffix == ".json" else map(json.loads, turns)
+            messages = convert_to_messages(entries)
+        except Exception as error:  # whatever LangChain meets in what is no message
+            why = str(error).partition("\n")[0]
+            raise InputError(f"{path}: is no JSON of texts or chat messages: {why}") from error
+        # Those of anybody else are left out, so that a recorded conversation can be held again.
+        turns = [message.text for message in messages if isinstance(message, HumanMessage)]
+    if not turns:
+        raise InputError(f"{path} holds nothing that a customer says; write one message a line")
+    return [clean(turn) for turn in turns]
+
+
 def _report(dialogue: Dialogue, setup: Setup, outcome: Outcome) -> None:
-    record = _record(dialogue.thread, outcome)
-    if not outcome.waiting:
-        print_json(record)
-        note(f"turn {outcome.turn.number}: {outcome.calls} model calls, {outcome.seconds:.1f} s")
-        return
-    what_to_do = _what_to_do(dialogue, setup)
-    print_json({**record, "what_to_do": what_to_do})
-    note(what_to_do)
-    raise typer.Exit(WAITING)
-
-
-def _record(thread: str, outcome: Outcome) -> dict[str, Any]:
     turn = outcome.turn
-    told = turn.as_data()
-    return {
-        "thread": thread,
+    told = turn.model_dump(mode="json")
+    usage = {
+        module: {"calls": used.calls, **{name: used.usage[name] if used.usage else None for name in _TOKENS}}
+        for module, used in outcome.usage.items()
+    }
+    record = {
+        "thread": dialogue.thread,
         **{name: told[name] for name in ("turn", "customer", "reply")},
-        "active": list(turn.active),
+        "active": turn.active,
         "tool_calls": told["tool_calls"],
         "missing": [
             {"tool": each.tool, "argument": each.argument, "problem": each.problem or each.kind}
             for each in turn.of_kind("missing", "invalid")
         ],
-        "followed": told["followed"],
-        "violations": list(turn.violations),
-        "usage": {module: _usage(used) for module, used in outcome.usage.items()},
+        "followed": turn.followed,
+        "violations": turn.violations,
+        "usage": usage,
         "progress": told["progress"],
         "calls": outcome.calls,
         "waiting": [{"tool": call["name"], "arguments": call["args"]} for call in outcome.waiting],
     }
+    if not outcome.waiting:
+        print_json(record)
+        note(f"turn {turn.turn}: {outcome.calls} model calls, {outcome.seconds:.1f} s")
+        return
+    what_to_do = "a tool call waits for an operator's word: run again with --approve to approve all of them"
+    if dialogue.way_on is not None:
+        decide = shlex.join(setup.command(dialogue.thread))
+        what_to_do += f", with `{shlex.join([*dialogue.way_on, '--approve'])}`, or decide with `{decide}`"
+    print_json({**record, "what_to_do": what_to_do})
+    note(what_to_do)
+    raise typer.Exit(WAITING)
 
 
-def _usage(used: ModuleUsage) -> Mapping[str, Any]:
-    tokens: Mapping[str, Any] = used.usage or {}
-    return {"calls": used.calls, **{name: tokens.get(name) for name in _TOKENS}}
+class _Printed(BaseModel):
+    """What of a printed turn a transcript is made of."""
+
+    thread: str
+    turn: int
+    customer: str
+    reply: str | None
+    tool_calls: tuple[ToolRun, ...]
+
+    def messages(self) -> Iterator[dict[str, Any]]:
+        yield {"type": "human", "content": self.customer}
+        for number, run in enumerate(self.tool_calls):
+            call = {"name": run.tool, "args": run.arguments, "id": f"{self.turn}.{number}"}
+            yield {"type": "ai", "content": "", "tool_calls": [call]}
+            if run.result is not None:
+                yield {
+                    "type": "tool",
+                    "tool_call_id": call["id"],
+                    "content": run.result,
+                    "status": run.status,
+                }
+        if self.reply is not None:
+            yield {"type": "ai", "content": self.reply}
 
 
-def _what_to_do(dialogue: Dialogue, setup: Setup) -> str:
-    if dialogue.way_on is None:
-        return "a tool call waits for an operator's word: run again with --approve to approve all of them"
-    approve = shlex.join([*dialogue.way_on, "--approve"])
-    return (
-        f"a tool call waits for an operator's word: decide with `{shlex.join(setup.command(dialogue.thread))}`, or "
-        f"approve all with `{approve}`"
-    )
+def is_printed(file: Path) -> bool:
+    """Whether a file begins with a turn that `run` printed."""
+    first = next(read_records(file), None)
+    return isinstance(first, dict) and _Printed.model_fields.keys() <= first.keys()
 
 
-class _Said(BaseModel):
-    """One entry of a conversation's file."""
-
-    role: str = "customer"
-    text: str | None = None
-    content: str | None = None
-
-
-_ENTRY: TypeAdapter[str | _Said] = TypeAdapter(str | _Said)
-
-
-def read_customer_turns(path: Path) -> list[str]:
-    """What the customer says, turn by turn.
-
-    A text file has one turn a line, empty lines aside. JSON is a list, JSON Lines one entry a line; an entry is a
-    text, or an object with `text` or `content`. Entries whose `role` is another than the customer's are left out,
-    so that a recorded conversation can be held again.
-    """
-    name = "standard input" if str(path) == "-" else str(path)
-    entries = _entries(read_text(path, "conversation"), path.suffix, name)
-    turns = [clean(said) for place, entry in entries if (said := _said(entry, place)) is not None]
-    if not turns:
-        raise InputError(f"{name} holds nothing that a customer says; write one message a line")
-    return turns
-
-
-def _entries(text: str, suffix: str, name: str) -> Iterator[tuple[str, Any]]:
-    """What the file holds, each with its place."""
-    lines = [
-        (f"{name}:{number}", line.strip())
-        for number, line in enumerate(text.split("\n"), start=1)
-        if line.strip()
-    ]
-    if suffix in (".jsonl", ".ndjson") or (suffix != ".json" and lines and _holds(lines[0][1], dict)):
-        yield from ((place, _parsed(line, place)) for place, line in lines)
-    elif suffix == ".json" or _holds(text, list):
-        listed = _parsed(text, name)
-        if not isinstance(listed, list):
-            raise InputError(f"{name}: must be a list of messages")
-        yield from ((f"{name}: entry {number}", entry) for number, entry in enumerate(listed, start=1))
-    else:
-        yield from lines
-
-
-def _said(entry: Any, place: str) -> str | None:
-    """What the customer says in an entry; None in one of somebody else."""
-    try:
-        said = _ENTRY.validate_python(entry)
-    except ValidationError:
-        raise InputError(f"{place}: must be a text, or an object with `text` or `content`") from None
-    if isinstance(said, str):
-        return said
-    if said.role.lower() in _OTHERS:
-        return None
-    words = said.text if said.text is not None else said.content
-    if words is None:
-        raise InputError(f"{place}: needs `text` or `content` with what the customer says, as a text")
-    return words
-
-
-def _holds(text: str, kind: type) -> bool:
-    try:
-        return isinstance(_parsed(text, ""), kind)
-    except InputError:
-        return False
-
-
-def _parsed(text: str, place: str) -> Any:
-    try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise InputError(f"{place}: is nested too deeply to be a conversation") from error
-    except ValueError as error:
-        raise InputError(f"{place}: is not JSON: {error}") from error
+def read_printed(file: Path) -> Iterator[Transcript | BrokenRecord]:
+    """The conversations of what `run` printed, one a thread; of a turn that waited and went on, as it ended."""
+    threads: dict[str, dict[int, _Printed]] = {}
+    for index, line in enumerate(read_records(file)):
+        try:
+            turn = _Printed.model_validate(line)
+        except ValidationError:
+            yield BrokenRecord(index, InputError(f"{file}: record {index}: no turn that `run` printed"))
+            continue
+        threads.setdefault(turn.thread, {})[turn.turn] = turn
+    for thread, turns in threads.items():
+        said = [message for turn in turns.values() for message in turn.messages()]
+        yield read_transcript({"id": thread, "messages": said})

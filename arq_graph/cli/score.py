@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,16 +14,15 @@ import typer
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
-from arq_graph.cli.failures import NO_ANSWER, leaving_on_ctrl_c, note, warn
-from arq_graph.cli.figures import counted
-from arq_graph.cli.files import read_tools, require_writable
-from arq_graph.cli.options import BaseUrl, HtmlOut, Judge, ReportOut
+from arq_graph.cli import options
+from arq_graph.cli.failures import NO_ANSWER, leaving_on_ctrl_c
 from arq_graph.cli.progress import progress_bar
-from arq_graph.cli.screen import output
-from arq_graph.cli.settings import OFFLINE, choose_model, installed_version
-from arq_graph.cli.tables import show_broken, show_report
-from arq_graph.cli.threads import existing_threads, when
+from arq_graph.cli.run import is_printed, read_printed
+from arq_graph.cli.screen import note, output, warn
+from arq_graph.cli.tables import counted, listed, show_broken, show_report
+from arq_graph.cli.threads import existing_threads
 from arq_graph.errors import ArqGraphError, InputError, SpecError
+from arq_graph.milestones.evaluation.holding import instructions_of
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.graph_choice import GraphSource, fingerprint_of_graphs, gold_graph
@@ -35,9 +35,7 @@ from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
 from arq_graph.milestones.transcripts.threads import read_threads
-from arq_graph.nodes.spec_sections import condition_text
 
-_UNDECIDED_SHOWN = 5
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -47,7 +45,7 @@ def score(
         typer.Argument(
             metavar="TRANSCRIPTS",
             help="Recorded conversations of any agent: OpenAI chat or LangChain messages, tau-bench results, …, as "
-            "JSON or JSON Lines; or a file of threads.",
+            "JSON or JSON Lines; what `run` printed; or a file of threads.",
         ),
     ],
     milestones: Annotated[
@@ -62,20 +60,12 @@ def score(
         Literal["ordered", "unordered"] | None,
         typer.Option("--gold", help="Instead: the gold actions that each record holds, as tau-bench's do."),
     ] = None,
-    agent: Annotated[
-        Path | None,
-        typer.Option(metavar="AGENT.yaml", help="The agent, for its tools' schemas and its instructions."),
-    ] = None,
-    tools: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The tools alone: OpenAI tool definitions as JSON.")
-    ] = None,
-    judge: Judge = None,
+    agent: options.AgentOption = None,
+    tools: options.ToolsFile = None,
+    judge: options.Judge = None,
     votes: Annotated[
         int, typer.Option(min=1, help="How often the judge is asked; the majority decides.")
     ] = 1,
-    no_veto: Annotated[
-        bool, typer.Option("--no-veto", help="The judge may not take away a call that code counts.")
-    ] = False,
     date: Annotated[
         datetime | None,
         typer.Option(
@@ -84,16 +74,12 @@ def score(
             help="The day of the conversations, for the judge. Without it the judge is told no date.",
         ),
     ] = None,
-    base_url: BaseUrl = None,
+    base_url: options.BaseUrl = None,
     concurrency: Annotated[
         int, typer.Option(min=1, help="How many conversations the judge is asked about at once.")
     ] = 8,
-    use_case: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Conversations of this use case alone.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="So many conversations at most.")] = None,
-    html: HtmlOut = None,
-    json: ReportOut = None,
+    html: options.HtmlOut = None,
+    json: options.ReportOut = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Begin again where an earlier run was not finished.")
     ] = False,
@@ -103,60 +89,44 @@ def score(
     With --json or --html, results are kept as they come: the same command goes on with a run that was stopped.
     """
     if bool(milestones) == bool(gold):
-        raise typer.BadParameter(
-            "say what to measure on: --milestones FILE, or --gold ordered|unordered (one of them)"
-        )
-    if judge is None and (votes != 1 or no_veto or date is not None):
-        raise typer.BadParameter("--votes, --no-veto and --date are for a judge: name one with --judge")
-    known = read_tools(agent, tools)
-    instructions = _instructions(agent)
+        raise typer.BadParameter("say what to measure on: --milestones FILE, or --gold (one of them)")
+    if judge is None and (votes != 1 or date is not None):
+        raise typer.BadParameter("--votes and --date are for a judge: name one with --judge")
+    known = options.read_tools(agent, tools)
+    instructions = instructions_of(Agent.from_yaml(agent)) if agent else None
     for file in transcripts:
         if not file.exists() or file.is_dir():
-            raise InputError(
-                f"{file} cannot be read: it {'is a folder' if file.is_dir() else 'does not exist'}"
-            )
-    require_writable([json, html], transcripts)
-    if gold:
-        graphs: GraphSource = partial(gold_graph, ordered=gold == "ordered")
-    else:
-        graphs = _read_graphs(milestones or (), known)
-    choice = choose_model(judge, base_url) if judge else None
+            raise InputError(f"{file} cannot be read: there is no such file")
+    options.require_writable([json, html], transcripts)
+    graphs: GraphSource = partial(gold_graph, ordered=gold == "ordered")
+    if milestones:
+        graphs = _read_graphs(milestones, known)
+    choice = options.choose_if_named(judge, base_url)
     day = date.date() if date else None
-    store = None
-    if kept := _kept(json or html):
-        shaping = {
-            "the transcripts": fingerprint(*transcripts),
-            "the milestones": f"gold, {gold}" if gold else fingerprint_of_graphs(graphs),
-            "the tools": fingerprint(known),
-            "the agent's instructions": fingerprint(instructions),
-            "the judge": choice.name if choice else "none",
-            "its settings": f"{votes} votes, {'no veto' if no_veto else 'veto'}"
-            + (f", told {day}" if day else ""),
-            "arq_graph": installed_version(),
-        }
-        store = RunStore(kept, "score", shaping, fresh=fresh, instead="give --fresh to begin again")
-    elif choice is not None:
-        note("Nothing is kept of a run that is stopped; with --json FILE it can be gone on with.")
-    read = partial(read_files, transcripts, use_case=use_case, limit=limit, read=_read_file)
     decides = None
     if choice is not None:
-        decides = LLMJudge(
-            choice.chat_model(),
-            tools=known,
-            votes=votes,
-            veto=not no_veto,
-            instructions=instructions,
-            date=day,
-        )
+        asked = choice.chat_model()
+        decides = LLMJudge(asked, tools=known, votes=votes, instructions=instructions, date=day)
+    shaping = {
+        "the transcripts": fingerprint(*transcripts),
+        "the milestones": f"gold, {gold}" if gold else fingerprint_of_graphs(graphs),
+        "the tools": fingerprint(known),
+        "the agent's instructions": fingerprint(instructions),
+        "the judge": choice.name if choice else "none",
+        "its settings": f"{votes} votes, told {day or 'no date'}",
+        "arq_graph": version("arq_graph"),
+    }
+    store = _store(json or html, shaping, fresh=fresh)
+    if choice and not store:
+        note("Nothing is kept of a run that is stopped; with --json FILE it can be gone on with.")
+    read = partial(read_files, transcripts, read=_read_file)
     run = ScoringRun(read(), graphs, tools=known, judge=decides, concurrency=concurrency, store=store)
     # Reading once more costs nothing beside a judge; without one it would take as long as scoring.
-    total = None if choice is None else sum(1 for _ in read())
-    stand_ins = ("the judge",) if choice is not None and choice.spec == OFFLINE else ()
-    result = _scored(run, store, total, at_once=choice is not None and concurrency > 1, stand_ins=stand_ins)
+    result = _scored(run, store, choice, sum(1 for _ in read()) if choice else None)
     show_broken(result.broken, "scored")
     unanswered = sum(isinstance(one, UnansweredConversation) for one in result.broken)
     if not result.conversations:
-        _leave_empty_handed(result, unanswered, store, use_case)
+        _leave_empty_handed(result, unanswered, store)
     if json is not None:
         write_report(json, result)
     if html is not None:
@@ -179,131 +149,100 @@ def score(
         )
 
 
-def _kept(out: Path | None) -> Path | None:
+def _store(out: Path | None, shaping: Mapping[str, str], *, fresh: bool) -> RunStore | None:
     """Where results are kept as they come; None where no file is written beside which they could be."""
     if out is None or (out.exists() and not out.is_file()):
         return None  # a pipe or a device has nothing beside it
-    return out.with_name(f"{out.name}.partial.jsonl")
-
-
-def _instructions(file: Path | None) -> str | None:
-    """What the agent that was recorded was told; None: what each record says."""
-    if file is None:
-        return None
-    agent = Agent.from_yaml(file)
-    rules = [f"- {when(condition_text(rule))}: {rule.action}" for rule in agent.guidelines if rule.action]
-    return "\n".join([agent.profile.strip(), "", *rules]).strip()
+    kept = out.with_name(f"{out.name}.partial.jsonl")
+    return RunStore(kept, "score", shaping, fresh=fresh, instead="give --fresh to begin again")
 
 
 def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
-    """The conversations of a file of transcripts, or of one in which `chat` and `run` keep their threads."""
+    """The conversations of a file of transcripts, of what `run` printed, or of a file of threads."""
     with file.open("rb") as stream:
         is_database = stream.read(len(_SQLITE)) == _SQLITE
-    if not is_database:
-        yield from read_transcripts(file)
-        return
-    with existing_threads(file) as threads:
-        yield from read_threads(threads.checkpointer)
+    if is_database:
+        with existing_threads(file) as threads:
+            yield from read_threads(threads)
+    else:
+        yield from read_printed(file) if is_printed(file) else read_transcripts(file)
 
 
 def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
     """The graphs of `--milestones`, `FILE` or `NAME=FILE` each; what is doubtful about them is shown."""
     graphs: dict[str, MilestoneGraph] = {}
-    named = False
     for text in given:
-        name, file = _named(text)
-        named = named or name is not None
-        graph = _checked(MilestoneGraph.from_yaml(file, check=False), tools)
-        use_case = name if name is not None else file.stem
-        if use_case in graphs:
-            raise InputError(f"two milestone files are for the use case {use_case!r}; name one NAME=FILE")
-        graphs[use_case] = graph
-    return graphs if named or len(graphs) > 1 else next(iter(graphs.values()))
-
-
-def _named(text: str) -> tuple[str | None, Path]:
-    name, equals, file = text.partition("=")
-    # A file's own name may have the sign in it.
-    if not equals or not name or not file or Path(text).exists():
-        return None, Path(text)
-    return name, Path(file)
+        name, equals, file = text.partition("=")
+        if not equals or Path(text).exists():  # a file's own name may have the sign in it
+            name, file = Path(text).stem, text
+        if name in graphs:
+            raise InputError(f"two milestone files are for the use case {name!r}; name one NAME=FILE")
+        graphs[name] = _checked(MilestoneGraph.from_yaml(file, check=False), tools)
+    is_for_all = len(given) == 1 and given[0] == file
+    return graphs[name] if is_for_all else graphs
 
 
 def _checked(graph: MilestoneGraph, tools: Any) -> MilestoneGraph:
     findings = graph.check(tools)
     if findings.errors:
-        first, *others = findings.errors
-        error = SpecError(first.message, file=graph.file, line=first.line)
-        for other in others:
-            error.add_note(f"{graph.file}: {other}")
-        raise error
+        raise SpecError.of_several([(each.line, each.message) for each in findings.errors], file=graph.file)
     # That nobody has reviewed the graph stands in the report, beside the figures.
     for warning in findings.warnings:
         if not warning.is_about_review:
-            place = f"{graph.file}:{warning.line}" if warning.line else graph.file
-            warn(f"{place}: {warning.message}")
+            warn(str(SpecError(warning.message, file=graph.file, line=warning.line)))
     return graph
 
 
 def _scored(
-    run: ScoringRun, store: RunStore | None, total: int | None, *, at_once: bool, stand_ins: tuple[str, ...]
+    run: ScoringRun, store: RunStore | None, judge: options.ModelChoice | None, total: int | None
 ) -> Report:
     """Score all conversations but those that an earlier run has scored."""
     if store is not None and run.kept:
         note(f"Going on: {store.file} holds {counted(len(run.kept), 'conversation')} of an earlier run.")
 
-    def announce() -> None:
-        way_on = (
-            _way_on(run, store) if store else "Nothing is kept: with --json FILE a run can be gone on with."
-        )
-        note(f"Interrupted. {way_on}")
+    def way_on() -> str:
+        if store is None:
+            return "Nothing is kept: with --json FILE a run can be gone on with."
+        scored = counted(len(run.kept), "conversation")
+        return f"{scored} scored so far, kept in {store.file}: the same command goes on from there."
 
-    with leaving_on_ctrl_c(announce), progress_bar("scoring", total, failing="broken") as advance:
+    with (
+        leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on()}")),
+        progress_bar("scoring", total, "broken") as advance,
+    ):
 
         def done(outcome: Any) -> None:
             advance(isinstance(outcome, BrokenConversation))
 
         try:
-            if at_once:
-                return asyncio.run(run.areport(done=done, stand_ins=stand_ins))
-            return run.report(done=done, stand_ins=stand_ins)
+            if judge is None:
+                return run.report(done=done)
+            stand_ins = ("the judge",) if judge.spec == options.OFFLINE else ()
+            return asyncio.run(run.areport(done=done, stand_ins=stand_ins))
         except ArqGraphError as error:
             if store is not None and run.kept:
-                error.add_note(_way_on(run, store))
+                error.add_note(way_on())
             raise
 
 
-def _way_on(run: ScoringRun, store: RunStore) -> str:
-    scored = counted(len(run.kept), "conversation")
-    return f"{scored} scored so far, kept in {store.file}: the same command goes on from there."
-
-
-def _leave_empty_handed(
-    result: Report, unanswered: int, store: RunStore | None, use_case: str | None
-) -> None:
+def _leave_empty_handed(result: Report, unanswered: int, store: RunStore | None) -> None:
     if store is not None:
         store.remove()
     if unanswered:
         warn("nothing could be scored: the judge gave no answer")
         raise typer.Exit(NO_ANSWER)
-    whose = f"no conversation is of the use case {use_case!r}" if use_case else "there is no conversation"
     broken = f", and {counted(len(result.broken), 'record')} broken" if result.broken else ""
-    raise InputError(f"nothing could be scored: {whose}{broken}")
+    raise InputError(f"nothing could be scored: there is no conversation{broken}")
 
 
 def _hint_at_judge(result: Report) -> None:
-    names = list(
-        dict.fromkeys(
-            name
-            for one in result.conversations
-            if one.progress_range is not None and (one.goal_completed is None or one.progress_rate is None)
-            for name in one.undecided
+    open_ones = (
+        one
+        for one in result.conversations
+        if one.progress_range is not None and (one.goal_completed is None or one.progress_rate is None)
+    )
+    if names := list(dict.fromkeys(name for one in open_ones for name in one.undecided)):
+        note(
+            f"Nothing says whether these were observed: {listed(names)}. Where that matters the figures are a range; "
+            "--judge MODEL decides them, or a `check:` in the milestone file."
         )
-    )
-    if not names:
-        return
-    listed = ", ".join(names[:_UNDECIDED_SHOWN]) + (", …" if names[_UNDECIDED_SHOWN:] else "")
-    note(
-        f"Nothing says whether these were observed: {listed}. Where that matters the figures are a range; "
-        "--judge MODEL decides them, or a `check:` in the milestone file."
-    )

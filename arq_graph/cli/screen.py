@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 import errno
 import json
 import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -22,40 +21,19 @@ LABEL_WIDTH = 8
 
 _shown: list[Callable[[], None]] = []
 
-# Characters of ours that an old terminal may not have.
-_PLAIN = {
-    "→": "->",
-    "…": "...",
-    "✓": "+",
-    "✗": "x",
-    "●": "*",
-    "○": "o",
-    "·": "-",
-    "—": "-",
-    "─": "-",
-    "›": ">",
-}
-
 # What could drive a terminal or turn the direction of a line: control characters and bidirectional overrides.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def tolerate_any_text() -> None:
     """Let the standard streams write and read whatever there is, in whatever encoding they have."""
-    codecs.register_error("arq_graph.plain", _plain)
-    for stream in (sys.stdout, sys.stderr):
+    for stream, errors in (
+        (sys.stdout, "backslashreplace"),
+        (sys.stderr, "backslashreplace"),
+        (sys.stdin, "replace"),
+    ):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="arq_graph.plain")
-    if hasattr(sys.stdin, "reconfigure"):
-        sys.stdin.reconfigure(errors="replace")
-
-
-def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    if plain := _PLAIN.get(error.object[error.start]):
-        return plain, error.start + 1
-    return codecs.backslashreplace_errors(error)
+            stream.reconfigure(errors=errors)
 
 
 class Screen(Console):
@@ -77,7 +55,7 @@ def diagnostics() -> Console:
 
 
 def printable(text: str, limit: int | None = None) -> str:
-    """Text that cannot drive the terminal."""
+    """Text that cannot drive the terminal; with a limit on one line, and no longer than it."""
     if limit is not None:
         text = " ".join(text.split())
         if len(text) > limit:
@@ -86,20 +64,35 @@ def printable(text: str, limit: int | None = None) -> str:
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def spoken(text: str, limit: int = 4_000) -> str:
+def words(text: str, style: str = "", limit: int | None = None) -> Text:
+    """Words in a style; nothing in them is taken for markup."""
+    return Text(printable(text, limit), style=style)
+
+
+def spoken(text: str, limit: int = 4_000) -> Text:
     """What somebody said, shortened only where it is very long."""
     rest = len(text) - limit
-    return printable(text if rest <= 0 else f"{text[:limit]}… ({rest:,} more characters)")
-
-
-def words(text: str, style: str = "") -> Text:
-    """Words in a style; nothing in them is taken for markup."""
-    return Text(printable(text), style=style)
+    return words(text if rest <= 0 else f"{text[:limit]}… ({rest:,} more characters)")
 
 
 def sentence(*parts: str | Text) -> Text:
     """Parts, joined without anything between them."""
     return Text.assemble(*(part if isinstance(part, Text) else words(part) for part in parts))
+
+
+def warning(text: str) -> Text:
+    """A warning, marked as one."""
+    return sentence(words("warning: ", "yellow"), text)
+
+
+def warn(message: str) -> None:
+    """Print a warning to standard error."""
+    diagnostics().print(warning(message))
+
+
+def note(message: str) -> None:
+    """Print a note to standard error."""
+    diagnostics().print(words(message, "dim"))
 
 
 Row = tuple[str, str, Sequence[RenderableType]]
@@ -110,12 +103,12 @@ def labelled(rows: Iterable[Row]) -> Table:
     return _grid(rows, 2, justify="right", no_wrap=True, min_width=LABEL_WIDTH)
 
 
-def table(rows: Iterable[tuple[str, Sequence[RenderableType]]]) -> Table:
+def named(rows: Iterable[tuple[str, Sequence[RenderableType]]]) -> Table:
     """Rows of a name and what there is to say about it."""
     return _grid(((name, "cyan", lines) for name, lines in rows), 2, overflow="fold", max_width=22)
 
 
-def entry(mark: str, style: str, lines: Sequence[RenderableType]) -> Table:
+def entry(mark: str, style: str, *lines: RenderableType) -> Table:
     """A list entry: a mark, and lines beside it."""
     return _grid([(mark, style, lines)], 1, no_wrap=True)
 
@@ -129,9 +122,16 @@ def _grid(rows: Iterable[Row], gap: int, **first_column: Any) -> Table:
     return grid
 
 
-def command(*parts: object) -> Text:
-    """A command to copy."""
-    return Text(f"  {shlex.join(map(str, parts))}", style="bold")
+def show_titled(console: Console, title: str, body: RenderableType, style: str = "bold") -> None:
+    """Print a part of a page: an empty line, a title, and what stands below it."""
+    console.print()
+    console.print(words(title, style))
+    console.print(body)
+
+
+def show_command(console: Console, *parts: object) -> None:
+    """Print a command to copy, on one line however long it is."""
+    console.print(Text(f"  {shlex.join(map(str, parts))}", style="bold"), soft_wrap=True)
 
 
 def settle() -> None:
@@ -154,34 +154,21 @@ def on_screen(stop: Callable[[], None]) -> Iterator[None]:
 
 def print_json(record: Mapping[str, Any]) -> None:
     """Print one object on a line of standard output, for programs, and hand it on at once."""
-    line = json.dumps(record, ensure_ascii=False, default=str)
-    try:
-        line.encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:  # lone surrogates, or a terminal of another encoding
-        line = json.dumps(record, default=str)
-    print(line, flush=True)
+    # What an encoding cannot say would be no JSON; UTF-8 lacks only lone surrogates, whose escapes are.
+    in_utf8 = "utf" in (sys.stdout.encoding or "").lower()
+    print(json.dumps(record, ensure_ascii=not in_utf8, default=str), flush=True)
 
 
 def is_terminal() -> bool:
     """Whether somebody types."""
-    return sys.stdin is not None and sys.stdin.isatty()
+    return sys.stdin.isatty()
 
 
-def ask(question: str, *, prefilled: str = "") -> str:
-    """Ask whoever sits at the terminal, or whatever is piped in, for one line."""
+def ask(question: str) -> str:
+    """Ask whoever sits at the terminal, or whatever is piped in, for one line; raises `EOFError` where none is left."""
+    with suppress(ImportError):
+        import readline  # noqa: F401  (lines can be edited)
+    answer = input(question)
     if not is_terminal():
-        output().print(words(question), end="")
-        line = sys.stdin.readline() if sys.stdin is not None else ""
-        output().print(words(printable(line.rstrip("\n"), 300)))
-        if not line:
-            raise EOFError
-        return line.rstrip("\n")
-    try:
-        import readline
-    except ImportError:  # no line editing on this system
-        return input(question)
-    readline.set_startup_hook(lambda: readline.insert_text(prefilled))
-    try:
-        return input(question)
-    finally:
-        readline.set_startup_hook()
+        output().print(words(answer, limit=300))
+    return answer

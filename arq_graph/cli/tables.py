@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from rich.console import Console, RenderableType
+from rich.console import Console
+from rich.table import Table
 
-from arq_graph.cli.failures import warn
-from arq_graph.cli.figures import (
-    NOT_KNOWN,
-    average,
-    columns,
-    counted,
-    number_between,
-    one_line,
-    percent,
-    points,
-    probability,
-    rate_change,
-    share_between,
-    with_use_cases,
-)
-from arq_graph.cli.screen import printable, sentence, words
-from arq_graph.milestones.reports.differences import ArmComparison
-from arq_graph.milestones.reports.figures import Mean, Summary
+from arq_graph.cli.screen import printable, warn, warning, words
+from arq_graph.milestones.reports.differences import ArmComparison, Difference
+from arq_graph.milestones.reports.figures import Mean, Rate, Summary
 from arq_graph.milestones.reports.records import BrokenConversation, Ended
 from arq_graph.milestones.reports.report import Report, stand_in_notice
 
+F = TypeVar("F")
+
+NOT_KNOWN = "-"
 _SHOWN = 5
 _STOPS_SHOWN = 8
 _RUNS_SHOWN = 6
+_NAME_WIDTH = 22
 _WIDE = 50
 _REASON = 400
 _PATH = 300  # a path that is cut leads nowhere
@@ -46,6 +37,97 @@ Rows = Mapping[str, Summary]
 Column = tuple[str, Callable[[Summary], str]]
 
 
+def columns(
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[tuple[str, Sequence[str]]],
+    *,
+    name_width: int = _NAME_WIDTH,
+) -> Table:
+    """Rows of a name and figures; on a narrow terminal they break and nothing is lost."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column(words(title), max_width=name_width, overflow="fold", style="cyan")
+    for heading in headings:
+        table.add_column(words(heading), justify="right", overflow="fold", max_width=_NAME_WIDTH)
+    for name, figures in rows:
+        table.add_row(one_line(name), *map(words, figures))
+    return table
+
+
+def one_line(name: str) -> str:
+    """A name from a file, on one line and not endless."""
+    return printable(name, 60)
+
+
+def with_use_cases(overall: F, use_cases: Mapping[str, F]) -> dict[str, F]:
+    """All, and by use case; a single one that all belong to says the same as the row of all."""
+    if list(use_cases.values()) == [overall]:
+        return {"all": overall}
+    # A use case may be called what the row of all is called.
+    return {
+        "all": overall,
+        **{name if name != "all" else "all (use case)": group for name, group in use_cases.items()},
+    }
+
+
+def counted(count: int, one: str) -> str:
+    """A count and what is counted: `1 record`, `2 records`."""
+    return f"{count:,} {one if count == 1 else one + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f"; and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return "; ".join(map(one_line, names[:_SHOWN])) + more
+
+
+def percent(share: float | None) -> str:
+    """A share as whole percent; 0% and 100% are said only where nothing and all is meant."""
+    if share is None:
+        return NOT_KNOWN
+    if 0 < share < 0.01:
+        return "<1%"
+    return ">99%" if 0.99 < share < 1 else f"{100 * share:.0f}%"
+
+
+def share(rate: Rate) -> str:
+    """A share with its interval."""
+    return percent(rate.rate) + _interval(rate, ".0f", 100)
+
+
+def mean(of: Mean) -> str:
+    """A mean with its interval."""
+    return number(of.mean) + _interval(of, ".2f")
+
+
+def points(of: Difference) -> str:
+    """A difference of shares in percentage points, with its interval."""
+    return number(of.difference, "+.0f", 100) + _interval(of, "+.0f", 100)
+
+
+def change(of: Difference) -> str:
+    """A difference of rates, with its interval."""
+    return number(of.difference, "+.2f") + _interval(of, "+.2f")
+
+
+def number(value: float | None, form: str = ".2f", times: int = 1) -> str:
+    """A number, or that it is not known."""
+    return NOT_KNOWN if value is None else format(times * value, form)
+
+
+def probability(p: float | None) -> str:
+    """A p value."""
+    return (
+        "<0.001" if p is not None and p < 0.001 else number(p, ".3f" if p is not None and p < 0.1 else ".2f")
+    )
+
+
+def _interval(of: Rate | Mean | Difference, form: str, times: int = 1) -> str:
+    if of.low is None or of.high is None:
+        return ""
+    return f" [{format(times * of.low, form)}, {format(times * of.high, form)}]"
+
+
 def show_broken(broken: Sequence[BrokenConversation], done: str) -> None:
     """Warn of the first records that are broken."""
     for one in broken[:_SHOWN]:
@@ -58,53 +140,53 @@ def show_report(report: Report, console: Console) -> None:
     """Print a report; of an evaluation also what each arm cost, why conversations ended, and the arms in pairs."""
     if notice := stand_in_notice(report.stand_ins):
         console.print(words(notice, "yellow"))
-    console.print(words(_head(report), "bold"))
-    if report.summary.overall.conversations:
-        for table in _tables(report):
-            console.print()
-            console.print(table)
+    failed = f", {counted(len(report.failed), 'record')} could not be scored" if report.failed else ""
+    count = report.summary.overall.conversations
+    console.print(words(f"{counted(count, 'conversation')}{failed}", "bold"))
+    if not count:
+        return
+    for table in _tables(report):
         console.print()
-        for line in _remarks(report):
-            console.print(words(line, "dim"))
-        for line in _errors(report):
-            console.print(words(line, "yellow"))
-        for line in _warnings(report):
-            console.print(sentence(words("warning: ", "yellow"), line))
+        console.print(table)
+    console.print()
+    for line in _remarks(report):
+        console.print(words(line, "dim"))
+    for line in _errors(report):
+        console.print(words(line, "yellow"))
+    unreviewed = [graph.file or name for name, graph in report.graphs.items() if graph.reviewed is False]
+    for file in unreviewed[:_SHOWN]:
+        console.print(
+            warning(
+                f"{printable(file, _PATH)}: generated, and reviewed by nobody. What it asks for may not be what "
+                "matters; look it over, then write `reviewed: {by: …, date: …}` into it."
+            )
+        )
 
 
-def _head(report: Report) -> str:
-    said = [counted(report.summary.overall.conversations, "conversation")]
-    if report.failed:
-        said.append(f"{counted(len(report.failed), 'record')} could not be scored")
-    return ", ".join(said)
-
-
-def _tables(report: Report) -> Iterator[RenderableType]:
-    arms = report.summary.arms
-    rows = _arms(report) if arms else with_use_cases(report.summary.overall, report.summary.use_cases)
+def _tables(report: Report) -> Iterator[Table]:
+    summary = report.summary
+    arms = summary.arms
+    rows = _arms(report) if arms else with_use_cases(summary.overall, summary.use_cases)
     yield _table("", _goals(rows), rows)
-    if repeated := {name: summary for name, summary in rows.items() if summary.pass_hat_k}:
+    if repeated := {name: of for name, of in rows.items() if of.pass_hat_k}:
         yield _table("pass^k", _pass_hat_k(repeated), repeated)
     yield _table("mean of each", _WAY, rows)
-    for arm, summary in arms.items() or {"": report.summary.overall}.items():
-        if summary.stops:
-            yield _stops(summary, arm)
+    for arm, of in arms.items() or {"": summary.overall}.items():
+        if of.stops:
+            yield _stops(of, arm)
     if arms:
         yield _table("a conversation", _COSTS, arms, _WIDE)
     reasons = [reason for reason in ENDS if any(reason in one.ended for one in arms.values())]
     if any(reason != "user" for reason in reasons):
         yield _table("ended by", [_ended_by(reason) for reason in reasons], arms, _WIDE)
-    if report.summary.comparisons:
-        yield _pairs(report.summary.comparisons)
+    if summary.comparisons:
+        headings = ["pairs", "goal completion", "p", "progress rate", "p", "better"]
+        yield columns("compared", headings, map(_pair, summary.comparisons), name_width=_WIDE)
 
 
-def _table(title: str, shown: Sequence[Column], rows: Rows, name_width: int = 22) -> RenderableType:
-    return columns(
-        title,
-        [heading for heading, _ in shown],
-        ((name, [figure(summary) for _, figure in shown]) for name, summary in rows.items()),
-        name_width=name_width,
-    )
+def _table(title: str, shown: Sequence[Column], rows: Rows, name_width: int = _NAME_WIDTH) -> Table:
+    figures = ((name, [figure(summary) for _, figure in shown]) for name, summary in rows.items())
+    return columns(title, [heading for heading, _ in shown], figures, name_width=name_width)
 
 
 def _arms(report: Report) -> Rows:
@@ -134,7 +216,7 @@ def _reached(summary: Summary) -> str:
     if goal is None:
         return NOT_KNOWN
     unknown = f" (and {goal.unknown:,} undecided)" if goal.unknown else ""
-    return f"{goal.count:,} of {goal.n:,}{unknown}, {share_between(goal.rate, goal.low, goal.high)}"
+    return f"{goal.count:,} of {goal.n:,}{unknown}, {share(goal)}"
 
 
 def _completed(summary: Summary) -> str:
@@ -144,17 +226,17 @@ def _completed(summary: Summary) -> str:
 
 
 def _goal(summary: Summary) -> str:
-    least, most, rate = summary.goal_at_least, summary.goal_at_most, summary.goal_completion
+    least, most = summary.goal_at_least, summary.goal_at_most
     if most.count > least.count:
         return f"{percent(least.rate)} to {percent(most.rate)}"
-    return share_between(rate.rate, rate.low, rate.high)
+    return share(summary.goal_completion)
 
 
 def _progress(summary: Summary) -> str:
-    rate, least, most = summary.progress_rate, summary.progress_at_least, summary.progress_at_most
-    if least.mean is not None and most.mean is not None and rate.n < least.n:
-        return f"{least.mean:.2f} to {most.mean:.2f}"
-    return number_between(rate.mean, rate.low, rate.high)
+    least, most = summary.progress_at_least, summary.progress_at_most
+    if summary.progress_rate.n < least.n:
+        return f"{number(least.mean)} to {number(most.mean)}"
+    return mean(summary.progress_rate)
 
 
 def _pass_hat_k(rows: Rows) -> list[Column]:
@@ -163,12 +245,9 @@ def _pass_hat_k(rows: Rows) -> list[Column]:
     return [(f"k = {k}", lambda summary, k=k: percent(summary.pass_hat_k.get(k))) for k in shown]  # type: ignore[misc]
 
 
-def _mean(mean: Mean | None) -> str:
-    return average(mean.mean if mean is not None else None)
-
-
-def _seconds(mean: Mean | None) -> str:
-    return number_between(mean.mean if mean is not None else None)
+def _mean(of: Mean | None, form: str = "") -> str:
+    value = of.mean if of is not None else None
+    return number(value, form or (".1f" if value is None or value < 1_000 else ",.0f"))
 
 
 _WAY: list[Column] = [
@@ -182,7 +261,7 @@ _COSTS: list[Column] = [
     ("model calls", lambda summary: _mean(summary.model_calls)),
     ("tokens read", lambda summary: _mean(summary.input_tokens)),
     ("written", lambda summary: _mean(summary.output_tokens)),
-    ("seconds a turn", lambda summary: _seconds(summary.turn_seconds)),
+    ("seconds a turn", lambda summary: _mean(summary.turn_seconds, ".2f")),
 ]
 
 
@@ -190,7 +269,7 @@ def _ended_by(reason: Ended) -> Column:
     return ENDS[reason], lambda summary: f"{summary.ended.get(reason, 0):,}"
 
 
-def _stops(summary: Summary, arm: str) -> RenderableType:
+def _stops(summary: Summary, arm: str) -> Table:
     every = sum(summary.stops.values())
     stops = [
         (name if name != "End" else "End, with something forbidden on the way", count)
@@ -203,76 +282,42 @@ def _stops(summary: Summary, arm: str) -> RenderableType:
     return columns(title, ["n", "share"], rows, name_width=_WIDE)
 
 
-def _pairs(comparisons: Sequence[ArmComparison]) -> RenderableType:
-    return columns(
-        "compared",
-        ["pairs", "goal completion", "p", "progress rate", "p", "better"],
-        (
-            (
-                f"{one_line(each.a)}, {one_line(each.b)}",
-                [
-                    f"{overall.pairs:,}",
-                    points(goal.difference, goal.low, goal.high),
-                    probability(goal.p),
-                    rate_change(rate.difference, rate.low, rate.high),
-                    probability(rate.p),
-                    _better(each),
-                ],
-            )
-            for each in comparisons
-            for overall in [each.overall]
-            for goal, rate in [(overall.goal_completion, overall.progress_rate)]
-        ),
-        name_width=_WIDE,
-    )
-
-
-def _better(each: ArmComparison) -> str:
+def _pair(each: ArmComparison) -> tuple[str, list[str]]:
     overall = each.overall
+    goal, rate = overall.goal_completion, overall.progress_rate
     names = {"a better": one_line(each.a), "b better": one_line(each.b)}
-    for figure, difference in (("goal", overall.goal_completion), ("rate", overall.progress_rate)):
-        if name := names.get(difference.verdict):
-            return f"{name} ({figure})"
-    return "not shown"
+    verdicts = ((figure, names.get(of.verdict)) for figure, of in (("goal", goal), ("rate", rate)))
+    better = next((f"{name} ({figure})" for figure, name in verdicts if name), "not shown")
+    figures = [points(goal), probability(goal.p), change(rate), probability(rate.p), better]
+    return f"{one_line(each.a)}, {one_line(each.b)}", [f"{overall.pairs:,}", *figures]
 
 
 def _remarks(report: Report) -> Iterator[str]:
     """What the tables mean, and what they leave out."""
-    overall = report.summary.overall
-    if any(summary.goal_reached is not None for summary in report.summary.arms.values()):
+    overall, arms = report.summary.overall, report.summary.arms
+    if any(summary.goal_reached is not None for summary in arms.values()):
         yield (
             "The customer's goal is what their scenario came for; goal completion counts every road to the end of the "
             "milestone graph."
         )
     yield "[…] are 95% intervals. Wasted calls served no milestone; forbidden counts conversations."
-    if overall.goal_completion.unknown > overall.nothing_to_complete or (
-        overall.progress_rate.n < overall.progress_at_least.n
-    ):
-        yield "Figures from … to …: what nothing decides is taken for not observed, and for observed."
-    if unanswered := sum(bool(one.unanswered_calls) for one in report.conversations):
-        yield (
-            f"In {counted(unanswered, 'conversation')} a call has no result in the record: nobody knows whether it "
-            "succeeded, and it reaches no milestone."
-        )
     if overall.nothing_to_complete:
         left_out = counted(overall.nothing_to_complete, "conversation")
         yield f"{left_out} left out of both rates: the graph asks for nothing there."
-    named = sum(group.conversations for group in report.summary.use_cases.values())
-    if 0 < named < overall.conversations:
-        nameless = counted(overall.conversations - named, "conversation")
-        yield f"{nameless} without a use case: in the row of all alone."
-    yield from _about_runs(report.summary.arms or {"": overall})
+    for arm, summary in (arms or {"all": overall}).items():
+        if summary.pass_hat_k_undecided:
+            left_out = counted(summary.pass_hat_k_undecided, "task")
+            yield f"pass^k of {one_line(arm)} leaves out {left_out} of which not every run is decided."
+    if any(summary.pass_hat_k for summary in arms.values() or [overall]):
+        yield (
+            "pass^k: how likely k runs of a task all complete the goal. Runs of one task depend on each other, which "
+            "the intervals do not know: they are too narrow."
+        )
     if overall.agreement.mean is not None:
-        yield (
-            f"Judge: {percent(overall.agreement.mean)} of the votes agree with the verdict, over "
-            f"{counted(overall.agreement.n, 'verdict')}."
-        )
+        yield f"Judge: {percent(overall.agreement.mean)} of the votes agree with the verdict."
     if (reward := overall.reward) is not None and reward.n:
-        yield (
-            f"Recorded reward: agrees with the goal in {percent(reward.rate)} of "
-            f"{counted(reward.n, 'conversation')} (both {reward.both:,}, neither {reward.neither:,}, goal alone "
-            f"{reward.only_goal:,}, reward alone {reward.only_reward:,})."
-        )
+        conversations = counted(reward.n, "conversation")
+        yield f"Recorded reward: agrees with the goal in {percent(reward.rate)} of {conversations}."
     if report.summary.comparisons:
         yield (
             "Differences are the second arm minus the first, over the runs that both have. p is corrected for the "
@@ -280,58 +325,16 @@ def _remarks(report: Report) -> Iterator[str]:
         )
 
 
-def _about_runs(rows: Rows) -> Iterator[str]:
-    told = next((summary for summary in rows.values() if summary.pass_hat_k), None)
-    if told is not None:
-        tasks = told.pass_hat_k_tasks
-        fewer = [f"{tasks[k]:,} for k = {k}" for k in tasks if tasks[k] < tasks[min(tasks)]]
-        yield (
-            f"pass^k: how likely k runs of a task all complete the goal, over {counted(tasks[min(tasks)], 'task')}"
-            + (f" ({', '.join(fewer)})" if fewer else "")
-            + ". Runs of one task depend on each other, which the intervals do not know: they are too narrow."
-        )
-    for arm, summary in rows.items():
-        if summary.pass_hat_k_undecided:
-            whose = f" of {one_line(arm)}" if arm else ""
-            left_out = counted(summary.pass_hat_k_undecided, "task")
-            yield (
-                f"pass^k{whose} leaves out {left_out} of which not every run is decided: the decided runs alone may be "
-                "the failures."
-            )
-
-
 def _errors(report: Report) -> Iterator[str]:
-    """What conversations ended in: the first error whole, and each arm's most frequent one."""
-    failed = [one for one in report.conversations if one.error is not None]
-    if not failed:
-        return
-    yield (
-        f"{counted(len(failed), 'conversation')} ended in an error, measured as far as it had come. The first: "
-        f"{one_line(failed[0].id)}: {printable(_first_line(failed[0].error), _REASON)}"
-    )
+    """How many conversations ended in an error, and the most frequent one of each arm."""
     reasons: dict[str, Counter[str]] = {}
-    for one in failed:
-        reasons.setdefault(one.arm or "", Counter())[_first_line(one.error)] += 1
-    if len(reasons) == 1 and len(next(iter(reasons.values()))) == 1:
-        return  # the first says it all
-    for arm, said in sorted(reasons.items(), key=lambda each: -each[1].total())[:_SHOWN]:
-        reason, count = said.most_common(1)[0]
+    for one in report.conversations:
+        if one.error is not None:
+            reasons.setdefault(one.arm or "all", Counter())[one.error.strip().partition("\n")[0]] += 1
+    if reasons:
+        every = counted(sum(said.total() for said in reasons.values()), "conversation")
+        yield f"{every} ended in an error, measured as far as it had come:"
+    for arm, said in reasons.items():
+        [(reason, count)] = said.most_common(1)
         often = "" if len(said) == 1 else f", {count:,} of them"
         yield f"{one_line(arm)}: {said.total():,}{often}: {printable(reason, _REASON)}"
-    if len(reasons) > _SHOWN:
-        yield f"and {counted(len(reasons) - _SHOWN, 'further arm')}"
-
-
-def _first_line(error: str | None) -> str:
-    return next((line for line in (error or "").splitlines() if line.strip()), "")
-
-
-def _warnings(report: Report) -> Iterator[str]:
-    unreviewed = [name for name, graph in report.graphs.items() if graph.reviewed is False]
-    if unreviewed:
-        named = ", ".join(printable(report.graphs[name].file or name, _PATH) for name in unreviewed[:_SHOWN])
-        more = f" and {len(unreviewed) - _SHOWN} more" if len(unreviewed) > _SHOWN else ""
-        yield (
-            f"{named}{more}: generated, and reviewed by nobody. What it asks for may not be what matters; look it "
-            "over, then write `reviewed: {by: …, date: …}` into it."
-        )

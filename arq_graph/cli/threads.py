@@ -2,121 +2,89 @@
 
 from __future__ import annotations
 
-import json
+import re
 import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from arq_graph.cli.failures import warn
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
+
+from arq_graph.agent.spec import Agent
+from arq_graph.cli.screen import warn
 from arq_graph.errors import InputError
 from arq_graph.nodes.spec_sections import condition_text
 
-if TYPE_CHECKING:
-    from langgraph.checkpoint.base import BaseCheckpointSaver
-
-    from arq_graph.agent.spec import Agent
-
 DEFAULT_FILE = Path(".arq_graph") / "threads.sqlite"
-INSTALL = 'pip install "arq_graph[sqlite]"'
-MAX_ID = 200
-
-_NOTES = (
-    "CREATE TABLE IF NOT EXISTS arq_graph_threads "
-    "(thread_id TEXT PRIMARY KEY, used_at TEXT NOT NULL, note TEXT NOT NULL)"
-)
+_INSTALL = 'pip install "arq_graph[sqlite]"'
+_NOTE = "arq_graph"
 
 
-@dataclass(frozen=True)
-class ThreadNote:
-    """What is kept about a thread beside its messages."""
+class ThreadNote(BaseModel):
+    """What is kept about a thread beside its messages, with each checkpoint: what they were made with."""
 
     agent: str
     file: str | None
     model: str
     mode: str
-    guidelines: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    guidelines: dict[str, tuple[str | None, str | None]]
 
+    @classmethod
+    def of(cls, agent: Agent, model: str, mode: str) -> ThreadNote:
+        """What to note about a thread of this agent."""
+        rules = {rule.id: (condition_text(rule), rule.action) for rule in agent.guidelines}
+        file = str(agent.file) if agent.file else None
+        return cls(agent=agent.name, file=file, model=model, mode=mode, guidelines=rules)
 
-class ThreadStore:
-    """Where threads are kept: a SQLite file, or memory where its package is not installed."""
+    @classmethod
+    def in_checkpoint(cls, found: CheckpointTuple | None) -> ThreadNote | None:
+        """What is noted in a checkpoint; None in one of another program."""
+        text = found.metadata.get(_NOTE) if found else None
+        return cls.model_validate_json(str(text)) if text else None
 
-    def __init__(self, checkpointer: BaseCheckpointSaver[Any], file: Path | None) -> None:
-        self.checkpointer = checkpointer
-        self.file = file
-
-    def note(self, thread: str, about: ThreadNote) -> None:
-        """Note what a thread is about, and that it is used now."""
-        if self.file is not None:
-            with self._notes() as notes:
-                row = (thread, datetime.now(UTC).isoformat(), json.dumps(asdict(about)))
-                notes.execute("INSERT OR REPLACE INTO arq_graph_threads VALUES (?, ?, ?)", row)
-
-    def about(self, thread: str) -> ThreadNote | None:
-        """What is noted about a thread; None for one of another program."""
-        if self.file is None:
-            return None
-        with self._notes() as notes:
-            row = notes.execute(
-                "SELECT note FROM arq_graph_threads WHERE thread_id = ?", (thread,)
-            ).fetchone()
-        return ThreadNote(**json.loads(row[0])) if row else None
-
-    def latest(self, count: int = 5) -> list[str]:
-        """The threads used last, the latest first."""
-        if self.file is None:
-            return []
-        with self._notes() as notes:
-            rows = notes.execute(
-                "SELECT thread_id FROM arq_graph_threads ORDER BY used_at DESC LIMIT ?", (count,)
-            ).fetchall()
-        if rows:
-            return [row[0] for row in rows]
-        newest = next(self.checkpointer.list(None, limit=1), None)
-        return [newest.config["configurable"]["thread_id"]] if newest else []
-
-    @contextmanager
-    def _notes(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(str(self.file))) as connection, connection:
-            connection.execute(_NOTES)
-            yield connection
+    def config(self, thread: str) -> RunnableConfig:
+        """The configuration of a run that keeps the note."""
+        return {"configurable": {"thread_id": thread}, "metadata": {_NOTE: self.model_dump_json()}}
 
 
 @contextmanager
-def opened_threads(file: Path | None) -> Iterator[ThreadStore]:
+def opened_threads(file: Path | None) -> Iterator[BaseCheckpointSaver[Any]]:
     """Open the file of threads, which is made if it does not exist; without its package, keep them in memory."""
     try:
         from langgraph.checkpoint.sqlite import SqliteSaver
     except ImportError:
-        from langgraph.checkpoint.memory import InMemorySaver
-
         if file is not None:
-            raise InputError(f"keeping threads in {file} needs another package: {INSTALL}") from None
-        warn(f"this thread is gone when the program ends; to keep threads: {INSTALL}")
-        yield ThreadStore(InMemorySaver(), None)
+            raise InputError(f"keeping threads in {file} needs another package: {_INSTALL}") from None
+        warn(f"this thread is gone when the program ends; to keep threads: {_INSTALL}")
+        yield InMemorySaver()
         return
     path = file or DEFAULT_FILE
-    with closing(_connected(path)) as connection:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ignore = path.parent / ".gitignore"
+        if file is None and not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")  # what customers write is not for a repository
+        # The saver has a lock of its own; nodes that run at the same time write from their threads.
+        connection = sqlite3.connect(str(path), check_same_thread=False)
         saver = SqliteSaver(connection)
-        try:
-            saver.setup()
-        except sqlite3.Error as error:
-            raise _unusable(path, error) from error
-        yield ThreadStore(saver, path)
+        saver.setup()
+    except (OSError, sqlite3.Error) as error:
+        raise InputError(
+            f"{path} cannot be used as a file of threads: {error}; give another with --db"
+        ) from error
+    with closing(connection):
+        yield saver
 
 
 @contextmanager
-def existing_threads(file: Path | None) -> Iterator[ThreadStore]:
+def existing_threads(file: Path | None) -> Iterator[BaseCheckpointSaver[Any]]:
     """Open a file of threads to read it."""
     path = file or DEFAULT_FILE
-    try:
-        import langgraph.checkpoint.sqlite  # noqa: F401
-    except ImportError:
-        raise InputError(f"threads are kept and read with another package: {INSTALL}") from None
     if not path.is_file():
         raise InputError(
             f"there is no file of threads {path}: hold a conversation first with `arq-graph demo` or `arq-graph "
@@ -129,46 +97,8 @@ def existing_threads(file: Path | None) -> Iterator[ThreadStore]:
 def thread_id(given: str | None, agent: Agent) -> str:
     """The thread that was asked for, or a new one."""
     if given is None:
-        name = "".join(c if c.isascii() and c.isalnum() else "-" for c in agent.name.lower())
-        name = "-".join(part for part in name.split("-") if part)[:40]
+        name = re.sub("[^a-z0-9]+", "-", agent.name.lower()).strip("-")[:40]
         return f"{name or 'thread'}-{secrets.token_hex(3)}"
-    if not given.strip() or len(given) > MAX_ID or not given.isprintable():
-        raise InputError(
-            f"{given[:40]!r} cannot name a thread: give 1 to {MAX_ID} printable characters that are not all spaces"
-        )
+    if not given.strip() or not given.isprintable():
+        raise InputError(f"{given!r} cannot name a thread: give printable characters that are not all spaces")
     return given
-
-
-def note_of(agent: Agent, model: str, mode: str) -> ThreadNote:
-    """What to note about a thread of this agent."""
-    return ThreadNote(
-        agent=agent.name,
-        file=str(agent.file) if agent.file else None,
-        model=model,
-        mode=mode,
-        guidelines={g.id: (condition_text(g), g.action or "") for g in agent.guidelines},
-    )
-
-
-def when(condition: str | None) -> str:
-    """A guideline's condition as people read it."""
-    return "always" if condition is None else f"when {condition}"
-
-
-def _connected(path: Path) -> sqlite3.Connection:
-    """The file of threads, made if it does not exist."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; --db takes a file")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        ignore = path.parent / ".gitignore"
-        if path == DEFAULT_FILE and not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")  # what customers write is not for a repository
-        # The saver has a lock of its own; nodes that run at the same time write from their threads.
-        return sqlite3.connect(str(path), check_same_thread=False)
-    except (OSError, sqlite3.Error) as error:
-        raise _unusable(path, error) from error
-
-
-def _unusable(path: Path, error: Exception) -> InputError:
-    return InputError(f"{path} cannot be used as a file of threads: {error}; give another with --db")

@@ -1,20 +1,32 @@
-"""One turn of a thread, read off its state: what was judged, called and said."""
+"""One turn of a thread, read off its state: what was judged, called and said, and how people like to read it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeVar
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from pydantic import BaseModel, ConfigDict, computed_field
+from rich.console import RenderableType
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
 
-from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Record, Revision, ToolInsight
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolInsight
+from arq_graph.cli.screen import Row, labelled, named, printable, sentence, spoken, words
+from arq_graph.nodes.spec_sections import condition_text
+from arq_graph.reasoning.usage import ModuleUsage
 
-R = TypeVar("R", bound=Record)
+LEGEND = "M1, M2, … are the messages of the thread and T1, T2, … its tool results, as the model counts them."
+_MOVES = {"think": "thought", "speak": "said", "act": "called"}
+_SHORT = 110
+_RESULT = 240
 
 
-@dataclass(frozen=True)
-class ToolRun:
+class ToolRun(BaseModel):
     """One tool call and what came of it."""
 
     tool: str
@@ -23,31 +35,33 @@ class ToolRun:
     result: str | None
 
 
-@dataclass(frozen=True)
-class Turn:
-    """One turn."""
+class Turn(BaseModel):
+    """One turn; its dump is what programs are given."""
 
-    number: int
+    model_config = ConfigDict(frozen=True)
+
+    turn: int
     customer: str
     reply: str | None
-    matches: tuple[GuidelineMatch, ...] = ()
-    decisions: tuple[ToolInsight, ...] = ()
-    tool_runs: tuple[ToolRun, ...] = ()
-    revisions: tuple[Revision, ...] = ()
-    plan: Plan | None = None
-    moves: tuple[Move, ...] = ()
-    progress: Progress | None = None
+    guidelines: tuple[GuidelineMatch, ...]
+    tool_calls: tuple[ToolRun, ...]
+    tool_decisions: tuple[ToolInsight, ...]
+    revisions: tuple[Revision, ...]
+    plan: Plan | None
+    moves: tuple[Move, ...]
+    progress: Progress | None
 
     @property
     def active(self) -> tuple[str, ...]:
         """Ids of the active guidelines."""
-        return tuple(match.guideline for match in self.matches if match.active)
+        return tuple(match.guideline for match in self.guidelines if match.active)
 
     @property
     def sent(self) -> Revision | None:
         """The candidate that became the reply."""
         return next((revision for revision in self.revisions if revision.sent), None)
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def followed(self) -> tuple[str, ...]:
         """Ids of the active guidelines that the reply follows."""
@@ -58,29 +72,20 @@ class Turn:
         """What is wrong with the reply that was sent."""
         return self.sent.violations if self.sent else ()
 
-    def of_kind(self, *kinds: str) -> tuple[ToolInsight, ...]:
+    def of_kind(self, *kinds: str) -> list[ToolInsight]:
         """The decisions of these kinds."""
-        return tuple(decision for decision in self.decisions if decision.kind in kinds)
+        return [decision for decision in self.tool_decisions if decision.kind in kinds]
 
-    def as_data(self) -> dict[str, Any]:
-        """Everything as plain data, for programs."""
 
-        def plain(records: Sequence[Record]) -> list[dict[str, Any]]:
-            return [record.model_dump(mode="json", exclude={"turn", "agent"}) for record in records]
+@dataclass(frozen=True)
+class Outcome:
+    """What came of running a thread once."""
 
-        return {
-            "turn": self.number,
-            "customer": self.customer,
-            "reply": self.reply,
-            "guidelines": plain(self.matches),
-            "tool_calls": [asdict(run) for run in self.tool_runs],
-            "tool_decisions": plain(self.decisions),
-            "revisions": plain(self.revisions),
-            "followed": list(self.followed),
-            "plan": plain([self.plan])[0] if self.plan else None,
-            "moves": plain(self.moves),
-            "progress": self.progress.model_dump(mode="json") if self.progress else None,
-        }
+    turn: Turn
+    waiting: tuple[Mapping[str, Any], ...]
+    calls: int
+    usage: Mapping[str, ModuleUsage]
+    seconds: float
 
 
 def customer_messages(values: Mapping[str, Any]) -> list[HumanMessage]:
@@ -89,51 +94,172 @@ def customer_messages(values: Mapping[str, Any]) -> list[HumanMessage]:
 
 
 def last_turn(values: Mapping[str, Any], agent: str | None = None) -> Turn | None:
-    """The last turn of a thread; None before the first."""
+    """The last turn of a thread, as one agent's records tell it, or those of any; None before the first."""
     said = customer_messages(values)
     if not said:
         return None
-    messages: Sequence[AnyMessage] = values["messages"]
-    start = max(index for index, message in enumerate(messages) if message is said[-1])
-    after = messages[start + 1 :]
+    messages: list[AnyMessage] = values["messages"]
+    after = messages[messages.index(said[-1]) + 1 :]
+    last = after[-1] if after else None
 
-    def records(channel: str, kind: type[R]) -> tuple[R, ...]:
-        listed = [kind.model_validate(each) for each in values.get(channel) or ()]
-        return tuple(each for each in listed if each.turn == said[-1].id and agent in (None, each.agent))
+    def records(channel: str) -> list[Any]:
+        return [each for each in values.get(channel) or () if agent in (None, each["agent"])]
 
-    plans = records("plan", Plan)
-    measured = [each for each in values.get("progress") or () if agent in (None, each["agent"])]
+    def of_turn(channel: str) -> list[Any]:
+        return [each for each in records(channel) if each["turn"] == said[-1].id]
+
     return Turn(
-        number=len(said),
+        turn=len(said),
         customer=said[-1].text,
-        reply=_reply(after),
-        matches=records("guideline_matches", GuidelineMatch),
-        decisions=records("tool_insights", ToolInsight),
-        tool_runs=tuple(_tool_runs(after)),
-        revisions=records("revisions", Revision),
-        plan=plans[-1] if plans else None,
-        moves=records("moves", Move),
-        progress=Progress.model_validate(measured[-1]) if measured else None,
+        reply=last.text if isinstance(last, AIMessage) and not last.tool_calls else None,
+        guidelines=of_turn("guideline_matches"),
+        tool_calls=tuple(_tool_calls(after)),
+        tool_decisions=of_turn("tool_insights"),
+        revisions=of_turn("revisions"),
+        plan=next(reversed(of_turn("plan")), None),
+        moves=of_turn("moves"),
+        progress=next(reversed(records("progress")), None),
     )
 
 
-def _reply(messages: Sequence[AnyMessage]) -> str | None:
-    last = messages[-1] if messages else None
-    return last.text if isinstance(last, AIMessage) and not last.tool_calls else None
-
-
-def _tool_runs(messages: Sequence[AnyMessage]) -> list[ToolRun]:
+def _tool_calls(messages: Sequence[AnyMessage]) -> Iterator[ToolRun]:
     results = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
-    runs = []
     for message in messages:
         for call in message.tool_calls if isinstance(message, AIMessage) else ():
             result = results.get(call["id"] or "")
-            runs.append(
-                ToolRun(
-                    tool=call["name"],
-                    arguments=dict(call["args"]),
-                    status=result.status if result else "pending",
-                    result=result.text if result else None,
-                )
+            yield ToolRun(
+                tool=call["name"],
+                arguments=call["args"],
+                status=result.status if result else "pending",
+                result=result.text if result else None,
             )
-    return runs
+
+
+def guideline_text(condition: str | None, action: str | None = None) -> str:
+    """A guideline as people read it."""
+    when = "always" if condition is None else f"when {condition}"
+    return f"{when}: {action}" if action else when
+
+
+def heading(number: int) -> Rule:
+    """The line above a turn."""
+    return Rule(Text(f" {number} "), align="left", style="dim")
+
+
+def customer_said(text: str) -> Table:
+    """What the customer says."""
+    return labelled([("Customer", "bold green", [spoken(text)])])
+
+
+def reply_of(turn: Turn) -> Table:
+    """What the agent says, and what is wrong with it."""
+    rows: list[Row] = [("Agent", "bold cyan", [spoken(turn.reply or "")])]
+    rows += [("but", "yellow", [words(violation, "yellow")]) for violation in turn.violations]
+    return labelled(rows)
+
+
+def outcome_of(outcome: Outcome, agent: Agent) -> Iterator[RenderableType]:
+    """What led to the reply, the reply, and what it took."""
+    turn = outcome.turn
+    if trace := list(_trace(turn, agent)):
+        yield labelled(trace)
+        yield ""
+    if outcome.waiting:
+        names = ", ".join(call["name"] for call in outcome.waiting)
+        yield labelled([("waits", "bold yellow", [words(f"for an operator's word on {names}")])])
+        return
+    yield reply_of(turn)
+    if turn.progress is not None:
+        yield labelled([("progress", "dim", [progress_line(turn.progress)])])
+    tokens = sum(used.usage["total_tokens"] for used in outcome.usage.values() if used.usage)
+    parts = [
+        f"follows {', '.join(turn.followed)}" if turn.followed else "",
+        f"{outcome.calls} model call{'s' if outcome.calls != 1 else ''}" if outcome.calls else "",
+        f"{tokens:,} tokens" if tokens else "",
+        f"{outcome.seconds:.1f} s",
+    ]
+    yield labelled([("", "", [words(" · ".join(filter(None, parts)), "dim")])])
+
+
+def _trace(turn: Turn, agent: Agent) -> Iterator[Row]:
+    if active := [match for match in turn.guidelines if match.active]:
+        yield "active", "dim", [named((match.guideline, [_reason(match, agent)]) for match in active)]
+    if dropped := [match for match in turn.guidelines if match.matched and not match.active]:
+        why = [(match.guideline, [words("; ".join(match.remarks[-1:]), "dim", _SHORT)]) for match in dropped]
+        yield "dropped", "dim", [named(why)]
+    if turn.plan is not None:
+        yield "plan", "dim", list(plan_lines(turn.plan))
+    if turn.moves:
+        yield "moves", "dim", [move_line(move) for move in turn.moves]
+    if turn.tool_calls:
+        yield "tools", "dim", [run_line(run, _RESULT) for run in turn.tool_calls]
+    if missing := turn.of_kind("missing", "invalid"):
+        yield "missing", "yellow", [_missing(decision) for decision in missing]
+    if waiting := turn.of_kind("confirm"):
+        yield "to agree", "yellow", [call_line(each.tool, each.arguments) for each in waiting]
+
+
+def _reason(match: GuidelineMatch, agent: Agent) -> Text:
+    if match.origin == "relation" and match.remarks:
+        return words(match.remarks[-1], limit=_SHORT)
+    condition = condition_text(agent.guideline(match.guideline))
+    return words(match.rationale or guideline_text(condition), limit=_SHORT)
+
+
+def _missing(decision: ToolInsight) -> Text:
+    what = decision.argument or "the arguments"
+    why = decision.problem if decision.kind == "invalid" else decision.description
+    said = words(f"{decision.kind}. {printable(why, _SHORT)}", "dim")
+    return sentence(words(decision.tool, "bold"), f": {what} ", said)
+
+
+def call_line(tool: str, arguments: Mapping[str, Any]) -> Text:
+    """A call as one would write it."""
+    given = (
+        f"{name}={json.dumps(value, ensure_ascii=False, default=str)}" for name, value in arguments.items()
+    )
+    return sentence(words(tool, "bold"), "(", words(", ".join(given), limit=_RESULT), ")")
+
+
+def run_line(run: ToolRun, limit: int) -> Text:
+    """A call and its result."""
+    call = call_line(run.tool, run.arguments)
+    if run.result is None:
+        return sentence(call, words(" … no result yet", "yellow"))
+    mark, style = ("→", "green") if run.status == "success" else ("✗", "red")
+    return sentence(call, words(f" {mark} ", style), words(run.result, limit=limit))
+
+
+def plan_lines(plan: Plan) -> Iterator[Text]:
+    """What was done, what changed, and what comes next."""
+    if plan.previous_steps:
+        yield words(f"so far: {printable(plan.previous_steps, _RESULT)}", "dim")
+    for change in plan.changes:
+        what = printable(change.what, _SHORT).rstrip(".")
+        yield words(f"changed: {what}, as {printable(change.why, _SHORT)}", "yellow")
+    for number, step in enumerate(plan.steps, start=1):
+        tool = words(f"  {step.tool}", "bold") if step.tool else ""
+        yield sentence(f"{number}. ", words(step.description, limit=_SHORT), tool)
+        yield words(f"   {printable(step.reason, _SHORT)}", "dim")
+    yield from (words(fault, "yellow", _RESULT) for fault in plan.faults)
+
+
+def move_line(move: Move) -> Text:
+    """One move of a speaker."""
+    doing = move.category.replace("_", " ") if move.category else _MOVES[move.kind]
+    return sentence(
+        words(f"{doing}: ", "dim"), words(move.text, "dim" if move.kind == "think" else "", _RESULT)
+    )
+
+
+def progress_line(progress: Progress) -> Text:
+    """How far the conversation got, and what could come next."""
+    if progress.progress_range is None:
+        rate = "nothing to measure"
+    else:
+        rate = " to ".join(f"{end:.0%}" for end in dict.fromkeys(progress.progress_range))
+    done = words(" goal completed", "green") if progress.goal_completed else ""
+    next_names = printable(", ".join(milestone.name for milestone in progress.next), _SHORT)
+    following = f" · next: {next_names}" if next_names and not progress.goal_completed else ""
+    broken = words(f" · forbidden: {', '.join(progress.forbidden)}", "red") if progress.forbidden else ""
+    return sentence(words(rate, "bold"), done, words(following, "dim"), broken)

@@ -13,13 +13,11 @@ from rich.table import Table
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
-from arq_graph.cli.failures import NO_ANSWER, note, show_error, warn
-from arq_graph.cli.figures import counted
-from arq_graph.cli.files import read_tools
-from arq_graph.cli.options import AsJson, BaseUrl, Model, ModeOption
+from arq_graph.cli import options
+from arq_graph.cli.failures import NO_ANSWER, show_error
 from arq_graph.cli.progress import progress_bar
-from arq_graph.cli.screen import output, print_json, printable, words
-from arq_graph.cli.settings import choose_model
+from arq_graph.cli.screen import note, output, print_json, printable, show_titled, warn, words
+from arq_graph.cli.tables import counted, number, show_broken
 from arq_graph.errors import InputError, SpecError, ToolError
 from arq_graph.milestones.turn_level.agents import openai_definitions
 from arq_graph.milestones.turn_level.evaluation import TurnEvaluation, aevaluate_turns, evaluate_turns
@@ -27,7 +25,6 @@ from arq_graph.milestones.turn_level.metrics import TurnMetrics
 from arq_graph.milestones.turn_level.similarity import lexical_similarity
 from arq_graph.milestones.turn_level.steps import DatasetSteps
 
-_SHOWN = 5
 _MOST_PAIRS = 10
 _NO_TOOLS = (
     "neither the records nor --tools name any tool: the model can only answer, and every step that is a tool call "
@@ -43,15 +40,15 @@ def turns(
             help="Recorded conversations: OpenAI or LangChain messages, tau-bench, Pre-Act, Glaive.",
         ),
     ],
-    model: Model = None,
-    base_url: BaseUrl = None,
+    model: options.Model = None,
+    base_url: options.BaseUrl = None,
     agent: Annotated[
         Path | None,
         typer.Option(
             metavar="AGENT.yaml", help="Evaluate this agent, on --model, instead of the model alone."
         ),
     ] = None,
-    mode: ModeOption = "arq",
+    mode: options.ModeOption = "arq",
     predictions: Annotated[
         Path | None,
         typer.Option(
@@ -79,54 +76,48 @@ def turns(
             help="Keep every outcome here, a line a step; the same command goes on where it stopped.",
         ),
     ] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Evaluate single turns: is each next action the recorded one, given the true history?
 
     At every step of a recorded conversation the model or the agent is asked for its next action: a tool call or the
     final answer. No tool runs. A step that failed with an error is asked again by the same command with --out.
     """
-    if predictions is not None and (given := [o for o, v in (("--agent", agent), ("--out", out)) if v]):
-        raise typer.BadParameter(f"--predictions asks nothing: leave {given[0]} out")
-    choice = choose_model(model, base_url)
-    known = read_tools(agent, tools)
+    if predictions is not None and (agent or out):
+        raise typer.BadParameter("--predictions asks nothing: leave --agent and --out out")
+    known = options.read_tools(agent, tools)
     total, without_tools = _count(DatasetSteps(dataset, limit=limit))
-    run: dict[str, Any] = {"limit": limit}
     asked: Any = predictions
     name = str(predictions)
+    run: dict[str, Any] = {"limit": limit}
     if predictions is None:
         if without_tools and known is None:
             warn(_NO_TOOLS)
+        choice = options.choose_model(model, base_url)
         asked, name = choice.chat_model(), choice.name
-        if choice.notice:
-            note(choice.notice)
         if agent is not None:
             asked = create_guided_agent(asked, Agent.from_yaml(agent), mode=mode)
             name = f"{agent} ({mode}), {choice.name}"
         note(f"{name} · {total} steps")
-        run |= {
-            "tools": None if tools is None else _definitions(known, tools),
-            "results": out,
-            "depends_on": {
-                "the model": choice.name,
-                "the agent": f"{fingerprint(agent)}, {mode}" if agent else "none",
-            },
-        }
-    with progress_bar("steps", total, failing="failed") as advance:
+        who = f"{fingerprint(agent)}, {mode}" if agent else "none"
+        run["depends_on"] = {"the model": choice.name, "the agent": who}
+        run |= {"tools": None if tools is None else _definitions(known, tools), "results": out}
+    with progress_bar("steps", total, "failed") as advance:
         run["on_step"] = lambda outcome: advance(predictions is None and outcome.error is not None)
         if predictions is not None or concurrency == 1:
             found = evaluate_turns(asked, dataset, **run)
         else:
             found = asyncio.run(aevaluate_turns(asked, dataset, concurrency=concurrency, **run))
-    if found.kept:
-        note(f"{out} already held {counted(found.kept, 'step')}, which were not asked again")
-    _warn_of(found, predictions)
+    _tell(found, predictions, out)
     if as_json:
-        print_json(_as_data(dataset, name, found))
+        compared = {"dataset": str(dataset), "asked": name, "similarity": lexical_similarity.__name__}
+        broken = [broken.model_dump() for broken in found.broken]
+        print_json({**compared, "metrics": found.metrics.model_dump(), "broken": broken})
     else:
         _show(name, found.metrics)
     if found.metrics.errors == found.metrics.steps and predictions is None:
-        show_error(InputError("every step ended in an error; the last: " + str(found.outcomes[-1].error)))
+        error = InputError(f"every step ended in an error; the last: {found.outcomes[-1].error}")
+        show_error(error, str(error))
         raise typer.Exit(NO_ANSWER)
 
 
@@ -149,27 +140,16 @@ def _definitions(tools: Any, file: Path) -> list[dict[str, Any]]:
         raise SpecError(str(error), file=str(file)) from None
 
 
-def _warn_of(found: TurnEvaluation, predictions: Path | None) -> None:
+def _tell(found: TurnEvaluation, predictions: Path | None, out: Path | None) -> None:
+    if found.kept:
+        note(f"{out} already held {counted(found.kept, 'step')}, which were not asked again")
     missing = found.metrics.confusion["no_prediction"]
     if predictions is not None and missing:
         warn(
             f"{missing:,} of {found.metrics.steps:,} steps have no prediction in {printable(str(predictions), 200)}: "
             "they count as wrong"
         )
-    for broken in found.broken[:_SHOWN]:
-        warn(f"left out: {printable(broken.error, 300)}")
-    if len(found.broken) > _SHOWN:
-        warn(f"left out: {len(found.broken) - _SHOWN} more broken records")
-
-
-def _as_data(dataset: Path, asked: str, found: TurnEvaluation) -> dict[str, Any]:
-    return {
-        "dataset": str(dataset),
-        "asked": asked,
-        "similarity": lexical_similarity.__name__,
-        "metrics": found.metrics.model_dump(),
-        "broken": [broken.model_dump() for broken in found.broken],
-    }
+    show_broken(found.broken, "read")
 
 
 def _show(asked: str, metrics: TurnMetrics) -> None:
@@ -178,17 +158,14 @@ def _show(asked: str, metrics: TurnMetrics) -> None:
     said = f"{counted(metrics.steps, 'step')} of {counted(metrics.conversations, 'conversation')} · {asked}"
     console.print(words(said, "bold"), soft_wrap=True)
     console.print(_figures(metrics))
-    if wrong := [(kind.replace("_", " "), count) for kind, count in metrics.confusion.items() if count]:
-        console.print()
-        console.print(words("What went wrong", "bold"))
-        console.print(_counted(wrong))
-    if metrics.mistaken:
-        console.print()
-        console.print(words("Taken for another (truth → predicted)", "bold"))
-        pairs = [(f"{each.truth} → {each.predicted}", each.count) for each in metrics.mistaken]
-        console.print(_counted(pairs[:_MOST_PAIRS]))
-        if len(pairs) > _MOST_PAIRS:
-            console.print(words(f"and {len(pairs) - _MOST_PAIRS} more kinds (--json shows all)", "dim"))
+    wrong = [(kind.replace("_", " "), count) for kind, count in metrics.confusion.items() if count]
+    if wrong:
+        show_titled(console, "What went wrong", _counted(wrong))
+    pairs = [(f"{each.truth} → {each.predicted}", each.count) for each in metrics.mistaken]
+    if pairs:
+        show_titled(console, "Taken for another (truth → predicted)", _counted(pairs[:_MOST_PAIRS]))
+    if len(pairs) > _MOST_PAIRS:
+        console.print(words(f"and {len(pairs) - _MOST_PAIRS} more kinds (--json shows all)", "dim"))
 
 
 def _figures(metrics: TurnMetrics) -> Table:
@@ -207,8 +184,7 @@ def _figures(metrics: TurnMetrics) -> Table:
         ("final answers: F1", answers.f1, answers.predicted + answers.actual, "both"),
         ("answer similarity (words)", metrics.similarity.mean, metrics.similarity.n, "steps, both answers"),
     ):
-        shown = "-" if value is None else f"{value:.3f}"
-        table.add_row(words(name), words(shown, "bold"), words(f"{n:,}"), words(of, "dim"))
+        table.add_row(name, words(number(value, ".3f"), "bold"), f"{n:,}", words(of, "dim"))
     return table
 
 
@@ -217,5 +193,5 @@ def _counted(rows: Iterable[tuple[str, int]]) -> Table:
     grid.add_column(justify="right", min_width=6)
     grid.add_column(overflow="fold")
     for name, count in rows:
-        grid.add_row(words(f"{count:,}"), words(printable(name, 120)))
+        grid.add_row(f"{count:,}", words(name, limit=120))
     return grid

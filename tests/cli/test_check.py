@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-
-import pytest
 
 from arq_graph import Agent
 from tests.cli.conftest import Cli
@@ -50,17 +47,6 @@ def test_graph_prints_mermaid_and_nothing_else(cli: Cli, shop: Path) -> None:
     assert "match --> call_tools" in done.out
     assert "approve" in done.out
     assert done.err == ""
-
-
-def test_without_a_drawing_program_it_says_what_is_needed(
-    cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pygraphviz", None)
-    monkeypatch.setenv("PATH", "")
-    done = cli("graph", shop, "--png", "agent.png")
-    assert done.code == 1
-    assert "mermaid.live" in done.err
-    assert not Path("agent.png").exists()
 
 
 def settled(continuous: bool) -> dict[str, object]:

@@ -192,10 +192,7 @@ def test_going_on_takes_a_higher_ceiling_and_that_is_said(cli, folder):
     for stopped in (first, same):
         assert stopped.code == 0
         assert "--resume and a higher --max-calls goes on from there" in stopped.words
-        assert "those that were cut off begin anew" in stopped.words
-        assert "--concurrency 1" in stopped.words
     some = cli("evaluate", *MANY, "--max-calls", "45", "--resume", "--concurrency", "1")
     assert some.code == 0
     assert not some.out.startswith("0 ")
-    assert "begin anew" not in some.words
     assert "a higher --max-calls" in some.words

@@ -73,10 +73,10 @@ def test_tools_come_as_names_definitions_or_schemas(cli: Cli, file: Path, tools:
     ("content", "said"),
     [
         (None, "tools.json: the tools cannot be read"),
-        ('["a"', "tools.json:1: not JSON"),
+        ('["a"', "tools.json: no list of tools (EOF"),
         ("[1]", "a tool without a name"),
-        ("[" * 100_000, "nested too deeply"),
-        (b"\xff\xfe", "not UTF-8"),
+        ("[" * 100_000, "recursion limit"),
+        (b"\xff\xfe", "no list of tools"),
     ],
 )
 def test_a_file_of_tools_that_cannot_be_used_is_named(

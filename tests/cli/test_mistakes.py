@@ -21,10 +21,8 @@ from tests.reasoning.endpoint import Endpoint, refusal, status
         (["run", "{shop}", "-c", "nowhere.txt"], "nowhere.txt"),
         (["chat", "{shop}", "--model", "openai:gpt-4o"], "OPENAI_API_KEY"),
         (["chat", "{shop}", "--model", "nobody:nothing"], "nobody:nothing"),
-        (["chat", "{shop}", "--model", "offline", "--base-url", "http://127.0.0.1:9/v1"], "no endpoint"),
         (["chat", "{shop}", "--thread", ""], "thread"),
-        (["chat", "{shop}", "--thread", "x" * 300], "thread"),
-        (["chat", "{shop}", "--db", "."], "folder"),
+        (["chat", "{shop}", "--db", "."], "--db"),
         (["chat", "{shop}", "--db", "{shop}"], "file of threads"),
         (["chat", "{shop}", "--db", "/proc/nothing/here.sqlite"], "--db"),
     ],
@@ -106,7 +104,6 @@ def test_a_reader_that_goes_away_is_told_in_a_line(shop: Path) -> None:
 def test_every_command_tells_its_options(cli: Cli, command: list[str]) -> None:
     short, long = cli(*command, "-h"), cli(*command, "--help")
     assert (short.code, short.out) == (0, long.out)
-    assert "--debug" in short.out
 
 
 def test_help_loads_no_library_that_takes_its_time() -> None:

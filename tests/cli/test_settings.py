@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from arq_graph.cli.settings import OFFLINE
 from tests.cli.conftest import Cli
 from tests.cli.shop import clerk, serving
 from tests.reasoning.endpoint import Endpoint
@@ -29,9 +28,9 @@ def test_a_dotenv_file_never_overrides_the_environment(
     cli: Cli, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path(".env").write_text("ARQ_GRAPH_MODEL=openai:expensive\n")
-    monkeypatch.setenv("ARQ_GRAPH_MODEL", OFFLINE)
+    monkeypatch.setenv("ARQ_GRAPH_MODEL", "offline")
     assert cli("run", shop, "-c", "-", stdin="Hello").code == 0
-    assert os.environ["ARQ_GRAPH_MODEL"] == OFFLINE
+    assert os.environ["ARQ_GRAPH_MODEL"] == "offline"
 
 
 def test_an_address_from_a_dotenv_file_never_meets_a_key_of_the_environment_in_silence(
@@ -43,12 +42,13 @@ def test_an_address_from_a_dotenv_file_never_meets_a_key_of_the_environment_in_s
     assert "the OPENAI_API_KEY of your environment will be sent there" in done.words
 
 
-def test_a_line_that_sets_nothing_is_told_and_the_others_are_read(cli: Cli, shop: Path) -> None:
+def test_a_line_that_sets_nothing_is_told_and_the_others_are_read(
+    cli: Cli, shop: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     Path(".env").write_text("this is prose\nexport ARQ_GRAPH_MODEL='offline' # the stand-in\nA=$(id)\n")
     done = cli("run", shop, "-c", "-", stdin="Hello")
     assert done.code == 0
-    assert ".env" in done.err
-    assert "key" not in done.err
+    assert "could not parse" in caplog.text
     assert os.environ["A"] == "$(id)"
 
 

@@ -113,7 +113,7 @@ def test_recorded_predictions_need_no_model(cli: Cli, talks: Path) -> None:
     [
         (["missing.json"], 1, "missing.json cannot be read"),
         (["talks.jsonl", "--tools", "names.json"], 1, "names.json: a name alone tells a model nothing"),
-        (["talks.jsonl", "--predictions", "p", "--out", "r"], 2, "leave --out out"),
+        (["talks.jsonl", "--predictions", "p", "--out", "r"], 2, "leave --agent and --out out"),
         (["talks.jsonl", "--agent", "a", "--tools", "t"], 2, "twice: give one"),
         (["silent.json"], 1, "holds no step"),
     ],
