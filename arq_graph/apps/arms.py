@@ -17,6 +17,7 @@ from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.evaluation.arms import Arm, MakeApp, require_arm
 from arq_graph.milestones.evaluation.holding import instructions_of
 from arq_graph.milestones.evaluation.scenario import Scenario
+from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.blueprint import Mode
 
 
@@ -53,19 +54,13 @@ def arm(name: str, *, folder: Path | None = None) -> Arm:
 
 
 def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
-    """Several arms by name.
-
-    Args:
-        names: As `arm` takes them.
-        folder: Where modules are looked for first.
+    """Several arms by name, each as `arm` takes it.
 
     Raises:
         InputError: There is none of a name, a name stands twice, or there is none at all.
     """
-    if not names:
-        raise InputError(f"no arm is named; there are {', '.join(_ARMS)}")
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InputError(f"the arm {twice!r} is named twice; its runs could not be told apart")
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"name one arm or more, none of them twice; there are {', '.join(_ARMS)}")
     return {name: arm(name, folder=folder) for name in names}
 
 
@@ -90,7 +85,7 @@ def _create_agent(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
         ) from error
     spec = _required(scenario, agent)
     return create_agent(
-        _chat_model(model),
+        chat_model(model) if isinstance(model, str) else model,
         tools=list(spec.toolbox.values()),
         system_prompt=instructions_of(spec),
         checkpointer=InMemorySaver(),
@@ -112,11 +107,3 @@ def _required(scenario: Scenario, agent: Agent | None) -> Agent:
     if agent is None:
         raise InputError(f"scenario {scenario.name!r} names no `agent`, which this arm is made of")
     return agent
-
-
-def _chat_model(model: Any) -> Any:
-    if not isinstance(model, str):
-        return model
-    from arq_graph.models.resolve import chat_model
-
-    return chat_model(model)

@@ -73,72 +73,26 @@ def compiled(
         input_schema=input_schema or _input_of(agent, state_schema),
     )
     builder.add_node(strategy.name, deciding)
-    if matcher is None or reviser is None:
-        _alone(builder, agent, strategy, tracker)
-    else:
+    if matcher is not None and reviser is not None:
         builder.add_node("match", matcher)
         builder.add_node("message", reviser)
         builder.add_edge(START, "match")
         builder.add_edge("message", END)
+        if agent.toolbox:
+            builder.add_node("match_again", matcher)
         if isinstance(strategy, ToolCalling):
-            _in_rounds(builder, agent, strategy, matcher, deciding)
+            _in_rounds(builder, agent, strategy, deciding)
         else:
             builder.add_edge("match", strategy.name)
-            if agent.toolbox:
-                builder.add_node("match_again", matcher)
-                builder.add_edge("match_again", strategy.name)
             _one_by_one(builder, agent, strategy.name, then="match_again", otherwise="message")
+            if agent.toolbox:
+                builder.add_edge("match_again", strategy.name)
         if tracker is not None:
             # Side by side with matching, so that a plan made behind both sees it, and once the reply is written.
             builder.add_node("progress", tracker)
             for source in (START, *(["tools"] if agent.toolbox else []), "message"):
                 builder.add_edge(source, "progress")
-    app = builder.compile(name=name, **options)
-    if input_schema is None:
-        _refuse_other_variables(app, agent)
-    return app
-
-
-def _in_rounds(
-    builder: Builder,
-    agent: Agent,
-    strategy: ToolCalling,
-    matcher: BlueprintNode[Any],
-    caller: BlueprintNode[Any],
-) -> None:
-    """Decide on all tools at once, run them, and look again, side by side, at what the results change."""
-    if not agent.toolbox:
-        builder.add_edge("match", "message")
-        return
-    second_look = ["match_again", "call_tools_again"]
-    builder.add_node("match_again", matcher)
-    builder.add_node("call_tools_again", caller)
-    builder.add_node("next_round", _join)
-    builder.add_edge("match", "call_tools")
-    after_calls = ["tools", "message", *_approval(builder, agent, second_look)]
-    builder.add_node("tools", guarded_tools(agent))
-    builder.add_conditional_edges("call_tools", route_calls(agent), after_calls)
-    for node in second_look:
-        builder.add_edge("tools", node)
-    builder.add_edge(second_look, "next_round")
-    to_next = route_calls(agent, again="call_tools", max_rounds=strategy.max_rounds)
-    builder.add_conditional_edges("next_round", to_next, [*after_calls, "call_tools"])
-
-
-def _one_by_one(builder: Builder, agent: Agent, name: str, *, then: str, otherwise: str) -> None:
-    """Take one call at a time: it is approved and run, and the turn goes on."""
-    if not agent.toolbox:
-        builder.add_edge(name, otherwise)
-        return
-    builder.add_node("tools", guarded_tools(agent))
-    builder.add_edge("tools", then)
-    targets = ["tools", otherwise, *_approval(builder, agent, [then])]
-    builder.add_conditional_edges(name, route_calls(agent, otherwise=otherwise), targets)
-
-
-def _alone(builder: Builder, agent: Agent, strategy: StrategySettings, tracker: Any) -> None:
-    """An agent without guidelines: nothing is matched, and what it says is sent as it is."""
-    if isinstance(strategy, ReSpAct):
+    elif isinstance(strategy, ReSpAct):
         _speaking(builder, agent, strategy)
     elif tracker is None:
         builder.add_edge(START, strategy.name)
@@ -151,6 +105,48 @@ def _alone(builder: Builder, agent: Agent, strategy: StrategySettings, tracker: 
         builder.add_edge("progress", strategy.name)
         builder.add_edge("progress_of_answer", END)
         _one_by_one(builder, agent, strategy.name, then="progress", otherwise="progress_of_answer")
+    app = builder.compile(name=name, **options)
+    if input_schema is None:
+        _refuse_other_variables(app, agent)
+    return app
+
+
+def _in_rounds(builder: Builder, agent: Agent, strategy: ToolCalling, caller: BlueprintNode[Any]) -> None:
+    """Decide on all tools at once, run them, and look again, side by side, at what the results change."""
+    if not agent.toolbox:
+        builder.add_edge("match", "message")
+        return
+    second_look = ["match_again", "call_tools_again"]
+    builder.add_node("call_tools_again", caller)
+    # Waits for both: an edge behind one of them would not see what the other wrote.
+    builder.add_node("next_round", lambda _: {})
+    builder.add_edge("match", "call_tools")
+    builder.add_edge(second_look, "next_round")
+    after_calls = ["message", *_tools(builder, agent, second_look)]
+    builder.add_conditional_edges("call_tools", route_calls(agent), after_calls)
+    to_next = route_calls(agent, again="call_tools", max_rounds=strategy.max_rounds)
+    builder.add_conditional_edges("next_round", to_next, [*after_calls, "call_tools"])
+
+
+def _one_by_one(builder: Builder, agent: Agent, name: str, *, then: str, otherwise: str) -> None:
+    """Take one call at a time: it is approved and run, and the turn goes on."""
+    targets = [otherwise, *_tools(builder, agent, [then])]
+    builder.add_conditional_edges(name, route_calls(agent, otherwise=otherwise), targets)
+
+
+def _tools(builder: Builder, agent: Agent, then: list[str]) -> list[str]:
+    """Add the node that runs calls, and the one that asks an operator about them; the names to route to."""
+    if not agent.toolbox:
+        return []
+    builder.add_node("tools", guarded_tools(agent))
+    for node in then:
+        builder.add_edge("tools", node)
+    if not agent.confirmed_by("operator", "interrupt"):
+        return ["tools"]
+    builder.add_node("approve", ApproveCalls(agent))
+    to_tools = route_calls(agent, approve=None, otherwise=then)
+    builder.add_conditional_edges("approve", to_tools, ["tools", *then])
+    return ["tools", "approve"]
 
 
 def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
@@ -160,7 +156,7 @@ def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
     from arq_graph.nodes.speaking.move_schema import ACT
     from arq_graph.nodes.speaking.world import ActInWorld
 
-    behind = [END, *_approval(builder, agent, ["speak"])]
+    behind = [END, *_tools(builder, agent, ["speak"])]
     if strategy.environment is None:
         builder.add_edge(START, "speak")
     else:
@@ -168,10 +164,6 @@ def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
         builder.add_edge(START, ACT)
         builder.add_conditional_edges(ACT, _route_acted(agent, strategy), ["speak", END])
         behind.append(ACT)
-    if agent.toolbox:
-        builder.add_node("tools", guarded_tools(agent))
-        builder.add_edge("tools", "speak")
-        behind.append("tools")
     if strategy.is_task:
         builder.add_node("listen", Listen())
         builder.add_edge("listen", "speak")
@@ -192,38 +184,18 @@ def _route_acted(agent: Agent, strategy: ReSpAct) -> Any:
     return route
 
 
-def _approval(builder: Builder, agent: Agent, then: list[str]) -> list[str]:
-    """Add the node that asks about calls in an interrupt, where there are any; the names to route to."""
-    if not agent.confirmed_by("operator", "interrupt"):
-        return []
-    builder.add_node("approve", ApproveCalls(agent))
-    builder.add_conditional_edges(
-        "approve", route_calls(agent, approve=None, otherwise=then), ["tools", *then]
-    )
-    return ["approve"]
-
-
-def _join(state: Any) -> dict[str, Any]:  # noqa: ARG001
-    """Wait for both halves of the second look: an edge behind one of them would not see what the other wrote."""
-    return {}
-
-
-def _settable(agent: Agent) -> list[str]:
-    return [variable.name for variable in agent.variables if variable.settable]
-
-
 def _input_of(agent: Agent, state_schema: type[Any]) -> type[Any]:
     """What a run is given: the messages, and the variables that may be set."""
     channels = get_type_hints(state_schema, include_extras=True)
     given: dict[str, Any] = {"messages": channels.get("messages", list[AnyMessage])}
-    if names := _settable(agent):
+    if names := [variable.name for variable in agent.variables if variable.settable]:
         given["variables"] = TypedDict("Variables", dict.fromkeys(names, Any), total=False)  # type: ignore[operator]
     return TypedDict("Input", given, total=False)  # type: ignore[operator, no-any-return]
 
 
 def _refuse_other_variables(app: CompiledStateGraph[Any, Any, Any, Any], agent: Agent) -> None:
     """Have the app refuse variables that a client must not set."""
-    settable = _settable(agent)
+    settable = [variable.name for variable in agent.variables if variable.settable]
 
     def checked(given: Any) -> Any:
         variables = given.get("variables") if isinstance(given, Mapping) else None

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from arq_graph.nodes.progress import TrackProgress
 
 ModelLike = BaseChatModel | str | Reasoner
-MODULES = ("matcher", "strategy", "message")
 _PAPER_MODELS: Mapping[str, str] = {
     "matcher": "openai:gpt-4o-2024-08-06",
     "strategy": "openai:gpt-4o-2024-11-20",
@@ -104,8 +103,6 @@ def create_preact_agent(
     agent: Agent | Sequence[ToolLike],
     *,
     strategy: StrategyName | StrategySettings = "pre-act",
-    profile: str | None = None,
-    confirm: Mapping[str, Any] | None = None,
     mode: Mode | None = None,
     milestones: MilestoneGraph | None = None,
     judge: AnyJudge | None = None,
@@ -117,12 +114,10 @@ def create_preact_agent(
         model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), or a `Reasoner`.
         agent: A specification without guidelines, or its tools alone.
         strategy: `pre-act`, `react`, or settings: `PreAct(max_steps=4)`.
-        profile: Who the agent is, in words; only where `agent` is its tools.
-        confirm: Who confirms calls, by the tool's name, as for `Agent`; only where `agent` is its tools.
-        mode: As for `create_guided_agent`.
-        milestones: As for `create_guided_agent`.
-        judge: As for `create_guided_agent`.
-        **options: As for `create_guided_agent`.
+        mode: As for `create_guided_agent`, with `milestones`, `judge` and `options`.
+        milestones: See there.
+        judge: See there.
+        **options: See there.
 
     Raises:
         InputError: The agent has guidelines, or a setting is out of its range.
@@ -134,7 +129,12 @@ def create_preact_agent(
         raise InputError("the tool caller writes no reply of its own: use create_guided_agent(model, agent)")
     if isinstance(chosen, ReSpAct) and milestones is not None:
         raise InputError("a speaker is shown no milestones: score the finished thread, or use a planner")
-    agent = _without_guidelines(agent, options.get("name"), profile, confirm)
+    if not isinstance(agent, Agent):
+        agent = Agent(options.get("name") or "Agent", _PROFILE, tools=agent)
+    if agent.guidelines:
+        raise InputError(
+            f"agent {agent.name!r} has guidelines, which a strategy alone does not match: use create_guided_agent"
+        )
     deciding = chosen.node(model, agent, draft=False, mode=mode, reads=_channels(options))
     tracker = _tracker(agent, milestones, judge)
     return compiled(agent, chosen, deciding, matcher=None, reviser=None, tracker=tracker, options=options)
@@ -145,8 +145,6 @@ def create_respact_agent(
     agent: Agent | Sequence[ToolLike] = (),
     *,
     strategy: ReSpAct | None = None,
-    profile: str | None = None,
-    confirm: Mapping[str, Any] | None = None,
     mode: Mode | None = None,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
@@ -159,48 +157,21 @@ def create_respact_agent(
         model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), or a `Reasoner`.
         agent: A specification without guidelines, or its tools alone.
         strategy: Settings: `ReSpAct(policies=…, environment=…)`.
-        profile: Who the agent is, in words; only where `agent` is its tools.
-        confirm: Who confirms calls, by the tool's name, as for `Agent`; only where `agent` is its tools.
-        mode: As for `create_guided_agent`.
-        **options: As for `create_guided_agent`.
+        mode: As for `create_guided_agent`, with `options`.
+        **options: See there.
 
     Raises:
         InputError: The agent has guidelines, or a setting is out of its range.
         SpecError: A tool cannot be used.
         PromptError: The prompt cannot be read or rendered.
     """
-    chosen = strategy or ReSpAct()
-    return create_preact_agent(
-        model, agent, strategy=chosen, profile=profile, confirm=confirm, mode=mode, **options
-    )
+    return create_preact_agent(model, agent, strategy=strategy or ReSpAct(), mode=mode, **options)
 
 
 def _channels(options: GraphOptions) -> dict[str, Any]:
     """What functions of the user's may look at: every channel of the state besides the messages."""
     channels = get_type_hints(options.get("state_schema", AgentState), include_extras=True)
     return {name: kind for name, kind in channels.items() if name != "messages"}
-
-
-def _without_guidelines(
-    agent: Agent | Sequence[ToolLike],
-    name: str | None,
-    profile: str | None,
-    confirm: Mapping[str, Any] | None,
-) -> Agent:
-    """An agent without guidelines, made of its tools where it is given as these."""
-    if not isinstance(agent, Agent):
-        if isinstance(agent, str) or not isinstance(agent, Sequence):
-            raise InputError(
-                f"agent is a {type(agent).__name__}: give an Agent without guidelines, or a list of tools"
-            )
-        return Agent(name or "Agent", profile or _PROFILE, tools=agent, confirm=confirm or {})
-    if profile is not None or confirm is not None:
-        raise InputError("profile and confirm belong to a list of tools: an Agent has its own")
-    if agent.guidelines:
-        raise InputError(
-            f"agent {agent.name!r} has guidelines, which a strategy alone does not match: use create_guided_agent"
-        )
-    return agent
 
 
 def _tracker(agent: Agent, milestones: MilestoneGraph | None, judge: AnyJudge | None) -> TrackProgress | None:
@@ -218,18 +189,14 @@ def _per_module(
     model: ModelLike | Mapping[str, ModelLike] | None, preset: Literal["paper"] | None
 ) -> Mapping[str, ModelLike]:
     """The model of each module."""
-    if preset not in (None, "paper"):
-        raise InputError(f"there is no preset {preset!r}: the one there is is 'paper'")
-    if model is None and preset is None:
-        raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')
     if model is None:
+        if preset != "paper":
+            raise InputError('give a model, such as "openai:gpt-4o" or "offline", or preset="paper"')
         return _PAPER_MODELS
     if not isinstance(model, Mapping):
-        return dict.fromkeys(MODULES, model)
-    if unknown := [name for name in model if name not in MODULES]:
-        raise InputError(f"there is no module {unknown[0]!r}: the modules are {', '.join(MODULES)}")
-    if missing := [name for name in MODULES if name not in model]:
+        return dict.fromkeys(_PAPER_MODELS, model)
+    if model.keys() != _PAPER_MODELS.keys():
         raise InputError(
-            f"no model is given for {', '.join(missing)}: give one model, or one for each module"
+            f"models are given for {', '.join(model)}: give one model, or one for each of {', '.join(_PAPER_MODELS)}"
         )
     return model

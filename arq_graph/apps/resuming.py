@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, StateSnapshot
+from langgraph.types import Command
 
 from arq_graph.errors import InputError
+from arq_graph.reasoning.performing import aperform_steps, perform_steps
+
+_STATE = object()
 
 
 def resume_or_invoke(
@@ -30,54 +34,39 @@ def resume_or_invoke(
     Raises:
         InputError: The thread waits for an answer to an interrupt, and the input is something else.
     """
-    snapshot = app.get_state(config)
-    if _is_unfinished(snapshot, input):
-        finished = app.invoke(None, config, **kwargs)
-        if input is None:
-            return finished
-        snapshot = app.get_state(config)
-    if input is None:
-        return _as_it_is(snapshot)
-    return app.invoke(_new(snapshot, input), config, **kwargs)
+    return perform_steps(
+        _steps(input),
+        lambda given: app.get_state(config) if given is _STATE else app.invoke(given, config, **kwargs),
+    )
 
 
 async def aresume_or_invoke(
     app: CompiledStateGraph[Any, Any, Any, Any], input: Any, config: RunnableConfig, **kwargs: Any
 ) -> Any:
     """Finish an unfinished turn, then invoke the app with the input; as `resume_or_invoke`, without blocking."""
-    snapshot = await app.aget_state(config)
-    if _is_unfinished(snapshot, input):
-        finished = await app.ainvoke(None, config, **kwargs)
-        if input is None:
-            return finished
-        snapshot = await app.aget_state(config)
-    if input is None:
-        return _as_it_is(snapshot)
-    return await app.ainvoke(_new(snapshot, input), config, **kwargs)
+    return await aperform_steps(
+        _steps(input),
+        lambda given: app.aget_state(config) if given is _STATE else app.ainvoke(given, config, **kwargs),
+    )
 
 
-def _is_unfinished(snapshot: StateSnapshot, input: Any) -> bool:
-    """Whether a turn has to be finished first."""
+def _steps(input: Any) -> Generator[Any, Any, Any]:
+    """Yields `_STATE` for the thread's state, and else what the app is invoked with."""
+    snapshot = yield _STATE
+    is_answer = isinstance(input, Command)
     # `next` leaves out tasks whose results are saved: it is empty after a crash between the last result of a step
     # and the step's checkpoint, too.
-    return bool(snapshot.tasks) and not snapshot.interrupts and not isinstance(input, Command)
-
-
-def _new(snapshot: StateSnapshot, input: Any) -> Any:
-    """The input, if the thread is ready for it."""
-    if snapshot.interrupts and not isinstance(input, Command):
-        raise InputError(_WAITING)
-    return input
-
-
-def _as_it_is(snapshot: StateSnapshot) -> Any:
-    """The state of a thread with nothing to finish, in the form that `invoke` gives it."""
-    if not snapshot.interrupts:
-        return snapshot.values
-    return {**snapshot.values, "__interrupt__": list(snapshot.interrupts)}
-
-
-_WAITING = (
-    "the thread waits for an answer to an interrupt: resume it with Command(resume=...), or invoke the app itself "
-    "with the new message to abandon what waits"
-)
+    if snapshot.tasks and not snapshot.interrupts and not is_answer:
+        finished = yield None
+        if input is None:
+            return finished
+        snapshot = yield _STATE
+    if input is None:  # the state of a thread with nothing to finish, in the form that `invoke` gives it
+        waiting = {"__interrupt__": list(snapshot.interrupts)} if snapshot.interrupts else {}
+        return {**snapshot.values, **waiting}
+    if snapshot.interrupts and not is_answer:
+        raise InputError(
+            "the thread waits for an answer to an interrupt: resume it with Command(resume=...), or invoke the app "
+            "itself with the new message to abandon what waits"
+        )
+    return (yield input)

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
-from arq_graph import AgentState, create_preact_agent, create_respact_agent
+from arq_graph import Agent, AgentState, create_preact_agent, create_respact_agent
 from arq_graph.nodes import guarded_tools
 from tests.agreement.desk import QUESTION, SETTINGS, THREAD, Desk
 from tests.brain import Brain, Call, act, say
@@ -246,7 +246,8 @@ def test_an_agent_without_guidelines_asks_in_the_same_way(create):
     desk = Desk()
     options = {"mode": "direct", "checkpointer": desk.app.checkpointer}
     tools = [desk.agent.toolbox["cancel_order"]]
-    desk.app = create(desk.model, tools, confirm={"cancel_order": "customer"}, **options)
+    agent = Agent("Desk", "You help.", tools=tools, confirm={"cancel_order": "customer"})
+    desk.app = create(desk.model, agent, **options)
     assert desk.asked().endswith(QUESTION)
     assert desk.say("And if it has been sent?").endswith(QUESTION)
     desk.say("yes")

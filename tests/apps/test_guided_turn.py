@@ -51,13 +51,9 @@ def test_the_second_look_judges_only_what_a_tool_result_could_make_true():
     turn(model)
     judged = [asked.now["judge"] for asked in asked_by(model, "matcher")]
     assert (sorted(judged[:2]), judged[2:]) == ([["G1", "G2"], ["G3"]], [["G2"]])
-
-
-@pytest.mark.parametrize(("judge", "call"), [({"G1": 9, "G2": 9}, {"get_order": A1}), ({}, {})])
-def test_nothing_is_judged_again_where_all_is_active_or_nothing_ran(judge, call):
-    model = brain(judge=judge, call=call)
-    turn(model)
-    assert len(asked_by(model, "matcher")) == 2  # one call for each batch
+    all_active = brain(judge={"G1": 9, "G2": 9}, call={"get_order": A1})
+    turn(all_active)
+    assert len(asked_by(all_active, "matcher")) == 2  # one call for each batch
 
 
 def test_a_one_time_guideline_is_not_applied_twice_and_a_continuous_one_stays():
@@ -137,7 +133,7 @@ def test_an_agent_without_tools_matches_and_replies():
     assert asked_by(model, "tools") == []
 
 
-def test_an_agent_without_guidelines_can_still_use_the_tools_that_are_always_available():
+def test_an_agent_without_guidelines_can_use_the_tools_that_are_always_available():
     model = brain(call={"get_order": A1})
     state = turn(model, Agent("Desk", "You help with orders.", tools=[get_order]))
     assert kinds(state) == ["human", "ai", "tool", "ai"]

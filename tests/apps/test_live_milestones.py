@@ -37,7 +37,7 @@ CALLED = [
 ]
 
 
-@pytest.mark.parametrize("strategy", ["tools", "pre-act", "react", "respact"])
+@pytest.mark.parametrize("strategy", ["tools", "pre-act"])
 def test_what_the_reply_itself_says_counts_in_its_own_turn_whatever_the_strategy(strategy):
     moves = iter([act("get_order", A1), act("give_discount", A1)])
     calls = {"get_order": A1, "give_discount": A1}
@@ -78,11 +78,9 @@ def test_a_judge_is_asked_where_one_is_given(runs):
     assert runs.invoke(app, says("Grr, I am so angry!"))["progress"][-1]["goal_completed"] is True
 
 
-@pytest.mark.parametrize("create", [create_guided_agent, create_preact_agent])
-def test_a_judge_without_milestones_is_a_mistake(create):
-    agent = desk() if create is create_guided_agent else [get_order]
+def test_a_judge_without_milestones_is_a_mistake():
     with pytest.raises(errors.InputError, match="milestones="):
-        create(brain(), agent, judge=lambda *_: [])
+        create_preact_agent(brain(), [get_order], judge=lambda *_: [])
 
 
 def test_a_graph_that_cannot_be_measured_on_is_told_before_anything_runs():
