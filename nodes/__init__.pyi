@@ -6,9 +6,9 @@ from .blueprint_node import BlueprintNode as BlueprintNode
 from .guideline_matcher import GuidelineMatcher as GuidelineMatcher
 from .message_reviser import MessageReviser as MessageReviser
 from .message_schema import MessageBlueprint as MessageBlueprint
-from .pre_act_planner import PreActPlanner as PreActPlanner
+from .planner import PreActPlanner as PreActPlanner
+from .planner import ReActPlanner as ReActPlanner
 from .progress import TrackProgress as TrackProgress
-from .react_planner import ReActPlanner as ReActPlanner
 from .routing import route_calls as route_calls
 from .speaking.listen import Listen as Listen
 from .speaking.listen import route_moves as route_moves

@@ -8,18 +8,19 @@ any tool runs: interrupts inside a shared `ToolNode` race for the answer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self, cast
+from functools import partial
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.types import interrupt
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, WaitingCall
 from arq_graph.errors import InputError
-from arq_graph.nodes.channels import Reader, name_channels, our_channels
+from arq_graph.nodes.channels import Reader, first_problem, name_channels, our_channels
 from arq_graph.nodes.confirmation import question_of, recorded
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import pending_calls
@@ -46,16 +47,8 @@ class Decision(BaseModel):
     edited_action: EditedAction | None = None
     message: str | None = None
 
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        if self.type == "edit" and self.edited_action is None:
-            raise ValueError('"edit" needs "edited_action": {"name": …, "args": {…}}')
-        if self.type == "respond" and self.message is None:
-            raise ValueError('"respond" needs "message", which is taken for the tool\'s result')
-        return self
 
-
-class OperatorAnswer(BaseModel):
+class HITLResponse(BaseModel):
     """The operator's words on all calls, by position."""
 
     model_config = ConfigDict(extra="forbid")
@@ -82,31 +75,27 @@ class ApproveCalls(Runnable[Any, Update]):
     def __init__(self, agent: Agent, *, messages_key: str = "messages") -> None:
         self.agent = agent
         self.messages_key = messages_key
-        self._by = {name: how.by for name, how in agent.confirm.items()}
         asked = agent.confirmed_by("operator", "interrupt")
-        self._arguments = {name: ToolArguments(agent.toolbox[name]) for name in asked}
+        self._tools = {name: ToolArguments(agent.toolbox[name]) for name in asked}
         name_channels(self, {messages_key: list[AnyMessage], **our_channels("agreements")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Interrupt for the operator, or carry out the answer."""
         state = Reader(input, self.messages_key, agent=self.agent.name)
-        calls = [call for call in pending_calls(state.messages()) if call["name"] in self._arguments]
+        calls = [call for call in pending_calls(state.messages()) if call["name"] in self._tools]
         if not calls:
             return {}
+        fitting: Any = Annotated[HITLResponse, AfterValidator(partial(self._fitting, calls))]
         try:
-            answer = interrupt(self._request(calls), response_schema=self._answer_to(calls))
+            answer: HITLResponse = interrupt(self._request(calls), response_schema=fitting)
         except ValidationError as error:
-            raise InputError(f"the operator's answer does not fit: {_first_problem(error)}") from error
-        return self._carried_out(state, list(zip(calls, answer.decisions, strict=True)))
+            raise InputError(f"the operator's answer does not fit: {first_problem(error)}") from error
+        return self._carried_out(state, calls, answer.decisions)
 
     def _request(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
         return {
             "action_requests": [
-                {
-                    "name": call["name"],
-                    "args": call["args"],
-                    "description": self._description(call),
-                }
+                {"name": call["name"], "args": call["args"], "description": self._description(call)}
                 for call in calls
             ],
             "review_configs": [
@@ -117,47 +106,45 @@ class ApproveCalls(Runnable[Any, Update]):
 
     def _description(self, call: ToolCall) -> str:
         """What is asked about a call: code's own question where the customer is asked, else what the tool does."""
-        if self._by[call["name"]] == "interrupt":
+        if self.agent.confirm[call["name"]].by == "interrupt":
             return question_of(self.agent, [WaitingCall(tool=call["name"], arguments=call["args"])])
         return self.agent.toolbox[call["name"]].description
 
-    def _answer_to(self, calls: Sequence[ToolCall]) -> type[OperatorAnswer]:
-        """A schema that holds an answer against these very calls."""
+    def _fitting(self, calls: Sequence[ToolCall], answer: HITLResponse) -> HITLResponse:
+        """Hold an answer against the calls that it is about."""
+        if len(answer.decisions) != len(calls):
+            raise ValueError(f"{len(calls)} calls wait for a decision each, got {len(answer.decisions)}")
+        for number, (call, decision) in enumerate(zip(calls, answer.decisions, strict=True)):
+            if why := self._misfit(call["name"], decision):
+                raise ValueError(f"decisions[{number}] on {call['name']!r}: {why}")
+        return answer
 
-        def fits(answer: OperatorAnswer) -> OperatorAnswer:
-            if len(answer.decisions) != len(calls):
-                raise ValueError(f"{len(calls)} calls wait for a decision each, got {len(answer.decisions)}")
-            for number, (call, decision) in enumerate(zip(calls, answer.decisions, strict=True)):
-                if decision.type == "edit" and decision.edited_action:
-                    self._check_edit(f"decisions[{number}]", call["name"], decision.edited_action)
-            return answer
-
-        return create_model(
-            "HITLResponse",
-            __base__=OperatorAnswer,
-            __validators__={"fits": cast(Any, model_validator(mode="after")(fits))},
-        )
-
-    def _check_edit(self, place: str, name: str, edited: EditedAction) -> None:
-        """Hold an edit against the tool: another tool, an unknown argument, or what its schema does not take."""
+    def _misfit(self, name: str, decision: Decision) -> str:
+        """What is wrong with a decision on a call of a tool; empty if nothing is."""
+        if decision.type == "respond" and decision.message is None:
+            return '"respond" needs "message", which is taken for the tool\'s result'
+        if decision.type != "edit":
+            return ""
+        edited, tool = decision.edited_action, self._tools[name]
+        if edited is None:
+            return '"edit" needs "edited_action": {"name": …, "args": {…}}'
         if edited.name != name:
-            raise ValueError(
-                f"{place} is about {name!r}: an edit may change its arguments, not the tool; got {edited.name!r}"
-            )
-        tool, place = self._arguments[name], f"{place}.edited_action.args"
+            return f"an edit may change the arguments, not the tool; got {edited.name!r}"
         if unknown := edited.args.keys() - {argument.name for argument in tool.arguments}:
-            raise ValueError(f"{place}: {name!r} has no argument {min(unknown)!r}")
-        for problem in tool.validate(edited.args):
-            where = f"{place}.{problem.argument.name}" if problem.argument else place
-            raise ValueError(f"{where}: {problem.message or problem.kind}")
+            return f"there is no argument {min(unknown)!r}"
+        told = [
+            (each.argument.name if each.argument else "args", each.message or each.kind)
+            for each in tool.validate(edited.args)
+        ]
+        return "; ".join(f"{argument}: {why}" for argument, why in told)
 
-    def _carried_out(self, state: Reader, decided: Sequence[tuple[ToolCall, Decision]]) -> Update:
+    def _carried_out(self, state: Reader, calls: Sequence[ToolCall], decisions: Sequence[Decision]) -> Update:
         """What the decisions make of the calls: results, edits, and a yes that is spent on each call that runs."""
         turn = Conversation(state.messages()).turn
         edits: dict[str | None, dict[str, Any]] = {}
         results: list[AnyMessage] = []
         agreed: list[Agreement] = []
-        for call, decision in decided:
+        for call, decision in zip(calls, decisions, strict=True):
             if decision.type == "respond":
                 results.append(_result(call, decision.message or "", "success"))
             elif decision.type == "reject":
@@ -168,13 +155,12 @@ class ApproveCalls(Runnable[Any, Update]):
                 if decision.type == "edit" and decision.edited_action:
                     arguments = edits[call["id"]] = decision.edited_action.args
                 spent = WaitingCall(tool=call["name"], arguments=arguments, call=call["id"])
-                by = self._by[call["name"]]
+                by = self.agent.confirm[call["name"]].by
                 agreed.append(Agreement(turn=turn, id=str(uuid4()), by=by, calls=(spent,), agreed_in=turn))
         if edits:
             asking = next(m for m in reversed(state.messages()) if isinstance(m, AIMessage) and m.tool_calls)
-            changed = [
-                ToolCall(**{**call, "args": edits.get(call["id"], call["args"])})
-                for call in asking.tool_calls
+            changed: list[ToolCall] = [
+                {**call, "args": edits.get(call["id"], call["args"])} for call in asking.tool_calls
             ]
             results.insert(0, asking.model_copy(update={"tool_calls": changed}))
         return {self.messages_key: results, **recorded(state, *agreed)}
@@ -182,10 +168,3 @@ class ApproveCalls(Runnable[Any, Update]):
 
 def _result(call: ToolCall, content: str, status: Literal["success", "error"]) -> ToolMessage:
     return ToolMessage(content, name=call["name"], tool_call_id=call["id"] or "", status=status)
-
-
-def _first_problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    message = str(first["msg"]).removeprefix("Value error, ")
-    return f"{where}: {message}" if where else message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cached_property
@@ -20,6 +20,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.nodes.channels import Reader, name_channels, our_channels
 from arq_graph.nodes.spec_sections import designed
+from arq_graph.nodes.violations import PromptFacts
 from arq_graph.nodes.worked_examples import PROMPTS, worked_examples
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, Mode
@@ -172,18 +173,19 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         Subclasses override this; it never touches a model, so sync and async share it.
         """
         extra = {name: state.get(name) for name in self._reads}
-        answer = yield from self.asked(
-            Question(self.blueprint, self.prompt(self.read_conversation(state), extra))
-        )
+        prompt = self.prompt(self.read_conversation(state), extra)
+        (answer,) = yield from self.asked(Question(self.blueprint, prompt))
         return {name: make(answer) for name, make in self._write.items()}
 
-    def asked(self, question: Question[Any]) -> Generator[Sequence[Question[Any]], Any, Answer[Any]]:
-        """Ask one question; what was wrong with it is raised."""
-        (answer,) = yield [question]
-        if isinstance(answer, ReasoningError):
-            raise answer
-        found: Answer[Any] = answer
-        return found
+    def asked(
+        self, *questions: Question[Any]
+    ) -> Generator[Sequence[Question[Any]], Any, Sequence[Answer[Any]]]:
+        """Ask questions at the same time; the first that led to no answer is raised."""
+        answers = (yield questions) if questions else ()
+        for answer in answers:
+            if isinstance(answer, ReasoningError):
+                raise answer
+        return answers
 
     def read_conversation(self, state: Reader) -> Conversation:
         """The thread's messages as numbered lines."""
@@ -230,6 +232,21 @@ class AgentNode(BlueprintNode[B]):
         """The head with the agent's profile and glossary, the worked examples, and what else it shows."""
         examples = worked_examples(self.files, self.of_examples, self.mode)
         return self.template.render("head", {**designed(self.agent), "examples": examples, **values})
+
+    def facts(
+        self, conversation: Conversation, variables: Iterable[Mapping[str, Any]], sources: Iterable[str] = ()
+    ) -> PromptFacts:
+        """What its prompt held, to hold what it says against."""
+        glossary, guidelines = self.agent.glossary, self.agent.guidelines
+        ids = [f"K{number}" for number in range(1, len(glossary) + 1)]
+        terms = [text for term in glossary for text in (term.name, term.description, *term.synonyms)]
+        return PromptFacts(
+            conversation,
+            {"P", *ids, *(variable["id"] for variable in variables), *sources},
+            tuple(self.agent.toolbox),
+            (*(each.id for each in guidelines), *(variable["name"] for variable in variables)),
+            " ".join([self.agent.profile, *terms, *(each.action or "" for each in guidelines)]),
+        )
 
 
 def _run(task: Task) -> Any:

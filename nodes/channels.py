@@ -6,7 +6,7 @@ import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar, get_origin, get_type_hints
 
-from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages
+from langchain_core.messages import AnyMessage, convert_to_messages
 from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
 from pydantic import BaseModel, ValidationError
@@ -49,12 +49,8 @@ class Reader:
         """
         if not isinstance(self.state, Mapping):
             return self.state
-        empty = {
-            name: of()
-            for name, kind in self._channels.items()
-            if (of := get_origin(kind) or kind) in (list, dict)
-        }
-        return {**empty, **self.state}
+        kinds = {name: get_origin(kind) or kind for name, kind in self._channels.items()}
+        return {**{name: kind() for name, kind in kinds.items() if kind in (list, dict)}, **self.state}
 
     def get(self, channel: str) -> Any:
         """The channel's value, None where there is none."""
@@ -70,8 +66,6 @@ class Reader:
                 f"the state has no channel {self.messages_key!r}: give the graph one that holds the messages, "
                 "or name yours with messages_key="
             )
-        if isinstance(value, list) and all(isinstance(message, BaseMessage) for message in value):
-            return value
         try:
             return convert_to_messages(value)  # type: ignore[return-value]
         except (TypeError, ValueError, NotImplementedError) as error:
@@ -81,61 +75,42 @@ class Reader:
 
     def records(self, channel: str, kind: type[R]) -> list[R]:
         """The agent's own records of one of our channels."""
-        return [self._read(channel, kind, raw) for raw in self._split(channel)[0]]
+        return [self._read(channel, kind, raw) for raw in self._raw(channel) if raw["agent"] == self.agent]
 
     def record(self, channel: str, kind: type[R]) -> R | None:
         """The record of a channel that holds one for each agent: the agent's own, or else one that names no agent."""
-        own, others = self._split(channel)
-        found = [*(raw for raw in others if raw["agent"] == ""), *own]
+        found = [raw for agent in ("", self.agent) for raw in self._raw(channel) if raw["agent"] == agent]
         return self._read(channel, kind, found[-1]) if found else None
 
     def written(self, channel: str, records: Iterable[Record]) -> list[dict[str, Any]]:
         """The update that puts these records in the place of the agent's own, and keeps those of other agents."""
-        return [*map(dict, self._split(channel)[1]), *map(self.as_json, records)]
+        others = [dict(raw) for raw in self._raw(channel) if raw["agent"] != self.agent]
+        return [*others, *({**record.model_dump(mode="json"), "agent": self.agent} for record in records)]
 
-    def as_json(self, record: Record) -> dict[str, Any]:
-        """A record of this agent as a channel holds it."""
-        return record.model_copy(update={"agent": self.agent}).model_dump(mode="json")
-
-    def _split(self, channel: str) -> tuple[list[Any], list[Any]]:
-        """The raw records of this agent, and those of others."""
-        value = self.get(channel)
-        if value is None:
-            return [], []
+    def _raw(self, channel: str) -> Sequence[Mapping[str, Any]]:
+        """The records of all agents as plain JSON."""
+        value = self.get(channel) or ()
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise _misfit(channel, f"must hold a list of records, not {type(value).__name__}")
-        own: list[Any] = []
-        others: list[Any] = []
         for raw in value:
-            (own if self._is_own(channel, raw) else others).append(raw)
-        return own, others
-
-    def _is_own(self, channel: str, raw: Any) -> bool:
-        if not isinstance(raw, Mapping) or not isinstance(raw.get("agent"), str):
-            what = "names no agent" if isinstance(raw, Mapping) else f"is a {type(raw).__name__}"
-            raise _misfit(channel, f"must hold records as plain JSON, each with its agent; one {what}")
-        return bool(raw["agent"] == self.agent)
+            if not isinstance(raw, Mapping) or not isinstance(raw.get("agent"), str):
+                what = "names no agent" if isinstance(raw, Mapping) else f"is a {type(raw).__name__}"
+                raise _misfit(channel, f"must hold records as plain JSON, each with its agent; one {what}")
+        return value
 
     def _read(self, channel: str, kind: type[R], raw: Any) -> R:
         try:
             return kind.model_validate(raw)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"]))
-            raise _misfit(
-                channel, f"must hold records of the form {kind.__name__}: {place}: {first['msg']}"
-            ) from error
+            what = f"must hold records of the form {kind.__name__}: {first_problem(error)}"
+            raise _misfit(channel, what) from error
 
     def mapping(self, channel: str) -> dict[str, Any]:
         """A channel that holds a dict; empty where it was never written."""
-        value = self.get(channel)
-        if value is None:
-            return {}
-        if isinstance(value, Mapping):
-            return dict(value)
-        raise StateError(
-            f"channel {channel!r} must hold a dict of names and values, not {type(value).__name__}"
-        )
+        value = self.get(channel) or {}
+        if not isinstance(value, Mapping):
+            raise _misfit(channel, f"must hold a dict of names and values, not {type(value).__name__}")
+        return dict(value)
 
 
 def _misfit(channel: str, what: str) -> StateError:
@@ -143,6 +118,14 @@ def _misfit(channel: str, what: str) -> StateError:
         f"channel {channel!r} {what}: rename the channel of your graph, or leave it to arq_graph; a thread that "
         "another version kept cannot be gone on with"
     )
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing that Pydantic finds wrong, with its place."""
+    first = error.errors(include_url=False)[0]
+    where = "".join(f"{part}." for part in first["loc"]).removesuffix(".")
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message
 
 
 def name_channels(node: Runnable[Any, dict[str, Any]], channels: Mapping[str, Any]) -> None:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any, Literal
 
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from pydantic import BaseModel, ConfigDict
 
-from arq_graph.agent.state import GuidelineMatch, Plan, PlanChange, Progress, ToolInsight, WaitingCall
-from arq_graph.reasoning.answer import Answer
-
-
-def total_usage(answers: Iterable[Answer[Any]]) -> UsageMetadata | None:
-    """The tokens of several answers together; None where the model reports none."""
-    total: UsageMetadata | None = None
-    for answer in answers:
-        if answer.usage is not None:
-            total = add_usage(total, answer.usage)
-    return total
+from arq_graph.agent.state import GuidelineMatch, Plan, Progress, ToolInsight, WaitingCall
 
 
 class Event(BaseModel):
@@ -30,41 +21,29 @@ class Event(BaseModel):
 
 
 class Answered(Event):
-    """An event for which models were asked.
-
-    Args:
-        calls: How many model calls it took, for what the speaker says with the thoughts before it.
-        usage: The tokens these used, where the model tells.
-    """
+    """An event for which models were asked: how many `calls` it took, and their tokens, where the model tells."""
 
     calls: int = 0
     usage: UsageMetadata | None = None
 
 
-class GuidelinesMatched(Answered):
-    """The matcher judged guidelines.
+def cost_of(answers: Sequence[Any]) -> dict[str, Any]:
+    """The model calls that answers took, failed ones too, and their tokens together."""
+    usages = [each for answer in answers if (each := getattr(answer, "usage", None))]
+    usage = reduce(add_usage, usages) if usages else None
+    return {"calls": sum(len(getattr(answer, "attempts", ())) for answer in answers), "usage": usage}
 
-    Args:
-        matches: The turn's judgements so far, active or not.
-        judged: Ids of those judged in this look.
-    """
+
+class GuidelinesMatched(Answered):
+    """The matcher judged guidelines: the turn's `matches` so far, and the ids of those `judged` in this look."""
 
     type: Literal["guidelines_matched"] = "guidelines_matched"
     matches: tuple[GuidelineMatch, ...]
     judged: tuple[str, ...]
 
-    @property
-    def active(self) -> tuple[str, ...]:
-        """Ids of the active guidelines."""
-        return tuple(match.guideline for match in self.matches if match.active)
-
 
 class ToolsDecided(Answered):
-    """The tool caller decided which calls to make.
-
-    Args:
-        decisions: One per proposed call or missing argument.
-    """
+    """It was decided which calls to make: `decisions` has one for each proposed call or missing argument."""
 
     type: Literal["tools_decided"] = "tools_decided"
     decisions: tuple[ToolInsight, ...]
@@ -73,27 +52,17 @@ class ToolsDecided(Answered):
 class PlanMade(Answered):
     """A planner made a plan, or refined the one of this turn.
 
-    Args:
-        plan: The plan as it is now, with the call or the answer that it takes.
-        decisions: What was decided about the calls that were proposed, refused ones too.
+    `plan` is as it is now, with the call or the answer that it takes; `decisions` are about the calls that were
+    proposed, refused ones too.
     """
 
     type: Literal["plan_made"] = "plan_made"
     plan: Plan
     decisions: tuple[ToolInsight, ...] = ()
 
-    @property
-    def changed(self) -> PlanChange | None:
-        """What this version does otherwise than the one before, and why; None if it follows it."""
-        return next((change for change in self.plan.changes if change.version == self.plan.version), None)
-
 
 class Thought(Event):
-    """The speaker had a thought, which changes nothing outside.
-
-    Args:
-        text: The thought.
-    """
+    """The speaker had a thought, which changes nothing outside."""
 
     type: Literal["thought"] = "thought"
     text: str
@@ -102,15 +71,9 @@ class Thought(Event):
 class Spoke(Answered):
     """The speaker said something.
 
-    Args:
-        text: The utterance.
-        category: What it does: one of the six categories of ReSpAct's Table 5.
-        dialogue_act: The act that it was limited to, where `dialogue_acts` is given.
-        asks: Whether it asks the customer something.
-        waits: Whether the run waits for an answer.
-        draft: Whether it is the draft of a reply that is still to be revised.
-        decisions: What it asks for, and what was decided about calls that were refused before it.
-        faults: What code found wrong with it, and what could not be put right within the bounds.
+    `category` is one of the six of ReSpAct's Table 5, `dialogue_act` the act that it was limited to, where acts are
+    given. It `asks` the customer something, `waits` for an answer, or is the `draft` of a reply. `decisions` are what
+    it asks for, and about calls that were refused before it; `faults` what could not be put right within the bounds.
     """
 
     type: Literal["spoke"] = "spoke"
@@ -127,10 +90,7 @@ class Spoke(Answered):
 class ConfirmationAsked(Event):
     """The reply ends with code's question about calls that wait for the customer's yes.
 
-    Args:
-        id: The question's id; a button may send it as the customer's message, which is a yes.
-        question: The question.
-        calls: What it asks about.
+    A button may send its `id` as the customer's message, which is a yes.
     """
 
     type: Literal["confirmation_asked"] = "confirmation_asked"
@@ -140,15 +100,7 @@ class ConfirmationAsked(Event):
 
 
 class ToolCalled(Event):
-    """A tool ran, or was refused.
-
-    Args:
-        tool: The tool's name.
-        arguments: What it was called with.
-        call_id: Id of the tool call.
-        status: `success` or `error`.
-        result: The result as text.
-    """
+    """A tool ran, or was refused; `result` is its result as text."""
 
     type: Literal["tool_called"] = "tool_called"
     tool: str
@@ -159,12 +111,7 @@ class ToolCalled(Event):
 
 
 class ReplyRevised(Event):
-    """The reviser wrote a candidate reply.
-
-    Args:
-        content: The candidate.
-        violations: What code found wrong with it.
-    """
+    """The reviser wrote a candidate reply; `violations` are what code found wrong with it."""
 
     type: Literal["reply_revised"] = "reply_revised"
     content: str
@@ -172,13 +119,7 @@ class ReplyRevised(Event):
 
 
 class ReplySent(Answered):
-    """The turn's reply is decided.
-
-    Args:
-        content: The reply.
-        followed: Ids of the guidelines it follows.
-        satisfied: Whether nothing was found wrong with it.
-    """
+    """The turn's reply is decided: its `content`, the ids of the guidelines it follows, and whether it has no fault."""
 
     type: Literal["reply_sent"] = "reply_sent"
     content: str
@@ -187,12 +128,7 @@ class ReplySent(Answered):
 
 
 class ProgressMade(Event):
-    """The conversation's progress toward its goal has changed.
-
-    Args:
-        progress: How far it got.
-        newly_reached: The milestones that were not reached before, in order.
-    """
+    """The conversation's progress toward its goal has changed; `newly_reached` are milestones, in order."""
 
     type: Literal["progress_made"] = "progress_made"
     progress: Progress

@@ -24,7 +24,7 @@ from arq_graph.nodes.blueprint_node import (
     counted,
 )
 from arq_graph.nodes.channels import Reader, emit
-from arq_graph.nodes.events import GuidelinesMatched, total_usage
+from arq_graph.nodes.events import GuidelinesMatched, cost_of
 from arq_graph.nodes.judgements import (
     ACTIVE_FROM,
     Judgement,
@@ -163,14 +163,12 @@ class GuidelineMatcher(AgentNode[ARQ]):
             for id in judged:
                 matches[id] = self._match(self.agent.guideline(id), answer, turn, holds.get(id, False))
         related = self._related([matches[guideline.id] for guideline in self.agent.guidelines])
-        answered = [answer for answer in answers if isinstance(answer, Answer)]
         emit(
             GuidelinesMatched(
                 turn=turn,
                 matches=tuple(related),
                 judged=tuple(id for _, judged in asked for id in judged),
-                calls=sum(len(answer.attempts) for answer in answered),
-                usage=total_usage(answered),
+                **cost_of(answers),
             )
         )
         update: Update = {"guideline_matches": state.written("guideline_matches", related)}

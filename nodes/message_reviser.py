@@ -23,10 +23,10 @@ from arq_graph.nodes.blueprint_node import (
 )
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import asks_beside, put, question_of, to_put
-from arq_graph.nodes.events import ReplyRevised, ReplySent, total_usage
+from arq_graph.nodes.events import ReplyRevised, ReplySent, cost_of
 from arq_graph.nodes.gate import active_guidelines, granted_tools
 from arq_graph.nodes.message_schema import MessageBlueprint
-from arq_graph.nodes.spec_sections import condition_text, designed, shown_guideline, shown_variables
+from arq_graph.nodes.spec_sections import condition_text, shown_guideline, shown_variables
 from arq_graph.nodes.turns import draft_of_turn, matches_of_turn
 from arq_graph.nodes.violations import PromptFacts, leaks, violations
 from arq_graph.reasoning.answer import Answer, Complaint, Question
@@ -104,18 +104,13 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         self.extra_revisions = counted("extra_revisions", extra_revisions, least=0)
         self.on_unsatisfied: OnUnsatisfied = checked("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
         self.head = self.head_of()
-        self._public = " ".join(
-            [
-                agent.profile,
-                *(text for term in agent.glossary for text in (term.name, term.description, *term.synonyms)),
-                *(guideline.action or "" for guideline in agent.guidelines),
-            ]
-        )
 
     def steps(self, state: Reader) -> Steps:
         """Write the reply of this turn."""
         turn = self._turn(state)
-        facts = self._facts(turn)
+        sources = [each["id"] for each in turn.sections["insights"]]
+        sources += [each["name"] for each in turn.sections["tool_descriptions"]]
+        facts = self.facts(turn.conversation, turn.sections["variables"], [*turn.active, *sources])
         candidates: list[Revision] = []
 
         def check(answer: MessageBlueprint) -> list[Complaint]:
@@ -217,26 +212,6 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                     "what_would_decide_it": match.undecided,
                 }
 
-    def _facts(self, turn: Turn) -> PromptFacts:
-        shown_ids = {entry["id"] for name in ("insights", "variables") for entry in turn.sections[name]}
-        described = {entry["name"] for entry in turn.sections["tool_descriptions"]}
-        return PromptFacts(
-            turn.conversation,
-            {
-                "P",
-                *(entry["id"] for entry in designed(self.agent)["glossary"]),
-                *turn.active,
-                *shown_ids,
-                *described,
-            },
-            tuple(self.agent.toolbox),
-            (
-                *(guideline.id for guideline in self.agent.guidelines),
-                *(entry["name"] for entry in turn.sections["variables"]),
-            ),
-            self._public,
-        )
-
     def _choose(
         self,
         answer: Answer[Any] | ReasoningError,
@@ -292,8 +267,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                 content=sent.content,
                 followed=tuple(followed),
                 satisfied=not sent.violations,
-                calls=len(answer.attempts) if isinstance(answer, Answer | BlueprintError) else 1,
-                usage=total_usage([answer]) if isinstance(answer, Answer) else None,
+                **cost_of([answer]),
             )
         )
         return {

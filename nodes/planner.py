@@ -1,10 +1,10 @@
-"""What the planners share: one action at a time, each call checked by the gate."""
+"""Planning: one action at a time, each call checked by the gate (Pre-Act, 3.1 and Appendices D, E; ReAct)."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Unpack
 from uuid import uuid4
 
@@ -12,14 +12,14 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Plan, PlannedCall, Progress, ToolInsight
+from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
 from arq_graph.nodes.blueprint_node import Steps, Update, checked_agent, counted
 from arq_graph.nodes.channels import emit
 from arq_graph.nodes.choice import chosen
 from arq_graph.nodes.confirmation import Settled, asks_beside, new_call, put
-from arq_graph.nodes.events import PlanMade, total_usage
+from arq_graph.nodes.events import PlanMade, cost_of
 from arq_graph.nodes.gate import Gate, active_guidelines
-from arq_graph.nodes.plan_schema import FINAL_ANSWER, tool_property
+from arq_graph.nodes.plan_schema import FINAL_ANSWER, pre_act_blueprint, react_blueprint, tool_property
 from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, kept_insights, read_call, refusals
 from arq_graph.nodes.spec_sections import shown_guideline, shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions, tools_of
@@ -29,33 +29,30 @@ from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.conversation import Line
 from arq_graph.reasoning.reasoner import Reasoner
 
+Fault = tuple[str, str, bool]
+"""Where in an answer something is wrong, what is wrong there, and whether its action is therefore not taken."""
+
 
 @dataclass(frozen=True)
 class Action:
-    """What one answer's action is, a call or the final answer, and what code says to it."""
+    """What one answer does, a call or the final answer, what is kept about it, and why it may not be done."""
 
     call: PlannedCall | None = None
     answer: str | None = None
     insights: tuple[ToolInsight, ...] = ()
-    refusals: tuple[Complaint, ...] = ()
+    refusals: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What a planner's answer is held against."""
+    """What a planner's answer is held against; `plan` is this turn's so far."""
 
     gate: Gate
     settled: Settled
     plan: Plan | None
-    """This turn's plan so far."""
     steps_left: int
     variables: list[dict[str, Any]]
     facts: PromptFacts
-
-    @property
-    def turn(self) -> str:
-        """Id of the customer message that began the turn."""
-        return self.gate.conversation.turn
 
     @property
     def results(self) -> tuple[Line, ...]:
@@ -74,10 +71,9 @@ class Situation:
 
 
 class Planner(Strategy):
-    """What the planners have in common: one action at a time, a call or the final answer.
+    """What the planners have in common.
 
-    A subclass names its prompt and worked examples (`files`) and what is asked (`blueprint_of` the agent's tools), and
-    says what of the answer is kept (`record`).
+    A subclass names its prompt, its worked examples and its blueprint, and says what of an answer is kept (`record`).
     """
 
     module = "planner"
@@ -102,16 +98,12 @@ class Planner(Strategy):
         self.head = self.head_of(guided=bool(agent.guidelines), tools=shown)
 
     @abstractmethod
-    def record(self, value: Any, situation: Situation, action: Action) -> Plan:
-        """What of an answer is kept; `version`, `call`, `final_answer` and `faults` are filled in afterwards."""
+    def record(self, value: Any, situation: Situation, tool: str | None) -> dict[str, Any]:
+        """What `Plan` keeps of an answer besides its action; `tool` is the one that it calls."""
 
-    def faults(self, value: Any, situation: Situation, action: Action) -> list[Complaint]:
+    def faults(self, value: Any, situation: Situation, tool: str | None) -> Iterator[Fault]:
         """What is wrong with what stands around the action."""
-        return []
-
-    def blocks(self, value: Any, situation: Situation, action: Action) -> list[Complaint]:
-        """What is so wrong with what stands around the action that it is not taken."""
-        return []
+        yield from ()
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Make or refine the plan of this turn, and take one action."""
@@ -128,12 +120,14 @@ class Planner(Strategy):
 
         def check(value: Any) -> list[Complaint]:
             action = self._action(value, situation, self._waiting(value, situation, taken))
-            blocking = (*action.refusals, *self.blocks(value, situation, action))
-            taken.append(replace(action, refusals=blocking))
-            return [*self.faults(value, situation, action), *blocking]
+            found = list(self.faults(value, situation, action.call.tool if action.call else None))
+            blocking = (*action.refusals, *((place, why) for place, why, blocks in found if blocks))
+            taken.append(Action(action.call, action.answer, action.insights, blocking))
+            wrong = [*((place, why) for place, why, blocks in found if not blocks), *blocking]
+            return [Complaint(type(value).__name__, place, why) for place, why in wrong]
 
         prompt = self.prompt(gate.conversation, self._tail(situation), head=self.head)
-        answer = yield from self.asked(Question(self.blueprint, prompt, check=check))
+        (answer,) = yield from self.asked(Question(self.blueprint, prompt, check=check))
         return self._update(situation, answer, taken)
 
     def _waiting(self, value: Any, situation: Situation, before: Sequence[Action]) -> list[ToolInsight]:
@@ -145,21 +139,13 @@ class Planner(Strategy):
     def _action(self, value: Any, situation: Situation, waiting: Sequence[ToolInsight]) -> Action:
         """An answer's action, and what code says to it."""
         key, said = chosen(value.action)
-
-        def refused(reasons: Sequence[tuple[str, str]]) -> tuple[Complaint, ...]:
-            name = type(value).__name__
-            return tuple(Complaint(name, f"action.{key}{place}", why) for place, why in reasons)
-
         if key == FINAL_ANSWER:
             wrong = [] if said.answer.strip() or waiting else ["it is empty"]
             if not self.draft:
                 wrong += leaks(said.answer, situation.facts)
                 wrong += [why] if (why := asks_beside(said.answer, waiting)) else []
-            return Action(
-                answer=said.answer,
-                insights=tuple(asked_for(said.asks_for, situation.gate)),
-                refusals=refused([(".answer", why) for why in wrong]),
-            )
+            refused = tuple((f"action.{key}.answer", why) for why in wrong)
+            return Action(None, said.answer, tuple(asked_for(said.asks_for, situation.gate)), refused)
         tool = self.by_property[key]
         read = read_call(tool, said)
         verdict = situation.gate.check(
@@ -171,43 +157,37 @@ class Planner(Strategy):
         )
         expected = str(getattr(said, "expected", ""))
         return Action(
-            call=PlannedCall(tool=tool.name, arguments=read.arguments, expected=expected),
-            insights=tuple(each.model_copy(update={"rationale": expected}) for each in verdict),
-            refusals=refused(list(refusals(tool, verdict, "the final answer"))),
+            PlannedCall(tool=tool.name, arguments=read.arguments, expected=expected),
+            None,
+            tuple(each.model_copy(update={"rationale": expected}) for each in verdict),
+            tuple((f"action.{key}{at}", why) for at, why in refusals(tool, verdict, "the final answer")),
         )
 
     def _tail(self, situation: Situation) -> dict[str, Any]:
-        state = situation.gate.state
-        guided = bool(self.agent.guidelines)
-        active = list(active_guidelines(self.agent, state, situation.turn)) if guided else []
-        progress = state.record("progress", Progress)
+        gate = situation.gate
+        active = list(active_guidelines(self.agent, gate.state, gate.conversation.turn))
+        progress = gate.state.record("progress", Progress)
         milestones = [each.model_dump(exclude_none=True) for each in progress.next] if progress else []
+        counts = {"steps_left": situation.steps_left}
+        guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
         return {
             "variables": situation.variables,
-            "active_guidelines": [shown_guideline(self.agent.guideline(id)) for id in active]
-            if guided
-            else None,
+            "active_guidelines": guidelines if self.agent.guidelines else None,
             "plan": _shown_plan(situation.plan, situation) if situation.plan else None,
-            "now": self.standing(
-                situation.gate,
-                situation.settled,
-                active,
-                {"steps_left": situation.steps_left},
-                {"next_milestones": milestones},
-            ),
+            "now": self.standing(gate, situation.settled, active, counts, {"next_milestones": milestones}),
         }
 
     def _update(self, situation: Situation, answer: Answer[Any], taken: Sequence[Action]) -> Update:
         gate, before = situation.gate, situation.plan
-        accepted = Action() if taken[-1].refusals else taken[-1]
-        plan = self.record(answer.value, situation, taken[-1]).model_copy(
-            update={
-                "version": before.version + 1 if before else 1,
-                "call": accepted.call,
-                "final_answer": accepted.answer,
-                "results": len(situation.results),
-                "faults": tuple(map(str, answer.complaints)),
-            }
+        proposed, accepted = taken[-1], Action() if taken[-1].refusals else taken[-1]
+        plan = Plan(
+            turn=gate.conversation.turn,
+            version=before.version + 1 if before else 1,
+            call=accepted.call,
+            final_answer=accepted.answer,
+            results=len(situation.results),
+            faults=tuple(map(str, answer.complaints)),
+            **self.record(answer.value, situation, proposed.call.tool if proposed.call else None),
         )
         # What waits is put once the turn ends, if it is still proposed then.
         waiting = [] if plan.call else self._waiting(answer.value, situation, taken)
@@ -218,15 +198,7 @@ class Planner(Strategy):
             waiting,
             asks=plan.call is None,
         )
-        emit(
-            PlanMade(
-                turn=situation.turn,
-                plan=plan,
-                decisions=tuple(decided),
-                calls=len(answer.attempts),
-                usage=total_usage([answer]),
-            )
-        )
+        emit(PlanMade(turn=plan.turn, plan=plan, decisions=tuple(decided), **cost_of([answer])))
         update: Update = {"plan": gate.state.written("plan", [plan])}
         if plan.call:
             call = new_call(plan.call.tool, plan.call.arguments)
@@ -239,7 +211,7 @@ class Planner(Strategy):
         return {**update, **agreements, **self.update(gate, decided, [reply])}
 
 
-def _shown_plan(plan: Plan, situation: Situation) -> Mapping[str, Any]:
+def _shown_plan(plan: Plan, situation: Situation) -> dict[str, Any]:
     """This turn's plan so far as the prompt shows it, with the ids of what its call has told."""
     shown: dict[str, Any] = {
         "version": plan.version,
@@ -250,3 +222,107 @@ def _shown_plan(plan: Plan, situation: Situation) -> Mapping[str, Any]:
         "changes": [change.model_dump() for change in plan.changes],
     }
     return {name: value for name, value in shown.items() if value or name == "steps"}
+
+
+class PreActPlanner(Planner):
+    """Plan every step up to the final answer with its reason, and take the first; refine it after each result.
+
+    Writes the plan to `plan`, and its action: a message with one tool call, or the final answer. A new customer
+    message starts a new plan. A result that contradicts the plan (a failure, an empty result, another branch)
+    changes it, and the plan says what changed and why. A call that failed is not made again in that turn, and a
+    plan that goes on as if it had not failed is refused. What is refused is asked for again, within the reasoner's
+    `max_candidates`; after that the turn ends with the agent's `fallback`, or without a draft.
+
+    Args:
+        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
+        agent: The specification. Its tools are gated by its active guidelines, as for `ToolCaller`.
+        max_steps: How many calls one turn may make; after them only the final answer is left.
+        draft: Keep the final answer in the plan, where `MessageReviser` finds it as its draft, in place of sending
+            it as a message.
+        **settings: `agrees`, `template`, `temperature` (0.05) and the others, as for `ToolCaller`.
+
+    Raises:
+        InputError: `max_steps` is below 1.
+        ReasoningError: When run: the model gave no answer.
+        StateError: When run: a channel holds something else.
+    """
+
+    files = "pre_act_planner"
+    of_examples = staticmethod(pre_act_blueprint)
+
+    def faults(self, value: Any, situation: Situation, tool: str | None) -> Iterator[Fault]:
+        """A plan that is not one: its first step is the action, its last the final answer, a change is told."""
+        steps, last = value.next_steps, len(value.next_steps) - 1
+        if steps[0].tool != tool:
+            why = f"the first step is the action taken now, {tool or FINAL_ANSWER}"
+            yield "next_steps[0].tool", why, False
+        for number, step in enumerate(steps):
+            if number == last and step.tool is not None:
+                yield f"next_steps[{number}].tool", "the last step is the final answer: null", False
+            elif number < last and step.tool is None:
+                only = "only the last step is the final answer; this one needs its tool"
+                yield f"next_steps[{number}].tool", only, False
+        if situation.results and not (value.previous_steps or "").strip():
+            yield (
+                "previous_steps",
+                "a tool ran for this request: sum up what was done and what it told",
+                False,
+            )
+        before = situation.plan
+        is_new = before is not None and bool(situation.new_results)
+        if before is None or not is_new or _observation(value, situation) == "as_expected":
+            return
+        if value.change is None:
+            yield "change", "the result was not as expected: say what changes in the plan, and why", False
+        left = [(step.tool, _plain(step.description)) for step in before.steps[1:]]
+        if left == [(step.tool, _plain(step.step)) for step in steps]:
+            ids = ", ".join(line.id for line in situation.new_results)
+            told = "the result was not as expected: say what the answer now tells instead"
+            same = f"the plan is the one from before, though {ids} was not as expected: make another one"
+            yield "next_steps", same if tool else told, tool is not None
+
+    def record(self, value: Any, situation: Situation, tool: str | None) -> dict[str, Any]:
+        """The steps still to come, what was done, and what changed."""
+        before = situation.plan
+        changes = before.changes if before else ()
+        if before and value.change is not None:
+            changes += (PlanChange(version=before.version + 1, what=value.change.what, why=value.change.why),)
+        return {
+            "previous_steps": value.previous_steps if situation.results else None,
+            "steps": [PlanStep(description=s.step, reason=s.reason, tool=s.tool) for s in value.next_steps],
+            "observation": _observation(value, situation),
+            "changes": changes,
+        }
+
+
+def _observation(value: Any, situation: Situation) -> Any:
+    if not situation.results:
+        return None
+    return "failed" if situation.has_failed else value.observation or "as_expected"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+class ReActPlanner(Planner):
+    """Think about the newest message or result and take one action, without a plan: what Pre-Act is held against.
+
+    Arguments, errors and what it writes are those of `PreActPlanner`; its plan is the one step it takes, with the
+    thought as the reason.
+    """
+
+    files = "react_planner"
+    of_examples = staticmethod(react_blueprint)
+
+    def record(self, value: Any, situation: Situation, tool: str | None) -> dict[str, Any]:
+        """The step that is taken, and what was thought and done before it, as ReAct keeps its trace."""
+        before = situation.plan
+        trace = [before.previous_steps] if before and before.previous_steps else []
+        trace += [f"{step.reason} So: {step.description}." for step in (before.steps if before else ())]
+        does = f"call {tool}" if tool else "give the final answer"
+        return {
+            "previous_steps": "\n".join(trace) or None,
+            "steps": [PlanStep(description=does, reason=value.thought, tool=tool)],
+            "observation": "failed" if situation.has_failed else None,
+        }

@@ -17,12 +17,9 @@ from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import Agrees, Settled, settle
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.spec_sections import designed
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import abandoned_calls, left_open, outcome_of
-from arq_graph.nodes.violations import PromptFacts
 from arq_graph.reasoning.blueprint import ARQ
-from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
 
@@ -75,19 +72,6 @@ class Strategy(AgentNode[ARQ]):
         """Why this strategy's policies do not allow a tool now, by the tool's name; empty if they do."""
         return lambda _: ""
 
-    def facts(
-        self, conversation: Conversation, variables: Iterable[Mapping[str, Any]], sources: Iterable[str] = ()
-    ) -> PromptFacts:
-        """What its prompt held, to hold what it says against."""
-        glossary = [entry["id"] for entry in designed(self.agent)["glossary"]]
-        return PromptFacts(
-            conversation,
-            {"P", *glossary, *(variable["id"] for variable in variables), *sources},
-            tuple(self.agent.toolbox),
-            (*(g.id for g in self.agent.guidelines), *(variable["name"] for variable in variables)),
-            public_text=self.agent.profile,
-        )
-
     def standing(
         self,
         gate: Gate,
@@ -99,18 +83,15 @@ class Strategy(AgentNode[ARQ]):
         """How things stand, as a prompt's section `now` shows it; what holds nothing is left out."""
         objection = self.objections(gate)
         results, last = gate.conversation.results, gate.conversation.last_customer_line
-        again = [each for each in settled.insights if each.kind == "confirm"]
-        refused = [each for each in settled.insights if each.kind != "confirm"]
+        shown = [(each, {"tool": each.tool, "arguments": each.arguments}) for each in settled.insights]
         listed = {
             "active": list(active),
             "results": [line.id for line in results],
             "failed": [line.id for line in gate.failed],
             "empty": [line.id for line in results if outcome_of(line) == "empty"],
             "awaiting_confirmation": settled.shown(),
-            "asked_about_again": [{"tool": each.tool, "arguments": each.arguments} for each in again],
-            "refused": [
-                {"tool": each.tool, "arguments": each.arguments, "why": each.problem} for each in refused
-            ],
+            "asked_about_again": [call for each, call in shown if each.kind == "confirm"],
+            "refused": [{**call, "why": each.problem} for each, call in shown if each.kind != "confirm"],
             **further,
         }
         return {
@@ -126,24 +107,20 @@ class Strategy(AgentNode[ARQ]):
         self, gate: Gate, decided: Iterable[ToolInsight], messages: Sequence[BaseMessage] = ()
     ) -> Update:
         """The update with what was decided in this look, and the messages that come of it."""
-        decided = self._distinct(decided)
-        run = [*gate.made, *(each for each in decided if each.kind == "run")]
-        others = [each for each in decided if each.kind != "run"]
+        distinct: dict[str, ToolInsight] = {}
+        for each in decided:
+            # Calls that do the same are put to the customer once.
+            waits = each.kind == "confirm" and each.tool in self.tools
+            key = self.tools[each.tool].key(each.arguments) if waits else each.model_dump_json()
+            distinct.setdefault(key, each)
+        run = [*gate.made, *(each for each in distinct.values() if each.kind == "run")]
+        others = [each for each in distinct.values() if each.kind != "run"]
         called = {each.tool for each in run}
         before = [each for each in left_open(gate.state, gate.conversation) if each.tool not in called]
         update: Update = {"tool_insights": gate.state.written("tool_insights", [*before, *run, *others])}
         if said := [*(abandoned_calls(gate.state.messages()) or ()), *messages]:
             update[self.messages_key] = said
         return update
-
-    def _distinct(self, insights: Iterable[ToolInsight]) -> list[ToolInsight]:
-        """Insights without those that say the same; calls that do the same are put to the customer once."""
-        found: dict[str, ToolInsight] = {}
-        for each in insights:
-            waits = each.kind == "confirm" and each.tool in self.tools
-            key = self.tools[each.tool].key(each.arguments) if waits else each.model_dump_json()
-            found.setdefault(key, each)
-        return list(found.values())
 
     def calling(self, calls: Sequence[ToolCall]) -> AIMessage:
         """The message that makes calls."""

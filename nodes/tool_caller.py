@@ -10,18 +10,17 @@ from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.errors import ReasoningError
-from arq_graph.nodes.blueprint_node import Answers, Steps, counted
+from arq_graph.nodes.blueprint_node import Steps, counted
 from arq_graph.nodes.channels import emit
 from arq_graph.nodes.confirmation import Settled, new_call
-from arq_graph.nodes.events import ToolsDecided, total_usage
+from arq_graph.nodes.events import ToolsDecided, cost_of
 from arq_graph.nodes.gate import Gate, active_guidelines
 from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.tool_schema import CALL_FROM, tool_blueprint, tool_property
 from arq_graph.nodes.turns import rounds_of_turn
-from arq_graph.reasoning.answer import Answer, Question
+from arq_graph.reasoning.answer import Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import Reasoner
 
@@ -88,60 +87,37 @@ class ToolCaller(Strategy):
             return self.update(gate, settled.insights) if settled.insights else {}
         wanted = {*gate.granted, *(call.tool for call in settled.waiting.values())}
         asked = [batch for batch in self.batches if any(tool.name in wanted for tool in batch.tools)]
-        answers: Answers = []
-        if asked:
-            answers = yield self._questions(asked, gate, settled)
-        answered: list[Answer[Any]] = []
+        answers = yield from self.asked(*(self._question(batch, gate, settled) for batch in asked))
         decided: list[ToolInsight] = [*settled.insights]
         for batch, answer in zip(asked, answers, strict=True):
-            if isinstance(answer, ReasoningError):
-                raise answer
-            answered.append(answer)
-            still_wanted = getattr(answer.value, "still_wanted", None) or ()
-            decided += settled.still_wanted(gate, still_wanted)
+            decided += settled.still_wanted(gate, getattr(answer.value, "still_wanted", None) or ())
             for tool in batch.tools:
                 if tool.name in gate.granted:
                     decided += _decided(gate, tool, getattr(answer.value, tool_property(tool.name)))
-        emit(
-            ToolsDecided(
-                turn=gate.conversation.turn,
-                decisions=tuple(decided),
-                calls=sum(len(answer.attempts) for answer in answered),
-                usage=total_usage(answered),
-            )
-        )
+        emit(ToolsDecided(turn=gate.conversation.turn, decisions=tuple(decided), **cost_of(answers)))
         calls = [new_call(each.tool, each.arguments) for each in decided if each.kind == "run"]
         return self.update(gate, decided, [self.calling(calls)] if calls else ())
 
-    def _questions(self, batches: Sequence[ToolBatch], gate: Gate, settled: Settled) -> list[Question[Any]]:
-        variables = shown_variables(self.agent, gate.state)
-        questions = []
-        for batch in batches:
-            tail = {"variables": variables, "now": self._now(batch, gate, settled)}
-            prompt = self.prompt(gate.conversation, tail, head=batch.head)
-            name = "+".join(tool.name for tool in batch.tools)
-            questions.append(Question(batch.blueprint, prompt, name=name))
-        return questions
-
-    def _now(self, batch: ToolBatch, gate: Gate, settled: Settled) -> dict[str, Any]:
-        conversation = gate.conversation
-        last = conversation.last_customer_line
-        batched = {tool.name for tool in batch.tools}
-        own = [name for name in self.agent.toolbox if name in gate.granted and name in batched]
+    def _question(self, batch: ToolBatch, gate: Gate, settled: Settled) -> Question[Any]:
+        conversation, last = gate.conversation, gate.conversation.last_customer_line
+        names = [tool.name for tool in batch.tools]
+        granted = [name for name in self.agent.toolbox if name in gate.granted]
+        own = [name for name in granted if name in names]
         active = active_guidelines(self.agent, gate.state, conversation.turn)
         listed = {
-            "other_candidates": [
-                name for name in self.agent.toolbox if name in gate.granted and name not in batched
-            ],
+            "other_candidates": [name for name in granted if name not in names],
             "staged": [line.id for line in conversation.results],
-            "awaiting_confirmation": [each for each in settled.shown() if each["tool"] in batched],
+            "awaiting_confirmation": [each for each in settled.shown() if each["tool"] in names],
         }
-        return {
+        now = {
             "turn": last.id if last else None,
             "candidates": own,
             "active": [id for id in active if any(id in self.agent.grants[name] for name in own)],
             **{name: value for name, value in listed.items() if value},
         }
+        tail = {"variables": shown_variables(self.agent, gate.state), "now": now}
+        prompt = self.prompt(conversation, tail, head=batch.head)
+        return Question(batch.blueprint, prompt, name="+".join(names))
 
 
 def _decided(gate: Gate, tool: ToolArguments, candidate: Any) -> Iterator[ToolInsight]:

@@ -89,7 +89,7 @@ class PreAct(StrategySettings):
     """
 
     name: ClassVar[str] = "plan"
-    made_by: ClassVar[str] = "arq_graph.nodes.pre_act_planner:PreActPlanner"
+    made_by: ClassVar[str] = "arq_graph.nodes.planner:PreActPlanner"
     max_steps: int = 8
 
 
@@ -102,7 +102,7 @@ class ReAct(StrategySettings):
     """
 
     name: ClassVar[str] = "plan"
-    made_by: ClassVar[str] = "arq_graph.nodes.react_planner:ReActPlanner"
+    made_by: ClassVar[str] = "arq_graph.nodes.planner:ReActPlanner"
     max_steps: int = 8
 
 

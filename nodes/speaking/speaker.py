@@ -18,7 +18,7 @@ from arq_graph.nodes.blueprint_node import Steps, Update, checked, checked_agent
 from arq_graph.nodes.channels import emit, our_channels
 from arq_graph.nodes.choice import chosen as chosen_of
 from arq_graph.nodes.confirmation import Settled, new_call, put
-from arq_graph.nodes.events import Spoke, Thought, ToolsDecided, total_usage
+from arq_graph.nodes.events import Spoke, Thought, ToolsDecided, cost_of
 from arq_graph.nodes.gate import Gate, active_guidelines
 from arq_graph.nodes.proposed_calls import calls_to_put, kept_insights
 from arq_graph.nodes.speaking.move_schema import ACT, SPEAK, THINK, Setting, move_blueprint, property_of
@@ -183,7 +183,7 @@ class Speaker(Strategy):
 
         while True:
             prompt = self.prompt(gate.conversation, self._tail(situation, course.thoughts), head=self.head)
-            answer = yield from self.asked(Question(self.blueprint, prompt, check=check))
+            (answer,) = yield from self.asked(Question(self.blueprint, prompt, check=check))
             course.answers.append(answer)
             move = course.checked[-1]
             if move.kind != THINK or move.refusals:
@@ -300,8 +300,7 @@ class Speaker(Strategy):
         kept: dict[str, Any] = {
             "turn": gate.conversation.turn,
             "decisions": tuple(insights),
-            "calls": sum(len(answer.attempts) for answer in course.answers),
-            "usage": total_usage(course.answers),
+            **cost_of(course.answers),
         }
         messages: list[BaseMessage] = []
         agreements: Update = {}
