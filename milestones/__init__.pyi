@@ -11,7 +11,6 @@ from .evaluation.scenario import Scenario as Scenario
 from .evaluation.suite import Suite as Suite
 from .graph import MilestoneGraph as MilestoneGraph
 from .judging.llm_judge import LLMJudge as LLMJudge
-from .matching import observe as observe
 from .milestone import Forbidden as Forbidden
 from .milestone import Milestone as Milestone
 from .reports.comparison import compare as compare
@@ -24,7 +23,6 @@ from .reports.scoring_run import score_transcripts as score_transcripts
 from .scoring import Score as Score
 from .scoring import ascore as ascore
 from .scoring import score as score
-from .tracking import ProgressTracker as ProgressTracker
 from .transcript import Call as Call
 from .transcript import Message as Message
 from .transcript import Result as Result

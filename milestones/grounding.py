@@ -1,105 +1,80 @@
 """Grounded arguments: is every value of a call found in what the user or a tool said before it?
 
-Words are compared without case and punctuation, numbers by value ("1,200.50", "$1200.5", "three"). Of a date
-("2024-05-20") the day has to be said: year and month are often left out, or said in words of whatever language. What
-is not found may still be right (derived, translated): a call is marked as possibly invented, no more.
+Words are compared without case and punctuation, numbers by value ("1,200.50", "$1200.5"). Of a date ("2024-05-20")
+the day has to be said: year and month are often left out, or said in words of whatever language. What is not found may
+still be right (derived, translated, a number in words): a call is marked as possibly invented, no more.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any
 from unicodedata import normalize
 
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
 
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-    " seventeen eighteen nineteen twenty"
-)
-_TENS = "thirty forty fifty sixty seventy eighty ninety"
-NUMBER_WORDS = {word: str(number) for number, word in enumerate(_SMALL.split())}
-NUMBER_WORDS |= {word: str(10 * number) for number, word in enumerate(_TENS.split(), 3)}
-"""The digits of a number that is written as one word."""
-
 _DIGITS = re.compile(r"\d+")
 _DATE = re.compile(r"\d{4}-\d{2}-(\d{2})")
 # A number, unless it is part of a word: the 136 of "HAT136" is none.
 _TOKEN = re.compile(r"(?<![^\W_])\d++(?![^\W_])(?:,\d{3}(?![^\W_]))*+(?:\.\d++(?![^\W_]))?+|[^\W_]+")
+_SEPARATORS = re.compile(r"[\W_]+")
 
 # Where a spelling is compared without any separator, it must be long enough not to arise by chance.
 SHORTEST_SQUEEZED = 6
-LONGEST_TEXT = 4_000_000
-"""So many characters are read of one text, said or given as an argument: more than a model reads at once."""
 
 
 class Grounding:
     """What the user and the tools of one conversation said so far."""
 
     def __init__(self) -> None:
-        self._said: list[str] = []
+        self._unread: list[str] = []  # most values need nothing that was said
         self._words = " "
         self._squeezed = ""
         self._numbers: set[str] = set()
-        self._digits: set[str] = set()
-        # How much of what was said each of the two has taken in: most values need the words alone.
-        self._in_words = self._in_squeezed = 0
+        self._days: set[str] = set()
 
     def hear(self, event: Event) -> None:
         """Take in an event of a conversation; only what the agent was told by it grounds a value."""
-        text = told_by(event)
-        if text is not None:
-            self.tell(text)
+        if isinstance(event, Result) or (isinstance(event, Message) and event.speaker == "user"):
+            self.tell(event.text)
 
     def tell(self, text: str) -> None:
         """Take in a text that the agent was told: a customer's message, a tool's result, a variable's value."""
-        self._said.append(text[:LONGEST_TEXT])
+        self._unread.append(text)
 
     def invented(self, call: Call) -> tuple[str, ...]:
         """The arguments of a call, as paths like `passengers[0].dob`, whose value nobody said before it.
 
-        True, false, null and empty texts are decisions, not facts, and are never marked. Of each text the
-        first `LONGEST_TEXT` characters are read.
+        True, false, null and empty texts are decisions, not facts, and are never marked.
         """
         return tuple(path for path, value in _leaves(call.arguments) if not self._is_known(value))
 
+    def _read(self) -> None:
+        for plain in map(_plain, self._unread):
+            tokens = _tokens(plain)
+            self._words += " ".join(tokens) + " "
+            # A mark between two utterances keeps the end of one from running into the next.
+            self._squeezed += "|" + _SEPARATORS.sub("", plain)
+            self._numbers.update(token for token in tokens if token[0].isdigit())
+            self._days.update(each.lstrip("0") for each in _DIGITS.findall(plain))
+        self._unread.clear()
+
     def _is_known(self, value: str | float) -> bool:
-        self._read_words()
+        self._read()
         if not isinstance(value, str):
             return _number(str(value)) in self._numbers
-        text = _plain(value[:LONGEST_TEXT])
+        text = _plain(value)
         tokens = _tokens(text)
         if not tokens or f" {' '.join(tokens)} " in self._words:
             return True
         if date := _DATE.fullmatch(text):
-            return date[1].lstrip("0") in self._digits
-        squeezed = _squeezed(text)
-        if len(squeezed) < SHORTEST_SQUEEZED or not any(map(str.isdigit, squeezed)):
-            return False
-        self._read_squeezed()
-        return squeezed in self._squeezed
-
-    def _read_words(self) -> None:
-        for said in self._said[self._in_words :]:
-            tokens = _tokens(_plain(said))
-            self._words += " ".join(tokens) + " "
-            self._numbers.update(token for token in set(tokens) if token[0].isdigit())
-            self._digits.update(each.lstrip("0") for each in _DIGITS.findall(said))
-        self._in_words = len(self._said)
-
-    def _read_squeezed(self) -> None:
-        for said in self._said[self._in_squeezed :]:
-            # A mark between two utterances keeps the end of one from running into the next.
-            self._squeezed += "|" + _squeezed(_plain(said))
-        self._in_squeezed = len(self._said)
-
-
-def told_by(event: Event) -> str | None:
-    """What an event tells the agent: the user's words and the tools' results; None for what it says or does itself."""
-    if isinstance(event, Result) or (isinstance(event, Message) and event.speaker == "user"):
-        return event.text
-    return None
+            return date[1].lstrip("0") in self._days
+        squeezed = _SEPARATORS.sub("", text)
+        is_code = len(squeezed) >= SHORTEST_SQUEEZED and any(map(str.isdigit, squeezed))
+        return is_code and squeezed in self._squeezed
 
 
 def invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]]:
@@ -110,10 +85,8 @@ def invented_arguments(transcript: Transcript) -> dict[int, tuple[str, ...]]:
     grounding = Grounding()
     found: dict[int, tuple[str, ...]] = {}
     for number, event in transcript.numbered():
-        if isinstance(event, Call):
-            invented = grounding.invented(event)
-            if invented:
-                found[number] = invented
+        if isinstance(event, Call) and (invented := grounding.invented(event)):
+            found[number] = invented
         grounding.hear(event)
     return found
 
@@ -136,29 +109,14 @@ def _plain(text: str) -> str:
     return normalize("NFKC", text).casefold()
 
 
-def _squeezed(text: str) -> str:
-    return "".join(filter(str.isalnum, text))
-
-
-class _Spellings(dict[str, str]):
-    """The one spelling of each token; a long text says few of them many times."""
-
-    def __missing__(self, token: str) -> str:
-        known = _number(token) if token[0].isdigit() else NUMBER_WORDS.get(token, token)
-        self[token] = known
-        return known
-
-
 def _tokens(text: str) -> list[str]:
-    spelled = _Spellings()
-    return [spelled[token] for token in _TOKEN.findall(text)]
+    return [_number(token) if token[0].isdigit() else token for token in _TOKEN.findall(text)]
 
 
+@lru_cache(maxsize=4096)
 def _number(text: str) -> str:
-    digits = text.lstrip("-").replace(",", "")
-    whole, _, decimals = digits.partition(".")
-    if not (whole.isdigit() and (not decimals or decimals.isdigit())):
+    """A number in its one spelling; what is none as it is."""
+    try:
+        return f"{Decimal(text.lstrip('-').replace(',', '')).normalize():f}"
+    except InvalidOperation:
         return text
-    whole = whole.lstrip("0") or "0"
-    decimals = decimals.rstrip("0")
-    return f"{whole}.{decimals}" if decimals else whole

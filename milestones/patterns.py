@@ -30,11 +30,20 @@ class Pattern:
 
     def is_in(self, text: str) -> bool:
         """Whether the pattern occurs somewhere in the text."""
-        return self._compiled.search(text, timeout=SECONDS_PER_SEARCH) is not None
+        return self._is_found(self._compiled.search, text)
 
     def is_all_of(self, text: str) -> bool:
         """Whether the pattern matches the whole text."""
-        return self._compiled.fullmatch(text, timeout=SECONDS_PER_SEARCH) is not None
+        return self._is_found(self._compiled.fullmatch, text)
+
+    def _is_found(self, search: Any, text: str) -> bool:
+        try:
+            return search(text, timeout=SECONDS_PER_SEARCH) is not None
+        except TimeoutError:
+            raise TimeoutError(
+                f"the pattern {self.text!r} was still searching after {SECONDS_PER_SEARCH:g} s; write one that "
+                "backtracks less (no repeat inside a repeat)"
+            ) from None
 
 
 PatternText = Annotated[

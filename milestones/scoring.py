@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -126,12 +126,6 @@ class Score:
             seen.add(key)
         return tuple(repeated)
 
-    @property
-    def repetition_rate(self) -> float:
-        """The share of the calls that repeat an earlier one; 0 where there is no call."""
-        calls = sum(1 for _ in self._transcript.calls())
-        return len(self.repeated_calls) / calls if calls else 0.0
-
     @cached_property
     def invented_arguments(self) -> Mapping[int, tuple[str, ...]]:
         """The possibly invented arguments by call; see `grounding.invented_arguments`."""
@@ -165,11 +159,11 @@ def score(
         ToolError: A tool has no name.
         ReasoningError: The judge's model gave no answer.
     """
-    observations, judgement = _seen(graph, transcript, tools, verdicts)
+    observations, judgement = _heard(graph, transcript, observe(graph, transcript, tools=tools), verdicts)
     if judge is not None and in_question(graph, observations):
         said = ask_judge(judge, graph, transcript, observations)
-        observations, judgement = heard(graph, transcript, observations, said, judgement)
-    return scored(graph, transcript, observations, judgement)
+        observations, judgement = _heard(graph, transcript, observations, said, judgement)
+    return _scored(graph, transcript, observations, judgement)
 
 
 async def ascore(
@@ -185,49 +179,30 @@ async def ascore(
     Arguments and errors are those of `score`. The judge may also be a coroutine function, or an object with a
     coroutine method `ajudge`, which is preferred; one that is not async runs in a thread.
     """
-    observations, judgement = _seen(graph, transcript, tools, verdicts)
+    observations, judgement = _heard(graph, transcript, observe(graph, transcript, tools=tools), verdicts)
     if judge is not None and in_question(graph, observations):
         said = await aask_judge(judge, graph, transcript, observations)
-        observations, judgement = heard(graph, transcript, observations, said, judgement)
-    return scored(graph, transcript, observations, judgement)
+        observations, judgement = _heard(graph, transcript, observations, said, judgement)
+    return _scored(graph, transcript, observations, judgement)
 
 
-def heard(
+def _heard(
     graph: MilestoneGraph,
     transcript: Transcript,
     observations: Observations,
-    said: Judgement,
+    said: Iterable[Verdict],
     before: Judgement = _NOTHING_SAID,
 ) -> tuple[Observations, Judgement]:
     """The observations once a judge was heard, and its word with a remark for each verdict that did not count."""
-    events = {name: set(numbers) for name, numbers in observations.events.items()}
-    objections: list[tuple[Verdict, str]] = []
-    decided = apply_verdicts(graph, transcript, said.verdicts, events, objections)
-    seen = replace(
-        observations,
-        events={name: tuple(sorted(numbers)) for name, numbers in events.items() if numbers},
-        undecided=tuple(name for name in observations.undecided if name not in decided),
-    )
+    said = said if isinstance(said, Judgement) else Judgement(tuple(said))
+    seen, objections = apply_verdicts(graph, transcript, observations, said.verdicts)
     remarks = tuple(Remark(f"not counted: {why}", verdict.milestone) for verdict, why in objections)
     return seen, before + said + Judgement(remarks=remarks)
 
 
-def _seen(
-    graph: MilestoneGraph, transcript: Transcript, tools: Any, verdicts: Iterable[Verdict]
-) -> tuple[Observations, Judgement]:
-    observations = observe(graph, transcript, tools=tools)
-    if given := tuple(verdicts):
-        return heard(graph, transcript, observations, Judgement(given))
-    return observations, _NOTHING_SAID
-
-
-def scored(
-    graph: MilestoneGraph,
-    transcript: Transcript,
-    observations: Observations,
-    judgement: Judgement = _NOTHING_SAID,
+def _scored(
+    graph: MilestoneGraph, transcript: Transcript, observations: Observations, judgement: Judgement
 ) -> Score:
-    """The score that follows from what was observed."""
     low = high = reach(graph, observations)
     worst = best = goal_completed(graph, low, observations.forbidden)
     least = most = progress_rate(graph, low)

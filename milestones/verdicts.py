@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from unicodedata import normalize
 
+import regex  # type: ignore[import-untyped]
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.observations import Observations
 from arq_graph.milestones.transcript import Result, Transcript
 
 SHORTEST_QUOTE = 6
@@ -18,6 +21,7 @@ SHORTEST_QUOTE = 6
 In a script without upper and lower case each counts double: there a few of them are a word.
 """
 
+_WORD = r"[\p{Lu}\p{Ll}\p{Lt}\p{Nd}]"
 _STRAIGHT = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 
 
@@ -34,7 +38,7 @@ class Verdict:
         milestone: Its name.
         achieved: The verdict; None: the judge cannot tell.
         event: The event's number, from 1; for an FC the call's, or that of its result.
-        quote: The evidence, in the event's own words; see `is_quoted`.
+        quote: The evidence, in the event's own words: whole words, and not too few.
         reason: Why.
 
     Raises:
@@ -70,13 +74,13 @@ def objection(graph: MilestoneGraph, transcript: Transcript, verdict: Verdict, c
         return "no step is named"
     if not 1 <= verdict.event <= len(transcript):
         return f"there is no step {verdict.event}: the conversation has {len(transcript)}"
-    if not verdict.quote.strip():
-        return f"nothing is quoted from step {verdict.event}"
-    if is_quoted(verdict.quote, transcript, verdict.event):
-        return ""
-    if is_in(verdict.quote, transcript.event(verdict.event).text):
+    text = transcript.events[verdict.event - 1].text
+    if not is_in(verdict.quote, text):
+        return f"the quote is not in step {verdict.event}: {_shown(verdict.quote)}"
+    # A few letters stand in almost any text.
+    if _size(verdict.quote) < SHORTEST_QUOTE and _bare(verdict.quote) != _bare(text):
         return f"the quote is too little to show anything: {_shown(verdict.quote)}"
-    return f"the quote is not in step {verdict.event}: {_shown(verdict.quote)}"
+    return ""
 
 
 def _objection_to_call(transcript: Transcript, verdict: Verdict, calls: Collection[int]) -> str:
@@ -95,43 +99,40 @@ def _objection_to_call(transcript: Transcript, verdict: Verdict, calls: Collecti
 
 
 def apply_verdicts(
-    graph: MilestoneGraph,
-    transcript: Transcript,
-    verdicts: Iterable[Verdict],
-    observed: dict[str, set[int]],
-    objections: list[tuple[Verdict, str]] | None = None,
-) -> set[str]:
-    """Add and take away observations as the verdicts say; return the milestones that they decide.
+    graph: MilestoneGraph, transcript: Transcript, observations: Observations, verdicts: Iterable[Verdict]
+) -> tuple[Observations, list[tuple[Verdict, str]]]:
+    """The observations with what the verdicts add and take away, and each verdict that does not count, with why.
 
     Where several verdicts are about one NFC, each that finds it achieved counts, and those that deny it do not.
     Of several on one call, a veto counts. The order does not matter, and to say a thing twice does no harm.
-    `observed` is changed in place; `objections` gets each verdict that does not count, and why.
     """
+    seen = {name: set(numbers) for name, numbers in observations.events.items()}
     decided: set[str] = set()
-    calls: dict[str, set[int]] = {}
-    found = [] if objections is None else objections
+    objections: list[tuple[Verdict, str]] = []
     for verdict in verdicts:
-        seen = observed.setdefault(verdict.milestone, set())
-        # As code saw them: a veto before this verdict does not make a call one that code did not see.
-        if why := objection(graph, transcript, verdict, calls.setdefault(verdict.milestone, {*seen})):
-            found.append((verdict, why))
-            continue
-        if verdict.achieved is None:
-            continue
-        if graph.milestone(verdict.milestone).type == "FC":
-            if verdict.achieved is False:
-                seen -= set(seen) if verdict.event is None else {called_at(transcript, verdict.event)}
-        else:
+        # As code saw the calls: a veto before this verdict does not make one of them one that code did not see.
+        if why := objection(graph, transcript, verdict, observations.events.get(verdict.milestone, ())):
+            objections.append((verdict, why))
+        elif verdict.achieved is None:
+            pass
+        elif graph.milestone(verdict.milestone).type == "NFC":
             decided.add(verdict.milestone)
             if verdict.achieved and verdict.event is not None:
-                seen.add(verdict.event)
-    return decided
+                seen.setdefault(verdict.milestone, set()).add(verdict.event)
+        elif verdict.achieved is False and verdict.milestone in seen:
+            vetoed = (
+                seen[verdict.milestone] if verdict.event is None else {called_at(transcript, verdict.event)}
+            )
+            seen[verdict.milestone] = seen[verdict.milestone] - vetoed
+    undecided = tuple(name for name in observations.undecided if name not in decided)
+    events = {name: tuple(sorted(numbers)) for name, numbers in seen.items() if numbers}
+    return replace(observations, events=events, undecided=undecided), objections
 
 
 def called_at(transcript: Transcript, event: int) -> int:
     """The call's number where the event is a result that answers it; else the event's own."""
     if 1 <= event <= len(transcript):
-        happened = transcript.event(event)
+        happened = transcript.events[event - 1]
         if isinstance(happened, Result) and happened.call is not None:
             return happened.call
     return event
@@ -142,53 +143,26 @@ def _shown(quote: str) -> str:
     return repr(flat if len(flat) <= 120 else f"{flat[:120]}…")
 
 
-def is_quoted(quote: str, transcript: Transcript, event: int) -> bool:
-    """Whether a quote is evidence from that event: it stands there, in whole words, and is not too short.
-
-    Case, white space and the kind of quotation marks do not matter. A few letters stand in almost any text,
-    so a quote needs `SHORTEST_QUOTE` of them, or has to be all that the event says.
-    """
-    if not 1 <= event <= len(transcript):
-        return False
-    text = transcript.event(event).text
-    if not is_in(quote, text):
-        return False
-    return _size(quote) >= SHORTEST_QUOTE or _bare(quote) == _bare(text)
-
-
 def is_in(quote: str, text: str) -> bool:
-    """Whether a quote stands in a text, in whole words; an empty one does not."""
-    sought, flat = _flat(quote), _flat(text)
-    return bool(sought) and any(
-        not _is_within_word(flat, start) and not _is_within_word(flat, start + len(sought))
-        for start in _places(sought, flat)
-    )
+    """Whether a quote stands in a text, in whole words; an empty one does not.
+
+    Case, white space and the kind of quotation marks do not matter.
+    """
+    sought = _flat(quote)
+    # Scripts without case do not show where words end.
+    before = rf"(?<!{_WORD})" if regex.match(_WORD, sought) else ""
+    after = rf"(?!{_WORD})" if regex.search(rf"{_WORD}$", sought) else ""
+    return bool(sought) and bool(regex.search(before + regex.escape(sought) + after, _flat(text)))
 
 
 def _flat(text: str) -> str:
     return " ".join(normalize("NFKC", text).translate(_STRAIGHT).casefold().split())
 
 
-def _places(sought: str, text: str) -> Iterator[int]:
-    start = text.find(sought)
-    while start >= 0:
-        yield start
-        start = text.find(sought, start + 1)
-
-
-def _is_within_word(text: str, place: int) -> bool:
-    """Whether the text before and after a place is one word; scripts without case do not show where words end."""
-    return 0 < place < len(text) and _shows_words(text[place - 1]) and _shows_words(text[place])
-
-
-def _shows_words(character: str) -> bool:
-    return character.isdigit() or character.lower() != character.upper()
-
-
 def _size(quote: str) -> int:
-    return sum((1 if _shows_words(one) else 2) for one in _flat(quote) if one.isalnum())
+    return sum(1 if regex.match(_WORD, one) else 2 for one in _flat(quote) if one.isalnum())
 
 
 def _bare(text: str) -> str:
     flat = _flat(text)
-    return "".join(one for one in flat if one.isalnum()) or flat
+    return "".join(filter(str.isalnum, flat)) or flat

@@ -23,9 +23,9 @@ from arq_graph.milestones.evaluation.results import written
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned, Suite, seed_of
 from arq_graph.milestones.judging.llm_judge import LLMJudge
+from arq_graph.milestones.milestone import START
 from arq_graph.milestones.scoring import Score, score
-from arq_graph.milestones.tracking import ProgressTracker
-from arq_graph.milestones.transcript import Call, Event, Message
+from arq_graph.milestones.transcript import Call, Event, Message, Transcript
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import Kind
 from arq_graph.reasoning.usage import track_usage
@@ -60,15 +60,17 @@ def simulate(
     console = output()
     console.print(words(f"{tried.name} · {arm} · {choice.name} · seed {one.seed}", "dim"))
     progress = Progress()
-    tracker = ProgressTracker(tried.milestones, tools=tried.tools)
+    reached = {START: 0}
     shown = 0
 
     def show(held: Conversation) -> None:
-        nonlocal shown
+        nonlocal shown, reached
         with progress.paused():
-            for event in held.events[shown:]:
+            for number, event in enumerate(held.events[shown:], start=shown + 1):
                 console.print(labelled([_row(event)]))
-                for name in tracker.feed(event):
+                so_far = Transcript(tuple(held.events[:number]))
+                before, reached = reached, dict(score(tried.milestones, so_far, tools=tried.tools).reached)
+                for name in [each for each in reached if each not in before]:
                     console.print(sentence(" " * (LABEL_WIDTH + 2), words(f"✓ {name}", "green")))
         shown = max(shown, len(held.events))
 

@@ -16,7 +16,7 @@ from arq_graph.agent.spelling import suggestion
 from arq_graph.errors import SpecError
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.matching import Observer
+from arq_graph.milestones.matching import rules_of
 from arq_graph.milestones.milestone import END
 from arq_graph.milestones.users.spec import Text, UserSpec
 
@@ -72,7 +72,7 @@ class Scenario(Part):
     def _fits_together(self) -> Scenario:
         graph = self.milestones
         require_sound(graph)
-        Observer(graph)  # loads the functions that its checks name
+        rules_of(graph)  # loads the functions that its checks name
         if self.agent is None and self.world is not None:
             raise ValueError("has a `world`, whose tools replace those of an agent, and names no `agent`")
         if self.agent is not None and (errors := graph.check(self.tools).errors):

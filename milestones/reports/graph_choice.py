@@ -9,7 +9,7 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.matching import Observer, load_check
+from arq_graph.milestones.matching import load_check, rules_of
 from arq_graph.milestones.reports.records import GraphRecord, graph_record
 from arq_graph.milestones.transcript import Transcript
 
@@ -96,7 +96,7 @@ class GraphChoice:
                 raise SpecError("no milestone graph is given; give one for each use case")
         for graph in given.values():
             require_sound(graph)
-            Observer(graph)  # loads the functions that its checks name
+            rules_of(graph)  # loads the functions that its checks name
 
     @property
     def used(self) -> Mapping[str, GraphRecord]:

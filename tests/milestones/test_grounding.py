@@ -21,8 +21,6 @@ def invented_arguments(transcript):
         ("call (555) 010-2020", "5550102020"),
         ("that is $1,203.50", 1203.5),
         ("that is 1203.5 dollars", "1,203.50"),
-        ("I have three bags", 3),
-        ("seventy euros", 70),
         ("one way, please", "one_way"),
         ("on May 20", "2024-05-20"),
         ("on May 20th, 2024", "2024-05-20"),
@@ -97,11 +95,6 @@ def test_numbers_end_where_their_digits_do():
         user("1,234,5678 and 1,234.56x and 7,890a"), called("x", a=1, b=234, c=1234, d=7, e=1234.56, f=5678)
     )
     assert invented_arguments(talk) == {2: ("a", "b", "e")}
-
-
-def test_of_a_text_without_end_the_beginning_is_read():
-    endless = "first " + "1," * 2_000_000 + " last"
-    assert invented_arguments(conversation(user(endless), called("x", a="first", b="last"))) == {2: ("b",)}
 
 
 def test_the_score_says_what_may_be_invented():

@@ -52,7 +52,7 @@ def test_a_word_that_says_no_closes_the_range_and_one_that_cannot_tell_does_not(
         (2, "try again later", "the quote is not in step 2"),
         (99, "try again later", "there is no step 99: the conversation has 6"),
         (None, "try again later", "no step is named"),
-        (5, "  ", "nothing is quoted from step 5"),
+        (5, "  ", "the quote is not in step 5"),
         (5, "in", "too little to show anything"),
     ],
 )

@@ -86,7 +86,6 @@ def test_what_came_in_the_wrong_order_counts_from_when_it_is_done_again():
     again = score(graph, conversation(called("b"), called("a"), called("b")))
     assert again.reached == {"Start": 0, "a": 3, "b": 5, "End": 5}
     assert again.repeated_calls == (5,)
-    assert again.repetition_rate == 1 / 3
 
 
 CYCLE = """
