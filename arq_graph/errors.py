@@ -20,11 +20,19 @@ Every message says what was wrong, where, and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from arq_graph.reasoning.answer import Attempt
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return "; did you mean `x`?" for the nearest known word, or nothing where none is near."""
+    from rapidfuzz import fuzz, process  # loaded where something is wrong already
+
+    near = process.extractOne(word, list(known), scorer=fuzz.ratio, processor=str.casefold, score_cutoff=60)
+    return f"; did you mean `{near[0]}`?" if near else ""
 
 
 class ArqGraphError(Exception):

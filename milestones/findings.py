@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
 
-from arq_graph.agent.spelling import suggestion
-from arq_graph.errors import SpecError
+from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.constraints import Constraint
 from arq_graph.milestones.fixpoints import NEVER, Structure
 from arq_graph.milestones.milestone import END, START, Forbidden, Milestone

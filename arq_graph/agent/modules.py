@@ -17,8 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
-from arq_graph.agent.spelling import suggestion
-from arq_graph.errors import SpecError
+from arq_graph.errors import SpecError, suggestion
 
 _NAME = r"[^\W\d]\w*(\.[^\W\d]\w*)*"
 _REFERENCE = re.compile(f"{_NAME}(?<!\\.py):{_NAME}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from arq_graph.agent.spec_errors import Problem
-from arq_graph.agent.spelling import suggestion
+from arq_graph.errors import suggestion
 
 if TYPE_CHECKING:
     from arq_graph.agent.parts import Guideline
@@ -55,26 +55,20 @@ class Relations:
         return Resolution(active, entailed, removed)
 
     def problems(self) -> Iterator[Problem]:
-        """What cannot hold: a relation to no guideline or to itself, a contradiction, a circle."""
+        """What cannot hold: a relation to no guideline or to itself, a circle."""
         wrong = False
         for id, guideline in self._of.items():
             for kind in ("entails", "depends_on", "overrides"):
                 for at, target in enumerate(getattr(guideline, kind)):
-                    if problem := self._wrong(guideline, kind, target):
+                    if target == id or target not in self._of:
                         wrong = True
-                        yield ("guidelines", self._position[id], kind, at), problem
+                        near = suggestion(target, self._of)
+                        said = f"names {target!r}, the id of no guideline{near}"
+                        said = "names the guideline itself" if target == id else said
+                        yield ("guidelines", self._position[id], kind, at), said
         if not wrong:
             yield from self._circles("depends_on")
             yield from self._circles("overrides")
-
-    def _wrong(self, guideline: Guideline, kind: str, target: str) -> str:
-        if target == guideline.id:
-            return "names the guideline itself"
-        if target not in self._of:
-            return f"names {target!r}, the id of no guideline{suggestion(target, self._of)}"
-        if kind == "overrides" and target in guideline.depends_on + guideline.entails:
-            return f"overrides {target}, which it also needs or entails; drop one of the two"
-        return ""
 
     def _circles(self, kind: str) -> Iterator[Problem]:
         edges = [(id, target) for id, each in self._of.items() for target in getattr(each, kind)]

@@ -1,25 +1,4 @@
-"""The agent that a designer specifies: its guidelines, tools, glossary and variables, checked as a whole.
-
-As a file:
-
-```yaml
-name: Order desk
-profile: A friendly clerk of a small bookshop.
-guidelines:
-- condition: the customer asks where their order is   # leave out: always; or {function: "orders:is_vip"}
-  action: look the order up and tell its status       # leave out: an observation
-  tools: [orders:get_order]                           # orders.py beside this file, or an installed module
-- id: no-discount
-  action: never offer a discount
-  continuous: true
-tools: [orders:search, orders:cancel_order]           # may always be called
-confirm: {cancel_order: {by: customer, ask: "Shall I cancel {order_id}?"}}   # or {cancel_order: customer}
-glossary:
-- {name: ARC, description: an advance reader's copy, synonyms: [proof]}
-variables:
-- {name: tier, description: the customer's tier, value: standard}
-```
-"""
+"""The agent that a designer specifies: its guidelines, tools, glossary and variables, checked as a whole."""
 
 from __future__ import annotations
 
@@ -29,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from langchain_core.tools import BaseTool
 from pydantic import AfterValidator, PrivateAttr, ValidationInfo, model_validator
@@ -42,14 +21,11 @@ from arq_graph.agent.parts import Term as Term
 from arq_graph.agent.parts import Variable as Variable
 from arq_graph.agent.relations import Relations
 from arq_graph.agent.spec_errors import Place, Problem, misfits
-from arq_graph.agent.spelling import suggestion
 from arq_graph.agent.tools import ToolLike, argument_schema, as_tool, gathered
-from arq_graph.errors import SpecError
+from arq_graph.errors import SpecError, suggestion
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-
-Named = TypeVar("Named", Term, Variable)
 
 FALLBACK = "I'm sorry, I cannot help with that right now. Please try again in a moment."
 
@@ -73,7 +49,7 @@ def _with_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
     return tuple(named)
 
 
-def _with_own_names(named: tuple[Named, ...]) -> tuple[Named, ...]:
+def _with_own_names(named: tuple[Any, ...]) -> tuple[Any, ...]:
     _check_unique("name", [entry.name.casefold() for entry in named])
     return named
 
@@ -252,16 +228,6 @@ class Agent(Part):
 
         guidelines = [each.model_copy(update={"tools": replaced(each.tools)}) for each in self.guidelines]
         return self.replace(guidelines=guidelines, tools=replaced(self.tools))
-
-    def fingerprint(self) -> dict[str, str]:
-        """Return a digest of each field of the specification, by its name.
-
-        Two agents with equal fingerprints are the same to a customer. The source of functions counts, with the
-        modules that they stand in.
-        """
-        from arq_graph.agent.fingerprint import fingerprint
-
-        return {name: fingerprint(getattr(self, name)) for name in type(self).model_fields}
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Self:

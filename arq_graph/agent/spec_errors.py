@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import InitErrorDetails
 
-from arq_graph.agent.spelling import suggestion
-from arq_graph.errors import SpecError
+from arq_graph.errors import SpecError, suggestion
 
 if TYPE_CHECKING:
     from arq_graph.agent.yaml_file import Document
@@ -45,22 +44,23 @@ def spec_error(
     what: str = "",
 ) -> SpecError:
     """Tell all that Pydantic found wrong, in a file or in an object that is built in Python."""
-    found: dict[Place, list[Any]] = {}
+    found: dict[Place, Any] = {}  # of a union's errors at one place the first
     for each in error.errors(include_url=False):
         missing = each["loc"][-1:] if each["type"] == "missing" else ()
-        found.setdefault((*place_of(values, each["loc"]), *missing), []).append(each)
-    told = []
-    for place, errors in found.items():
-        said = _sentence(place, errors, model)
+        found.setdefault((*place_of(values, each["loc"]), *missing), each)
+    told: list[tuple[Any, str]] = []
+    for place, each in found.items():
+        said = _sentence(place, each, model)
         if not place:
             said = f"{f'the {what}' if document else model.__name__} {said}"
         elif document is None:
             said = f"{model.__name__}: {said}"
         told.append((document.line(place) if document else None, said))
-    file = document.source if document else None
-    made = SpecError.of_several(sorted(told) if document else told, file=file)
-    raised = (each.get("ctx", {}).get("error") for errors in found.values() for each in errors)
-    made.__cause__ = next((each.__cause__ for each in raised if each and each.__cause__), None)
+    made = SpecError.of_several(
+        sorted(told) if document else told, file=document.source if document else None
+    )
+    raised = [each["ctx"]["error"] for each in found.values() if each["type"] == "value_error"]
+    made.__cause__ = next((each.__cause__ for each in raised if each.__cause__), None)
     return made
 
 
@@ -96,31 +96,24 @@ def place_of(values: Any, loc: Sequence[str | int]) -> Place:
     return place
 
 
-def _sentence(place: Place, errors: Sequence[Any], model: type[BaseModel]) -> str:
-    """What is wrong at one place; several errors are those of the types of a union."""
-    first = errors[0]
+def _sentence(place: Place, error: Any, model: type[BaseModel]) -> str:
+    """What is wrong at one place."""
     field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
     field = f"`{field.removeprefix('.')}` " if place else ""
-    if first["type"] == "missing":
-        return f"{field}is missing"
-    if first["type"] == "extra_forbidden":
-        key, known = str(first["loc"][-1]), dict.fromkeys(_keys(model, first["loc"][:-1]))
-        return f"has an unknown key `{key}`{suggestion(key, known)} (its keys: {', '.join(known)})"
-    if first["type"] == "value_error":
-        raised = first["ctx"]["error"]
-        return str(raised) if getattr(raised, "file", None) else f"{field}{raised}"
-    musts = dict.fromkeys(_must(each) for each in errors)
-    expected = " or ".join(each.removeprefix("must be ") for each in musts)
-    must = f"must be {expected}" if all(each.startswith("must be ") for each in musts) else next(iter(musts))
-    near = suggestion(str(first["input"]), re.findall(r"'([^']*)'", must))
-    return f"{field}{must}, but is {described(first['input'])}{near}"
-
-
-def _must(error: Any) -> str:
     kind, _, fault = error["type"].partition("_")
+    if kind == "missing":
+        return f"{field}is missing"
+    if kind == "extra":
+        key, known = str(error["loc"][-1]), dict.fromkeys(_keys(model, error["loc"][:-1]))
+        return f"has an unknown key `{key}`{suggestion(key, known)} (its keys: {', '.join(known)})"
+    if kind == "value":
+        raised = error["ctx"]["error"]
+        return str(raised) if getattr(raised, "file", None) else f"{field}{raised}"
+    must = re.sub(r"^\w+ should ", "must ", error["msg"])
     if fault in ("type", "parsing", "from_float"):
-        return f"must be {_MUST_BE.get(kind, kind)}"
-    return re.sub(r"^\w+ should ", "must ", error["msg"])
+        must = f"must be {_MUST_BE.get(kind, kind)}"
+    near = suggestion(str(error["input"]), re.findall(r"'([^']*)'", must))
+    return f"{field}{must}, but is {described(error['input'])}{near}"
 
 
 def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> Iterator[str]:

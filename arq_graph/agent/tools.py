@@ -12,8 +12,7 @@ from pydantic import ValidationInfo
 
 from arq_graph.agent.modules import load
 from arq_graph.agent.spec_errors import Place, Problem, described
-from arq_graph.agent.spelling import suggestion
-from arq_graph.errors import SpecError
+from arq_graph.errors import SpecError, suggestion
 
 ToolLike = BaseTool | Callable[..., Any] | str
 

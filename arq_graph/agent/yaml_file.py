@@ -109,19 +109,15 @@ class Document:
             self._check_depth(text)
             self._root: Any = yaml.compose(text, _Loader)
             self.values = None if self._root is None else self._value(self._root)
-        except yaml.reader.ReaderError as error:
-            line = text.count("\n", 0, error.position) + 1
-            raise SpecError(f"is not YAML: {error.reason}", file=source, line=line) from None
-        except yaml.MarkedYAMLError as error:
-            begun = f"{error.context}: " if error.context else ""
-            if error.context and error.context_mark:
-                begun = f"{error.context} that begins in line {error.context_mark.line + 1}: "
-            said = (
-                f"is not YAML: {begun}{error.problem}. Indent with spaces only, and put text in quotes that holds"
-                " `: ` or quotes or begins with one of * & ! @ % ` [ {"
-            )
-            place = error.problem_mark.line + 1 if error.problem_mark else None
-            raise SpecError(said, file=source, line=place) from None
+        except yaml.YAMLError as error:
+            said = " ".join(str(error).replace('in "<unicode string>", ', "in ").split())
+            mark = getattr(error, "problem_mark", None)
+            raise SpecError(
+                f"is not YAML: {said}. Indent with spaces only, and put text in quotes that holds `: ` or quotes or"
+                " begins with one of * & ! @ % ` [ {",
+                file=source,
+                line=mark.line + 1 if mark else None,
+            ) from None
         except RecursionError:
             raise SpecError("has an alias inside its own anchor", file=source) from None
 

@@ -10,10 +10,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from arq_graph.agent.modules import load
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.spelling import suggestion
 from arq_graph.apps.guided import create_guided_agent, create_preact_agent
 from arq_graph.apps.strategies import StrategyName
-from arq_graph.errors import InputError, SpecError
+from arq_graph.errors import InputError, SpecError, suggestion
 from arq_graph.milestones.evaluation.arms import Arm, MakeApp, require_arm
 from arq_graph.milestones.evaluation.holding import instructions_of
 from arq_graph.milestones.evaluation.scenario import Scenario

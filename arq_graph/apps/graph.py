@@ -15,10 +15,9 @@ from langgraph.types import Checkpointer
 from typing_extensions import TypedDict  # Pydantic needs this one before Python 3.12
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.spelling import suggestion
 from arq_graph.agent.state import AgentState, WorldStatus
 from arq_graph.apps.strategies import ReSpAct, StrategySettings, ToolCalling
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.blueprint_node import BlueprintNode
 from arq_graph.nodes.channels import Reader

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from arq_graph.agent.environment import Environment
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.spelling import suggestion
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.confirmation import Agrees
 from arq_graph.nodes.strategy import Strategy
 

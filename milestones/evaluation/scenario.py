@@ -12,8 +12,7 @@ from pydantic import Field, InstanceOf, model_validator
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.parts import Part
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.spelling import suggestion
-from arq_graph.errors import SpecError
+from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import rules_of
@@ -102,7 +101,8 @@ class Scenario(Part):
             "the world": fingerprint(inspect.unwrap(self.world)) if self.world else "none",
         }
         if self.agent is not None:
-            parts |= {f"the agent's {name}": digest for name, digest in self.agent.fingerprint().items()}
+            fields = {name: getattr(self.agent, name) for name in type(self.agent).model_fields}
+            parts |= {f"the agent's {name}": fingerprint(value) for name, value in fields.items()}
         return {f"{name} of scenario {self.name!r}": digest for name, digest in parts.items()}
 
     def fresh_agent(self, seed: int) -> Agent | None:

@@ -11,9 +11,8 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, RootModel, field_validator
 
 from arq_graph.agent.parts import Part
-from arq_graph.agent.spelling import suggestion
 from arq_graph.agent.yaml_file import read_model
-from arq_graph.errors import SpecError
+from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.patterns import PatternText
 
 _PERSONAS = Path(__file__).with_name("personas.yaml")

@@ -13,8 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from arq_graph.agent.parts import Part, Text
-from arq_graph.agent.spelling import suggestion
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, suggestion
 
 ByState = Callable[[Any], Iterable[str]]
 """A function of the graph's state that names tools."""

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
 
 from arq_graph import Agent, Guideline, ScriptedChatModel, Term, Variable
-from arq_graph.errors import SpecError
+from arq_graph.errors import InputError, SpecError
+from arq_graph.milestones import Limits, MilestoneGraph, Scenario, Suite, UserSpec, evaluate
 from arq_graph.nodes import GuidelineMatcher
 
 
@@ -148,48 +150,29 @@ def test_other_functions_take_the_place_of_tools() -> None:
         made.with_tools({"get_order": "x"})
 
 
-BASE: dict[str, Any] = {
-    "guidelines": [Guideline("a", "b", id="x", tools=[get_order]), Guideline("c", "d", id="y")],
-    "glossary": [Term("ARC", "advance copy")],
-    "variables": [Variable("tier", "the tier", "gold")],
-}
-
-
 @pytest.mark.parametrize(
-    ("part", "changed"),
-    [
-        ("fallback", {"fallback": "Sorry."}),
-        (
-            "guidelines",
-            {"guidelines": [BASE["guidelines"][0].replace(continuous=True), BASE["guidelines"][1]]},
-        ),
-        (
-            "guidelines",
-            {"guidelines": [BASE["guidelines"][0], BASE["guidelines"][1].replace(depends_on=["x"])]},
-        ),
-        ("tools", {"tools": [get_order]}),
-        ("confirm", {"confirm": {"get_order": "customer"}}),
-        ("variables", {"variables": [Variable("tier", "the tier", "gold", settable=True)]}),
-    ],
+    ("changed", "told"), [("shop", "the agent's tools"), ("rules", "the agent's guidelines")]
 )
-def test_a_fingerprint_names_the_part_that_changed(part: str, changed: dict[str, Any]) -> None:
-    before = Agent("n", "p", **BASE).fingerprint()
-    after = Agent("n", "p", **{**BASE, **changed}).fingerprint()
-    assert [name for name in before if before[name] != after[name]] == [part]
-    assert before == Agent("n", "p", **BASE).fingerprint()
-
-
-def test_a_fingerprint_changes_with_the_source_of_a_tool_and_of_a_condition(tmp_path: Path) -> None:
+def test_a_run_is_not_gone_on_with_once_the_source_of_a_function_changed(
+    tmp_path: Path, changed: str, told: str
+) -> None:
+    (tmp_path / "shop.py").write_text("def get(title: str) -> int:\n    'Get it.'\n    return 1\n")
+    (tmp_path / "rules.py").write_text("def vip(state):\n    return True\n")
+    file = tmp_path / "agent.yaml"
     rule = "{condition: {function: rules:vip}, action: a}"
-    text = "{name: n, profile: p, tools: [shop:get], guidelines: [" + rule + "]}"
-    changed = []
-    for tax in (1, 2):
-        folder = tmp_path / str(tax)
-        folder.mkdir()
-        (folder / "shop.py").write_text(
-            f"TAX = {tax}\ndef get(title: str) -> int:\n    'Get it.'\n    return TAX\n"
-        )
-        (folder / "rules.py").write_text(f"def vip(state):\n    return state == {tax}\n")
-        (folder / "agent.yaml").write_text(text)
-        changed.append(Agent.from_yaml(folder / "agent.yaml").fingerprint())
-    assert [name for name in changed[0] if changed[0][name] != changed[1][name]] == ["guidelines", "tools"]
+    file.write_text("{name: n, profile: p, tools: [shop:get], guidelines: [" + rule + "]}")
+    user = UserSpec.model_validate({"intents": [{"request": "A lamp?"}]})
+    graph = MilestoneGraph.from_actions([{"name": "get", "kwargs": {}}])
+
+    def hold(**options: Any) -> Any:
+        suite = Suite([Scenario("lamp", user, graph, Agent.from_yaml(file), limits=Limits(turns=1))])
+        app = RunnableLambda(lambda _: {"messages": [AIMessage("No.")]})
+        return evaluate(suite, {"app": app}, results=tmp_path / "results.jsonl", **options)
+
+    hold()
+    assert hold(resume=True).conversations
+    with (tmp_path / f"{changed}.py").open("a") as source:
+        source.write("TAX = 2\n")
+    with pytest.raises(InputError, match=told) as error:
+        hold(resume=True)
+    assert str(error.value).count("of scenario") == 1
