@@ -6,6 +6,7 @@ one property, an answer that is wrong is reported for itself alone, not for ever
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 from operator import or_
@@ -18,16 +19,23 @@ from arq_graph.reasoning.blueprint import ARQ, respond
 
 Field = tuple[Any, Any]
 
+MAX_WAITING = 16
+
+
+class StillWanted(ARQ, ABC):
+    """What becomes of the calls that wait for the customer's yes."""
+
+    still_wanted: list[str] | None = respond(
+        "Ids in `awaiting_confirmation` of the calls that the customer, going by their last message, still wants or "
+        "has not given up; they are asked about again. Null if nothing waits.",
+        max_length=MAX_WAITING,
+    )
+
 
 def one_of(question: str, options: Mapping[str, tuple[type[ARQ], str]]) -> Field:
     """A field whose answer is one of several blueprints, for `create_model`."""
     made = {
-        key: create_model(
-            f"{key}_chosen",
-            __base__=ARQ,
-            __doc__=words,
-            **{key: (blueprint, respond(words))},  # type: ignore[call-overload]
-        )
+        key: create_model(f"{key}_chosen", __base__=ARQ, __doc__=words, **{key: (blueprint, respond(words))})  # type: ignore[call-overload]
         for key, (blueprint, words) in options.items()
     }
     if len(made) == 1:
@@ -58,7 +66,7 @@ def call_options(
     for tool in tools:
         fields: dict[str, Any] = dict(further or {})
         if tool.arguments:
-            fields = {"arguments": (tool.blueprint_with(basis), respond("Each of its arguments.")), **fields}
+            fields = {"arguments": (tool.blueprint(basis), respond("Each of its arguments.")), **fields}
         if not fields:
             fields["go_ahead"] = (Literal[True], respond("It takes no arguments: true makes the call."))
         call = create_model(f"{tool.name}_call", __base__=ARQ, __doc__="The call.", **fields)

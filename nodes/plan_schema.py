@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from pydantic import create_model
 
-from arq_graph.nodes.choice import call_options, one_of, property_of
+from arq_graph.nodes.choice import StillWanted, call_options, one_of, property_of
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.tool_schema import StillWanted
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 
 MAX_PLANNED_STEPS = 12
@@ -111,13 +110,16 @@ def pre_act_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False
     question = "Every step still to come. The first is the action taken now; the last is the final answer."
     steps = (list[step], respond(question, min_length=1, max_length=MAX_PLANNED_STEPS))
     expected = (str, respond("What its result is expected to tell."))
-    bases = (CheckedPlan, PreActPlan)
-    return _with_action(bases, tools, {"next_steps": steps}, {"expected": expected}, confirmed=confirmed)
+    action = _action(tools, {"expected": expected})
+    bases: tuple[type[ARQ], ...] = (CheckedPlan, PreActPlan, *((StillWanted,) if confirmed else ()))
+    asked: dict[str, Any] = {"next_steps": steps, "action": action}
+    return create_model("PreActPlan", __base__=bases, __doc__=PreActPlan.__doc__, **asked)
 
 
 def react_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) -> type[ARQ]:
     """A thought and one action, the baseline."""
-    return _with_action((ReActStep,), tools, {}, {}, confirmed=confirmed)
+    bases: tuple[type[ARQ], ...] = (ReActStep, *((StillWanted,) if confirmed else ()))
+    return create_model("ReActStep", __base__=bases, __doc__=ReActStep.__doc__, action=_action(tools, {}))
 
 
 def tool_property(tool: str) -> str:
@@ -125,20 +127,8 @@ def tool_property(tool: str) -> str:
     return property_of(tool, (FINAL_ANSWER,))
 
 
-def _with_action(
-    bases: tuple[type[ARQ], ...],
-    tools: Sequence[ToolArguments],
-    asked: Mapping[str, Any],
-    asked_of_calls: Mapping[str, Any],
-    *,
-    confirmed: bool,
-) -> type[ARQ]:
-    """What is asked around the action, and the action: a call or the final answer."""
-    final: tuple[type[ARQ], str] = (FinalAnswer, "The final answer.")
+def _action(tools: Sequence[ToolArguments], asked_of_calls: Mapping[str, Any]) -> Any:
+    """The action: a call or the final answer."""
     options = call_options(tools, ArgumentBasis, (FINAL_ANSWER,), asked_of_calls)
-    action = one_of("The action taken now: one call, or the final answer.", {**options, FINAL_ANSWER: final})
-    main = bases[-1]
-    if confirmed:
-        bases = (*bases, StillWanted)
-    fields: dict[str, Any] = {**asked, "action": action}
-    return create_model(main.__name__, __base__=bases, __doc__=main.__doc__, **fields)
+    options[FINAL_ANSWER] = (FinalAnswer, "The final answer.")
+    return one_of("The action taken now: one call, or the final answer.", options)

@@ -16,6 +16,7 @@ from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.transcripts.messages import read_messages
 from arq_graph.nodes.channels import Reader, emit, name_channels, our_channels
 from arq_graph.nodes.events import ProgressMade
+from arq_graph.reasoning.conversation import Conversation
 
 Update = dict[str, Any]
 
@@ -71,17 +72,16 @@ class TrackProgress(Runnable[Any, Update]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far."""
         state = Reader(input, self.messages_key, agent=self._agent)
+        judge: Any = self._judge
         return self._written(
-            state,
-            score(self.graph, self._transcript(state), tools=self._tools, judge=self._judge),  # type: ignore[arg-type]
+            state, score(self.graph, self._transcript(state), tools=self._tools, judge=judge)
         )
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far, without blocking while a judge is asked."""
         state = Reader(input, self.messages_key, agent=self._agent)
-        return self._written(
-            state, await ascore(self.graph, self._transcript(state), tools=self._tools, judge=self._judge)
-        )
+        measured = await ascore(self.graph, self._transcript(state), tools=self._tools, judge=self._judge)
+        return self._written(state, measured)
 
     def _transcript(self, state: Reader) -> Any:
         messages = state.messages()
@@ -90,40 +90,27 @@ class TrackProgress(Runnable[Any, Update]):
         return read_messages(messages)
 
     def _written(self, state: Reader, measured: Score) -> Update:
-        before = state.record("progress", Progress)
-        now = progress_of(self.graph, measured, _turn(state))
-        if before is None or now != before.model_copy(update={"agent": "", "turn": now.turn}):
-            known = set(before.reached) if before else set()
-            emit(
-                ProgressMade(
-                    turn=now.turn,
-                    progress=now,
-                    newly_reached=tuple(name for name in now.reached if name not in known),
+        frontier = [self.graph.milestone(name) for name in measured.frontier]
+        now = Progress(
+            turn=Conversation(state.messages()).turn,
+            reached=tuple(measured.reached),
+            goal_completed=measured.goal_completed,
+            progress_rate=measured.progress_rate,
+            progress_range=measured.progress_range,
+            next=tuple(
+                NextMilestone(
+                    name=each.name,
+                    description=each.description,
+                    tool=each.called_tool if each.type == "FC" else None,
                 )
-            )
+                for each in frontier
+            ),
+            undecided=measured.undecided,
+            forbidden=tuple(str(each.rule) for each in measured.forbidden),
+        )
+        before = state.record("progress", Progress)
+        if before is None or now != before.model_copy(update={"agent": "", "turn": now.turn}):
+            known = before.reached if before else ()
+            new = tuple(name for name in now.reached if name not in known)
+            emit(ProgressMade(turn=now.turn, progress=now, newly_reached=new))
         return {"progress": state.written("progress", [now])}
-
-
-def progress_of(graph: MilestoneGraph, measured: Score, turn: str) -> Progress:
-    """What the state keeps of a score."""
-    return Progress(
-        turn=turn,
-        reached=tuple(measured.reached),
-        goal_completed=measured.goal_completed,
-        progress_rate=measured.progress_rate,
-        progress_range=measured.progress_range,
-        next=tuple(
-            NextMilestone(
-                name=milestone.name,
-                description=milestone.description,
-                tool=milestone.called_tool if milestone.type == "FC" else None,
-            )
-            for milestone in map(graph.milestone, measured.frontier)
-        ),
-        undecided=measured.undecided,
-        forbidden=tuple(str(each.rule) for each in measured.forbidden),
-    )
-
-
-def _turn(state: Reader) -> str:
-    return next((message.id or "" for message in reversed(state.messages()) if message.type == "human"), "")

@@ -1,19 +1,72 @@
-"""A tool's arguments: an answer read as what the tool takes, held against the tool's own schema, which decides."""
+"""A tool's arguments: how they are asked, read, and held against the tool's own schema, which decides.
+
+Each argument is asked as a decision, `{given, value}`. Not given, the tool's default applies; given and null, None is
+passed. What fits the strict subset of JSON schema is asked in its own type; what does not (open objects, tuples,
+recursion, anything) is asked as a string that holds JSON.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import lru_cache
+from typing import Annotated, Any
+from zlib import crc32
 
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, WithJsonSchema, create_model
 
 from arq_graph.agent.tools import argument_schema
-from arq_graph.nodes.argument_schema import Argument, arguments_blueprint, arguments_of, in_words
-from arq_graph.reasoning.blueprint import ARQ
+from arq_graph.reasoning.blueprint import ARQ, query, respond
+from arq_graph.reasoning.schema import NotStrict, strict_schema
+
+_KEY = re.compile(r"(?!argument_\d+$)[a-z][A-Za-z0-9_]{0,63}")
+
+
+class ArgumentDecision(ARQ):
+    """One argument of the call."""
+
+    value_in_context: str | None = query(
+        "Where is the value, with its id and in its own words? Null: nowhere."
+    )
+    already_provided_and_needed_again: bool | None = query(
+        "If somewhere: was it said for an earlier need, and is it needed anew? Else null."
+    )
+    customer_should_provide_it: bool | None = query(
+        "If nowhere: is it for the customer to provide? Else null."
+    )
+    problematic_to_guess: bool | None = query(
+        "If nowhere, and required: would guessing it do harm? Else null."
+    )
+    given: bool = respond("Is there a value to pass? Never one that nobody gave.")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a tool: its `schema` is the strict one, None where it is asked as a string that holds JSON."""
+
+    name: str
+    key: str
+    type: str
+    required: bool
+    description: str
+    schema: dict[str, Any] | None
+
+    def shown(self) -> dict[str, Any]:
+        """The argument as the prompt shows it."""
+        entry: dict[str, Any] = {
+            "name": self.name,
+            "type": self.type,
+            "required": self.required,
+            "description": self.description,
+        }
+        if self.key != self.name:
+            entry["key"] = self.key
+        if self.schema and "enum" in self.schema:
+            entry["one_of"] = self.schema["enum"]
+        return entry
 
 
 @dataclass(frozen=True)
@@ -33,29 +86,37 @@ class ToolArguments:
         self.name = tool.name
         self._model = _model_of(tool)
         self._schema = argument_schema(tool)
-        self.arguments = arguments_of(self._schema)
-        self._by_name = {argument.name: argument for argument in self.arguments}
-
-    @cached_property
-    def defaults(self) -> Mapping[str, Any]:
-        """What the tool takes for an argument that is not given, where its schema says so."""
         properties = self._schema.get("properties") or {}
-        return {
+        self.arguments = tuple(
+            self._argument(f"argument_{number}", name, entry if isinstance(entry, Mapping) else {})
+            for number, (name, entry) in enumerate(properties.items(), start=1)  # `true` stands for any value
+        )
+        self.defaults: Mapping[str, Any] = {
             name: entry["default"]
             for name, entry in properties.items()
             if isinstance(entry, Mapping) and "default" in entry
         }
-
-    @cached_property
-    def title(self) -> str:
+        title = (tool.metadata or {}).get("title")
+        self.title = str(title) if title else in_words(tool.name).capitalize()
         """The tool as a customer reads it: its title, or its name in words."""
-        title = (self.tool.metadata or {}).get("title")
-        return str(title) if title else in_words(self.name).capitalize()
-
-    @cached_property
-    def labels(self) -> Mapping[str, str]:
+        self.labels = {argument.name: argument.name.replace("_", " ") for argument in self.arguments}
         """The arguments' names as a customer reads them."""
-        return {argument.name: argument.name.replace("_", " ") for argument in self.arguments}
+
+    def _argument(self, number: str, name: str, described: Mapping[str, Any]) -> Argument:
+        definitions = {**(self._schema.get("definitions") or {}), **(self._schema.get("$defs") or {})}
+        try:
+            strict = strict_schema(_inlined(described, definitions))
+            schema = {key: value for key, value in strict.items() if key != "description"}
+        except NotStrict:
+            schema = None
+        return Argument(
+            name=name,
+            key=name if _KEY.fullmatch(name) and not hasattr(ARQ, name) else number,
+            type=_type_in_words(described),
+            required=name in (self._schema.get("required") or ()),
+            description=str(described.get("description") or in_words(name)),
+            schema=schema,
+        )
 
     def key(self, arguments: Mapping[str, Any]) -> str:
         """A call as text that calls share which do the same: defaults spelled out, texts without space around."""
@@ -64,14 +125,14 @@ class ToolArguments:
         }
         return json.dumps([self.name, {**self.defaults, **given}], sort_keys=True, default=str)
 
-    @property
-    def blueprint(self) -> type[ARQ]:
-        """A blueprint with one decision for each argument."""
-        return arguments_blueprint(self.name, self.arguments)
-
-    def blueprint_with(self, basis: type[ARQ]) -> type[ARQ]:
-        """A blueprint with one decision for each argument, and before each value what it rests on."""
-        return arguments_blueprint(self.name, self.arguments, basis)
+    def blueprint(self, basis: type[ARQ] | None = None) -> type[ARQ]:
+        """A blueprint with one decision for each argument, and before each value what it rests on, if that is asked."""
+        words = "Each argument." if basis else "Each argument; below a score of 5, none needs to be given."
+        fields: dict[str, Any] = {
+            each.key: (_decision(json.dumps(each.schema), basis), respond(each.description))
+            for each in self.arguments
+        }
+        return create_model(f"{self.name}_arguments", __base__=ARQ, __doc__=words, **fields)
 
     def read(self, decisions: Any) -> tuple[dict[str, Any], list[Problem]]:
         """The arguments that an answer gives, and what is missing or invalid; a call can only be made without."""
@@ -83,14 +144,15 @@ class ToolArguments:
                 if argument.required:
                     problems[argument.name] = Problem(argument, "missing")
                 continue
-            arguments[argument.name] = decision.value
-            if argument.as_json and decision.value is not None:
+            value = decision.value
+            if argument.schema is None and value is not None:
                 try:
-                    arguments[argument.name] = json.loads(decision.value)
+                    value = json.loads(value)
                 except (ValueError, RecursionError) as error:
-                    del arguments[argument.name]
                     why = f"the value is not JSON: {error}"
                     problems[argument.name] = Problem(argument, "invalid", why)
+                    continue
+            arguments[argument.name] = value
         for problem in self.validate(arguments):
             problems.setdefault(problem.argument.name if problem.argument else "", problem)
         return arguments, list(problems.values())
@@ -98,32 +160,31 @@ class ToolArguments:
     def validate(self, arguments: Mapping[str, Any]) -> list[Problem]:
         """Hold arguments against the tool's own schema; one problem for each argument at most."""
         problems: dict[str, Problem] = {}
-        errors = self._by_model(arguments) if self._model else self._by_json_schema(arguments)
-        for name, is_missing, message in errors:
-            argument = self._by_name.get(name)
+        by_name = {argument.name: argument for argument in self.arguments}
+        for name, is_missing, message in self._errors(dict(arguments)):
+            argument = by_name.get(name)
             # A null that the schema does not take, for an argument it cannot do without, is no value.
             nulled = argument is not None and argument.required and arguments.get(argument.name) is None
             kind = "missing" if is_missing or nulled else "invalid"
             problems.setdefault(name, Problem(argument, kind, message))
         return list(problems.values())
 
-    def _by_model(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, bool, str]]:
-        """What a Pydantic model says: the argument's name ("" for the whole), whether it is missing, and why."""
-        assert self._model is not None
+    def _errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
+        """What the tool's schema says: the argument's name ("" for the whole), whether it is missing, and why."""
+        if self._model is None:
+            yield from self._by_json_schema(arguments)
+            return
         try:
-            self._model.model_validate(dict(arguments))
+            self._model.model_validate(arguments)
         except ValidationError as error:
             for item in error.errors(include_url=False, include_context=False, include_input=False):
                 place = item["loc"]
-                yield (
-                    str(place[0]) if place else "",
-                    item["type"] == "missing" and len(place) == 1,
-                    item["msg"],
-                )
+                is_missing = item["type"] == "missing" and len(place) == 1
+                yield str(place[0]) if place else "", is_missing, item["msg"]
         except Exception as error:  # a tool's own validator may raise anything
             yield "", False, f"{type(error).__name__}: {error}"
 
-    def _by_json_schema(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, bool, str]]:
+    def _by_json_schema(self, arguments: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
         """The same of a JSON schema, as MCP's tools have one."""
         from jsonschema import Draft202012Validator
         from jsonschema.validators import validator_for
@@ -132,16 +193,12 @@ class ToolArguments:
         for name in self._schema.get("required") or ():
             if name not in arguments:
                 yield name, True, "Field required"
-        # An empty registry: a reference to a web address is never fetched.
-        validator = validator_for(self._schema, default=Draft202012Validator)(
-            self._schema, registry=Registry()
-        )
+        kind = validator_for(self._schema, default=Draft202012Validator)
         try:
-            for error in validator.iter_errors(dict(arguments)):
-                if error.absolute_path:
-                    yield str(error.absolute_path[0]), False, error.message
-                elif error.validator != "required":
-                    yield "", False, error.message
+            # An empty registry: a reference to a web address is never fetched.
+            for error in kind(self._schema, registry=Registry()).iter_errors(arguments):
+                if error.absolute_path or error.validator != "required":
+                    yield str(next(iter(error.absolute_path), "")), False, error.message
         except Exception as error:  # a reference that leads nowhere, an unknown type, a broken pattern
             yield "", False, f"the tool's own schema cannot be used: {type(error).__name__}: {error}"
 
@@ -157,3 +214,66 @@ def _model_of(tool: BaseTool) -> type[BaseModel] | None:
         model = whole if whole.model_fields.keys() == model.model_fields.keys() else model
     found: type[BaseModel] = model
     return found
+
+
+@lru_cache(maxsize=1024)
+def _decision(schema: str, basis: type[ARQ] | None) -> type[ARQ]:
+    """The decision on a value of one type, shared by all arguments that have it; making a class takes long."""
+    strict = json.loads(schema)
+    value: Any
+    if basis is not None:
+        # Fields of a class further right come first.
+        decision = _decision(schema, None)
+        name = f"{basis.__name__}_{decision.__name__}"
+        return create_model(name, __base__=(decision, basis), __doc__=decision.__doc__)
+    if strict is None:
+        name, value, question = "json", str | None, "The value as a string that holds JSON"
+    else:
+        name = strict["type"] if strict.keys() == {"type"} else f"{crc32(schema.encode()):x}"
+        value, question = Annotated[Any, WithJsonSchema({"anyOf": [strict, {"type": "null"}]})], "The value"
+    return create_model(
+        f"Decision_{name}",
+        __base__=ArgumentDecision,
+        __doc__=ArgumentDecision.__doc__,
+        value=(value, respond(f"{question}, null if not given.")),
+    )
+
+
+def _inlined(schema: Any, definitions: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Any:
+    """Replace references by what they refer to; a recursive one cannot be inlined."""
+    if isinstance(schema, list):
+        return [_inlined(item, definitions, seen) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    if (reference := schema.get("$ref")) is not None:
+        place, _, name = str(reference).rpartition("/")
+        if name in seen or name not in definitions or place not in ("#/$defs", "#/definitions"):
+            raise NotStrict(f"{reference} refers to itself or to nothing")
+        return _inlined(definitions[name], definitions, (*seen, name))
+    inlined = {key: _inlined(value, definitions, seen) for key, value in schema.items() if key != "default"}
+    if isinstance(properties := schema.get("properties"), Mapping):
+        # Names of the tool's own choice, `default` and `$ref` among them.
+        inlined["properties"] = {
+            name: _inlined(value, definitions, seen) for name, value in properties.items()
+        }
+    return inlined
+
+
+def _type_in_words(property: Any) -> str:
+    if not isinstance(property, Mapping):
+        return "any"
+    if "anyOf" in property:
+        return " or ".join(dict.fromkeys(_type_in_words(option) for option in property["anyOf"]))
+    if "enum" in property:
+        return "one of " + ", ".join(json.dumps(value) for value in property["enum"][:12])
+    if "$ref" in property:
+        return str(property["$ref"]).rsplit("/", 1)[-1]
+    kind = property.get("format") or property.get("type", "any")
+    if kind == "array" and isinstance(property.get("items"), Mapping):
+        return f"list of {_type_in_words(property['items'])}"
+    return " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+
+
+def in_words(name: str) -> str:
+    """A name in code as words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name).lower()

@@ -23,7 +23,7 @@ MAX_ERROR = 500
 ToolResult = ToolMessage | Command[Any]
 
 
-def guarded_tools(agent: Agent, *, name: str = "tools", messages_key: str = "messages") -> ToolNode:
+def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
     """Make the node that runs the agent's tools.
 
     A call of a tool that no active guideline grants is refused, wherever the call comes from; so is one that a
@@ -34,48 +34,40 @@ def guarded_tools(agent: Agent, *, name: str = "tools", messages_key: str = "mes
 
     Args:
         agent: The specification.
-        name: The node's name in traces.
         messages_key: Channel of the messages.
     """
 
     def refused(request: ToolCallRequest) -> ToolMessage | None:
-        why = refusal(agent, Reader(request.state, messages_key, agent=agent.name), request.tool_call)
-        return None if why is None else _error(request, why)
+        call = request.tool_call
+        why = refusal(agent, Reader(request.state, messages_key, agent=agent.name), call)
+        if why is None:
+            return None
+        return ToolMessage(why, name=call["name"], tool_call_id=call["id"] or "", status="error")
 
     def gate(request: ToolCallRequest, execute: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
-        result = refused(request)
+        result: ToolResult | None = refused(request)
         if result is None:
-            _require_sync(request)
-            return _reported(request, execute(request), messages_key)
+            tool = request.tool
+            if getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None:
+                raise ToolError(
+                    f"tool {request.tool_call['name']!r} is async only and cannot run in a sync run: use ainvoke or "
+                    "astream, or give the tool a sync function as well"
+                )
+            result = execute(request)
         return _reported(request, result, messages_key)
 
     async def agate(
         request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[ToolResult]]
     ) -> ToolResult:
-        result = refused(request)
-        return _reported(request, await execute(request) if result is None else result, messages_key)
+        return _reported(request, refused(request) or await execute(request), messages_key)
 
     return ToolNode(
         list(agent.toolbox.values()),
-        name=name,
         handle_tool_errors=_said,
         messages_key=messages_key,
         wrap_tool_call=gate,
         awrap_tool_call=agate,
     )
-
-
-def _require_sync(request: ToolCallRequest) -> None:
-    tool = request.tool
-    if (
-        tool is not None
-        and getattr(tool, "coroutine", None) is not None
-        and getattr(tool, "func", None) is None
-    ):
-        raise ToolError(
-            f"tool {tool.name!r} is async only and cannot run in a sync run: use ainvoke or astream, "
-            "or give the tool a sync function as well"
-        )
 
 
 def _said(error: Exception) -> str:
@@ -85,32 +77,20 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:MAX_ERROR]
 
 
-def _error(request: ToolCallRequest, content: str) -> ToolMessage:
-    call = request.tool_call
-    return ToolMessage(content, name=call["name"], tool_call_id=call["id"] or "", status="error")
-
-
 def _reported(request: ToolCallRequest, result: ToolResult, messages_key: str) -> ToolResult:
-    message = _message_of(request, result, messages_key)
+    call, messages = request.tool_call, [result]
+    if isinstance(result, Command):  # a tool may write to the state, and its result with it
+        messages = result.update.get(messages_key, []) if isinstance(result.update, dict) else []
+    own = [m for m in messages if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
     emit(
         ToolCalled(
             turn=Conversation(Reader(request.state, messages_key).messages()).turn,
-            tool=request.tool_call["name"],
-            arguments=dict(request.tool_call["args"]),
-            call_id=request.tool_call["id"] or "",
-            status=message.status if message else "success",
+            tool=call["name"],
+            arguments=dict(call["args"]),
+            call_id=call["id"] or "",
+            status=own[0].status if own else "success",
             # A lone surrogate in an event is an error, and would turn the tool's success into one.
-            result=clean(message.text) if message else "",
+            result=clean(own[0].text) if own else "",
         )
     )
     return result
-
-
-def _message_of(request: ToolCallRequest, result: ToolResult, messages_key: str) -> ToolMessage | None:
-    if isinstance(result, ToolMessage):
-        return result
-    if isinstance(result, Command) and isinstance(result.update, dict):
-        for message in result.update.get(messages_key, ()):
-            if isinstance(message, ToolMessage) and message.tool_call_id == request.tool_call["id"]:
-                return message
-    return None

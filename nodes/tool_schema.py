@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import create_model
 
-from arq_graph.nodes.choice import property_of
+from arq_graph.nodes.choice import StillWanted, property_of
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 
@@ -19,17 +19,6 @@ CALL_FROM = 5
 """Lowest score at which a call may run (ARQ paper, Appendix B)."""
 
 MAX_CALLS_PER_TOOL = 8
-MAX_WAITING = 16
-
-
-class StillWanted(ARQ, ABC):
-    """What becomes of the calls that wait for the customer's yes."""
-
-    still_wanted: list[str] | None = respond(
-        "Ids in `awaiting_confirmation` of the calls that the customer, going by their last message, still wants or "
-        "has not given up; they are asked about again. Null if nothing waits.",
-        max_length=MAX_WAITING,
-    )
 
 
 class Applicability(ARQ):
@@ -100,11 +89,9 @@ def _candidate(tool: ToolArguments, compared: bool) -> type[ARQ]:
     # Fields of a class further right come first: how much the call is called for, its arguments, the verdict.
     parts: list[type[ARQ]] = [Verdict, Comparison] if compared else [Verdict]
     if tool.arguments:
-        arguments = tool.blueprint
-        question = respond(str(arguments.__doc__))
-        parts.append(
-            create_model(f"{tool.name}_call_arguments", __base__=ARQ, arguments=(arguments, question))
-        )
+        arguments = tool.blueprint()
+        asked = (arguments, respond(str(arguments.__doc__)))
+        parts.append(create_model(f"{tool.name}_call_arguments", __base__=ARQ, arguments=asked))
     parts.append(Applicability)
     call = create_model(f"{tool.name}_call", __base__=tuple(parts), __doc__="One call of this tool.")
     calls = respond("One entry per set of arguments; empty if none.", max_length=MAX_CALLS_PER_TOOL)

@@ -38,17 +38,11 @@ def plan_of_turn(state: Reader, turn: str) -> Plan | None:
     return plan if plan is not None and plan.turn == turn else None
 
 
-def utterance_of_turn(state: Reader, turn: str) -> Move | None:
-    """What the speaker said last in this turn; None where it said nothing, or did something since."""
-    moves = [move for move in state.records("moves", Move) if move.turn == turn]
-    return moves[-1] if moves and moves[-1].kind == "speak" else None
-
-
 def draft_of_turn(state: Reader, turn: str) -> str | None:
-    """What a planner or a speaker left as the draft of this turn's reply; None where neither left one."""
-    said = utterance_of_turn(state, turn)
-    if said is not None:
-        return said.text
+    """What a planner, or a speaker's last move, left as the draft of this turn's reply; None where neither did."""
+    moves = [move for move in state.records("moves", Move) if move.turn == turn]
+    if moves and moves[-1].kind == "speak":
+        return moves[-1].text
     plan = plan_of_turn(state, turn)
     return plan.final_answer if plan else None
 
@@ -71,7 +65,7 @@ def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
     answered: set[str] = set()
     for message in reversed(messages):
         if isinstance(message, HumanMessage):
-            return []
+            break
         if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
         elif isinstance(message, AIMessage) and message.tool_calls:
@@ -89,38 +83,28 @@ def rounds_of_turn(messages: Sequence[AnyMessage], agent: str) -> int:
     return rounds
 
 
-def settled(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """The messages with a result for every call of an earlier turn: what was abandoned is said to be.
+def abandoned_calls(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
+    """The update that gives a result to every call of an unfinished earlier turn; empty where there are none.
 
-    A customer who writes again while a turn is unfinished abandons it. Providers reject a history in which a
-    call has no result, so each such call gets one, directly after those that its message already has.
+    A customer who writes again while a turn is unfinished abandons it. Providers reject a history in which a call has
+    no result, so each such call gets one, directly after those that its message already has.
     """
-    last_customer = max(
-        (i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0
-    )
+    customer = [number for number, message in enumerate(messages) if isinstance(message, HumanMessage)]
     answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-    result: list[AnyMessage] = []
-    owed: list[AnyMessage] = []
-    for index, message in enumerate(messages):
-        if owed and not isinstance(message, ToolMessage):
+    result: list[BaseMessage] = [RemoveMessage(REMOVE_ALL_MESSAGES)]
+    owed: list[BaseMessage] = []
+    for number, message in enumerate(messages):
+        if not isinstance(message, ToolMessage):
             result += owed
             owed = []
         result.append(message)
-        if isinstance(message, AIMessage) and index < last_customer:
+        if isinstance(message, AIMessage) and customer and number < customer[-1]:
             owed += [
                 ToolMessage(ABANDONED, name=call["name"], tool_call_id=call["id"] or "", status="error")
                 for call in message.tool_calls
                 if call["id"] not in answered
             ]
-    return result + owed
-
-
-def abandoned_calls(messages: Sequence[AnyMessage]) -> list[BaseMessage] | None:
-    """The update that settles calls of an unfinished earlier turn; None where there are none."""
-    whole = settled(messages)
-    if len(whole) == len(messages):
-        return None
-    return [RemoveMessage(REMOVE_ALL_MESSAGES), *whole]
+    return result if len(result) > len(messages) + 1 else []
 
 
 def outcome_of(line: Line) -> Literal["told", "failed", "empty"]:
@@ -136,17 +120,13 @@ def outcome_of(line: Line) -> Literal["told", "failed", "empty"]:
         result = json.loads(text)
     except (ValueError, RecursionError):
         return "told" if text else "empty"
-    if _reports_error(result):
-        return "failed"
-    return "empty" if result in (None, "", [], {}) or _holds_nothing(result) else "told"
-
-
-def _reports_error(result: Any) -> bool:
     reports = result if isinstance(result, list) else [result]
-    return bool(reports) and all(isinstance(each, dict) and each.get("error") for each in reports)
+    if reports and all(isinstance(each, dict) and each.get("error") for each in reports):
+        return "failed"
+    return "empty" if result in (None, "", [], {}) or _lists_nothing(result) else "told"
 
 
-def _holds_nothing(result: Any) -> bool:
+def _lists_nothing(result: Any) -> bool:
     """Whether an object lists nothing, and tells nothing else: `{"results": [], "total": 0}`."""
     values = result.values() if isinstance(result, dict) else ()
     return any(value == [] for value in values) and all(value is True or not value for value in values)

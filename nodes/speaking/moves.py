@@ -11,12 +11,11 @@ from typing import Any
 from arq_graph.agent.state import Move, MoveKind, PlannedCall, ToolInsight, WorldStatus
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call
-from arq_graph.nodes.argument_schema import Argument
 from arq_graph.nodes.confirmation import Settled, asks_beside
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.proposed_calls import ReadCall, asked_for, quoted, read_call, refusals
 from arq_graph.nodes.speaking.policies import ToolRules
-from arq_graph.nodes.tool_arguments import Problem, ToolArguments
+from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.turns import outcome_of
 from arq_graph.nodes.violations import PromptFacts, leaks, no_source, repeats
 from arq_graph.nodes.yes import asks as asks_something
