@@ -105,15 +105,10 @@ class Raw:
 
 @dataclass(frozen=True)
 class Move:
-    """What is done next: a call, or where `tool` is None, something said.
+    """What is done next: a call of `tool`, or where that is None, `text` said (None: the brain's reply).
 
-    Args:
-        tool: The tool that is called.
-        args: The arguments of the call.
-        text: What is said; None: the brain's reply.
-        steps: The tools of a plan's steps behind the action, the final answer not counted.
-        bases: What arguments rest on; `this_request` unless said.
-        fields: Answers to put over those that are made.
+    `steps` are the tools of a plan's steps behind it, `bases` what arguments rest on (`this_request` unless said), and
+    `fields` answers to put over those that are made.
     """
 
     tool: str | None = None
@@ -229,7 +224,7 @@ class Brain:
         if isinstance(said, BaseException):
             return said
         said = said if isinstance(said, dict) else {"content": said}
-        revision = filled(properties_of(asked.schema, "revisions", "[]"), asked.schema, is_properties=True)
+        revision = filled(asked.schema["properties"]["revisions"]["items"], asked.schema)
         revision["followed"] = [guideline["id"] for guideline in asked.section("active_guidelines")]
         revision.update({key: value for key, value in said.items() if key in revision})
         answer["revisions"] = [revision]
@@ -345,10 +340,8 @@ def call_of(
     return {key: call}
 
 
-def filled(schema: dict[str, Any], root: dict[str, Any], *, is_properties: bool = False) -> Any:
+def filled(schema: dict[str, Any], root: dict[str, Any]) -> Any:
     """The least that fits a strict schema."""
-    if is_properties:
-        return {name: filled(value, root) for name, value in schema.items()}
     schema = resolved(schema, root)
     if "anyOf" in schema:
         options = [resolved(option, root) for option in schema["anyOf"]]
@@ -357,7 +350,7 @@ def filled(schema: dict[str, Any], root: dict[str, Any], *, is_properties: bool 
         return schema["enum"][0]
     match schema["type"]:
         case "object":
-            return filled(schema["properties"], root, is_properties=True)
+            return {name: filled(value, root) for name, value in schema["properties"].items()}
         case "array":
             return []
         case kind:
@@ -380,10 +373,9 @@ def _present(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
 
 
 def properties_of(schema: dict[str, Any], *path: str) -> dict[str, Any]:
-    """The properties of what stands at a path of names; `[]` steps into a list."""
+    """The properties of what stands at a path of names."""
     at = schema
     for step in path:
-        at = resolved(at, schema)
-        at = at["items"] if step == "[]" else at["properties"][step]
+        at = resolved(at, schema)["properties"][step]
     properties: dict[str, Any] = resolved(at, schema)["properties"]
     return properties

@@ -48,34 +48,20 @@ def test_the_desk_welcomes_once_and_keeps_to_plain_words_throughout(desk: list[d
     assert all("plain-words" in active(state) for state in desk)
     replies = [message.text for message in desk[-1]["messages"] if isinstance(message, AIMessage)]
     assert sum("thank you for writing to Northwind Outdoor" in reply for reply in replies) == 1
+    assert not any("get_order_details" in reply for reply in replies)
 
 
-def test_the_desk_asks_for_the_order_number_and_then_looks_the_order_up(desk: list[dict[str, Any]]) -> None:
+def test_the_desk_asks_looks_up_and_acts_on_what_it_finds(desk: list[dict[str, Any]]) -> None:
     assert [(i["kind"], i["argument"]) for i in desk[0]["tool_insights"]] == [("missing", "order_id")]
-    assert "?" in desk[0]["messages"][-1].text
     called = [call for m in desk[1]["messages"] if isinstance(m, AIMessage) for call in m.tool_calls]
     assert [(call["name"], call["args"]) for call in called] == [
         ("get_order_details", {"order_id": "ORD-1002"})
     ]
-
-
-def test_what_the_desk_finds_activates_another_guideline_in_the_same_turn(desk: list[dict[str, Any]]) -> None:
-    assert "at-warehouse" in active(desk[1])
+    assert "at-warehouse" in active(desk[1])  # what a tool found activates it in the same turn
     assert "expedited shipping" in desk[1]["messages"][-1].text
-
-
-def test_the_desk_expedites_the_order_once_and_wraps_up(desk: list[dict[str, Any]]) -> None:
     done = [m for m in desk[-1]["messages"] if isinstance(m, ToolMessage) and m.name == "expedite_shipping"]
     assert [m.status for m in done] == ["success"]
-    assert "wrap-up" in active(desk[-1])
     assert "Have a great day outdoors!" in desk[-1]["messages"][-1].text
-
-
-def test_the_desk_never_shows_internals_and_leaves_no_violation(desk: list[dict[str, Any]]) -> None:
-    for state in desk:
-        assert state["messages"][-1].text
-        assert "get_order_details" not in state["messages"][-1].text
-        assert [revision["violations"] for revision in state["revisions"] if revision["sent"]] == [[]]
 
 
 def test_the_desks_suite_has_each_wish_from_each_kind_of_user_in_a_world_of_its_own() -> None:
@@ -104,12 +90,9 @@ def test_the_less_a_user_knows_the_less_the_desk_gets_done() -> None:
 
 def test_guided_nodes_stand_beside_an_apps_own_router_and_sub_agent() -> None:
     app = load("drop_in_nodes").build()
-    assert (
-        "9 to 18" in app.invoke({"messages": [("user", "When are you open on Monday?")]})["messages"][-1].text
-    )
-    assert (
-        "due on Friday" in app.invoke({"messages": [("user", "How long is my loan?")]})["messages"][-1].text
-    )
+    asked = {"When are you open on Monday?": "9 to 18", "How long is my loan?": "due on Friday"}
+    for text, said in asked.items():
+        assert said in app.invoke({"messages": [("user", text)]})["messages"][-1].text
 
 
 def test_the_graph_wired_by_hand_does_what_the_compiled_one_does() -> None:
@@ -137,12 +120,8 @@ def test_a_domain_query_of_the_reply_lands_in_its_stage() -> None:
 
 
 def test_a_blueprint_node_writes_its_channel() -> None:
-    state = (
-        load("sentiment_node")
-        .build()
-        .invoke({"messages": [("user", "I am so angry! The third broken lamp!")]})
-    )
-    assert state["mood"] in {"calm", "annoyed", "angry"}
+    angry = {"messages": [("user", "I am so angry! The third broken lamp!")]}
+    assert load("sentiment_node").build().invoke(angry)["mood"] in {"calm", "annoyed", "angry"}
 
 
 def test_any_agents_conversations_are_scored_from_two_files(capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,17 +152,6 @@ def test_any_agents_conversations_are_scored_from_two_files(capsys: pytest.Captu
         "- a judge or a person has to say: Customer Agrees To Wait",
     ]
     assert told["same look-up again"] == [*done, "- the same call again at events 4, 10"]
-
-
-def test_a_record_that_is_broken_does_not_stop_the_example(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    broken = tmp_path / "mine.jsonl"
-    broken.write_text('{"messages": [{"role": "user", "content": "\\u001b[2Jhi"}]}\n{"messages": [{"role"\n')
-    load("score_any_agent/score_any_agent").main(broken)
-    first, _, last = capsys.readouterr().out.splitlines()
-    assert "goal missed" in first
-    assert "record 1" in last
 
 
 def test_a_planner_and_a_speaker_wired_by_hand_tow_the_boat_once_the_customer_agrees() -> None:
