@@ -10,7 +10,7 @@ from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.hearing import Fact, Heard, asked_for, names, others_said
 from arq_graph.milestones.users.kinds import is_kept_back, let_out, misheard, wrong_value
 from arq_graph.milestones.users.spec import Deviation, UserSpec, persona_of
-from arq_graph.milestones.users.user import EXIT, UserTurn, last_words
+from arq_graph.milestones.users.user import EXIT, UserTurn, drawn_deviation, last_words
 
 MOST_NOT_UNDERSTOOD = 2
 """So often in a row a user says that it does not understand; then it leaves."""
@@ -18,13 +18,12 @@ MOST_NOT_UNDERSTOOD = 2
 
 @dataclass(frozen=True)
 class _Reply:
-    """What is replied: words of the spec, and facts to be told; in the persona's words unless it is bare."""
+    """What is replied: words of the spec, and facts to be told; in the persona's words for a moment, if it has one."""
 
     moment: str
     said: str = ""
     facts: tuple[Fact, ...] = ()
     fruitless: bool = False
-    bare: bool = False
     leaves: bool = False
 
 
@@ -60,12 +59,9 @@ class AgendaUser:
         """Turn to an intent."""
         self._at, self._intent = at, self.spec.intents[at]
         self._wish = self._intent.request
-        known = dict(self._intent.slots)
-        for name, value in self.spec.facts:
-            known.setdefault(name, value)
+        known = {**dict(self.spec.facts), **self._intent.slots}
         self._facts = [Fact(name, value, self.spec.asked_as.get(name, ())) for name, value in known.items()]
         self._told: set[str] = set()
-        self._misled: set[str] = set()
         self._settled: set[tuple[str, str]] = set()
         self._given: set[_Reply] = set()
         self._volunteered = False
@@ -85,7 +81,7 @@ class AgendaUser:
         if self._is_leaving or self._turn > self.spec.max_turns:
             return UserTurn(EXIT, ends=True)
         if self._turn == 1:
-            return self._said(_Reply("opening", self._wish, bare=self.spec.role == "guide"))
+            return self._said(_Reply("" if self.spec.role == "guide" else "opening", self._wish))
         if self._held is not None:
             held, self._held = self._held, None
             return held
@@ -109,8 +105,8 @@ class AgendaUser:
         if wrong := self._wrong_in(heard):
             return _Reply("correction", facts=wrong)
         if heard.confirms:
-            return _Reply("answer", "Yes" if self._agrees(heard.text) else "No", bare=True)
-        if self._is_served(heard):
+            return _Reply("", "Yes" if self._agrees(heard.text) else "No")
+        if self._intent.done_when is not None and self._intent.done_when.is_in(heard.text):
             return self._next()
         parts = [self._answer(each) for each in heard.questions] or [self._remark(heard.text)]
         if answers := [part for part in parts if part is not None]:
@@ -119,26 +115,28 @@ class AgendaUser:
             return replace(answers[0], said=said, facts=tuple(facts))
         if heard.offers_help or not heard.text:
             return _Reply("answer", self._wish, fruitless=not heard.text)
-        if heard.fails:
-            return self._after_failure()
-        if heard.questions:
+        if heard.questions and not heard.fails:
             return _Reply("unknown", fruitless=True)
-        if told := self._volunteer():
-            return told
-        return self._next() if self._intent.done_when is None else _Reply("again", self._wish, fruitless=True)
+        if self._untold and not self._volunteered and self.spec.role != "guide":
+            self._volunteered = True
+            return _Reply("answer", facts=self._untold)
+        if heard.fails and self._intent.fallback and self._wish != self._intent.fallback:
+            self._wish = self._intent.fallback
+            return _Reply("fallback", self._wish)
+        if heard.fails or self._intent.done_when is None:
+            return self._next()
+        return _Reply("again", self._wish, fruitless=True)
 
     def _wrong_in(self, heard: Heard) -> tuple[Fact, ...]:
         """Slots that the agent was told and has with another value; the same one is objected to once, or asked anew."""
         known = {str(value).casefold() for _, value in self.spec.facts if not isinstance(value, bool)}
-        wrong: list[Fact] = []
-        for fact in () if self._is_ignorant else self._facts:
-            if fact.name not in self._intent.slots or not (heard.confirms or fact.name in self._told):
-                continue
-            others = {(fact.name, each.casefold()) for each in others_said(heard.text, fact)}
-            others = {each for each in others if each[1] not in known}
-            if others and (heard.confirms or not others <= self._settled):
-                wrong.append(fact)
-            self._settled |= others
+        wrong: dict[Fact, None] = {}
+        for fact in () if self._is_ignorant else self._slots:
+            for other in {each.casefold() for each in others_said(heard.text, fact)} - known:
+                is_objected_to = fact.name in self._told and (fact.name, other) not in self._settled
+                if heard.confirms or is_objected_to:
+                    wrong[fact] = None
+                    self._settled.add((fact.name, other))
         return tuple(wrong)
 
     def _agrees(self, question: str) -> bool:
@@ -152,30 +150,23 @@ class AgendaUser:
             names(each, question) for each in wanted
         )
 
-    def _is_served(self, heard: Heard) -> bool:
-        try:
-            return self._intent.done_when is not None and self._intent.done_when.is_in(heard.text)
-        except TimeoutError:
-            return False
-
     def _answer(self, question: str) -> _Reply | None:
         """What is said to a question; None where it is nothing that the user understands."""
         if (said := self._of_spec(question)) is not None:
             return said
         asked = tuple(asked_for(question, self._facts))
-        wants = self._is_about(self._intent.request, question) or self._is_about(self._wish, question)
         if self._is_ignorant:
             return _Reply("answer", "" if asked else self._vague(), asked, fruitless=not asked)
         repeated = tuple(fact for fact in self._facts if fact.is_in(question))
-        if repeated and not any(fact.name not in self._told for fact in asked):
-            says_all = wants or any(any(map(str.isdigit, str(fact.value))) for fact in repeated)
-            return _Reply("yes") if says_all else _Reply("answer", facts=repeated)
+        if repeated and all(fact.name in self._told for fact in asked):
+            return _Reply("yes", facts=repeated)
         if asked:
             return _Reply("answer", facts=asked)
-        if self._intent.fallback and self._is_about(self._intent.fallback, question):
-            self._wish = self._intent.fallback
-            return _Reply("yes")
-        return _Reply("yes") if wants else None
+        for wish in filter(None, (self._intent.request, self._wish, self._intent.fallback)):
+            if names(" ".join(_long_words(wish)), question, share=0.5):
+                self._wish = wish
+                return _Reply("yes")
+        return None
 
     def _remark(self, text: str) -> _Reply | None:
         """What is said to a message without a question: to an offer once, and what it names and was not told yet."""
@@ -198,91 +189,62 @@ class AgendaUser:
                 return _Reply("answer", self._vague(), fruitless=True) if self._is_ignorant else reply
         return None
 
-    def _is_about(self, wish: str, question: str) -> bool:
-        return names(" ".join(_long_words(wish)), question, share=0.5)
+    @property
+    def _slots(self) -> tuple[Fact, ...]:
+        return tuple(each for each in self._facts if each.name in self._intent.slots)
 
     @property
     def _untold(self) -> tuple[Fact, ...]:
-        return tuple(
-            each for each in self._facts if each.name in self._intent.slots and each.name not in self._told
-        )
-
-    def _volunteer(self) -> _Reply | None:
-        """All that belongs to the intent and was not told yet, once."""
-        if not self._untold or self._volunteered or self.spec.role == "guide":
-            return None
-        self._volunteered = True
-        return _Reply("answer", facts=self._untold)
-
-    def _after_failure(self) -> _Reply:
-        """The agent reports that something cannot be had, and asks nothing that the user can answer."""
-        if self._is_ignorant:
-            slots = tuple(fact for fact in self._facts if fact.name in self._intent.slots)
-            return _Reply("answer", facts=slots[:1], fruitless=True) if slots else self._next()
-        mended = tuple(fact for fact in self._facts if fact.name in self._misled)
-        self._misled.clear()
-        if mended:
-            return _Reply("correction", facts=mended)
-        if told := self._volunteer():
-            return told
-        if self._intent.fallback and self._wish != self._intent.fallback:
-            self._wish = self._intent.fallback
-            return _Reply("fallback", self._wish)
-        return self._next()
+        return tuple(each for each in self._slots if each.name not in self._told)
 
     def _next(self) -> _Reply:
         """The next wish, what the persona is after beyond them, or the end."""
         if self._at + 1 < len(self.spec.intents):
             self._begin(self._at + 1)
-            return _Reply("next", self._wish, bare=self.spec.role == "guide")
+            return _Reply("" if self.spec.role == "guide" else "next", self._wish)
         if self._challenges:
             return _Reply("answer", self._challenges.pop(0))
-        return _Reply("next", self.spec.closing, bare=True, leaves=True)
+        return _Reply("", self.spec.closing, leaves=True)
 
     def _said(self, reply: _Reply) -> UserTurn:
-        kind, wrong, facts = self._departure(reply)
-        told = (self._stated(fact, wrong, corrects=reply.moment == "correction") for fact in facts)
-        said = let_out(
-            " ".join(filter(None, (reply.said, *told))), self.spec.kind, self.spec.facts, self._seed
-        )
-        text = said if reply.bare else self._line(reply.moment, said)
-        self._told |= {fact.name for fact in self._facts if fact in facts or fact.is_in(text)}
-        self._misled = (self._misled - {fact.name for fact in reply.facts}) | wrong.keys()
+        kind, facts, lies = self._departure(reply)
+        told = (self._stated(fact, lies, corrects=reply.moment == "correction") for fact in facts)
+        said = " ".join(filter(None, (reply.said, *told)))
+        said = let_out(said, self.spec.kind, self.spec.facts, self._seed)
+        text = self._line(reply.moment, said) if reply.moment else said
+        # What was told wrongly, or may be misheard, is told again.
+        is_heard = [fact for fact in facts if fact.name not in lies and kind != "asr"]
+        self._told |= {fact.name for fact in self._facts if fact in is_heard or fact.is_in(text)}
         if kind == "asr":
             text = misheard(text, self._chance("asr"))
-            self._misled |= {fact.name for fact in facts}
         if not text.strip():
             return UserTurn(EXIT, ends=True)
-        turn = UserTurn(text, deviation=kind)
         if kind == "off_topic":
-            self._held = replace(turn, deviation=None)
-            return replace(turn, text=self._line("side_question", ""))
-        return turn
+            self._held = UserTurn(text)
+            text = self._line("side_question", "")
+        return UserTurn(text, deviation=kind)
 
-    def _departure(self, reply: _Reply) -> tuple[Deviation | None, dict[str, object], tuple[Fact, ...]]:
-        """How this turn departs from the happy path, if it does: what is told wrongly then, and what is told at all."""
-        drawn = [
-            kind
-            for kind in ("off_topic", "incorrect", "partial", "asr")
-            if self._chance("deviation", kind).random() < self.spec.deviations.get(kind, 0.0)
-        ]
-        facts, is_plain = reply.facts, reply.moment in ("opening", "correction") or reply.leaves
-        if "off_topic" in drawn and not is_plain:
-            return "off_topic", {}, facts
+    def _departure(self, reply: _Reply) -> tuple[Deviation | None, tuple[Fact, ...], dict[str, object]]:
+        """How this turn departs from the happy path, if it does; what is told then, and what of it wrongly."""
+        kind, facts = drawn_deviation(self.spec, self._seed, self._turn), reply.facts
+        if reply.moment == "correction" or reply.leaves:
+            return None, facts, {}
+        if kind is None or kind in ("asr", "off_topic"):
+            return kind, facts, {}
         # What was told wrongly or in part is told well when it is asked for again.
-        if "incorrect" in drawn and not is_plain and ("incorrect", facts) not in self._departed:
-            lies = {each.name: wrong_value(each.value, self._seed, self.spec.facts) for each in facts}
-            if wrong := {name: lie for name, lie in list(lies.items())[:1] if lie is not None}:
-                self._departed.add(("incorrect", facts))
-                return "incorrect", dict(wrong), facts
-        if "partial" in drawn and len(facts) > 1 and ("partial", facts) not in self._departed:
-            self._departed.add(("partial", facts))
-            return "partial", {}, facts[: self._chance("part").randrange(1, len(facts))]
-        return "asr" if "asr" in drawn else None, {}, facts
+        is_new = (kind, facts) not in self._departed
+        self._departed.add((kind, facts))
+        if kind == "partial" and is_new and len(facts) > 1:
+            return kind, facts[: self._chance("part").randrange(1, len(facts))], {}
+        if kind == "incorrect" and is_new and facts:
+            lie = wrong_value(facts[0].value, self._seed, self.spec.facts)
+            if lie is not None:
+                return kind, facts, {facts[0].name: lie}
+        return None, facts, {}
 
-    def _stated(self, fact: Fact, wrong: dict[str, object], *, corrects: bool) -> str:
+    def _stated(self, fact: Fact, lies: dict[str, object], *, corrects: bool) -> str:
         """A fact as a sentence, as far as the kind of user says it."""
-        value = wrong.get(fact.name, fact.value)
+        value = lies.get(fact.name, fact.value)
         if self._is_ignorant:
             value = wrong_value(fact.value, f"{self._seed}/{self._turn // 2}", self.spec.facts)
         elif self.spec.kind == "perturbed" and is_kept_back(fact.name, fact.value):

@@ -18,17 +18,8 @@ NAMES_OF_IDENTIFIERS = frozenset(("id", "number", "no", "code", "reference"))
 
 LONGEST = 20_000
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？؟])\s*|\n+")
-_FAILS = (
-    "cannot",
-    "can't",
-    "could not",
-    "unable",
-    "not possible",
-    "not found",
-    "not understand",
-    "did not work",
-)
-_OFFERS_MORE = ("anything else", "something else", "further questions")
+_FAILS = ("cannot", "can't", "could not", "unable", "not possible", "not found", "not understand")
+_OFFERS_MORE = ("anything else", "something else")
 _OFFERS_HELP = ("how can I help", "how may I help", "what can I do for you")
 
 
@@ -47,8 +38,7 @@ class Fact:
 
     def is_in(self, text: str) -> bool:
         """Whether a text says the value, as a whole word; a yes or no is in none."""
-        whole = rf"(?<!\w){re.escape(str(self.value))}(?!\w)"
-        return not isinstance(self.value, bool) and bool(re.search(whole, text, re.IGNORECASE))
+        return not isinstance(self.value, bool) and bool(re.search(whole(self.value), text, re.IGNORECASE))
 
 
 class Heard:
@@ -63,6 +53,11 @@ class Heard:
         self.offers_help = any(_says(_OFFERS_HELP, each) for each in asked)
         self.questions = [each for each in asked if not _says((*_OFFERS_HELP, *_OFFERS_MORE), each)]
         self.fails = _says(_FAILS, self.text)
+
+
+def whole(value: object) -> str:
+    """A pattern that finds a value as a whole word."""
+    return rf"(?<!\w){re.escape(str(value))}(?!\w)"
 
 
 def asks_something(text: str) -> bool:
@@ -82,62 +77,42 @@ def names(phrase: str, text: str, *, share: float = 1.0) -> bool:
 
 
 def asked_for(text: str, facts: Sequence[Fact]) -> list[Fact]:
-    """The facts that a text asks for, by their names or by other words for them.
-
-    Where two share a word, such as `order_id` and `order_date`, the one that is named more fully is meant.
-    """
+    """The facts that a text asks for, by their names or by other words for them; else those that it half names."""
     there = words_of(text)
-    rated = sorted(((_share(fact, there), fact) for fact in facts), key=lambda each: -each[0][0])
-    meant: list[Fact] = []
-    taken: set[str] = set()
-    for (share, found), fact in rated:
-        if share >= 0.5 and not found <= taken:
-            meant.append(fact)
-            taken |= found
-    return meant
+    shares = [max(_share(phrase, there) for phrase in (fact.label, *fact.asked_as)) for fact in facts]
+    least = 1.0 if 1.0 in shares else 0.5
+    return [fact for fact, share in zip(facts, shares, strict=True) if share >= least]
 
 
 def others_said(text: str, fact: Fact) -> set[str]:
-    """Values in a text that stand behind a fact's name, or look like its value, where the value itself is not there.
-
-    A value without a digit is only looked for in quotes behind the name; an identifier of letters and digits anywhere.
-    """
+    """Values in a text that stand where a fact's own is not: of its form, as an identifier, or behind its name."""
     if fact.is_in(text):
         return set()
-    label, value = r"[\s_]+".join(words_of(fact.name)), str(fact.value)
-    behind = rf"\b{label}\W{{1,3}}(?:is )?(?:(?<=[\"“'‘])([^\"”'’\n]+)|(\w[^\s,;]*\w|\w))"
-    found = re.findall(behind, text, re.IGNORECASE)
-    if isinstance(fact.value, bool):
-        opposite = ("no", "false") if fact.value else ("yes", "true")
-        return {bare for _, bare in found if bare.casefold() in opposite}
-    if not any(map(str.isdigit, value)):
-        return {quoted for quoted, _ in found if quoted}
-    said = {quoted or bare for quoted, bare in found}
-    if any(map(str.isalpha, value)):
-        shape = "".join(
-            r"\d+" if part.isdigit() else re.escape(part) for part in re.findall(r"\d+|\D+", value)
-        )
-        said = set(re.findall(rf"(?<!\w){shape}(?!\w)", text, re.IGNORECASE))
+    value = str(fact.value)
+    if any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
+        return set(re.findall(re.sub(r"\d+", lambda _: r"\d+", whole(value)), text, re.IGNORECASE))
+    label = r"[\s_]+".join(words_of(fact.name))
+    behind = re.findall(rf"\b{label}: (\"[^\"\n]+\"|\w+(?:[.,:-]\w+)*)", text, re.IGNORECASE)
+    return {said.strip('"') for said in behind if not _is_same(fact.value, said.strip('"'))}
+
+
+def _is_same(value: object, said: str) -> bool:
+    if isinstance(value, bool):
+        return said.casefold() in (("yes", "true") if value else ("no", "false"))
     number = as_number(value)
-    return {
-        each for each in said if any(map(str.isdigit, each)) and (number is None or as_number(each) != number)
-    }
+    return number is not None and as_number(said) == number
 
 
 def _says(phrases: Iterable[str], text: str) -> bool:
     return any(fuzz.partial_ratio(phrase.casefold(), text.casefold()) >= 95 for phrase in phrases)
 
 
-def _share(fact: Fact, there: list[str]) -> tuple[float, set[str]]:
-    """How much of a fact's name, or of other words for it, stands in a text, and which words."""
-    best: tuple[float, set[str]] = (0.0, set())
-    for phrase in (fact.label, *fact.asked_as):
-        wanted = words_of(phrase)
-        found = _found(wanted, there)
-        # That something has a number says nothing of which thing it is.
-        if wanted and (not found <= NAMES_OF_IDENTIFIERS or set(wanted) <= NAMES_OF_IDENTIFIERS):
-            best = max(best, (len(found) / len(wanted), found), key=lambda each: each[0])
-    return best
+def _share(phrase: str, there: list[str]) -> float:
+    """How much of a phrase stands in a text; that something has a number says nothing of which thing it is."""
+    wanted = words_of(phrase)
+    found = _found(wanted, there)
+    says_nothing = found <= NAMES_OF_IDENTIFIERS and not set(wanted) <= NAMES_OF_IDENTIFIERS
+    return 0.0 if says_nothing or not wanted else len(found) / len(wanted)
 
 
 def _found(wanted: Sequence[str], there: Sequence[str]) -> set[str]:

@@ -15,7 +15,7 @@ from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.agenda import AgendaUser
 from arq_graph.milestones.users.kinds import is_kept_back, leaks, let_out, misheard
 from arq_graph.milestones.users.spec import Deviation, Intent, UserSpec, persona_of
-from arq_graph.milestones.users.user import EXIT, User, UserTurn
+from arq_graph.milestones.users.user import EXIT, User, UserTurn, drawn_deviation
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.reasoner import Reasoner
@@ -23,12 +23,12 @@ from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPT = Path(__file__).parent.parent / "prompts" / "simulated_user.md"
 TEMPERATURE = 0.7
-LONGEST_MESSAGE = 4_000
-SHOWN_CHARACTERS = 40_000
+LONGEST_MESSAGE = 2_000
+MESSAGES_SHOWN = 20
 _EXIT = re.compile(r"""["'`*\s]*exit[."'`*!\s]*""", re.IGNORECASE)
 _NAME_OF_USER = re.compile(r"^\s*[\[(]?(?:user|customer|me|you)[\])]?\s*:\s*", re.IGNORECASE)
 _LINE_OF_AGENT = re.compile(
-    r"^[\W_]*(?:the )?(?:ai )?(?:agent|assistant|bot)[\W_]*[:：]", re.IGNORECASE | re.MULTILINE
+    r"^\W*(?:the )?(?:ai )?(?:agent|assistant|bot)\W*[:：]", re.IGNORECASE | re.MULTILINE
 )
 _HOW: dict[Deviation, str] = {
     "off_topic": "say something off the topic first, or only that; come back to it in your next message",
@@ -146,7 +146,7 @@ class SimulatedUser:
         self._turn += 1
         if self._is_over or self._turn > self.spec.max_turns:
             return None
-        deviation = self._drawn()
+        deviation = drawn_deviation(self.spec, self._seed, self._turn)
         now: dict[str, Any] = {"message_number": self._turn, "of_at_most": self.spec.max_turns}
         if deviation in _HOW:
             now["this_time"] = _HOW[deviation]
@@ -157,15 +157,6 @@ class SimulatedUser:
     def _exit(self) -> UserTurn:
         self._is_over = True
         return UserTurn(EXIT, ends=True)
-
-    def _drawn(self) -> Deviation | None:
-        """How this turn departs from the happy path; the opening only through the recogniser."""
-        kinds: tuple[Deviation, ...] = ("off_topic", "incorrect", "partial", "asr")
-        for kind in kinds if self._turn > 1 else kinds[-1:]:
-            chance = Random(f"{self._seed}/deviation/{kind}/{self._turn}")
-            if chance.random() < self.spec.deviations.get(kind, 0.0):
-                return kind
-        return None
 
     def _shown_to_model(self) -> dict[str, Any]:
         spec, persona = self.spec, persona_of(self.spec.persona)
@@ -182,27 +173,27 @@ class SimulatedUser:
 
     def _wish(self, intent: Intent) -> dict[str, Any]:
         """An intent as the model is shown it: as much of the oracle as the kind of user has."""
-        shown = intent.model_dump(exclude={"done_when"}, exclude_defaults=True)
-        if self.spec.kind == "unhelpful":
-            shown = {"request": shown["request"]}
-        slots = {"slots": self._known(intent.slots)} if "slots" in shown else {}
-        return {key: self._allowed_in(value) for key, value in shown.items()} | slots
+        hidden = {"done_when", "slots"}
+        only = {"request"} if self.spec.kind == "unhelpful" else None
+        shown = intent.model_dump(include=only, exclude=hidden, exclude_defaults=True)
+        slots = {"slots": self._known(intent.slots)} if intent.slots and not only else {}
+        return {key: self._allowed(value) for key, value in shown.items()} | slots
 
     def _known(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """What the user knows; a perturbed one has no number and no identifier at hand."""
-        perturbed = self.spec.kind == "perturbed"
+        lacks = self.spec.kind == "perturbed"
         return {
-            name: "not at hand" if perturbed and is_kept_back(name, value) else value
+            name: "not at hand" if lacks and is_kept_back(name, value) else value
             for name, value in facts.items()
         }
 
-    def _allowed_in(self, value: Any) -> Any:
+    def _allowed(self, value: Any) -> Any:
+        """A text, or the texts in a value, as this kind of user says them."""
+        if isinstance(value, str):
+            return let_out(value, self.spec.kind, self.spec.facts, self._seed)
         if isinstance(value, Mapping):
-            return {self._allowed(str(key)): self._allowed(str(text)) for key, text in value.items()}
-        return self._allowed(value) if isinstance(value, str) else [self._allowed(text) for text in value]
-
-    def _allowed(self, text: str) -> str:
-        return let_out(text, self.spec.kind, self.spec.facts, self._seed)
+            return {self._allowed(key): self._allowed(text) for key, text in value.items()}
+        return [self._allowed(text) for text in value]
 
     def _complaints(self, answer: _Speaking) -> list[Complaint]:
         message, wrong = _said(answer), None
@@ -222,7 +213,7 @@ class SimulatedUser:
         message = _said(answer.value)
         if answer.value.finished or not message or _EXIT.fullmatch(message):
             return self._exit()
-        message = _without_the_agent(message)
+        message = _LINE_OF_AGENT.split(message, maxsplit=1)[0].strip()
         if leaks(message, self.spec.kind, self.spec.facts):
             message = self._allowed(message)
         if deviation == "asr":
@@ -240,22 +231,10 @@ def _said(answer: _Speaking) -> str:
     return _NAME_OF_USER.sub("", answer.message).strip()[:LONGEST_MESSAGE]
 
 
-def _without_the_agent(message: str) -> str:
-    """The message as far as no line of the agent begins in it; where it begins with one, without its name."""
-    begins = [match.start() for match in _LINE_OF_AGENT.finditer(message) if message[: match.start()].strip()]
-    return _LINE_OF_AGENT.sub("", message[: min(begins, default=len(message))]).strip()
-
-
 def _shown(said: Sequence[Message]) -> list[dict[str, str]]:
-    """The conversation as the model reads it: the latest messages that fit, a long one without its middle."""
-    shown: list[dict[str, str]] = []
-    room = SHOWN_CHARACTERS
-    for message in reversed([each for each in said if each.speaker != "system"]):
-        text = message.text
-        if len(text) > LONGEST_MESSAGE:
-            text = f"{text[: LONGEST_MESSAGE // 2]} … {text[-LONGEST_MESSAGE // 2 :]}"
-        room -= len(text)
-        if room < 0:
-            break
-        shown.append({"from": "you" if message.speaker == "user" else "agent", "text": text})
-    return shown[::-1]
+    """The end of the conversation as the model reads it, of a long message its end."""
+    return [
+        {"from": "you" if each.speaker == "user" else "agent", "text": each.text[-LONGEST_MESSAGE:]}
+        for each in said[-MESSAGES_SHOWN:]
+        if each.speaker != "system"
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -22,23 +21,10 @@ Kind = Literal["helpful", "perturbed", "unhelpful"]
 Deviation = Literal["partial", "incorrect", "off_topic", "asr"]
 
 
-def _as_written(value: object) -> object:
-    """A date as the text that it is in a file: YAML reads 2030-05-06 as a date."""
-    return value.isoformat() if isinstance(value, datetime.date | datetime.time) else value
-
-
-def _listed(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
-def _asked(value: object) -> object:
-    return {"request": value} if isinstance(value, str) else value
-
-
 Text = Annotated[str, Field(min_length=1, max_length=4_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Value = Annotated[Text | int | float | bool, BeforeValidator(_as_written)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
+Value = Text | int | float | bool
+Texts = Annotated[tuple[Text, ...], BeforeValidator(lambda text: (text,) if isinstance(text, str) else text)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -101,7 +87,9 @@ class Intent(Part):
     done_when: PatternText | None = None
 
 
-Intents = tuple[Annotated[Intent, BeforeValidator(_asked)], ...]
+Intents = tuple[
+    Annotated[Intent, BeforeValidator(lambda text: {"request": text} if isinstance(text, str) else text)], ...
+]
 
 
 class UserSpec(Part):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Protocol
 
 from arq_graph.milestones.transcript import Message
-from arq_graph.milestones.users.spec import Deviation
+from arq_graph.milestones.users.spec import Deviation, UserSpec
 
 EXIT = "Exit."
 """What a user says who has nothing left to say (ReSpAct, E.4); it is not sent to the agent."""
+
+_DEVIATIONS: tuple[Deviation, ...] = ("off_topic", "incorrect", "partial", "asr")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +56,11 @@ def last_words(said: Sequence[Message]) -> str:
         if message.speaker == "agent" and message.text.strip():
             words.insert(0, message.text)
     return "\n".join(words)
+
+
+def drawn_deviation(spec: UserSpec, seed: int, turn: int) -> Deviation | None:
+    """How a turn departs from the happy path, by chance; the first one only through the recogniser of speech."""
+    for kind in _DEVIATIONS if turn > 1 else _DEVIATIONS[-1:]:
+        if Random(f"{seed}/deviation/{kind}/{turn}").random() < spec.deviations.get(kind, 0.0):
+            return kind
+    return None
