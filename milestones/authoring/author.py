@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
-from langchain_core.runnables import RunnableConfig
 
-from arq_graph.errors import InputError, UnsatisfiedError
-from arq_graph.milestones.authoring.blueprint import MilestoneAuthoring
-from arq_graph.milestones.authoring.drafted import Drafted, drafted
+from arq_graph.errors import InputError, SpecError, UnsatisfiedError
+from arq_graph.milestones.authoring.blueprint import MilestoneAuthoring, MilestoneDraft
 from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.milestone import START, Milestone
 from arq_graph.milestones.tool_schemas import tool_definitions
-from arq_graph.reasoning.answer import Answer, Complaint
-from arq_graph.reasoning.blueprint import Mode
+from arq_graph.reasoning.answer import Answer, Complaint, Question
+from arq_graph.reasoning.modes import Mode
+from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPT = Path(__file__).parent.parent / "prompts" / "milestone_author.md"
-LONGEST_WORKFLOW = 200_000
 MOST_COMPLAINTS = 20
 _SECONDS = 180.0
+
+# "search" may be an ordinary word of the workflow; "search_orders" and "searchOrders" are not.
+_TOOL_LIKE = re.compile(r"[_\d]|[a-z][A-Z]")
 
 
 def author_milestones(
@@ -33,9 +38,7 @@ def author_milestones(
     *,
     max_attempts: int = 3,
     mode: Mode = "arq",
-    base_url: str | None = None,
     template: str | Path = PROMPT,
-    config: RunnableConfig | None = None,
 ) -> MilestoneGraph:
     """Have a model make a milestone graph of a workflow (Pre-Act, 4.3 and Appendix F).
 
@@ -45,26 +48,24 @@ def author_milestones(
     has no `check`.
 
     Args:
-        workflow: What the agent is to do, in words; at most 200,000 characters.
+        workflow: What the agent is to do, in words.
         tools: The agent's tools: names, LangChain tools, functions, OpenAI tool definitions, or schemas by name.
         model: A chat model, or a string such as `openai:gpt-4o` or `offline`.
         max_attempts: Drafts that can be read to ask for until one is sound, and answers that cannot be read
             before the ask ends; 1 or more.
         mode: `arq`, `cot` or `direct`.
-        base_url: An OpenAI-compatible endpoint, where `model` is a string.
         template: A replacement for the shipped prompt.
-        config: LangChain's configuration of the run.
 
     Raises:
-        InputError: The workflow is empty or too long, or a setting is out of its range.
+        InputError: The workflow is empty, or a setting is out of its range.
         ToolError: A tool has no name.
         UnsatisfiedError: No draft was sound; the message says what was wrong with the last one.
         ReasoningError: The model gave no valid answer.
     """
-    authoring = _Authoring(workflow, tools, model, template, max_attempts, mode, base_url)
-    ask = authoring.reasoner.ask
-    return authoring.finished(
-        ask(MilestoneAuthoring, authoring.messages, check=authoring.complaints, config=config)
+    reasoner = _reasoner(model, mode, max_attempts)
+    steps = _authoring(workflow, tools, model, template)
+    return perform_steps(
+        steps, lambda asked: reasoner.ask(asked.blueprint, asked.messages, check=asked.check)
     )
 
 
@@ -75,84 +76,132 @@ async def aauthor_milestones(
     *,
     max_attempts: int = 3,
     mode: Mode = "arq",
-    base_url: str | None = None,
     template: str | Path = PROMPT,
-    config: RunnableConfig | None = None,
 ) -> MilestoneGraph:
     """Have a model make a milestone graph of a workflow; all is as in `author_milestones`."""
-    authoring = _Authoring(workflow, tools, model, template, max_attempts, mode, base_url)
-    ask = authoring.reasoner.aask
-    return authoring.finished(
-        await ask(MilestoneAuthoring, authoring.messages, check=authoring.complaints, config=config)
+    reasoner = _reasoner(model, mode, max_attempts)
+    steps = _authoring(workflow, tools, model, template)
+    return await aperform_steps(
+        steps, lambda asked: reasoner.aask(asked.blueprint, asked.messages, check=asked.check)
     )
 
 
-class _Authoring:
-    """One graph in the making: who is asked, and the drafts so far."""
+def _reasoner(model: BaseChatModel | str, mode: Mode, max_attempts: int) -> Reasoner:
+    return Reasoner(
+        model,
+        module="author",
+        mode=mode,
+        max_attempts=max_attempts,
+        max_candidates=max_attempts,
+        timeout=_SECONDS,
+    )
 
-    def __init__(
-        self,
-        workflow: str,
-        tools: Any,
-        model: BaseChatModel | str,
-        template: str | Path,
-        max_attempts: int,
-        mode: Mode,
-        base_url: str | None,
-    ) -> None:
-        if not workflow.strip():
-            raise InputError("the workflow is empty: say in words what the agent is to do")
-        if len(workflow) > LONGEST_WORKFLOW:
-            raise InputError(
-                f"the workflow has {len(workflow):,} characters; at most {LONGEST_WORKFLOW:,} are read"
-            )
-        self.reasoner = Reasoner(
-            model,
-            module="author",
-            mode=mode,
-            max_attempts=max_attempts,
-            max_candidates=max_attempts,
-            timeout=_SECONDS,
-            base_url=base_url,
+
+def _authoring(
+    workflow: str, tools: Any, model: BaseChatModel | str, template: str | Path
+) -> Generator[Question[MilestoneAuthoring], Answer[MilestoneAuthoring], MilestoneGraph]:
+    """Ask for drafts; the best has no errors and the fewest doubts, and is the latest of those."""
+    if not workflow.strip():
+        raise InputError("the workflow is empty: say in words what the agent is to do")
+    shown = [
+        {
+            "name": each["name"],
+            "description": each.get("description", ""),
+            "arguments": [*each.get("parameters", {}).get("properties", ())],
+        }
+        for each in tool_definitions(tools)
+    ]
+    names = [each["name"] for each in shown]
+    sound: list[tuple[int, list[Complaint], tuple[Milestone, ...]]] = []
+    last: list[Complaint] = []
+
+    def check(answer: MilestoneAuthoring) -> list[Complaint]:
+        milestones, errors, doubts = _checked(answer.milestones, workflow, names)
+        if not errors:
+            sound.append((len(doubts) + len(answer.unmet()), doubts, milestones))
+        last[:] = errors
+        return [*errors, *doubts][:MOST_COMPLAINTS]
+
+    prompt = PromptTemplate(template, PROMPT.parent, needs=("head", "tail"))
+    tail = prompt.render("tail", {"workflow": workflow, "tools": shown})
+    messages = [SystemMessage(prompt.render("head", {})), HumanMessage(tail)]
+    answer = yield Question(MilestoneAuthoring, messages, check)
+    if not sound:
+        said = "; ".join(error.message for error in last[:MOST_COMPLAINTS])
+        raise UnsatisfiedError(
+            f"author: no draft is a graph that can be measured on; the last: {said}. Raise max_attempts, take another "
+            "model, or look at the texts in .attempts.",
+            answer.attempts,
         )
-        shown = [
-            {
-                "name": each["name"],
-                "description": each.get("description", ""),
-                "arguments": [*each.get("parameters", {}).get("properties", ())],
-            }
-            for each in tool_definitions(tools)
-        ]
-        prompt = PromptTemplate(template, PROMPT.parent, needs=("head", "tail"))
-        tail = prompt.render("tail", {"workflow": workflow, "tools": shown})
-        self.messages = [SystemMessage(prompt.render("head", {})), HumanMessage(tail)]
-        self._workflow = workflow
-        self._tools = [each["name"] for each in shown]
-        self._generated_by = model if isinstance(model, str) else _name_of(model)
-        self._drafts: list[tuple[int, Drafted]] = []
-
-    def complaints(self, answer: MilestoneAuthoring) -> list[Complaint]:
-        """What code has against a draft."""
-        draft = drafted(answer.milestones, workflow=self._workflow, tools=self._tools)
-        self._drafts.append((len(draft.doubts) + len(answer.unmet()), draft))
-        return [*draft.errors, *draft.doubts][:MOST_COMPLAINTS]
-
-    def finished(self, answer: Answer[MilestoneAuthoring]) -> MilestoneGraph:
-        """The best draft: one without errors, with the fewest doubts, the latest of those."""
-        sound = [each for each in reversed(self._drafts) if not each[1].errors]
-        if not sound:
-            said = "; ".join(error.message for error in self._drafts[-1][1].errors[:MOST_COMPLAINTS])
-            raise UnsatisfiedError(
-                f"author: none of {len(self._drafts)} drafts is a graph that can be measured on; the last: {said}. "
-                "Raise max_attempts, take another model, or look at the texts in .attempts.",
-                answer.attempts,
-            )
-        best = min(sound, key=lambda each: each[0])[1]
-        for doubt in best.doubts:
-            warnings.warn(f"the generated graph: {doubt.message}", stacklevel=3)
-        return MilestoneGraph(best.milestones, generated_by=self._generated_by)
+    _, doubts, milestones = min(reversed(sound), key=lambda each: each[0])
+    for doubt in doubts:
+        warnings.warn(f"the generated graph: {doubt.message}", stacklevel=2)
+    return MilestoneGraph(milestones, generated_by=model if isinstance(model, str) else _name_of(model))
 
 
 def _name_of(model: BaseChatModel) -> str:
     names = (getattr(model, field, None) for field in ("model_name", "model"))
     return next((name for name in names if isinstance(name, str) and name.strip()), type(model).__name__)
+
+
+def _checked(
+    drafts: Sequence[MilestoneDraft], workflow: str, tools: Sequence[str]
+) -> tuple[tuple[Milestone, ...], list[Complaint], list[Complaint]]:
+    """The milestones of a draft; why nothing could be measured on it, and what may not be meant."""
+    names = [_one_line(draft.name) for draft in drafts]
+
+    def complaint(name: str | None, message: str) -> Complaint:
+        place = f"milestones[{names.index(name)}]" if name in names else "milestones"
+        return Complaint("MilestoneAuthoring", place, message)
+
+    if "" in names:
+        return (), [complaint("", "its name is empty")], []
+    milestones = tuple(map(_milestone, drafts))
+    try:
+        graph = MilestoneGraph(milestones)
+    except SpecError as error:
+        return milestones, [complaint(None, str(error))], []
+    found = graph.check(tools)
+    errors = [complaint(each.milestone, each.message) for each in found.errors]
+    errors += [complaint(*each) for each in _misnamed(graph, tools)]
+    doubts = [complaint(each.milestone, each.message) for each in found.warnings]
+    doubts += [complaint(None, message) for message in _left_out(graph, workflow, tools)]
+    return milestones, errors, doubts
+
+
+def _milestone(draft: MilestoneDraft) -> Milestone:
+    name = _one_line(draft.name)
+    tool = _one_line(draft.tool or "") or None
+    dependencies = dict.fromkeys(map(_one_line, draft.dependencies))  # one listed twice counts once
+    return Milestone(
+        name=name,
+        type=draft.type,
+        description=clean(draft.description).strip(),
+        dependencies=tuple(dependencies),
+        **({"requires": draft.requires} if draft.requires and len(dependencies) > 1 else {}),
+        tool=tool if draft.type == "FC" and tool != name else None,
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(clean(text).split())
+
+
+def _misnamed(graph: MilestoneGraph, tools: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """An FC has the name of its tool, unless another FC has it (Pre-Act, Appendix F)."""
+    for each in graph.milestones:
+        if each.tool in tools and each.tool not in graph:
+            yield (
+                each.name,
+                f"an FC is named exactly as its tool: name it {each.tool!r}, and set `tool` to null",
+            )
+        if each.name in tools and each.type != "FC" and each.name != START:
+            yield each.name, f"{each.name!r} is the name of a tool: make it an FC, or name it otherwise"
+
+
+def _left_out(graph: MilestoneGraph, workflow: str, tools: Sequence[str]) -> Iterator[str]:
+    called = {milestone.called_tool for milestone in graph.milestones if milestone.type == "FC"}
+    for tool in tools:
+        named = _TOOL_LIKE.search(tool) and re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", workflow)
+        if named and tool not in called:
+            yield f"the workflow names the tool {tool!r}, and no FC is its call"

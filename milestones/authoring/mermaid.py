@@ -37,7 +37,8 @@ def mermaid(graph: MilestoneGraph) -> str:
 
 
 def _shape(milestone: Milestone) -> str:
-    label = f'"{_escaped(label_of(milestone))}"'
+    shown = milestone.name if milestone.tool is None else f"{milestone.name} ({milestone.tool})"
+    label = f'"{_escaped(" ".join(shown.split())[:_LONGEST_LABEL])}"'
     if milestone.name in (START, END):
         return f"(({label}))"
     if milestone.type == "FC":
@@ -45,13 +46,6 @@ def _shape(milestone: Milestone) -> str:
     if milestone.type == "NFC":
         return f"({label})"
     return f"{{{{{label}}}}}"
-
-
-def label_of(milestone: Milestone) -> str:
-    """What a picture calls a milestone: its name, and its tool where that has another name; one line."""
-    shown = milestone.name if milestone.tool is None else f"{milestone.name} ({milestone.tool})"
-    shown = " ".join(shown.split())
-    return shown if len(shown) <= _LONGEST_LABEL else f"{shown[: _LONGEST_LABEL - 1]}…"
 
 
 def _escaped(label: str) -> str:

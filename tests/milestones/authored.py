@@ -35,7 +35,7 @@ def authored(*drafts: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 REFUNDS = authored(
     draft("Start"),
-    draft("get_order", "FC", "Start"),
+    draft("get_order", "FC", "Start", tool="get_order"),
     draft("Receipt given", "NFC", "get_order"),
     draft("Account given", "NFC", "get_order"),
     draft("refund", "FC", "Receipt given", "Account given", requires="all"),

@@ -33,6 +33,7 @@ def test_a_sound_draft_becomes_a_graph_that_nobody_has_reviewed():
         requires="all",
     )
     assert graph.milestone("End").requires == "any"
+    assert graph.milestone("get_order").tool is None  # it is called what its tool is called
     assert graph.generated_by == "clerk-1"
     assert graph.is_unreviewed
     again = MilestoneGraph.parse_yaml(graph.to_yaml())
@@ -81,15 +82,6 @@ def test_what_is_wrong_is_told_and_asked_again(said):
     assert len(raised.value.attempts) == 2
 
 
-def test_one_tool_may_be_called_at_two_points():
-    twice = wrong(
-        Nothing_to_refund=draft("look again", "FC", "get_order", tool="get_order"),
-        End=draft("End", "NFC", "refund", "look again"),
-    )
-    graph = author_milestones(WORKFLOW, TOOLS, ScriptedChatModel([twice]))
-    assert graph.milestone("look again").called_tool == "get_order"
-
-
 @pytest.mark.parametrize(
     "unsure",
     [
@@ -104,17 +96,31 @@ def test_any_or_all_has_to_be_said_and_verified_where_there_are_several_dependen
 
 
 def test_a_doubt_is_asked_about_and_the_draft_with_the_fewest_is_taken():
-    dead_end = wrong(End=draft("End", "NFC", "refund"))
-    worse = wrong(
-        End=draft("End", "NFC", "refund"), refund=draft("refund", "FC", "get_order", description="Worse.")
+    end = draft("End", "NFC", "refund")
+    dead_end = wrong(End=end)
+    later = wrong(
+        End=end,
+        refund=draft("refund", "FC", "Receipt given", "Account given", requires="all", description="Later."),
     )
-    worse["every_way_leads_to_the_end"] = False
+    worse = {**later, "every_way_leads_to_the_end": False}
     model = ScriptedChatModel([dead_end, worse, MISTAKES["End cannot be reached"]])
     with pytest.warns(UserWarning, match="'Nothing to refund': a dead end"):
         graph = author_milestones(WORKFLOW, TOOLS, model)
     assert graph.milestone("refund").description == "refund."
     assert "a dead end" in model.calls[1].text
     assert len(model.calls) == 3
+    with pytest.warns(UserWarning, match="a dead end"):
+        latest = author_milestones(WORKFLOW, TOOLS, ScriptedChatModel([dead_end, later]), max_attempts=2)
+    assert latest.milestone("refund").description == "Later."
+
+
+def test_one_tool_may_be_called_at_two_points():
+    twice = wrong(
+        Nothing_to_refund=draft("look again", "FC", "get_order", tool="get_order"),
+        End=draft("End", "NFC", "refund", "look again"),
+    )
+    graph = author_milestones(WORKFLOW, TOOLS, ScriptedChatModel([twice]))
+    assert graph.milestone("look again").called_tool == "get_order"
 
 
 def test_a_tool_that_the_workflow_names_is_not_forgotten():
@@ -181,8 +187,6 @@ def test_tools_come_in_any_form():
     assert '{"name": "get_order", "description": "Look up an order.", "arguments": ["order_id"]}' in prompt
     assert '{"name": "refund", "description": "Pay money back.", "arguments": ["amount"]}' in prompt
     assert '{"name": "cancel_order", "description": "Cancel.", "arguments": ["why"]}' in prompt
-    author_milestones(WORKFLOW, {"get_order": {}, "refund": {"properties": {"amount": {}}}}, model)
-    assert '{"name": "refund", "description": "", "arguments": ["amount"]}' in model.calls[1].text
 
 
 def test_a_template_can_be_replaced_block_by_block():
@@ -197,10 +201,8 @@ def test_a_template_can_be_replaced_block_by_block():
     ("given", "error"),
     [
         ({"workflow": "  \n"}, errors.InputError),
-        ({"workflow": "x" * 200_001}, errors.InputError),
         ({"tools": [1]}, errors.ToolError),
         ({"max_attempts": 0}, errors.InputError),
-        ({"mode": "loud"}, errors.InputError),
     ],
 )
 def test_what_cannot_be_used_is_told_before_a_model_is_asked(given, error):
@@ -208,12 +210,3 @@ def test_what_cannot_be_used_is_told_before_a_model_is_asked(given, error):
     with pytest.raises(error):
         author_milestones(**{"workflow": WORKFLOW, "tools": TOOLS, "model": model, **given})
     assert model.calls == []
-
-
-@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
-def test_the_offline_model_puts_the_tools_in_the_order_of_the_workflow(mode):
-    workflow = "Look the order up with get_order. If it is late, issue the refund. Then mark it resolved."
-    tools = ["mark_resolved", "issue_refund", "get_order", "fly"]
-    graph = author_milestones(workflow, tools, "offline", mode=mode)
-    assert list(graph) == ["Start", "get_order", "issue_refund", "mark_resolved", "End"]
-    assert graph.generated_by == "offline"
