@@ -46,11 +46,8 @@ def asks_beside(content: str, calls: Sequence[ToolInsight]) -> str | None:
 
     Have it revised once; after that `put` sends the question alone.
     """
-    if not calls or not asks(content):
-        return None
-    return (
-        "it asks something: code's own question stands below it, and a yes must not be one to anything else"
-    )
+    beside = "code's own question stands below it, and a yes must not be one to anything else"
+    return f"it asks something: {beside}" if calls and asks(content) else None
 
 
 def put(
@@ -58,27 +55,23 @@ def put(
 ) -> tuple[AIMessage, dict[str, Any]]:
     """Put calls to the customer: the reply with code's question behind it, and the update that belongs to it.
 
-    The message and the update must be written in one step: `{messages_key: [reply], **update}`. Where the reply asks
-    something itself, the question goes alone. Also writes a `ConfirmationAsked` event.
+    The message, which has an id, and the update must be written in one step: `{messages_key: [reply], **update}`. Where
+    the reply asks something itself, the question goes alone. Also writes a `ConfirmationAsked` event.
     """
     if not calls:
         return reply, {}
     question = question_of(agent, calls)
     above = "" if asks(reply.text) else reply.text.strip()
-    said = reply.model_copy(
-        update={"content": f"{above}\n\n{question}" if above else question, "id": reply.id or str(uuid4())}
-    )
+    waiting = [{"tool": c.tool, "arguments": c.arguments, "granted_by": c.granted_by} for c in calls]
     record = Agreement(
         turn=calls[0].turn,
         id=str(uuid4()),
-        message=str(said.id),
+        message=str(reply.id),
         question=question,
-        calls=tuple(
-            WaitingCall(tool=each.tool, arguments=each.arguments, granted_by=each.granted_by)
-            for each in calls
-        ),
+        calls=tuple(WaitingCall(**each) for each in waiting),
     )
     emit(ConfirmationAsked(turn=record.turn, id=record.id, question=question, calls=record.calls))
+    said = reply.model_copy(update={"content": f"{above}\n\n{question}" if above else question})
     return said, recorded(state, record)
 
 
@@ -86,13 +79,14 @@ def recorded(state: Reader, *new: Agreement) -> dict[str, Any]:
     """The update of `agreements` with new records, beside those of this turn's other questions."""
     turns = {turn for each in new for turn in (each.turn, each.agreed_in) if turn is not None}
     ids = {each.id for each in new}
-    kept = [each for each in state.records("agreements", Agreement) if {each.turn, each.agreed_in} & turns]
-    return {"agreements": state.written("agreements", [*(each for each in kept if each.id not in ids), *new])}
+    before = [each for each in state.records("agreements", Agreement) if each.id not in ids]
+    kept = [each for each in before if {each.turn, each.agreed_in} & turns]
+    return {"agreements": state.written("agreements", [*kept, *new])}
 
 
 def question_of(agent: Agent, calls: Sequence[ToolInsight | WaitingCall]) -> str:
     """Code's question about calls: each with its tool and every argument, then how to agree."""
-    asked = [_asked(agent, each) for each in calls]
+    asked = [_asked(agent, each.tool, each.arguments) for each in calls]
     if len(asked) > 1:
         asked = [f"{number}. {each}" for number, each in enumerate(asked, start=1)]
     return "\n".join([*asked, GO_AHEAD])
@@ -100,25 +94,17 @@ def question_of(agent: Agent, calls: Sequence[ToolInsight | WaitingCall]) -> str
 
 def question_example(agent: Agent, tool: str) -> str:
     """Code's question about a tool, with the arguments' names in the place of their values."""
-    read = ToolArguments(agent.toolbox[tool])
-    named = {argument.name: f"‹{argument.name}›" for argument in read.arguments}
-    return f"{_worded(agent, read, named)} {GO_AHEAD}"
+    return f"{_asked(agent, tool, None)} {GO_AHEAD}"
 
 
-def _asked(agent: Agent, call: ToolInsight | WaitingCall) -> str:
-    tool = ToolArguments(agent.toolbox[call.tool])
-    given = {
-        argument.name: call.arguments.get(argument.name, tool.defaults.get(argument.name))
-        for argument in tool.arguments
-    }
-    return _worded(agent, tool, {name: _shown(value) for name, value in given.items()})
-
-
-def _worded(agent: Agent, tool: ToolArguments, values: Mapping[str, str]) -> str:
-    confirmation = agent.confirm.get(tool.name)
+def _asked(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -> str:
+    tool, confirmation = ToolArguments(agent.toolbox[name]), agent.confirm.get(name)
+    values = {each.name: f"‹{each.name}›" for each in tool.arguments}
+    if arguments is not None:
+        values = {each: _shown(arguments.get(each, tool.defaults.get(each))) for each in values}
     if confirmation is not None and confirmation.ask:
         return confirmation.ask.format_map(values)
-    labelled = ", ".join(f"{tool.labels[name]}: {value}" for name, value in values.items())
+    labelled = ", ".join(f"{tool.labels[each]}: {value}" for each, value in values.items())
     return f"{tool.title} ({labelled})" if labelled else tool.title
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Unpack
@@ -11,7 +11,7 @@ from typing import Any, Literal, Unpack
 from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent.spec import Agent, Guideline
-from arq_graph.agent.state import AppliedGuideline, GuidelineMatch, ToolInsight
+from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError, SpecError
 from arq_graph.nodes.blueprint_node import (
     AgentNode,
@@ -31,8 +31,8 @@ from arq_graph.nodes.judgements import (
     application_of,
     batch_blueprint,
     contradictions,
-    leads_to_application,
-    misquoted,
+    is_due,
+    remarks,
     undecided,
 )
 from arq_graph.nodes.spec_sections import (
@@ -41,7 +41,7 @@ from arq_graph.nodes.spec_sections import (
     shown_variables,
     state_for_functions,
 )
-from arq_graph.nodes.turns import abandoned_calls, matches_of_turn
+from arq_graph.nodes.turns import abandoned_calls, left_open, matches_of_turn
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
@@ -49,10 +49,8 @@ from arq_graph.reasoning.reasoner import Reasoner
 
 OnFailure = Literal["raise", "activate", "skip"]
 
-_ASKED_FOR = ("missing", "invalid", "confirm")
 _ENTAILED = "active because"
 _REMOVED = "not active:"
-_OF_RELATIONS = (_ENTAILED, _REMOVED)
 
 
 @dataclass(frozen=True)
@@ -63,22 +61,6 @@ class Batch:
     blueprint: type[ARQ]
     head: str
     name: str
-
-    def still_open(self, matches: Mapping[str, GuidelineMatch], holds: Mapping[str, bool]) -> list[str]:
-        """Ids of the guidelines that are judged now: all at first, then what a tool's result could change."""
-        return [
-            guideline.id
-            for guideline in self.guidelines
-            if holds.get(guideline.id) is not False and _is_open(guideline, matches.get(guideline.id))
-        ]
-
-
-def _is_open(guideline: Guideline, match: GuidelineMatch | None) -> bool:
-    if match is None or match.matched or match.active:
-        return match is None
-    if guideline.sensitive_to_tools is None:
-        return not match.settled
-    return guideline.sensitive_to_tools
 
 
 def default_batch_size(guidelines: int) -> int:
@@ -148,29 +130,23 @@ class GuidelineMatcher(AgentNode[ARQ]):
         turn = conversation.turn
         matches = {match.guideline: match for match in matches_of_turn(state, turn) or []}
         holds = yield from self._conditions_in_code(state)
-        asked = [
-            (batch, open_ids) for batch in self.batches if (open_ids := batch.still_open(matches, holds))
-        ]
+        asked: list[tuple[Batch, list[str]]] = []
+        for batch in self.batches:
+            judged = [each for each in batch.guidelines if holds.get(each.id) is not False]
+            if open_now := [each.id for each in judged if _is_open(each, matches.get(each.id))]:
+                asked.append((batch, open_now))
         answers: Answers = []
         if asked:
-            answers = yield [
-                self._question(batch, judged, state, conversation, holds) for batch, judged in asked
-            ]
+            answers = yield [self._question(*each, state, conversation, holds) for each in asked]
         for guideline in self.agent.guidelines:
             if _settled_in_code(guideline, matches.get(guideline.id), holds):
                 matches[guideline.id] = _decided(guideline, turn, holds[guideline.id])
-        for (_, judged), answer in zip(asked, answers, strict=True):
-            for id in judged:
+        for (_, ids), answer in zip(asked, answers, strict=True):
+            for id in ids:
                 matches[id] = self._match(self.agent.guideline(id), answer, turn, holds.get(id, False))
         related = self._related([matches[guideline.id] for guideline in self.agent.guidelines])
-        emit(
-            GuidelinesMatched(
-                turn=turn,
-                matches=tuple(related),
-                judged=tuple(id for _, judged in asked for id in judged),
-                **cost_of(answers),
-            )
-        )
+        looked_at = tuple(id for _, ids in asked for id in ids)
+        emit(GuidelinesMatched(turn=turn, matches=tuple(related), judged=looked_at, **cost_of(answers)))
         update: Update = {"guideline_matches": state.written("guideline_matches", related)}
         if abandoned := abandoned_calls(state.messages()):
             update[self.messages_key] = abandoned
@@ -179,22 +155,36 @@ class GuidelineMatcher(AgentNode[ARQ]):
     def _question(
         self,
         batch: Batch,
-        judged: Sequence[str],
+        ids: Sequence[str],
         state: Reader,
         conversation: Conversation,
         holds: Mapping[str, bool],
     ) -> Question[ARQ]:
-        now = self._now(state, conversation, judged, holds)
-        tail = {"variables": shown_variables(self.agent, state), "now": now}
-
         def check(answer: ARQ) -> list[Complaint]:
-            judgements = [(self.agent.guideline(id), getattr(answer, id)) for id in judged]
             return [
                 complaint
-                for guideline, judgement in judgements
-                for complaint in contradictions(guideline, judgement, holds=holds.get(guideline.id, False))
+                for id in ids
+                for complaint in contradictions(
+                    self.agent.guideline(id), getattr(answer, id), holds=holds.get(id, False)
+                )
             ]
 
+        last = conversation.last_customer_line
+        waiting = left_open(state, conversation)  # for what the last reply asked the customer for
+        granting = {id for each in waiting for id in self.agent.grants.get(each.tool, ())}
+        unfinished = [id for id in ids if id in granting]
+        listed = {
+            "holds": [id for id in ids if holds.get(id) and callable(self.agent.guideline(id).condition)],
+            "applied": [
+                {"guideline": each.guideline, "reply": conversation.id_of(each.message) or "an earlier reply"}
+                for each in state.records("applied_guidelines", AppliedGuideline)
+                if each.guideline in ids and each.guideline not in unfinished
+            ],
+            "unfinished": unfinished,
+        }
+        now: dict[str, Any] = {"turn": last.id if last else None, "judge": ids}
+        now |= {name: value for name, value in listed.items() if value}
+        tail = {"variables": shown_variables(self.agent, state), "now": now}
         prompt = self.prompt(conversation, tail, head=batch.head)
         return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2)
 
@@ -216,33 +206,6 @@ class GuidelineMatcher(AgentNode[ARQ]):
                     ) from error
         return known
 
-    def _now(
-        self, state: Reader, conversation: Conversation, judged: Sequence[str], holds: Mapping[str, bool]
-    ) -> dict[str, Any]:
-        last = conversation.last_customer_line
-        unfinished = [id for id in judged if id in self._unfinished(state, conversation)]
-        evidence = [
-            {"guideline": record.guideline, "reply": conversation.id_of(record.message) or "an earlier reply"}
-            for record in state.records("applied_guidelines", AppliedGuideline) or []
-            if record.guideline in judged and record.guideline not in unfinished
-        ]
-        now = {
-            "turn": last.id if last else None,
-            "judge": judged,
-            "holds": [id for id in judged if holds.get(id) and callable(self.agent.guideline(id).condition)],
-            "applied": evidence,
-            "unfinished": unfinished,
-        }
-        return {name: value for name, value in now.items() if value != []}
-
-    def _unfinished(self, state: Reader, conversation: Conversation) -> set[str]:
-        """Guidelines of which a tool waits for what the last reply asked the customer for."""
-        insights = state.records("tool_insights", ToolInsight) or []
-        asked = [
-            each for each in insights if each.kind in _ASKED_FOR and each.turn == conversation.answered_turn
-        ]
-        return {id for each in asked for id in self.agent.grants.get(each.tool, ())}
-
     def _match(
         self, guideline: Guideline, answer: Answer[Any] | ReasoningError, turn: str, held: bool
     ) -> GuidelineMatch:
@@ -252,13 +215,11 @@ class GuidelineMatcher(AgentNode[ARQ]):
         if judgement is None:
             missing = f"matcher: no judgement of guideline {guideline.id} came"
             return self._failed(guideline, BlueprintError(missing, answer.attempts), turn)
-        leading = True if guideline.action is None else leads_to_application(judgement)
-        applies = judgement.should_apply if leading is None else leading
-        matched = applies and (held or judgement.score >= ACTIVE_FROM)
-        application = application_of(judgement)
-        continuous = guideline.continuous
+        matched = is_due(guideline, judgement) and (held or judgement.score >= ACTIVE_FROM)
+        application, continuous = application_of(judgement), guideline.continuous
         if continuous is None and application is not None:
             continuous = application.is_continuous
+        still = [each for each in answer.complaints if each.query.split(".")[0] == guideline.id]
         return GuidelineMatch(
             guideline=guideline.id,
             turn=turn,
@@ -270,7 +231,10 @@ class GuidelineMatcher(AgentNode[ARQ]):
             previously_applied=application and application.guideline_previously_applied,
             undecided=undecided(judgement),
             settled=not matched and not getattr(judgement, "could_a_tool_change_that", True),
-            remarks=tuple(_remarks(guideline, judgement, answer)),
+            remarks=(
+                *(f"after a second look still: {complaint}" for complaint in still),
+                *remarks(guideline, judgement, condition_text(guideline)),
+            ),
         )
 
     def _failed(self, guideline: Guideline, error: ReasoningError, turn: str) -> GuidelineMatch:
@@ -295,7 +259,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         resolution = self.agent.relations.resolve(scores)
         related = []
         for match in matches:
-            own = tuple(remark for remark in match.remarks if not remark.startswith(_OF_RELATIONS))
+            own = tuple(each for each in match.remarks if not each.startswith((_ENTAILED, _REMOVED)))
             update: dict[str, Any] = {"active": match.guideline in resolution.active, "remarks": own}
             if (by := resolution.entailed.get(match.guideline)) and update["active"]:
                 update["score"] = resolution.active[match.guideline]
@@ -308,6 +272,13 @@ class GuidelineMatcher(AgentNode[ARQ]):
                 update["remarks"] = (*own, f"{_REMOVED} {reason}")
             related.append(match.model_copy(update=update))
         return related
+
+
+def _is_open(guideline: Guideline, match: GuidelineMatch | None) -> bool:
+    """Whether a guideline is judged in this look: any at first, then what a tool's result could change."""
+    if match is None or match.matched or match.active:
+        return match is None
+    return not match.settled if guideline.sensitive_to_tools is None else guideline.sensitive_to_tools
 
 
 def _decided_by_code(guideline: Guideline) -> bool:
@@ -336,14 +307,3 @@ def _decided(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:
         origin="code",
         continuous=guideline.continuous,
     )
-
-
-def _remarks(guideline: Guideline, judgement: Judgement, answer: Answer[Any]) -> Iterator[str]:
-    for complaint in answer.complaints:
-        if complaint.query.split(".")[0] == guideline.id:
-            yield f"after a second look still: {complaint}"
-    if wrong := misquoted(guideline, judgement, condition_text(guideline)):
-        yield f"the model reinstated another {' and '.join(wrong)} than the guideline's"
-    said = getattr(judgement, "condition_applies", None)
-    if said is not None and (said == "yes") != (judgement.score >= ACTIVE_FROM):
-        yield f"condition_applies is {said}, the score {judgement.score} decides"

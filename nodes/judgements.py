@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import create_model
@@ -140,6 +140,15 @@ def application_of(judgement: Judgement) -> OneTimeApplication | None:
     return getattr(judgement, "application", None)
 
 
+def is_due(guideline: Guideline, judgement: Judgement) -> bool:
+    """Whether to act on a guideline whose condition holds: by the leading answers, where they were asked and given."""
+    if application := application_of(judgement):
+        return application.is_due
+    # Of an observation, and of an action that is known to be continuous, only the condition is asked.
+    only_condition = hasattr(judgement, "condition_applies") and not hasattr(judgement, "application")
+    return guideline.action is None or only_condition or judgement.should_apply
+
+
 def undecided(judgement: Judgement) -> str:
     """What would decide a condition that is not known yet; empty where it is known."""
     if getattr(judgement, "condition_applies", None) != "not_known_yet" or judgement.score >= ACTIVE_FROM:
@@ -148,47 +157,42 @@ def undecided(judgement: Judgement) -> str:
     return rationale.strip() or "not known yet"
 
 
-def leads_to_application(judgement: Judgement) -> bool | None:
-    """What the leading answers say about taking the action now; None where they were not asked, or not given."""
-    if application := application_of(judgement):
-        return application.is_due
-    # Of an observation, and of an action that is known to be continuous, only the condition is asked.
-    is_asked = hasattr(judgement, "condition_applies") and type(judgement) is ConditionJudgement
-    return True if is_asked else None
-
-
-def contradictions(guideline: Guideline, judgement: Judgement | None, *, holds: bool) -> list[Complaint]:
+def contradictions(guideline: Guideline, judgement: Judgement | None, *, holds: bool) -> Iterator[Complaint]:
     """Where a judgement is missing, or contradicts itself while the condition holds: by its score, or known by code."""
     if judgement is None:
-        return [Complaint("GuidelineBatch", guideline.id, "it stands in `judge`: judge it")]
+        yield Complaint("GuidelineBatch", guideline.id, "it stands in `judge`: judge it")
+        return
     if not (holds or judgement.score >= ACTIVE_FROM):
-        return []
-    found: list[tuple[str, str]] = []
-    application = application_of(judgement)
-    if application is not None:
-        if judgement.should_apply != application.is_due:
-            said = "is due" if application.is_due else "was done already and is not due again"
-            found.append(
-                ("should_apply", f"your own answers say that the action {said}; this says the opposite")
-            )
-        if application.guideline_should_reapply is False and application.is_owed:
-            query = "application.guideline_should_reapply"
-            found.append((query, "a functional part is missing: the action is due again"))
-    elif leads_to_application(judgement) is None and getattr(judgement, "condition_applies", None) == "yes":
-        found.append(("application", "the condition holds: say whether the action was taken before"))
-    name = type(judgement).__name__
-    return [Complaint(name, f"{guideline.id}.{query}", message) for query, message in found]
+        return
+    name, application = type(judgement).__name__, application_of(judgement)
+    if application is None:
+        if hasattr(judgement, "application") and getattr(judgement, "condition_applies", None) == "yes":
+            why = "the condition holds: say whether the action was taken before"
+            yield Complaint(name, f"{guideline.id}.application", why)
+        return
+    if judgement.should_apply != application.is_due:
+        said = "is due" if application.is_due else "was done already and is not due again"
+        why = f"your own answers say that the action {said}; this says the opposite"
+        yield Complaint(name, f"{guideline.id}.should_apply", why)
+    if application.guideline_should_reapply is False and application.is_owed:
+        query = f"{guideline.id}.application.guideline_should_reapply"
+        yield Complaint(name, query, "a functional part is missing: the action is due again")
 
 
-def misquoted(guideline: Guideline, judgement: Judgement, condition: str | None) -> list[str]:
-    """What a judgement reinstates in other words than the guideline's own."""
+def remarks(guideline: Guideline, judgement: Judgement, condition: str | None) -> Iterator[str]:
+    """What is odd about a judgement: it reinstates other words than the guideline's, or disagrees with its score."""
     application = application_of(judgement)
-    reinstated = [("condition", getattr(judgement, "condition", None), condition)]
-    if application:
-        reinstated.append(("action", application.action, guideline.action))
-    return [
-        what for what, said, own in reinstated if said is not None and own and _words(said) != _words(own)
+    reinstated = [
+        ("condition", getattr(judgement, "condition", None), condition),
+        ("action", application.action if application else None, guideline.action),
     ]
+    if wrong := [
+        what for what, said, own in reinstated if said is not None and own and _words(said) != _words(own)
+    ]:
+        yield f"the model reinstated another {' and '.join(wrong)} than the guideline's"
+    said = getattr(judgement, "condition_applies", None)
+    if said is not None and (said == "yes") != (judgement.score >= ACTIVE_FROM):
+        yield f"condition_applies is {said}, the score {judgement.score} decides"
 
 
 def _words(text: str) -> list[str]:

@@ -17,7 +17,6 @@ from arq_graph.nodes.blueprint_node import (
     AgentNode,
     AgentSettings,
     Steps,
-    Update,
     checked,
     counted,
 )
@@ -49,6 +48,11 @@ class Turn:
     draft: str | None
     put: Sequence[ToolInsight]
     sections: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """Id of the customer message that began it."""
+        return self.conversation.turn
 
 
 class MessageReviser(AgentNode[MessageBlueprint]):
@@ -122,26 +126,36 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             if may_revise and (beside := asks_beside(content, turn.put)):
                 found.append(Complaint(type(answer).__name__, "revisions[-1].content", beside))
             # What a subclass verifies with `must_be` is held against the reply too; the reasoner tells the model.
-            revision = Revision(
-                turn=turn.conversation.turn,
-                content=content,
-                followed=tuple(last.followed),
-                violations=tuple(map(str, [*answer.unmet(), *found])),
+            wrong = tuple(map(str, [*answer.unmet(), *found]))
+            candidates.append(
+                Revision(turn=turn.id, content=content, followed=tuple(last.followed), violations=wrong)
             )
-            candidates.append(revision)
-            emit(ReplyRevised(turn=revision.turn, content=content, violations=revision.violations))
+            emit(ReplyRevised(turn=turn.id, content=content, violations=wrong))
             return found
 
-        (answer,) = yield [
-            Question(
-                self.blueprint,
-                self.prompt(turn.conversation, turn.sections, head=self.head),
-                check=check,
-                max_candidates=1 + self.extra_revisions,
-            )
-        ]
+        prompt = self.prompt(turn.conversation, turn.sections, head=self.head)
+        most = 1 + self.extra_revisions
+        (answer,) = yield [Question(self.blueprint, prompt, check=check, max_candidates=most)]
         sent = self._choose(answer, candidates, facts, turn)
-        return self._update(state, turn, sent, [each for each in candidates if each is not sent], answer)
+        written = AIMessage(sent.content, id=str(uuid4()), name=self.reply_name or self.agent.name)
+        reply, agreed = put(self.agent, state, written, turn.put)
+        # Code's question goes alone where the reply asks something.
+        is_said = sent.content.strip() in reply.text
+        followed = tuple(id for id in turn.active if id in sent.followed and is_said)
+        final = sent.model_copy(update={"content": reply.text, "followed": followed, "sent": True})
+        applied = {each.guideline: each for each in state.records("applied_guidelines", AppliedGuideline)}
+        for id in followed:
+            times = applied[id].times + 1 if id in applied else 1
+            applied[id] = AppliedGuideline(guideline=id, turn=turn.id, message=str(reply.id), times=times)
+        told = {"content": reply.text, "followed": followed, "satisfied": not sent.violations}
+        emit(ReplySent(turn=turn.id, **told, **cost_of([answer])))
+        others = [each for each in candidates if each is not sent]
+        return {
+            self.messages_key: [reply],
+            "revisions": state.written("revisions", [*others, final]),
+            "applied_guidelines": state.written("applied_guidelines", applied.values()),
+            **agreed,
+        }
 
     def _turn(self, state: Reader) -> Turn:
         conversation = self.read_conversation(state)
@@ -149,10 +163,11 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         active = {id: score for id, score in scores.items() if self.agent.guideline(id).action is not None}
         draft = draft_of_turn(state, conversation.turn)
         waiting = to_put(state, conversation.turn)
-        last = conversation.last_customer_line
-        now: dict[str, Any] = {"turn": last.id if last else None}
-        if staged := [line.id for line in conversation.results]:
-            now["staged"] = staged
+        last, staged = conversation.last_customer_line, [line.id for line in conversation.results]
+        # What is known of the tools of this turn: what a deed costs, and whether it can be undone.
+        used = {line.call["name"] for line in conversation.results if line.call}
+        used |= granted_tools(self.agent, state, conversation.turn).keys()
+        insights = self._insights(state, conversation.turn, waiting)
         sections = {
             "variables": shown_variables(self.agent, state),
             "active_guidelines": [
@@ -160,13 +175,14 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                 for guideline, score in ((self.agent.guideline(id), score) for id, score in active.items())
             ],
             "set_aside": list(self._set_aside(state, conversation.turn)),
-            "tool_descriptions": self._tool_descriptions(state, conversation),
-            "insights": [
-                {"id": f"I{number}", **insight}
-                for number, insight in enumerate(self._insights(state, conversation.turn, waiting), start=1)
+            "tool_descriptions": [
+                {"name": name, "description": tool.description}
+                for name, tool in self.agent.toolbox.items()
+                if name in used
             ],
+            "insights": [{"id": f"I{number}", **each} for number, each in enumerate(insights, start=1)],
             "draft": draft,
-            "now": now,
+            "now": {"turn": last.id if last else None, **({"staged": staged} if staged else {})},
         }
         return Turn(conversation, active, draft, waiting, sections)
 
@@ -179,27 +195,13 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             if match.matched and not match.active and by:
                 yield {**shown_guideline(self.agent.guideline(match.guideline)), "replaced_by": by}
 
-    def _tool_descriptions(self, state: Reader, conversation: Conversation) -> list[dict[str, str]]:
-        """What is known of the tools of this turn: what a deed costs, and whether it can be undone."""
-        called = {line.call["name"] for line in conversation.results if line.call}
-        names = called | granted_tools(self.agent, state, conversation.turn).keys()
-        return [
-            {"name": name, "description": tool.description}
-            for name, tool in self.agent.toolbox.items()
-            if name in names
-        ]
-
     def _insights(self, state: Reader, turn: str, waiting: Sequence[ToolInsight]) -> Iterator[dict[str, Any]]:
         """What is open in this turn: arguments, a question of code's, conditions that are not known yet."""
-        for insight in state.records("tool_insights", ToolInsight) or []:
-            if insight.turn == turn and insight.kind in ("missing", "invalid"):
-                told = {"argument": insight.argument, "problem": insight.problem}
-                yield {
-                    "tool": insight.tool,
-                    "kind": insight.kind,
-                    "description": insight.description,
-                    **{name: value for name, value in told.items() if value},
-                }
+        for each in state.records("tool_insights", ToolInsight):
+            if each.turn == turn and each.kind in ("missing", "invalid"):
+                told = {"argument": each.argument, "problem": each.problem}
+                named = {"tool": each.tool, "kind": each.kind, "description": each.description}
+                yield {**named, **{name: value for name, value in told.items() if value}}
         if waiting:
             yield {"kind": "confirm", "question": question_of(self.agent, waiting)}
         for match in matches_of_turn(state, turn) or []:
@@ -220,9 +222,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         turn: Turn,
     ) -> Revision:
         if isinstance(answer, ReasoningError):
-            if self.on_unsatisfied == "fallback" and isinstance(answer, BlueprintError | RefusalError):
-                return self._fallback(turn, f"no reply came ({type(answer).__name__})")
-            raise answer
+            if self.on_unsatisfied != "fallback" or not isinstance(answer, BlueprintError | RefusalError):
+                raise answer
+            return self._fallback(turn, f"no reply came ({type(answer).__name__})")
         last = candidates[-1]
         if not last.violations:
             return last
@@ -235,53 +237,16 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             if _is_fit(last.content, facts):
                 return last
             if turn.draft is not None and _is_fit(turn.draft, facts):
-                return _instead(turn.draft, turn, "no candidate was acceptable: the draft was sent")
+                why = "no candidate was acceptable: the draft was sent"
+                return Revision(turn=turn.id, content=turn.draft, violations=(why,))
         return self._fallback(turn, "no candidate was acceptable")
 
     def _fallback(self, turn: Turn, why: str) -> Revision:
-        if turn.put:
-            return _instead("", turn, f"{why}: code's question goes alone")
-        return _instead(self.agent.fallback, turn, f"{why}: the agent's fallback was sent")
-
-    def _update(
-        self,
-        state: Reader,
-        turn: Turn,
-        sent: Revision,
-        before: Sequence[Revision],
-        answer: Answer[Any] | ReasoningError,
-    ) -> Update:
-        written = AIMessage(sent.content, id=str(uuid4()), name=self.reply_name or self.agent.name)
-        reply, agreed = put(self.agent, state, written, turn.put)
-        # Code's question goes alone where the reply asks something.
-        is_said = sent.content.strip() in reply.text
-        followed = [id for id in turn.active if id in sent.followed and is_said]
-        sent = sent.model_copy(update={"content": reply.text, "followed": tuple(followed), "sent": True})
-        applied = {r.guideline: r for r in state.records("applied_guidelines", AppliedGuideline) or []}
-        for id in followed:
-            times = applied[id].times + 1 if id in applied else 1
-            applied[id] = AppliedGuideline(guideline=id, turn=sent.turn, message=str(reply.id), times=times)
-        emit(
-            ReplySent(
-                turn=sent.turn,
-                content=sent.content,
-                followed=tuple(followed),
-                satisfied=not sent.violations,
-                **cost_of([answer]),
-            )
-        )
-        return {
-            self.messages_key: [reply],
-            "revisions": state.written("revisions", [*before, sent]),
-            "applied_guidelines": state.written("applied_guidelines", applied.values()),
-            **agreed,
-        }
+        what = "code's question goes alone" if turn.put else "the agent's fallback was sent"
+        content = "" if turn.put else self.agent.fallback
+        return Revision(turn=turn.id, content=content, violations=(f"{why}: {what}",))
 
 
 def _is_fit(content: str, facts: PromptFacts) -> bool:
     """Whether a reply may be sent at all, whatever else is wrong with it."""
     return bool(content.strip()) and not leaks(content, facts)
-
-
-def _instead(content: str, turn: Turn, why: str) -> Revision:
-    return Revision(turn=turn.conversation.turn, content=content, violations=(why,))

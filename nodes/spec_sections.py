@@ -52,7 +52,7 @@ def shown_tool(agent: Agent, tool: ToolArguments, key: str = "") -> dict[str, An
 
 def values_of_variables(agent: Agent, state: Reader) -> dict[str, Any]:
     """The context variables with this thread's values, or their defaults; None for those without a value."""
-    return {variable.name: variable.value for variable in agent.variables} | dict(state.mapping("variables"))
+    return {variable.name: variable.value for variable in agent.variables} | state.mapping("variables")
 
 
 def state_for_functions(agent: Agent, state: Reader) -> Any:
@@ -65,13 +65,9 @@ def state_for_functions(agent: Agent, state: Reader) -> Any:
 
 def shown_variables(agent: Agent, state: Reader) -> list[dict[str, Any]]:
     """The context variables with this thread's values, or their defaults; those without a value are left out."""
-    known = {variable.name: variable for variable in agent.variables}
-    shown = []
-    for number, (name, value) in enumerate(values_of_variables(agent, state).items(), start=1):
-        if value is None:
-            continue
-        entry: dict[str, Any] = {"id": f"V{number}", "name": name}
-        if name in known and known[name].description:
-            entry["description"] = known[name].description
-        shown.append({**entry, "value": value})
-    return shown
+    described = {each.name: {"description": each.description} for each in agent.variables if each.description}
+    return [
+        {"id": f"V{number}", "name": name, **described.get(name, {}), "value": value}
+        for number, (name, value) in enumerate(values_of_variables(agent, state).items(), start=1)
+        if value is not None
+    ]

@@ -36,28 +36,20 @@ class PromptFacts:
 def violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]:
     """What is wrong with the last revision of an answer."""
     number = len(answer.revisions) - 1
-    revision, place, name = answer.revisions[number], f"revisions[{number}]", type(answer).__name__
-    found = [("content", message) for message in _faults_of(content, facts)]
+    revision, name = answer.revisions[number], type(answer).__name__
+    found = [("content", why) for why in leaks(content, facts)]
+    if not content.strip():
+        found = [("content", "the reply is empty")]
+    elif repeats(content, facts.conversation):
+        again = "an earlier message says exactly this: refer to it, take another way, or say that you are going round"
+        found.append(("content", f"{again} in circles"))
     if "insights" in answer.model_fields_set:  # not asked in the modes without queries
         found += _unverified(revision, facts)
-    complaints = [Complaint(name, f"{place}.{query}", message) for query, message in found]
+    complaints = [Complaint(name, f"revisions[{number}].{query}", why) for query, why in found]
     for index, insight in enumerate(getattr(answer, "insights", ())):
         if insight.source and (reason := no_source(insight.source, facts)):
             complaints.append(Complaint(name, f"insights[{index}]", f"{as_json(insight.insight)}: {reason}"))
     return complaints
-
-
-def _faults_of(content: str, facts: PromptFacts) -> list[str]:
-    """What is wrong with the text of a reply, whatever the model says about it."""
-    if not content.strip():
-        return ["the reply is empty"]
-    found = leaks(content, facts)
-    if repeats(content, facts.conversation):
-        found.append(
-            "an earlier message says exactly this: refer to it, take another way, or say that you are going round in "
-            "circles"
-        )
-    return found
 
 
 def leaks(content: str, facts: PromptFacts) -> list[str]:
@@ -115,13 +107,11 @@ def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:
         if reason:
             yield f"offered_services[{number}]", f"{as_json(offered.service)}: {reason}"
     for number, broken in enumerate(revision.instructions_broken):
+        instruction, place = as_json(broken.instruction), f"instructions_broken[{number}]"
         if broken.reason == "none":
-            yield (
-                f"instructions_broken[{number}]",
-                f"{as_json(broken.instruction)} is not followed, without a reason",
-            )
+            yield place, f"{instruction} is not followed, without a reason"
         elif broken.reason == "customer_request" and broken.forbids:
-            yield f"instructions_broken[{number}]", f"{as_json(broken.instruction)} forbids it, whoever asks"
+            yield place, f"{instruction} forbids it, whoever asks"
     if revision.is_repeat_message:
         yield "is_repeat_message", "it repeats an earlier message of the agent"
 

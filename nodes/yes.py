@@ -25,7 +25,9 @@ def says_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
     """
     words: list[str] = []
     for message in answers:
-        if not _is_text(message) or asks(message.text):
+        blocks = [] if isinstance(message.content, str) else message.content
+        is_text = all(isinstance(block, str) or block.get("type") == "text" for block in blocks)
+        if not is_text or asks(message.text):
             return False
         words += _words(message.text)
     own = {(*_words(found[0]), "it"): "deed" for name in tools if (found := _FIRST_WORD.search(name))}
@@ -34,19 +36,8 @@ def says_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
 
 def asks(text: str) -> bool:
     """Whether a text holds a question mark, of any script."""
-    return any(not character.isalnum() and _is_question_mark(character) for character in text)
-
-
-def _is_question_mark(character: str) -> bool:
-    name = unicodedata.name(character, "")
-    return "QUESTION" in name or "INTERROBANG" in name
-
-
-def _is_text(message: BaseMessage) -> bool:
-    content = message.content
-    return isinstance(content, str) or all(
-        isinstance(block, str) or block.get("type") == "text" for block in content
-    )
+    names = [unicodedata.name(character, "") for character in text if not character.isalnum()]
+    return any("QUESTION" in name or "INTERROBANG" in name for name in names)
 
 
 def _words(text: str) -> list[str]:
