@@ -62,8 +62,8 @@ def refusals(tool: ToolArguments, verdict: Sequence[ToolInsight], answer: str) -
         if each.kind == "confirm":
             yield (
                 "",
-                f"{each.problem}: code puts this call to the customer below {answer}. Give {answer} now: what else "
-                "there is to say, without a question; it may be empty",
+                f"{each.problem}; the call is taken up as it is, and code puts it to the customer below {answer}. Now "
+                f"give {answer} that stands above it: what else there is to say, without a question; it may be empty",
             )
         elif each.kind == "declined":
             yield "", f"{each.problem}: take another way, or say in {answer} what is not possible"
