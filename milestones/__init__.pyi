@@ -2,8 +2,8 @@
 
 from .authoring.author import aauthor_milestones as aauthor_milestones
 from .authoring.author import author_milestones as author_milestones
-from .evaluation.dialogue import aconverse as aconverse
-from .evaluation.dialogue import converse as converse
+from .evaluation.conversation import aconverse as aconverse
+from .evaluation.conversation import converse as converse
 from .evaluation.runner import aevaluate as aevaluate
 from .evaluation.runner import evaluate as evaluate
 from .evaluation.scenario import Limits as Limits

@@ -13,8 +13,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent, create_preact_agent
 from arq_graph.apps.strategies import StrategyName
 from arq_graph.errors import InputError, SpecError, suggestion
-from arq_graph.milestones.evaluation.arms import Arm, MakeApp, require_arm
-from arq_graph.milestones.evaluation.holding import instructions_of
+from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of, require_arm
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.blueprint import Mode

@@ -167,7 +167,10 @@ def of_name(suite: Suite, name: str) -> tuple[Scenario, ...]:
     for broken in suite.broken:
         if not found and broken.name == name:
             raise broken.error
-    return tuple(found) or (suite.scenario(name),)
+    if not found:
+        known = ", ".join(repr(one.name) for one in suite.scenarios[:8])
+        raise InputError(f"there is no scenario {name!r}; there are {known}")
+    return tuple(found)
 
 
 def said_in(report: Report, results: Path) -> list[Transcript | None]:

@@ -22,7 +22,7 @@ from arq_graph.cli.screen import note, output, warn
 from arq_graph.cli.tables import counted, listed, show_broken, show_report
 from arq_graph.cli.threads import existing_threads
 from arq_graph.errors import ArqGraphError, InputError, SpecError
-from arq_graph.milestones.evaluation.holding import instructions_of
+from arq_graph.milestones.evaluation.arms import instructions_of
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.graph_choice import GraphSource, fingerprint_of_graphs, gold_graph

@@ -16,10 +16,8 @@ from arq_graph.cli.screen import LABEL_WIDTH, Row, labelled, note, output, sente
 from arq_graph.cli.tables import ENDS, number
 from arq_graph.errors import ArqGraphError, InputError
 from arq_graph.milestones.evaluation.arms import Arms, Made
-from arq_graph.milestones.evaluation.conversation import Conversation, is_out_of_reach, told
-from arq_graph.milestones.evaluation.dialogue import converse
-from arq_graph.milestones.evaluation.holding import transcript_of
-from arq_graph.milestones.evaluation.results import written
+from arq_graph.milestones.evaluation.conversation import Conversation, converse, is_out_of_reach, told
+from arq_graph.milestones.evaluation.results import transcript_of, written
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned, Suite, seed_of
 from arq_graph.milestones.judging.llm_judge import LLMJudge

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import InputError
-from arq_graph.milestones.evaluation.app import App, is_app
+from arq_graph.milestones.evaluation.conversation import App
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.models.resolve import chat_model
@@ -41,20 +41,14 @@ class Made:
 
 def require_arm(name: str, arm: object) -> None:
     """Refuse, before anything is held, what is neither an app nor a function of (scenario, agent, model)."""
-    if is_app(arm):
+    if _is_app(arm):
         return
-    if not callable(arm):
-        raise InputError(
-            f"the arm {name!r} is a {type(arm).__name__}: give an app, or a function of (scenario, agent, model) that "
-            "makes one"
-        )
-    takes = inspect.signature(arm)
     try:
-        takes.bind(None, None, None)
-    except TypeError:
+        inspect.signature(arm).bind(None, None, None)  # type: ignore[arg-type]
+    except TypeError as error:
         raise InputError(
-            f"the arm {name!r} cannot be called with (scenario, agent, model): it takes {takes}. A function makes the "
-            "app of these three; the app that it returns is what gets the messages, by its `invoke` or `ainvoke`"
+            f"the arm {name!r} is neither an app, which has `invoke` or `ainvoke`, nor a function of "
+            f"(scenario, agent, model) that makes one: {error}"
         ) from None
 
 
@@ -67,34 +61,30 @@ class Arms:
     """
 
     def __init__(self, arms: Mapping[str, Arm], model: Any = None) -> None:
-        if not isinstance(arms, Mapping):
-            raise InputError(f"the arms are a {type(arms).__name__}; give a mapping of names to apps")
-        if not arms:
-            raise InputError("there is no arm to be tried; give one or more by name")
+        if not isinstance(arms, Mapping) or not arms:
+            raise InputError(f"the arms are {arms!r}; give a mapping of names to apps")
         for name, arm in arms.items():
             require_arm(name, arm)
         self.names = tuple(arms)
         self._arms = dict(arms)
-        is_made = any(not is_app(arm) for arm in arms.values())
-        self._model = chat_model(model) if is_made and isinstance(model, str) else model
+        self._functions = {name: arm for name, arm in arms.items() if not _is_app(arm)}
+        self._model = chat_model(model) if self._functions and isinstance(model, str) else model
         self._shared: dict[tuple[str, str], Made] = {}
 
     def fingerprints(self) -> dict[str, str]:
         """A digest of the source of each arm that is a function, by a name that a message can show."""
-        functions = {name: arm for name, arm in self._arms.items() if not is_app(arm)}
-        return {f"the code of the arm {name!r}": fingerprint(arm) for name, arm in functions.items()}
+        return {f"the code of the arm {name!r}": fingerprint(arm) for name, arm in self._functions.items()}
 
     def make(self, one: Planned) -> Made:
         """The app for one conversation; raises whatever the function or the world raises."""
-        arm = self._arms[one.arm]
-        if is_app(arm):
-            return Made(arm, is_ours=False, agent=one.scenario.agent)
+        if one.arm not in self._functions:
+            return Made(self._arms[one.arm], is_ours=False, agent=one.scenario.agent)
         key = (one.arm, one.scenario.name)
         if key in self._shared:
             return self._shared[key]
         agent = one.scenario.fresh_agent(one.seed)
-        app = arm(one.scenario, agent, self._model)
-        if not is_app(app):
+        app = self._functions[one.arm](one.scenario, agent, self._model)
+        if not _is_app(app):
             raise InputError(
                 f"the arm {one.arm!r} made a {type(app).__name__}, which has no `invoke` and no `ainvoke`"
             )
@@ -102,3 +92,22 @@ class Arms:
         if one.scenario.world is None:
             self._shared[key] = made
         return made
+
+
+def instructions_of(agent: Agent) -> str:
+    """What an agent is told, in words."""
+    rules = []
+    for each in agent.guidelines:
+        if each.action is None:
+            continue
+        named = getattr(each.condition, "__name__", "a condition holds")
+        condition = each.condition if isinstance(each.condition, str) else named
+        rules.append(f"- {'always' if each.condition is None else f'when {condition}'}: {each.action}")
+    return "\n".join([agent.profile.strip(), "", *rules]).strip()
+
+
+def _is_app(value: object) -> bool:
+    """Whether it can be invoked or awaited; a class of such apps makes one, and is none."""
+    return not isinstance(value, type) and any(
+        callable(getattr(value, name, None)) for name in ("invoke", "ainvoke")
+    )

@@ -1,19 +1,41 @@
-"""What was said and done in one conversation so far, why it ended, and whose failure that was."""
+"""One conversation of any app with a simulated user: they take turns, within limits; what goes wrong ends it alone."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import asyncio
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Literal
+from uuid import uuid4
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 
-from arq_graph.errors import ArqGraphError, ModelRequestError, ModelUnavailableError
+from arq_graph.errors import ArqGraphError, InputError, ModelRequestError, ModelUnavailableError
+from arq_graph.milestones.evaluation.event_loop import run_in_loop
+from arq_graph.milestones.evaluation.scenario import Limits
+from arq_graph.milestones.evaluation.turn import Turn, new_messages
 from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
 from arq_graph.milestones.transcripts.messages import events_of
+from arq_graph.milestones.users.hearing import asks_something
+from arq_graph.milestones.users.user import User, last_words
 from arq_graph.reasoning.failures import read_failure
 from arq_graph.reasoning.sections import clean
-from arq_graph.reasoning.usage import UsageTracker
+from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
+
+App = Any
+"""Anything with `invoke` or `ainvoke`, which take `{"messages": […]}` and a config, and give messages."""
+
+Operator = Literal["approve", "reject"]
+"""What is said of calls that wait for an operator."""
+
+MOST_INTERRUPTS = 25
+"""So often may an app wait in one turn; more would be a circle."""
+
+_SECONDS_FOR_STATE = 5.0
 
 
 @dataclass
@@ -22,29 +44,28 @@ class Conversation:
 
     Attributes:
         thread_id: Its thread.
-        messages: All messages, finished turns first.
+        messages: All messages.
         ended: Why it ended; None while it goes on.
-        error: What went wrong, where that ended it; `failure` is the same as it was raised.
+        failure: What was raised, where that ended it.
         by_user: Whether it was the user who failed, and not the app.
         turn_seconds: How long the app took for each turn.
         seconds: How long it took altogether.
         usage: The calls of the app to its models.
-        turn_begins: How many messages there were before what the app does in the turn under way.
     """
 
     thread_id: str
     messages: list[BaseMessage] = field(default_factory=list)
     ended: Ended | None = None
-    error: str | None = None
     failure: BaseException | None = None
     by_user: bool = False
     turn_seconds: list[float] = field(default_factory=list)
     seconds: float = 0.0
     usage: UsageTracker = field(default_factory=UsageTracker)
-    turn_begins: int = 0
-    # What the agent asked while it went on with its turn, and was answered; with its place among what it did.
-    _asides: list[tuple[int, list[BaseMessage]]] = field(default_factory=list)
-    _done: list[BaseMessage] = field(default_factory=list)
+
+    @property
+    def error(self) -> str | None:
+        """What went wrong, in words, where that ended it."""
+        return None if self.failure is None else clean(told(self.failure))
 
     @property
     def events(self) -> list[Event]:
@@ -61,66 +82,174 @@ class Conversation:
         """How many messages the user sent."""
         return sum(message.type == "human" for message in self.messages)
 
-    @property
-    def asked_aside(self) -> bool:
-        """Whether the agent asked anything while it went on with the turn."""
-        return bool(self._asides)
 
-    def begin(self, opening: HumanMessage) -> None:
-        """A turn begins with the user's message."""
-        self.messages.append(opening)
-        self.turn_begins = len(self.messages)
-        self.turn_seconds.append(0.0)
-        self._asides, self._done = [], []
+def converse(app: App, user: User, **settings: Any) -> Conversation:
+    """Hold a conversation; its settings are those of `aconverse`.
 
-    def take(self, new: Sequence[BaseMessage]) -> None:
-        """What the app did since the turn began, which stands in the place of what it had done before."""
-        self._done = list(new)
-        self._weave()
-
-    def ask(self, spoken: str) -> None:
-        """The agent asks the user something while it goes on with its turn."""
-        self._asides.append((len(self._deeds(spoken)), [AIMessage(spoken)]))
-        self._weave()
-
-    def answer(self, text: str) -> None:
-        """The user answers what was asked last."""
-        self._asides[-1][1].append(HumanMessage(text))
-        self._weave()
-
-    def end(self, why: Ended, failure: BaseException | None = None, *, by_user: bool = False) -> None:
-        """It is over."""
-        self.ended = why
-        self.failure = failure
-        self.by_user = by_user
-        if failure is not None:
-            self.error = clean(f"{type(failure).__name__}: {failure}" if str(failure) else repr(failure))
-
-    def _weave(self) -> None:
-        woven = self._deeds()
-        for place, aside in reversed(self._asides):
-            woven[place:place] = aside
-        self.messages[self.turn_begins :] = woven
-
-    def _deeds(self, *asking: str) -> list[BaseMessage]:
-        """What the app did, without what was asked and answered on the way: it may keep that as well, or not."""
-        asked = [text.strip() for text in (*(aside[0].text for _, aside in self._asides), *asking)]
-        if not asked:
-            return list(self._done)
-        deeds = []
-        for message in self._done:
-            if (
-                message.type == "ai"
-                and not getattr(message, "tool_calls", None)
-                and message.text.strip() in asked
-            ):
-                asked.remove(message.text.strip())
-            elif message.type != "human":
-                deeds.append(message)
-        return deeds
+    Raises:
+        InputError: An event loop runs already: await `aconverse` there.
+    """
+    return run_in_loop(aconverse(app, user, **settings), "aconverse")
 
 
-def causes(error: BaseException | None) -> Iterator[BaseException]:
+async def aconverse(
+    app: App,
+    user: User,
+    *,
+    limits: Limits | None = None,
+    thread_id: str | None = None,
+    operator: Operator = "approve",
+    stopped: Callable[[], bool] = lambda: False,
+    watch: Callable[[Conversation], None] = lambda _: None,
+) -> Conversation:
+    """Hold a conversation. What the app or the user raises ends it, and is told in it.
+
+    A user who is a guide speaks only of what it is asked: once the agent's turn is over and asks nothing, the
+    conversation has ended. An app with a checkpointer is given what is new, any other all messages so far. One that is
+    not async runs in a thread. What takes longer than the limit of seconds is cancelled; a thread is left behind.
+
+    Args:
+        app: Anything that is invoked with `{"messages": […]}`.
+        user: Who talks to it; made for this conversation.
+        limits: How far it may go; those of `Limits()` unless given.
+        thread_id: Its thread, for an app that keeps threads; a new one unless given.
+        operator: What is said of calls that wait for an operator.
+        stopped: Asked before each turn: whether nothing more is to be begun.
+        watch: Called whenever there is something new.
+    """
+    limits = limits or Limits()
+    held = Conversation(thread_id or str(uuid4()), usage=UsageTracker(limits.calls))
+    talk = _Talk(app, user, limits, held, operator, stopped, watch)
+    begun, clock = time.monotonic(), asyncio.timeout(limits.seconds)
+    try:
+        async with clock:
+            await talk.take_turns()
+    except _Ended as over:
+        held.ended = over.why
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise  # by who awaits this; an app may raise it for reasons of its own
+        await talk.keep_what_was_done()
+        held.ended = "seconds" if clock.expired() else "error"
+        if any(isinstance(each, CallLimitReached) for each in _causes(error)):
+            held.ended = "calls"
+        if held.ended == "error":
+            held.failure, held.by_user = error, talk.user_speaks
+    held.seconds = time.monotonic() - begun
+    watch(held)
+    return held
+
+
+class _Ended(Exception):
+    """The conversation is over, and nothing went wrong."""
+
+    def __init__(self, why: Ended) -> None:
+        self.why = why
+
+
+class _Talk:
+    """App and user, taking turns."""
+
+    def __init__(
+        self,
+        app: App,
+        user: User,
+        limits: Limits,
+        held: Conversation,
+        operator: Operator,
+        stopped: Callable[[], bool],
+        watch: Callable[[Conversation], None],
+    ) -> None:
+        self.user_speaks = False
+        self._app, self._user, self._limits, self._held = app, user, limits, held
+        self._operator, self._stopped, self._watch = operator, stopped, watch
+        self._config = {"configurable": {"thread_id": held.thread_id}, "callbacks": [held.usage]}
+        self._remembers = bool(getattr(app, "checkpointer", None))
+        # A graph of LangGraph's with a checkpointer need not wait for each step to be written.
+        is_graph = self._remembers and hasattr(app, "aget_state")
+        self._settings: dict[str, Any] = {"durability": "exit"} if is_graph else {}
+        self._turn: Turn | None = None
+
+    async def take_turns(self) -> None:
+        held = self._held
+        is_guided = getattr(getattr(self._user, "spec", None), "role", None) == "guide"
+        while True:
+            text = await self._hear()
+            if self._stopped():
+                raise _Ended("budget")
+            self._turn = turn = Turn(held.messages, HumanMessage(text, id=str(uuid4())))
+            before = len(held.messages)
+            await self._answer(turn)
+            if not any(message.type == "ai" for message in held.messages[before:]):
+                raise InputError("the app answered the user with no message of its own")
+            # An agent that asks within its turn has nothing left to ask a guide once that is over.
+            if is_guided and (turn.has_asked or not asks_something(last_words(held.said))):
+                raise _Ended("user")
+
+    async def keep_what_was_done(self) -> None:
+        """Keep what an app's own thread has of a turn that failed."""
+        if self._turn is None or self.user_speaks or not self._settings:
+            return
+        with suppress(Exception):
+            state = await asyncio.wait_for(self._app.aget_state(self._config), _SECONDS_FOR_STATE)
+            messages = state.values["messages"]
+            if any(each.id == self._turn.opening.id for each in messages):
+                self._turn.take(new_messages(messages, self._turn.opening))
+
+    async def _hear(self) -> str:
+        self.user_speaks = True
+        turn = await self._user.aspeak(self._held.said)
+        self.user_speaks = False
+        if turn.ends or self._held.turns >= self._limits.turns:
+            raise _Ended("user" if turn.ends else "turns")
+        return clean(turn.text)
+
+    async def _answer(self, turn: Turn) -> None:
+        """The app's turn, until it waits for nothing."""
+        self._held.turn_seconds.append(0.0)
+        given: Any = {"messages": [turn.opening] if self._remembers else list(self._held.messages)}
+        for _ in range(MOST_INTERRUPTS):
+            self._watch(self._held)
+            given = await self._ask_app(given)
+            turn.take(new_messages(given, turn.opening))
+            self._watch(self._held)
+            waiting = given.get("__interrupt__") if isinstance(given, Mapping) else None
+            if not waiting:
+                return
+            answers = {each.id: await self._resume(turn, each.value) for each in waiting}
+            # Who waits in an interrupt is LangGraph's; nothing else here depends on it.
+            command = import_module("langgraph.types").Command
+            given = command(resume=answers if len(answers) > 1 else next(iter(answers.values())))
+        raise InputError(f"the app waited for an answer {MOST_INTERRUPTS} times in one turn")
+
+    async def _ask_app(self, given: Any) -> Any:
+        await asyncio.sleep(0)  # an app that never waits would not be stopped at its limit
+        begun = time.monotonic()
+        try:
+            with self._held.usage.listening():
+                if callable(getattr(self._app, "ainvoke", None)):
+                    return await self._app.ainvoke(given, self._config, **self._settings)
+                return await asyncio.to_thread(self._app.invoke, given, self._config, **self._settings)
+        finally:
+            self._held.turn_seconds[-1] += time.monotonic() - begun
+
+    async def _resume(self, turn: Turn, value: Any) -> Any:
+        """What is answered to an interrupt: calls that wait for an operator, or words for the user."""
+        spoken = value
+        if isinstance(value, Mapping):
+            if calls := value.get("action_requests"):
+                return {"decisions": [{"type": self._operator} for _ in calls]}
+            spoken = value.get("text") if value.get("type") == "speak" else None
+        if not isinstance(spoken, str):
+            raise InputError(f"the app waits for what nobody here can answer: {str(value)[:200]}")
+        turn.ask(spoken)
+        text = await self._hear()
+        turn.answer(text)
+        return text
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
     """An error and all that led to it, each once; the members of a group are among them."""
     seen: set[int] = set()
     still = [error]
@@ -142,7 +271,7 @@ def is_out_of_reach(error: BaseException | None, of_models: Collection[BaseExcep
     calls of models raised, as a `UsageTracker` heard it.
     """
     heard = {id(each) for each in of_models}
-    for one in causes(error):
+    for one in _causes(error):
         if isinstance(one, ModelRequestError | ModelUnavailableError):
             return True
         if isinstance(one, ArqGraphError):

@@ -1,4 +1,4 @@
-"""What became of each conversation: how it is kept, so that a run goes on after a kill, and the report of them all.
+"""What is kept of each conversation, so that a run goes on after a kill, and so that it can be measured again.
 
 Each entry of the store of runs is one conversation. `messages` makes it a transcript that `read_transcripts` reads and
 `arq-graph score` scores again; `arq_graph` holds what it was measured as. A conversation that was not finished (a
@@ -9,40 +9,26 @@ same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ValidationError
 
-from arq_graph.milestones.evaluation.suite import Planned
+from arq_graph.milestones.evaluation.arms import instructions_of
+from arq_graph.milestones.evaluation.suite import Key, Planned
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
+from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts.formats import read_transcripts
-from arq_graph.reasoning.usage import UsageTracker
+from arq_graph.milestones.transcripts.formats import read_transcript, read_transcripts
+
+if TYPE_CHECKING:
+    from arq_graph.agent.spec import Agent
 
 _WRITTEN = ("tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status", "id")
 
 Outcome = ConversationRecord | BrokenConversation
-
-
-@dataclass(frozen=True)
-class Held:
-    """A conversation that ended.
-
-    Attributes:
-        outcome: What it was measured as, or why it was not.
-        messages: What was said, as plain data.
-        used: Model calls, those of user and judge included; `cost` is what they cost, where prices are known.
-        out_of_reach: Whether it was not measured because a model was out of reach.
-    """
-
-    outcome: Outcome
-    messages: Sequence[Mapping[str, Any]] = ()
-    used: UsageTracker = field(default_factory=UsageTracker)
-    cost: float = 0.0
-    out_of_reach: bool = False
 
 
 class Kept(BaseModel):
@@ -58,28 +44,27 @@ class Kept(BaseModel):
     broken: BrokenConversation | None = None
 
     @property
-    def key(self) -> tuple[str, str, int]:
-        """What tells it from every other one of its suite; see `Planned.key`."""
+    def key(self) -> Key:
+        """What tells it from every other one of its suite."""
         return self.arm, self.scenario, self.run
 
 
-def entry_of(one: Planned, held: Held) -> dict[str, Any]:
+def entry_of(
+    one: Planned, outcome: Outcome, messages: Sequence[Mapping[str, Any]], *, calls: int, cost: float
+) -> dict[str, Any]:
     """A conversation as it is kept."""
-    outcome = held.outcome
     is_measured = isinstance(outcome, ConversationRecord)
     kept = Kept(
         arm=one.arm,
         scenario=one.scenario.name,
         run=one.run,
         seed=one.seed,
-        calls=held.used.calls,
-        cost=held.cost,
+        calls=calls,
+        cost=cost,
         **{"record" if is_measured else "broken": outcome},
     )
-    entry = {"arq_graph": kept.model_dump(mode="json", exclude_defaults=True), "id": one.id}
-    if isinstance(outcome, ConversationRecord):
-        return entry | {"task_id": outcome.task, "use_case": outcome.use_case, "messages": held.messages}
-    return entry | {"unfinished": held.messages}
+    entry = {"arq_graph": kept.model_dump(mode="json", exclude_defaults=True)}
+    return entry | (_conversation(one, messages) if is_measured else {"id": one.id, "unfinished": messages})
 
 
 def kept_in(entry: Mapping[str, Any]) -> Kept | None:
@@ -88,6 +73,16 @@ def kept_in(entry: Mapping[str, Any]) -> Kept | None:
         return Kept.model_validate(entry.get("arq_graph"))
     except ValidationError:
         return None
+
+
+def read_results(file: str | Path) -> Iterator[tuple[ConversationRecord, Transcript]]:
+    """The finished conversations of a file that `evaluate` wrote, each once, one at a time."""
+    seen = set()
+    for one in read_transcripts(file):
+        kept = kept_in(one.extra) if isinstance(one, Transcript) else None
+        if isinstance(one, Transcript) and kept and kept.record and kept.key not in seen:
+            seen.add(kept.key)
+            yield kept.record, one
 
 
 def written(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
@@ -99,11 +94,18 @@ def written(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     ]
 
 
-def read_results(file: str | Path) -> Iterator[tuple[ConversationRecord, Transcript]]:
-    """The finished conversations of a file that `evaluate` wrote, each once, one at a time."""
-    seen = set()
-    for one in read_transcripts(file):
-        kept = kept_in(one.extra) if isinstance(one, Transcript) else None
-        if isinstance(one, Transcript) and kept and kept.record and kept.key not in seen:
-            seen.add(kept.key)
-            yield kept.record, one
+def transcript_of(one: Planned, messages: Sequence[Mapping[str, Any]], agent: Agent | None) -> Transcript:
+    """The conversation as it is measured: as it is written down, with what the agent was told and its tools."""
+    transcript = read_transcript(_conversation(one, messages))
+    if agent is None:
+        return transcript
+    return replace(
+        transcript,
+        instructions=transcript.instructions or instructions_of(agent),
+        tools=argument_schemas(list(agent.toolbox.values())),
+    )
+
+
+def _conversation(one: Planned, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    task = one.scenario.task or one.scenario.name
+    return {"id": one.id, "task_id": task, "use_case": one.scenario.use_case, "messages": messages}

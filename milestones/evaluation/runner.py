@@ -2,39 +2,50 @@
 
 from __future__ import annotations
 
-import asyncio
-import atexit
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
+from uuid import uuid4
 
 from pydantic import Field
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import InputError, ModelUnavailableError, SpecError
 from arq_graph.milestones.at_once import at_once
-from arq_graph.milestones.evaluation.app import Operator
-from arq_graph.milestones.evaluation.arms import Arm, Arms
-from arq_graph.milestones.evaluation.holding import Budget, Ceilings, Hold, Prices
-from arq_graph.milestones.evaluation.results import Held, Outcome, entry_of, kept_in
-from arq_graph.milestones.evaluation.suite import Planned, Suite
+from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
+from arq_graph.milestones.evaluation.budget import Budget, Ceilings, Prices
+from arq_graph.milestones.evaluation.conversation import (
+    Conversation,
+    Operator,
+    aconverse,
+    is_out_of_reach,
+    told,
+)
+from arq_graph.milestones.evaluation.event_loop import run_in_loop
+from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
+from arq_graph.milestones.evaluation.suite import Key, Planned, Suite
 from arq_graph.milestones.judging.judge import AnyJudge, AsyncJudge
-from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
+from arq_graph.milestones.reports.graph_choice import GraphNames
+from arq_graph.milestones.reports.records import (
+    BrokenConversation,
+    ConversationRecord,
+    Ended,
+    conversation_record,
+)
 from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.models.offline.model import is_stand_in
+from arq_graph.reasoning.usage import UsageTracker
 
 CONCURRENCY = 8
 MOST_OUT_OF_REACH = 3
 """So many conversations in a row whose model is out of reach end a run: the others would fare no better."""
 
 Done = Callable[[Planned, Outcome], None]
-
-_kept = threading.local()
 
 
 def evaluate(suite: Suite, arms: Mapping[str, Arm], **settings: Any) -> Report:
@@ -50,55 +61,7 @@ def evaluate(suite: Suite, arms: Mapping[str, Arm], **settings: Any) -> Report:
         SpecError: As `aevaluate` does.
         ReasoningError: As `aevaluate` does.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        pass
-    else:
-        raise InputError(
-            "an event loop runs already, as in a notebook: `await aevaluate(…)` in place of evaluate"
-        )
-    runner = _runner()
-    try:
-        report: Report = runner.run(aevaluate(suite, arms, **settings))
-    except (KeyboardInterrupt, SystemExit):
-        runner.close()  # what is under way would otherwise go on in the next run
-        del _kept.runner
-        raise
-    return report
-
-
-def _runner() -> asyncio.Runner:
-    """The thread's runner, which is kept: clients keep connections that belong to the loop they were made in."""
-    if not hasattr(_kept, "runner"):
-        _kept.runner = asyncio.Runner()
-        loop = _kept.runner.get_loop()
-        loop.set_default_executor(_DaemonThreads())
-        atexit.register(loop.close)  # the runner's own close would begin a thread, too late for Python 3.12
-    runner: asyncio.Runner = _kept.runner
-    return runner
-
-
-class _DaemonThreads(ThreadPoolExecutor):
-    """A thread for each call, which the interpreter does not wait for when it ends: the call may hang.
-
-    An event loop takes no other executor than a `ThreadPoolExecutor`.
-    """
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        call: Future[Any] = Future()
-
-        def run() -> None:
-            try:
-                call.set_result(fn(*args, **kwargs))
-            except (StopIteration, GeneratorExit) as error:  # who awaits a future could not be told of these
-                call.set_exception(RuntimeError(f"{type(error).__name__} was raised: {error}"))
-            except BaseException as error:
-                call.set_exception(error)
-
-        call.set_running_or_notify_cancel()
-        threading.Thread(target=run, name="arq_graph", daemon=True).start()
-        return call
+    return run_in_loop(aevaluate(suite, arms, **settings), "aevaluate")
 
 
 class _Settings(Ceilings):
@@ -159,7 +122,7 @@ async def aevaluate(
             reached nothing is begun; conversations under way finish their turn, and are held again another time.
         max_cost: What the calls may cost, in the same way; needs `prices`.
         prices: What a million tokens cost, read and written, by the model's name or the beginning of it.
-        operator: Decides on calls that wait for an operator: "approve", "reject", or a function of the calls.
+        operator: What is said of calls that wait for an operator: "approve" or "reject".
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
         arms_depend_on: What single arms depend on beside the code of their functions, by their names.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
@@ -187,28 +150,28 @@ async def aevaluate(
     # A user's model that is none, or lacks its key, is told at once.
     make_user(suite.scenarios[0].user, seed=suite.seed, model=user_model)
     known = Arms(arms, model)
+    graphs = GraphNames()
+    names = {one.name: graphs.of(one.milestones, one.name) for one in suite.scenarios}
+    run = _Run(known, names, Budget(settings), user_model, judge, operator)
+    planned = list(suite.planned(known.names, runs))
     of = {
         "the suite": suite.name,
         "the seed": str(suite.seed),
         "the model": _named(model),
         "the user's model": _named(user_model),
         "the judge": _named(judge),
-        "the operator": _named(operator),
+        "the operator": operator,
         **(depends_on or {}),
     }
     parts = {name: digest for one in suite.scenarios for name, digest in one.fingerprints().items()}
     parts |= known.fingerprints()
     for name, digest in (arms_depend_on or {}).items():
         parts[f"the code of the arm {name!r}"] = fingerprint(digest)
-    names, graphs = suite.graphs()
-    budget = Budget(settings)
-    planned = list(suite.planned(known.names, runs))
     store = None if results is None else RunStore(results, "evaluation", of, parts=parts, resume=resume)
-    run = _Run(Hold(known, names, budget, user_model, judge, operator), store, done)
     with store or nullcontext():
-        await run.through(planned, concurrency)
-    outcomes = [run.outcomes[one.key] for one in planned if one.key in run.outcomes]
-    missing = len(planned) - sum(one.ended != "budget" for one in outcomes)
+        outcomes = await run.through(planned, concurrency, store, done)
+    found = [outcomes[one.key] for one in planned if one.key in outcomes]
+    missing = len(planned) - sum(one.ended != "budget" for one in found)
     unusable = [
         BrokenConversation(scenario=one.name, error=f"{one.name}: {one.error}") for one in suite.broken
     ]
@@ -219,16 +182,16 @@ async def aevaluate(
     }
     return Report(
         stand_ins=tuple(name for name, model in asked.items() if is_stand_in(model)),
-        conversations=tuple(one for one in outcomes if isinstance(one, ConversationRecord)),
-        broken=(*unusable, *(one for one in outcomes if isinstance(one, BrokenConversation))),
-        graphs=graphs,
+        conversations=tuple(one for one in found if isinstance(one, ConversationRecord)),
+        broken=(*unusable, *(one for one in found if isinstance(one, BrokenConversation))),
+        graphs=graphs.used,
         missing=missing,
-        stopped=budget.reached if missing else None,
+        stopped=run.budget.reached if missing else None,
     )
 
 
 def _named(thing: Any) -> str:
-    """What a model, a judge or an operator is called, where a run that goes on should have the same."""
+    """What a model or a judge is called, where a run that goes on should have the same."""
     if thing is None or isinstance(thing, str):
         return thing or "none"
     model = getattr(thing, "model", None)
@@ -236,49 +199,135 @@ def _named(thing: Any) -> str:
     return next((each for each in names if isinstance(each, str)), type(thing).__name__)
 
 
-class _Run:
-    """The conversations under way, and what became of those that ended."""
+@dataclass(frozen=True)
+class _Held:
+    """What became of a conversation, what was said in it, and what it used, its user and judge included."""
 
-    def __init__(self, hold: Hold, store: RunStore | None, done: Done) -> None:
-        self.outcomes: dict[tuple[str, str, int], Outcome] = {}
-        self._hold = hold
-        self._store = store
-        self._done = done
-        self._out_of_reach = 0
-        self._before: dict[tuple[str, str, int], ConversationRecord] = {}
+    outcome: Outcome
+    used: UsageTracker
+    messages: Sequence[Mapping[str, Any]] = ()
+    failure: BaseException | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it was not measured because a model was out of reach."""
+        is_broken = isinstance(self.outcome, BrokenConversation)
+        return is_broken and is_out_of_reach(self.failure, self.used.failures)
+
+
+@dataclass
+class _Run:
+    """The conversations of a run, each held and measured; the settings are those of `aevaluate`."""
+
+    arms: Arms
+    graphs: Mapping[str, str]
+    budget: Budget
+    user_model: Any
+    judge: AnyJudge | None
+    operator: Operator
+    lost: int = field(default=0, init=False)
+
+    async def through(
+        self, planned: Sequence[Planned], concurrency: int, store: RunStore | None, done: Done
+    ) -> dict[Key, Outcome]:
+        """Hold what is still to be held, so many at once; an error ends them all."""
+        outcomes: dict[Key, Outcome] = {}
+        before: dict[Key, ConversationRecord] = {}
         for kept in map(kept_in, store.entries() if store else ()):
             if kept is not None:
-                hold.budget.add(kept.calls, kept.cost)
+                self.budget.add(kept.calls, kept.cost)
                 if kept.record is not None:
-                    self._before.setdefault(kept.key, kept.record)
-
-    async def through(self, planned: Sequence[Planned], concurrency: int) -> None:
-        """Hold what is still to be held, so many at once; an error ends them all."""
+                    before.setdefault(kept.key, kept.record)
         for one in planned:
-            if before := self._before.get(one.key):
+            if record := before.get(one.key):
                 # A goal decides nothing of what was said; it may have been named since.
-                self._end(one, before.model_copy(update={"goal": one.scenario.goal}))
-        still = [one for one in planned if one.key not in self.outcomes]
-        works = ((one, self._hold(one)) for one in still if self._hold.budget.reached is None)
+                outcomes[one.key] = record.model_copy(update={"goal": one.scenario.goal})
+                done(one, outcomes[one.key])
+        still = [one for one in planned if one.key not in outcomes]
+        works = ((one, self._hold(one)) for one in still if self.budget.reached is None)
         async with aclosing(at_once(works, concurrency)) as finished:
             async for one, held in finished:
-                if self._store is not None:
-                    self._store.append(entry_of(one, held))
-                self._end(one, held.outcome)
+                if store is not None:
+                    cost = self.budget.cost_of(held.used)
+                    store.append(entry_of(one, held.outcome, held.messages, calls=held.used.calls, cost=cost))
+                outcomes[one.key] = held.outcome
+                done(one, held.outcome)
                 self._require_models(held)
-                self._hold.budget.require_known_cost(held.used)
+                self.budget.require_known_cost(held.used)
+        return outcomes
 
-    def _end(self, one: Planned, outcome: Outcome) -> None:
-        self.outcomes[one.key] = outcome
-        self._done(one, outcome)
-
-    def _require_models(self, held: Held) -> None:
-        if held.out_of_reach:
-            self._out_of_reach += 1
+    def _require_models(self, held: _Held) -> None:
+        if held.is_lost:
+            self.lost += 1
         elif held.outcome.ended != "budget":
-            self._out_of_reach = 0
-        if self._out_of_reach >= MOST_OUT_OF_REACH:
+            self.lost = 0
+        if self.lost >= MOST_OUT_OF_REACH:
             raise ModelUnavailableError(
                 f"a model was out of reach in {MOST_OUT_OF_REACH} conversations in a row, so the run ends here; the "
-                f"last: {getattr(held.outcome, 'error', '')}"
+                f"last: {held.outcome.error}"
             )
+
+    async def _hold(self, one: Planned) -> _Held:
+        """Hold one conversation; whatever goes wrong in it is told in what it gives."""
+        with self.budget.tracking() as used:
+            try:
+                made = self.arms.make(one)
+                user = make_user(one.scenario.user, seed=one.seed, model=self.user_model)
+            except (Exception, SystemExit) as error:
+                return _Held(_broken(one, f"the arm could not be made: {told(error)}"), used)
+            thread = f"{one.id} / {uuid4().hex[:8]}"  # one that is kept for good must not be gone on with
+            held = await aconverse(
+                made.app,
+                user,
+                limits=one.scenario.limits,
+                thread_id=thread,
+                operator=self.operator,
+                stopped=lambda: self.budget.reached is not None,
+            )
+            await made.forget(thread)
+            messages = written(held.messages)
+            try:
+                return _Held(await self._outcome(one, made, held, messages), used, messages, held.failure)
+            except Exception as error:  # a judge or a check of the user's own may raise anything
+                outcome = _broken(one, f"it could not be measured: {told(error)}")
+                return _Held(outcome, used, messages, error)
+
+    async def _outcome(
+        self, one: Planned, made: Made, held: Conversation, messages: Sequence[Mapping[str, Any]]
+    ) -> Outcome:
+        """What it was measured as, or why it was not."""
+        if held.ended == "budget":
+            turns = f"{held.turns} turn{'' if held.turns == 1 else 's'}"
+            return _broken(one, f"stopped after {turns} by {self.budget.reached}", "budget")
+        if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, held.usage.failures)):
+            who = "the simulated user failed" if held.by_user else "the model is out of reach"
+            return _broken(one, f"{who}: {told(held.failure)}")
+        if not held.messages:
+            return _broken(one, "nothing was said", held.ended)
+        scenario = one.scenario
+        transcript = transcript_of(one, messages, made.agent)
+        tools = transcript.tools or None
+        return conversation_record(
+            transcript,
+            await ascore(scenario.milestones, transcript, tools=tools, judge=self.judge),
+            graph=self.graphs[scenario.name],
+            arm=one.arm,
+            scenario=scenario.name,
+            goal=scenario.goal,
+            user=scenario.user.kind,
+            run=one.run,
+            seed=one.seed,
+            ended=held.ended,
+            error=held.error,
+            model_calls=held.usage.calls,
+            input_tokens=held.usage.total["input_tokens"],
+            output_tokens=held.usage.total["output_tokens"],
+            seconds=round(held.seconds, 4),
+            turn_seconds=tuple(round(each, 4) for each in held.turn_seconds),
+        )
+
+
+def _broken(one: Planned, error: str, ended: Ended | None = "error") -> BrokenConversation:
+    return BrokenConversation(
+        error=f"{one.id}: {error}", arm=one.arm, scenario=one.scenario.name, run=one.run, ended=ended
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import networkx as nx
@@ -26,20 +27,35 @@ World = Callable[..., Any]
 class Limits(Part):
     """How far one conversation may go; what ends at a limit is measured all the same.
 
+    Args:
+        turns: Messages of the user, 1 or more.
+        calls: Requests of the app to its models, 1 or more; the one that would exceed it is not made.
+        seconds: How long the conversation may take, above 0; null: as long as it does.
+
     Raises:
         SpecError: A limit is out of its range.
     """
 
     turns: Annotated[int, Field(ge=1, strict=True)] = 20
-    """Messages of the user, 1 or more."""
     calls: Annotated[int, Field(ge=1, strict=True)] = 200
-    """Requests of the app to its models, 1 or more; the one that would exceed it is not made."""
     seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = 600.0
-    """How long the conversation may take, above 0; null: as long as it does. An app that hangs is left behind."""
 
 
 class Scenario(Part):
     """A kind of conversation that agents are tried on.
+
+    Args:
+        name: Its name, unique in a suite.
+        user: Who talks to the agent.
+        milestones: What it is measured on.
+        agent: The agent, for the arms that are made of one; None where every arm is an app of its own.
+        world: Makes the world of one conversation. Its methods (or, of a mapping, its functions) stand in the place of
+            the agent's tools of the same names; `seed` is given where it is an argument. None: all conversations
+            share the agent's own tools, and whatever these change.
+        limits: How far a conversation may go.
+        use_case: What kind of conversation it is, as reports group them.
+        task: What its runs are runs of; the scenario's name unless given.
+        goal: The milestone that serves what the user came for. Reports tell first how often it was reached.
 
     Raises:
         SpecError: The milestones cannot be measured on or name a tool that the agent does not have, none of them
@@ -47,25 +63,14 @@ class Scenario(Part):
     """
 
     name: Text
-    """Its name, unique in a suite."""
     user: UserSpec
-    """Who talks to the agent."""
     milestones: InstanceOf[MilestoneGraph]
-    """What it is measured on."""
     agent: InstanceOf[Agent] | None = None
-    """The agent, for the arms that are made of one; None where every arm is an app of its own."""
     world: World | None = None
-    """Makes the world of one conversation. Its methods (or, of a mapping, its functions) stand in the place of the
-    agent's tools of the same names; `seed` is given where it is an argument. None: all conversations share the
-    agent's own tools, and whatever these change."""
     limits: Limits = Limits()
-    """How far a conversation may go."""
     use_case: str | None = None
-    """What kind of conversation it is, as reports group them."""
     task: str | None = None
-    """What its runs are runs of; the scenario's name unless given."""
     goal: str | None = None
-    """The milestone that serves what the user came for. Reports tell first how often it was reached."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Scenario:
@@ -113,12 +118,8 @@ class Scenario(Part):
         if self.agent is None or self.world is None:
             return self.agent
         made = self.world(seed=seed) if _takes_seed(self.world) else self.world()
-        named = (
-            made
-            if isinstance(made, Mapping)
-            else {each: getattr(made, each, None) for each in self.agent.toolbox}
-        )
-        tools = {name: function for name, function in named.items() if function is not None}
+        get = made.get if isinstance(made, Mapping) else partial(getattr, made)
+        tools = {name: function for name in self.agent.toolbox if (function := get(name, None)) is not None}
         if not tools:
             raise SpecError(
                 f"the world of scenario {self.name!r} has none of the agent's tools; it should have methods, or keys, "

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -37,11 +37,13 @@ from arq_graph.agent.modules import load
 from arq_graph.agent.parts import Part
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.yaml_file import Document, read_model
-from arq_graph.errors import InputError, SpecError
+from arq_graph.errors import SpecError
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.graph_file import read_yaml as read_milestones
-from arq_graph.milestones.reports.records import GraphRecord, graph_record
 from arq_graph.milestones.users.spec import Intents, Kind, Text, UserSpec
+
+Key = tuple[str, str, int]
+"""What tells a conversation from every other one of its suite: arm, scenario, run."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Planned:
     seed: int
 
     @property
-    def key(self) -> tuple[str, str, int]:
+    def key(self) -> Key:
         """What tells it from every other one of its suite."""
         return self.arm, self.scenario.name, self.run
 
@@ -75,18 +77,20 @@ class Planned:
 class Suite(Part):
     """Scenarios, each with a name of its own.
 
+    Args:
+        scenarios: The scenarios.
+        seed: What all chance depends on.
+        name: What it is called.
+        broken: Scenarios of its file that cannot be used; reports name them.
+
     Raises:
         SpecError: Two scenarios have one name, or there is none at all.
     """
 
     scenarios: tuple[InstanceOf[Scenario], ...]
-    """The scenarios."""
     seed: int = 0
-    """What all chance depends on."""
     name: str = "suite"
-    """What it is called."""
     broken: tuple[InstanceOf[BrokenScenario], ...] = ()
-    """Scenarios of its file that cannot be used; reports name them."""
 
     @model_validator(mode="after")
     def _has_scenarios(self) -> Self:
@@ -118,14 +122,6 @@ class Suite(Part):
         name = file.name or Path(path).stem
         return cls(scenarios=tuple(scenarios), seed=file.seed, name=name, broken=tuple(broken))
 
-    def scenario(self, name: str) -> Scenario:
-        """The scenario of that name; raises `InputError` where there is none."""
-        for one in self.scenarios:
-            if one.name == name:
-                return one
-        known = ", ".join(repr(one.name) for one in self.scenarios[:8])
-        raise InputError(f"there is no scenario {name!r}; there are {known}")
-
     def planned(self, arms: Sequence[str], runs: int) -> Iterator[Planned]:
         """Every conversation: the arms of one run side by side, so that a run that is stopped leaves pairs."""
         for run in range(1, runs + 1):
@@ -133,21 +129,6 @@ class Suite(Part):
                 seed = seed_of(self.seed, scenario.name, run)
                 for arm in arms:
                     yield Planned(arm, scenario, run, seed)
-
-    def graphs(self) -> tuple[Mapping[str, str], Mapping[str, GraphRecord]]:
-        """By what name reports have the graph of each scenario, and the graphs by that name."""
-        names: dict[str, str] = {}
-        records: dict[str, GraphRecord] = {}
-        for scenario in self.scenarios:
-            graph, record = scenario.milestones, graph_record(scenario.milestones)
-            name = wanted = str(graph.name) or Path(graph.file or "").stem or scenario.name
-            again = 1
-            while records.get(name, record) != record:
-                again += 1
-                name = f"{wanted} ({again})"
-            names[scenario.name] = name
-            records[name] = record
-        return names, records
 
 
 def _require_names(scenarios: Sequence[Scenario | BrokenScenario | ScenarioEntry]) -> None:
@@ -171,53 +152,58 @@ class PartialUser(UserSpec):
 
 
 class Defaults(Part):
-    """What holds for every scenario that does not say otherwise."""
+    """What holds for every scenario that does not say otherwise.
+
+    Args:
+        agent: The agent's YAML file.
+        milestones: The milestone file.
+        world: The class or function that makes the world of one conversation: "module:name".
+        user: Who talks to the agent.
+        kinds: Kinds of users: one scenario for each.
+        limits: How far a conversation may go.
+        use_case: What kind of conversation it is, as reports group them.
+        task: What its runs are runs of.
+        goal: The milestone that serves what the user came for.
+    """
 
     agent: Text | None = None
-    """The agent's YAML file."""
     milestones: Text | None = None
-    """The milestone file."""
     world: Text | None = None
-    """The class or function that makes the world of one conversation: "module:name"."""
     user: PartialUser = PartialUser()
-    """Who talks to the agent."""
     kinds: tuple[Kind, ...] = ()
-    """Kinds of users: one scenario for each."""
     limits: Limits = Limits()
-    """How far a conversation may go."""
     use_case: Text | None = None
-    """What kind of conversation it is, as reports group them."""
     task: Text | None = None
-    """What its runs are runs of."""
     goal: Text | None = None
-    """The milestone that serves what the user came for."""
 
 
 class ScenarioEntry(Defaults):
-    """A scenario of a file."""
+    """A scenario of a file; its name is unique in the suite."""
 
     name: Text
-    """Its name, unique in the suite."""
 
 
 class SuiteFile(Part):
-    """A suite as a YAML file."""
+    """A suite as a YAML file.
+
+    Args:
+        name: What it is called; the file's name unless given.
+        seed: What all chance depends on.
+        defaults: What holds for every scenario that does not say otherwise.
+        scenarios: The scenarios.
+    """
 
     name: Text | None = None
-    """What it is called; the file's name unless given."""
     seed: int = 0
-    """What all chance depends on."""
     defaults: Defaults = Defaults()
-    """What holds for every scenario that does not say otherwise."""
     scenarios: tuple[ScenarioEntry, ...]
-    """The scenarios."""
 
     _document: Document = PrivateAttr()
     _read: dict[str, Any] = PrivateAttr(default_factory=dict)  # several scenarios name one file
 
     @model_validator(mode="after")
     def _names_are_unique(self, info: ValidationInfo) -> Self:
-        if isinstance(info.context, Document):
+        if info.context is not None:
             self._document = info.context
         _require_names(self.scenarios)
         return self

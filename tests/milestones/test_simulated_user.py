@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from arq_graph import Reasoner, ScriptedChatModel
-from arq_graph.milestones import SimulatedUser, UserSpec, aconverse, converse
+from arq_graph.milestones import SimulatedUser, UserSpec, converse
 from tests.milestones.talking import Lines, talk
 
 QUESTION = "Your order ID?"
@@ -42,12 +42,11 @@ def user(model: Any, **changes: Any) -> SimulatedUser:
     return SimulatedUser(UserSpec.model_validate(SHOP | changes), model, seed=0)
 
 
-async def test_the_model_says_what_the_user_says_until_it_has_finished():
+def test_the_model_says_what_the_user_says_until_it_has_finished():
     model = finished("Where is my order?", "[User]: It is ORD-1002.")
     assert talk(user(model), QUESTION) == ["Where is my order?", "It is ORD-1002."]
     assert {call.module for call in model.calls} == {"user"}
-    held = await aconverse(Lines(QUESTION), user(finished("Where is my order?")))
-    assert [each.text for each in held.messages] == ["Where is my order?", QUESTION]
+    assert user(finished("Where is my order?")).speak(()).text == "Where is my order?"
 
 
 @pytest.mark.parametrize("word", ["Exit.", '"EXIT"'])

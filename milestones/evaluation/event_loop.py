@@ -1,0 +1,63 @@
+"""The event loop in which conversations are held from code that is not async."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+from arq_graph.errors import InputError
+
+T = TypeVar("T")
+_kept = threading.local()
+
+
+def run_in_loop(coroutine: Coroutine[Any, Any, T], instead: str) -> T:
+    """Run a coroutine to its end in the thread's loop.
+
+    The loop is kept: clients keep connections that belong to the loop they were made in.
+
+    Raises:
+        InputError: An event loop runs already; `instead` is what is awaited there.
+    """
+    with suppress(RuntimeError):
+        asyncio.get_running_loop()
+        coroutine.close()
+        raise InputError(f"an event loop runs already, as in a notebook: `await {instead}(…)` instead")
+    if not hasattr(_kept, "runner"):
+        _kept.runner = asyncio.Runner()
+        loop = _kept.runner.get_loop()
+        loop.set_default_executor(_DaemonThreads())
+        atexit.register(loop.close)  # the runner's own close would begin a thread, too late for Python 3.12
+    runner: asyncio.Runner = _kept.runner
+    try:
+        return runner.run(coroutine, context=copy_context())
+    except (KeyboardInterrupt, SystemExit):
+        runner.close()  # what is under way would otherwise go on in the next run
+        del _kept.runner
+        raise
+
+
+class _DaemonThreads(ThreadPoolExecutor):
+    """A thread for each call, which the interpreter does not wait for when it ends: the call may hang.
+
+    An event loop takes no other executor than a `ThreadPoolExecutor`.
+    """
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        call: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                call.set_result(fn(*args, **kwargs))
+            except BaseException as error:
+                call.set_exception(error)
+
+        call.set_running_or_notify_cancel()
+        threading.Thread(target=run, name="arq_graph", daemon=True).start()
+        return call
