@@ -98,7 +98,7 @@ def test_an_arm_of_your_own_is_a_function_or_an_app_in_a_module(tmp_path: Path):
         (["guidde"], "did you mean `guided`"),
         (["guided:slow"], "there is no arm 'guided:slow'"),
         (["nope:make"], "names the module 'nope'"),
-        (["os:sep"], "is a str"),
+        (["os:sep"], "is neither an app"),
         (["guided", "guided"], "none of them twice"),
         ([], "name one arm or more"),
     ],

@@ -117,7 +117,7 @@ def test_one_scenario_alone_is_run_by_its_name(cli, folder):
     [
         (["--arms", "guidde"], "did you mean `guided`"),
         (["--arms", "nowhere:make"], "names the module 'nowhere'"),
-        (["--arms", "guided,guided"], "named twice"),
+        (["--arms", "guided,guided"], "none of them twice"),
         (["--results", "suite.yaml"], "must be different files"),
         (["--json", "a.json", "--html", "a.json"], "must be different files"),
         (["--html", "no/where.html"], "cannot be written"),

@@ -223,10 +223,10 @@ def test_a_setting_out_of_its_range_is_refused_before_anything_is_held(settings:
 @pytest.mark.parametrize(
     ("arms", "told"),
     [
-        ({"x": 3}, "the arm 'x' is a int"),
-        ({"x": lambda messages: messages}, r"cannot be called with \(scenario, agent, model\)"),
-        (["x"], "the arms are a list"),
-        ({}, "no arm"),
+        ({"x": 3}, "the arm 'x' is neither an app"),
+        ({"x": lambda messages: messages}, r"nor a function of \(scenario, agent, model\)"),
+        (["x"], "give a mapping"),
+        ({}, "give a mapping"),
     ],
 )
 def test_what_is_no_arm_is_refused(arms: Any, told: str):
