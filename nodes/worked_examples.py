@@ -14,8 +14,7 @@ from typing import Any
 from langchain_core.tools import StructuredTool
 
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.reasoning.blueprint import ARQ, Mode
-from arq_graph.reasoning.modes import response_fields
+from arq_graph.reasoning.blueprint import ARQ, Mode, response_fields
 
 PROMPTS = Path(__file__).parent / "prompts"
 

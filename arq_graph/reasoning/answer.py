@@ -9,8 +9,7 @@ from typing import Generic
 from langchain_core.messages import BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from arq_graph.reasoning.blueprint import B, Complaint
-from arq_graph.reasoning.modes import Mode
+from arq_graph.reasoning.blueprint import B, Complaint, Mode
 
 __all__ = ["Answer", "Attempt", "Complaint", "Question"]
 

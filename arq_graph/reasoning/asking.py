@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, Literal, NoReturn
+from typing import Generic, Literal
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from arq_graph.errors import ArqGraphError, BlueprintError, RefusalError, UnsatisfiedError
 from arq_graph.reasoning.answer import Answer, Attempt, Question
-from arq_graph.reasoning.blueprint import B, read_answer, schema_in_mode
-from arq_graph.reasoning.failures import Failure, rejected
+from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
+from arq_graph.reasoning.failures import Failure, read_failure
 from arq_graph.reasoning.methods import Bound, Endpoint, schema_name
-from arq_graph.reasoning.model_settings import token_limit, with_temperature, with_token_limit
-from arq_graph.reasoning.modes import Mode
 from arq_graph.reasoning.replies import is_cut_off, message_from, parse_answer, refusal_of, sum_of, usage_of
 from arq_graph.reasoning.sections import clean, escaped
-from arq_graph.reasoning.transport import Steps, Transport
+from arq_graph.reasoning.transport import Steps, Transport, with_more_tokens, with_temperature
 
 _MAX_REPEATED = 6_000
 _MAX_QUOTED = 500
@@ -44,7 +42,10 @@ class Terms:
 
 
 class Asking(Generic[B]):
-    """One ask of a question in a mode, with so many valid answers at most."""
+    """One ask of a question in a mode, with so many valid answers at most.
+
+    A method of asking is `settled` once it is known to work: its failures are then the provider's.
+    """
 
     def __init__(self, terms: Terms, question: Question[B], mode: Mode, max_candidates: int) -> None:
         self._terms = terms
@@ -55,13 +56,12 @@ class Asking(Generic[B]):
         self._name = question.blueprint.__name__
         self._asked = f"{terms.module} asking {question.name or self._name}"
         self._model = terms.model
-        self._raised_limit: int | None = None
-        self._methods = terms.endpoint.order()
-        self._method = self._methods[0]
-        self._first_trouble: Failure | None = None  # None: an answer without a JSON object
-        self._settled = False
+        self._methods = terms.endpoint.methods
+        self._method, *self._further = self._methods
+        self._settled = not self._further
+        self._first_failure: Failure | None = None
+        self._limit_raised = False
         self._attempts: list[Attempt] = []
-        self._invalid = 0
         self._candidates: list[Answer[B]] = []
 
     def steps(self) -> Steps[Answer[B]]:
@@ -87,22 +87,18 @@ class Asking(Generic[B]):
             self._settled = self._settled or parsed.has_object
             problem = "\n".join(parsed.errors)
             self._attempts.append(Attempt(text, self._method.name, problem, (), usage_of(message)))
-            self._invalid += 1
+            is_last = len(self._attempts) - len(self._candidates) >= self._terms.max_attempts
             if is_cut_off(message):
-                if not self._limit_raised():
+                larger = None if is_last or self._limit_raised else with_more_tokens(self._model)
+                if larger is None:
                     return self._gave_up(
                         "the answer was cut off at the token limit; raise max_tokens on the model"
                     )
-                continue
-            if self._invalid >= self._terms.max_attempts:
+                self._model, self._limit_raised = larger, True
+            elif is_last:
                 return self._gave_up("; ".join(parsed.errors)[:_MAX_QUOTED])
-            if parsed.has_object or self._works or not self._moved_on(None):
+            elif self._settled or not self._moved_on(None):
                 retry = _asked_again(text, "could not be used", parsed.errors)
-
-    @property
-    def _works(self) -> bool:
-        """Whether the method is known to work: its failures are then the provider's, not the method's."""
-        return self._settled or self._terms.endpoint.is_proven(self._method)
 
     def _reply(self, retry: Sequence[BaseMessage]) -> Steps[BaseMessage]:
         """The next answer; what a provider refuses of the method or the settings is left out, if it can be."""
@@ -110,69 +106,45 @@ class Asking(Generic[B]):
             prompt = [*self._method.messages(self._question.messages, self._schema), *retry]
             try:
                 reply = yield from self._terms.transport.call(
-                    self._asked, prompt, self._bound, model=self._model, is_final=self._may_be_the_method
+                    self._asked, prompt, self._bound, model=self._model, settled=self._settled
                 )
             except ArqGraphError:
                 raise
             except Exception as error:
                 if (hidden := message_from(error)) is not None:
                     return hidden
-                self._recover(self._terms.transport.failure(error))
+                failure = read_failure(error, self._model)
+                if failure.rejects_temperature and self._model is not self._terms.transport.model:
+                    self._terms.endpoint.takes_temperature = False
+                    self._model = self._terms.model
+                elif failure.maybe_unsupported and not self._settled:
+                    self._moved_on(failure)
+                elif failure.from_provider:
+                    raise failure.rejected(self._asked) from error
+                else:
+                    raise
             else:
                 return reply
 
     def _bound(self, model: BaseChatModel) -> Bound:
         return self._method.bind(model, schema_name(self._name), self._schema)
 
-    def _may_be_the_method(self, failure: Failure) -> bool:
-        return failure.maybe_unsupported and not self._works
+    def _moved_on(self, failure: Failure | None) -> bool:
+        """Take another method after this one failed, or gave no JSON object (None).
 
-    def _recover(self, failure: Failure) -> None:
-        """Make another call possible after a failed one, or raise."""
-        if failure.rejects_temperature and self._model is not self._terms.transport.model:
-            self._terms.endpoint.takes_temperature = False
-            self._model = self._terms.model
-        elif self._may_be_the_method(failure):
-            self._moved_on(failure)
-        else:
-            self._raise(failure)
-
-    def _moved_on(self, trouble: Failure | None) -> bool:
-        """Take another method after this one failed.
-
-        If none is left, the first trouble decides: a server's own error is worth waiting for, a rejected request
-        is not.
+        If none is left, what the first one met decides: a server's own error is worth waiting for, a rejected
+        request is not.
         """
         if self._method is self._methods[0]:
-            self._first_trouble = trouble
-        if self._method is not self._methods[-1]:
-            self._method = self._methods[self._methods.index(self._method) + 1]
+            self._first_failure = failure
+        if self._further:
+            self._method = self._further.pop(0)
             return True
-        first = self._first_trouble
+        first = self._first_failure
         if first is not None and (first.status is None or not first.transient):
-            raise rejected(first, asked=self._asked) from first.error
+            raise first.rejected(self._asked) from first.error
         self._method, self._settled = self._methods[0], True
         return False
-
-    def _raise(self, failure: Failure) -> NoReturn:
-        if self._raised_limit is not None and failure.status == 400:
-            raise BlueprintError(
-                f"{self._asked}: the answer was cut off at the token limit, and the provider rejects a limit of"
-                f" {self._raised_limit}: ask for less, or take a model that writes more.",
-                self._attempts,
-            ) from failure.error
-        if failure.from_provider:
-            raise rejected(failure, asked=self._asked) from failure.error
-        raise failure.error
-
-    def _limit_raised(self) -> bool:
-        """Double the token limit, once and if the caller set one."""
-        limit = token_limit(self._model)
-        if limit is None or self._raised_limit is not None or self._invalid >= self._terms.max_attempts:
-            return False
-        self._raised_limit = 2 * limit
-        self._model = with_token_limit(self._model, self._raised_limit)
-        return True
 
     def _finished(self) -> Answer[B]:
         last = self._candidates[-1]

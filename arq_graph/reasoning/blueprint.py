@@ -7,6 +7,10 @@ class Recommendation(ARQ):
     in_range: list[Option] = query("Which restaurants are open and in range?")
     answer: str = respond("The recommendation, in one sentence.")
     fits_everyone: bool = verify("Does the answer respect every constraint above?", must_be=True)
+
+In the modes without queries an answer holds the response fields of its blueprint, with their types, constraints
+and field validators, and so do the blueprints inside the response. A model validator of the designer's sees that
+answer in every mode; a `when` that reads a query which was not asked counts as false.
 """
 
 from __future__ import annotations
@@ -15,32 +19,42 @@ from abc import ABC
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, dataclass_transform, get_args
+from inspect import getattr_static
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+)
 
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     GetCoreSchemaHandler,
     ModelWrapValidatorHandler,
     PrivateAttr,
     ValidationError,
     ValidationInfo,
+    create_model,
+    field_validator,
     model_validator,
 )
-from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
+from pydantic.errors import (
+    PydanticInvalidForJsonSchema,
+    PydanticSchemaGenerationError,
+    PydanticUndefinedAnnotation,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from arq_graph.errors import BlueprintDefinitionError, InputError
-from arq_graph.reasoning.modes import (
-    RESPONSE_ALONE,
-    Mode,
-    NotAsked,
-    Variants,
-    mode_schema,
-    reasoning_key,
-    response_model,
-)
 from arq_graph.reasoning.queries import (
     Query,
     by_stage,
@@ -51,9 +65,23 @@ from arq_graph.reasoning.queries import (
     respond,
     verify,
 )
-from arq_graph.reasoning.schema import AnswerJsonSchema, NotStrict, admits_null, strict_schema
+from arq_graph.reasoning.schema import (
+    AnswerJsonSchema,
+    NotStrict,
+    ResponseJsonSchema,
+    admits_null,
+    strict_schema,
+)
 
 __all__ = ["ARQ", "Complaint", "Mode", "queries_of", "query", "reinstate", "respond", "verify"]
+
+Mode = Literal["arq", "cot", "direct"]
+
+_REASONING: Final = (
+    "Think it through step by step: what the instructions and the context ask for, and what follows."
+)
+# The validation context in which blueprints inside an answer are read without their queries.
+_RESPONSE_ALONE: Final = {"arq_graph": "the response alone"}
 
 
 @dataclass(frozen=True)
@@ -75,6 +103,10 @@ class Complaint:
         return f"{place}: {self.message}"
 
 
+class _NotAsked(AttributeError):
+    """A query was read from an answer that was given in a mode without queries."""
+
+
 @dataclass_transform(kw_only_default=True, field_specifiers=(reinstate, query, respond, verify, PrivateAttr))
 class ARQ(BaseModel):
     """An attentive reasoning query: a blueprint that a model fills in, stage by stage.
@@ -93,7 +125,7 @@ class ARQ(BaseModel):
 
     __arq_queries__: ClassVar[Mapping[str, Query]]
     __arq_schemas__: ClassVar[dict[Mode, dict[str, Any]]]
-    __arq_variants__: ClassVar[Variants]
+    __arq_responses__: ClassVar[dict[Mode, type[BaseModel]]]
 
     @classmethod
     def response_schema(cls, mode: Mode = "arq") -> dict[str, Any]:
@@ -107,8 +139,7 @@ class ARQ(BaseModel):
             A fresh copy of the schema; its keys and their order are the same each time.
 
         Raises:
-            BlueprintDefinitionError: The class is generic and its parameters are not set, or a forward
-                reference of it is not resolved.
+            BlueprintDefinitionError: A forward reference of the class is not resolved.
             InputError: There is no such mode.
         """
         return deepcopy(schema_in_mode(cls, mode))
@@ -119,15 +150,16 @@ class ARQ(BaseModel):
         One that was not asked, or whose `when` is false, is not looked at.
         """
         return [
-            Complaint(type(self).__name__, name, asked.problem(self.__dict__[name]))
+            Complaint(type(self).__name__, name, problem)
             for name, asked in queries_of(type(self)).items()
-            if name in self.__dict__ and self._applies(asked) and asked.problem(self.__dict__[name])
+            if name in self.__dict__ and self._applies(asked)
+            if (problem := asked.problem(self.__dict__[name]))
         ]
 
     def _applies(self, asked: Query) -> bool:
         try:
             return asked.when is None or bool(asked.when(self))
-        except NotAsked:
+        except _NotAsked:
             return False
 
     def _require_answers(self) -> None:
@@ -159,9 +191,10 @@ class ARQ(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _in_mode(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        if info.context is RESPONSE_ALONE and not isinstance(value, cls):
-            model = response_model(cls, "direct")
-            return cls._of_response(model.model_validate(value, context=RESPONSE_ALONE))
+        if info.context is _RESPONSE_ALONE and not isinstance(value, cls):
+            return cls._of_response(
+                _response_model(cls, "direct").model_validate(value, context=_RESPONSE_ALONE)
+            )
         answer = handler(value)
         answer._require_answers()
         return answer
@@ -172,11 +205,13 @@ class ARQ(BaseModel):
             # Another class got here before this one's forward references were resolved.
             cls.model_rebuild(raise_errors=False)
         cls.__pydantic_fields__ = by_stage(cls.__pydantic_fields__)
-        cls.__arq_variants__ = {}
+        cls.__arq_responses__ = {}
         try:
             return handler(source)
         except PydanticSchemaGenerationError as error:
-            raise _without_schema(cls, handler) from error
+            raise BlueprintDefinitionError(
+                f"{cls.__name__} has a field of a type that JSON cannot hold: {error}"
+            ) from error
 
     @classmethod
     def __pydantic_on_complete__(cls) -> None:
@@ -185,14 +220,13 @@ class ARQ(BaseModel):
             return
         _check_fields(cls)
         cls.__arq_queries__ = queries_of(cls)
-        if not cls.__pydantic_generic_metadata__["parameters"]:
-            cls.__arq_schemas__ = {"arq": _checked_schema(cls)}
+        cls.__arq_schemas__ = {"arq": _checked_schema(cls)}
 
     if not TYPE_CHECKING:  # or else every attribute would seem to exist
 
         def __getattr__(self, name: str) -> Any:
             if name in type(self).model_fields:
-                raise NotAsked(
+                raise _NotAsked(
                     f"{type(self).__name__}.{name} was not asked: in the modes 'cot' and 'direct' an answer holds "
                     "response fields only. Read those, or ask in mode 'arq'.",
                     name=name,
@@ -209,10 +243,21 @@ def schema_in_mode(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
     if mode not in get_args(Mode):
         raise InputError(f"mode is {mode!r}: it must be one of {', '.join(map(repr, get_args(Mode)))}")
     if "__arq_schemas__" not in blueprint.__dict__:
-        _require_complete(blueprint)
+        try:
+            blueprint.model_rebuild()
+        except PydanticUndefinedAnnotation as error:
+            raise BlueprintDefinitionError(
+                f"{blueprint.__name__} refers to {error.name!r}, which is not defined: define it, or call "
+                f"{blueprint.__name__}.model_rebuild() where it is."
+            ) from error
     schemas = blueprint.__arq_schemas__
     if mode not in schemas:
-        schemas[mode] = mode_schema(blueprint, mode)
+        schema = strict_schema(blueprint.model_json_schema(schema_generator=ResponseJsonSchema))
+        if mode == "cot":
+            reasoning = {_reasoning_key(blueprint): {"description": _REASONING, "type": "string"}}
+            schema["properties"] = reasoning | schema["properties"]
+            schema["required"] = list(schema["properties"])
+        schemas[mode] = schema
     return schemas[mode]
 
 
@@ -224,19 +269,61 @@ def read_answer(blueprint: type[B], mode: Mode, text: str) -> tuple[B, str]:
     """
     if mode == "arq":
         return blueprint.model_validate_json(text), ""
-    response = response_model(blueprint, mode).model_validate_json(text, context=RESPONSE_ALONE)
-    reasoning = response.__dict__.pop(reasoning_key(blueprint), "") if mode == "cot" else ""
+    response = _response_model(blueprint, mode).model_validate_json(text, context=_RESPONSE_ALONE)
+    reasoning = response.__dict__.pop(_reasoning_key(blueprint), "") if mode == "cot" else ""
     return blueprint._of_response(response), reasoning
 
 
-def _check_fields(blueprint: type[BaseModel]) -> None:
+def response_fields(blueprint: type[BaseModel]) -> list[str]:
+    """The names of the fields that every mode has."""
+    return [name for name, asked in queries_of(blueprint).items() if asked.kind == "respond"]
+
+
+def _reasoning_key(blueprint: type[BaseModel]) -> str:
+    """The key of the free reasoning: "reasoning", or longer where a response field has that name."""
+    key = "reasoning"
+    while key in response_fields(blueprint):
+        key += "_"
+    return key
+
+
+def _response_model(blueprint: type[ARQ], mode: Mode) -> type[BaseModel]:
+    """A plain model of a blueprint's response, behind a field for free reasoning where the mode is `"cot"`."""
+    made = blueprint.__arq_responses__
+    if mode not in made:
+        fields: dict[str, Any] = {
+            name: (blueprint.model_fields[name].annotation, blueprint.model_fields[name])
+            for name in response_fields(blueprint)
+        }
+        if mode == "cot":
+            fields = {_reasoning_key(blueprint): (str, Field(description=_REASONING)), **fields}
+        made[mode] = create_model(
+            blueprint.__name__,
+            __config__=blueprint.model_config,
+            __validators__=_field_validators(blueprint),
+            __module__=blueprint.__module__,
+            **fields,
+        )
+    return made[mode]
+
+
+def _field_validators(blueprint: type[ARQ]) -> dict[str, Any]:
+    """The blueprint's field validators, for those of their fields that a response has."""
+    validators = {}
+    for name, validator in blueprint.__pydantic_decorators__.field_validators.items():
+        options: dict[str, Any] = {"mode": validator.info.mode, "check_fields": False}
+        options["json_schema_input_type"] = validator.info.json_schema_input_type
+        decorate: Any = field_validator(*validator.info.fields, **options)
+        validators[name] = decorate(getattr_static(blueprint, name))
+    return validators
+
+
+def _check_fields(blueprint: type[ARQ]) -> None:
     """Raise BlueprintDefinitionError unless each field is one query, without default or alias, and one responds."""
     for name, field in blueprint.model_fields.items():
         if problem := _problem(name, field):
             raise BlueprintDefinitionError(f"{blueprint.__name__}.{name} {problem}")
-    if ABC in blueprint.__bases__:
-        return
-    if not any(asked.kind == "respond" for asked in queries_of(blueprint).values()):
+    if ABC not in blueprint.__bases__ and not response_fields(blueprint):
         raise BlueprintDefinitionError(
             f"{blueprint.__name__} has no response: give it a field with respond(…). A class that only holds "
             "queries for others to inherit has ABC among its bases; one that groups the answers to a query is a "
@@ -244,28 +331,32 @@ def _check_fields(blueprint: type[BaseModel]) -> None:
         )
 
 
-def _require_complete(blueprint: type[BaseModel]) -> None:
-    """Resolve what is left of a class's forward references, or raise BlueprintDefinitionError."""
-    if parameters := blueprint.__pydantic_generic_metadata__["parameters"]:
-        raise BlueprintDefinitionError(
-            f"{blueprint.__name__} is generic: set its parameters before it is asked, "
-            f"as in {blueprint.__name__}[{', '.join('str' for _ in parameters)}]."
+def _problem(name: str, field: FieldInfo) -> str:
+    if len(queries_in(field)) != 1:
+        return (
+            f'has no stage, or several: write `{name}: … = query("…")`, or reinstate, respond or verify in place '
+            "of query. The stage belongs to the whole field, not into a union or a list."
         )
-    try:
-        blueprint.model_rebuild()
-    except PydanticUndefinedAnnotation as error:
-        raise BlueprintDefinitionError(
-            f"{blueprint.__name__} refers to {error.name!r}, which is not defined: define it, or call "
-            f"{blueprint.__name__}.model_rebuild() where it is."
-        ) from error
+    if name in ("response_schema", "unmet") or (name.startswith("model_") and hasattr(BaseModel, name)):
+        return "has the name of a method that every blueprint has: rename the field."
+    if not field.is_required() or field.alias or field.validation_alias or field.serialization_alias:
+        return (
+            "has a default or an alias, but an answer holds every query under its own name: drop it, and let the "
+            "type admit None where there may be no answer."
+        )
+    return ""
 
 
-def _checked_schema(blueprint: type[BaseModel]) -> dict[str, Any]:
+def _checked_schema(blueprint: type[ARQ]) -> dict[str, Any]:
     """The strict JSON schema of a blueprint with all its queries, or BlueprintDefinitionError."""
     try:
         schema = strict_schema(blueprint.model_json_schema(schema_generator=AnswerJsonSchema))
     except NotStrict as error:
         raise BlueprintDefinitionError(f"{blueprint.__name__}.{error.path}: {error.reason}.") from error
+    except PydanticInvalidForJsonSchema as error:
+        raise BlueprintDefinitionError(
+            f"{blueprint.__name__} has a field of a type that JSON cannot hold: {error}"
+        ) from error
     for name, asked in queries_of(blueprint).items():
         if asked.when and not admits_null(schema["properties"][name], schema.get("$defs", {})):
             raise BlueprintDefinitionError(
@@ -273,39 +364,3 @@ def _checked_schema(blueprint: type[BaseModel]) -> dict[str, Any]:
                 "None: add `| None` to it."
             )
     return schema
-
-
-def _without_schema(blueprint: type[BaseModel], handler: GetCoreSchemaHandler) -> BlueprintDefinitionError:
-    """The error for a blueprint with a field whose type Pydantic cannot validate."""
-    unknown = []
-    for name, field in blueprint.model_fields.items():
-        try:
-            handler.generate_schema(field.annotation)
-        except PydanticSchemaGenerationError:
-            unknown.append(f"{name}: {field.annotation!r}")
-    return BlueprintDefinitionError(
-        f"{blueprint.__name__}.{', '.join(unknown)} is not a type that Pydantic can validate; use one that JSON "
-        "can hold: str, int, bool, a list, a model."
-    )
-
-
-def _problem(name: str, field: FieldInfo) -> str:
-    match queries_in(field):
-        case []:
-            return (
-                f'has no stage: write `{name}: … = query("…")`, or reinstate, respond or verify in place of '
-                "query. The stage belongs to the whole field, not into a union or a list."
-            )
-        case [first, second, *_]:
-            return f"is asked twice, by {first.kind}() and by {second.kind}(): keep one."
-    if name in ("response_schema", "unmet") or (name.startswith("model_") and hasattr(BaseModel, name)):
-        return "has the name of a method that every blueprint has: rename the field."
-    if not field.is_required():
-        return (
-            "has a default, but an answer holds every query: drop the default, or make the type admit None."
-        )
-    if field.alias or field.validation_alias or field.serialization_alias:
-        return (
-            "has an alias, but its name is what the model answers under: drop the alias and rename the field."
-        )
-    return ""

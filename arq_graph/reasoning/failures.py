@@ -31,28 +31,42 @@ _TRANSIENT_NAMES = frozenset(
 )
 # A bad URL or an unprintable key looks like a lost connection, and would stay one however often it is tried.
 _BAD_ADDRESS_NAMES = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "MissingSchema"})
+# What LangChain's OpenAI family raises when a 200 response is no chat completion.
 _MALFORMED_TYPES = (ValueError, KeyError, IndexError, AttributeError, TypeError)
+_MALFORMED_NAMES = frozenset({"JSONDecodeError", "ValidationError"})
 _MAX_WORDS = 600
+
+_KEY = "Look at the API key (api_key, or OPENAI_API_KEY), and whether it may use this model at base_url."
+_ADVICE = {
+    401: _KEY,
+    403: _KEY,
+    404: "Look at the model name and at base_url: the provider knows no such model or address.",
+}
+_SETTING = "Look at what the provider says: a setting of the model or of the request must change first."
+_TOO_LONG = "The prompt is longer than the model reads: shorten the history or take another model."
+_ADDRESS = "Look at base_url (it must start with http:// or https://) and at the API key."
+_NO_COMPLETION = "The endpoint answered, but not with a chat completion: look at base_url."
+_NO_METHOD = "This chat model class takes no call that the library knows to make: take another model."
 
 
 @dataclass(frozen=True)
 class Failure:
     """One failed model call, with the HTTP status if the provider answered with one.
 
-    The same request may succeed later (`transient`), the cause may be a way of asking that the provider does not
-    know (`maybe_unsupported`), or the endpoint answered with something that is no chat completion (`malformed`).
+    The same request may succeed later (`transient`), or the cause may be a way of asking that the provider does not
+    know (`maybe_unsupported`). `advice` says what to look at, where that is known.
     """
 
     error: Exception
     status: int | None
-    transient: bool
-    maybe_unsupported: bool
-    malformed: bool = False
+    transient: bool = False
+    maybe_unsupported: bool = False
+    advice: str = ""
 
     @property
     def from_provider(self) -> bool:
         """Whether the provider or the network failed; anything else is a bug somewhere, and stays itself."""
-        return self.status is not None or self.transient or _is_request(self.error)
+        return self.transient or bool(self.advice)
 
     @property
     def rejects_temperature(self) -> bool:
@@ -60,33 +74,58 @@ class Failure:
         named = f"{self.error} {getattr(self.error, 'param', None)}".lower()
         return self.status == 400 and "temperature" in named
 
+    def unavailable(self, asked: str, tries: int, seconds: float) -> ModelUnavailableError:
+        """The error for a model that could not be reached, or was overloaded, in so many tries and seconds."""
+        return ModelUnavailableError(
+            f"{asked}: the model did not answer ({tries} {'try' if tries == 1 else 'tries'}, timeout {seconds:g}"
+            f" s); the last said: {self._words}. Try again later; if it goes on, look at the provider's"
+            " status, at base_url, or raise timeout."
+        )
 
-def read_failure(error: Exception, *, openai_class: bool = False) -> Failure:
-    """Tell what an exception of a model call means.
+    def rejected(self, asked: str) -> ModelRequestError:
+        """The error for a request that the provider rejects as it is."""
+        return ModelRequestError(f"{asked}: {self._words}. {self.advice or _NO_METHOD}")
 
-    The client of LangChain's OpenAI family (`openai_class`) raises plain Python errors when a 200 response is no
-    chat completion.
-    """
-    status = http_status(error)
-    if _is_request(error):
-        return Failure(error, status, transient=False, maybe_unsupported=False)
-    if _is_malformed(error, openai_class):
-        return Failure(error, status, transient=True, maybe_unsupported=True, malformed=True)
+    @property
+    def _words(self) -> str:
+        words = " ".join(f"{type(self.error).__name__}: {self.error}".split())
+        return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
+
+
+def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failure:
+    """Tell what an exception of a model call means; `model` is the one that was called, where it is known."""
+    status, names = _http_status(error), _names(error)
+    if (
+        isinstance(error, ContextOverflowError)
+        or getattr(error, "code", None) == "context_length_exceeded"
+        or (status == 400 and "maximum context length" in str(error))  # not every class is told by LangChain
+    ):
+        return Failure(error, status, advice=_TOO_LONG)
+    if _BAD_ADDRESS_NAMES & names.union(*map(_names, _causes(error))):
+        return Failure(error, status, advice=_ADDRESS)
+    plain = type(error) in _MALFORMED_TYPES or type(error).__name__ in _MALFORMED_NAMES
+    if "APIResponseValidationError" in names or (plain and "BaseChatOpenAI" in _names(model)):
+        return Failure(error, status, transient=True, maybe_unsupported=True, advice=_NO_COMPLETION)
     if status is not None:
         transient = status in _TRANSIENT_STATUS or status >= 500
-        return Failure(error, status, transient, maybe_unsupported=status in _NOT_SUPPORTED_STATUS)
-    connection = isinstance(error, ConnectionError | TimeoutError) or _names(error) & _TRANSIENT_NAMES
-    transient = bool(connection) or getattr(error, "is_retryable", False) is True
-    return Failure(error, None, transient, maybe_unsupported=isinstance(error, _NOT_SUPPORTED_TYPES))
+        return Failure(
+            error, status, transient, status in _NOT_SUPPORTED_STATUS, _ADVICE.get(status, _SETTING)
+        )
+    transient = isinstance(error, ConnectionError | TimeoutError) or bool(names & _TRANSIENT_NAMES)
+    transient = transient or getattr(error, "is_retryable", False) is True
+    return Failure(error, None, transient, isinstance(error, _NOT_SUPPORTED_TYPES))
 
 
-def is_openai_class(model: BaseChatModel) -> bool:
-    """Whether a model is of LangChain's OpenAI family, told without importing that package."""
-    return any(cls.__name__ == "BaseChatOpenAI" for cls in type(model).__mro__)
+def retry_after(error: BaseException) -> float | None:
+    """Seconds that the provider asks to wait (`Retry-After`), or None."""
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    try:
+        return max(0.0, float(headers["retry-after"]))
+    except (KeyError, TypeError, ValueError):
+        return None  # a date, which is further off than anybody waits, or nothing
 
 
-def http_status(error: BaseException) -> int | None:
-    """The HTTP status that an exception carries, or None."""
+def _http_status(error: BaseException) -> int | None:
     response = getattr(error, "response", None)
     botocore = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
     places = [(error, "status_code"), (response, "status_code"), (error, "http_status"), (error, "code")]
@@ -94,84 +133,12 @@ def http_status(error: BaseException) -> int | None:
     return next((value for value in values if isinstance(value, int) and 300 <= value < 600), None)
 
 
-def retry_after(error: BaseException) -> float | None:
-    """Seconds that the provider asks to wait (`Retry-After`, `retry-after-ms`), or None."""
-    headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    for name, scale in (("retry-after-ms", 1000), ("retry-after", 1)):
-        try:
-            return max(0.0, float(headers[name]) / scale)
-        except (KeyError, TypeError, ValueError):
-            continue  # a date, which is further off than anybody waits, or nothing
-    return None
+def _causes(error: BaseException) -> list[BaseException]:
+    causes: list[BaseException] = []
+    while (cause := (causes or [error])[-1].__cause__) and len(causes) < 10:
+        causes.append(cause)
+    return causes
 
 
-def unavailable(failure: Failure, *, asked: str, tries: int, seconds: float) -> ModelUnavailableError:
-    """The error for a model that could not be reached, or was overloaded, in so many tries and seconds."""
-    return ModelUnavailableError(
-        f"{asked}: the model did not answer ({tries} {'try' if tries == 1 else 'tries'}, timeout {seconds:g}"
-        f" s); the last said: {_words(failure)}. Try again later; if it goes on, look at the provider's"
-        " status, at base_url, or raise timeout."
-    )
-
-
-def rejected(failure: Failure, *, asked: str) -> ModelRequestError:
-    """The error for a request that the provider rejects as it is."""
-    return ModelRequestError(f"{asked}: {_words(failure)}. {_advice(failure)}")
-
-
-def _is_request(error: BaseException) -> bool:
-    """Whether the request itself is at fault, whatever the method of asking."""
-    names, cause = _names(error), error.__cause__
-    for _ in range(10):
-        names |= _names(cause) if cause else set()
-        cause = cause.__cause__ if cause else None
-    return bool(names & _BAD_ADDRESS_NAMES) or _is_too_long(error)
-
-
-def _is_too_long(error: BaseException) -> bool:
-    """Whether the prompt is longer than the model reads; LangChain does not recognise every provider's words."""
-    if isinstance(error, ContextOverflowError) or getattr(error, "code", None) == "context_length_exceeded":
-        return True
-    return http_status(error) == 400 and "maximum context length" in str(error)
-
-
-def _is_malformed(error: BaseException, openai_class: bool) -> bool:
-    """Whether the endpoint answered 200 with something that is no chat completion."""
-    if "APIResponseValidationError" in _names(error):
-        return True
-    plain = type(error) in _MALFORMED_TYPES or type(error).__name__ in ("JSONDecodeError", "ValidationError")
-    return openai_class and plain
-
-
-def _names(error: BaseException) -> set[str]:
-    return {cls.__name__ for cls in type(error).__mro__}
-
-
-def _words(failure: Failure) -> str:
-    words = f"{type(failure.error).__name__}: {failure.error}"
-    try:
-        body = getattr(getattr(failure.error, "response", None), "text", "")
-    except RuntimeError:  # httpx: a body that was never read
-        body = ""
-    if failure.malformed and body:
-        words += f"; the response was: {body}"
-    words = " ".join(words.split())
-    return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
-
-
-def _advice(failure: Failure) -> str:
-    if _is_too_long(failure.error):
-        return "The prompt is longer than the model reads: shorten the history or take another model."
-    if failure.status in (401, 403):
-        return (
-            "Look at the API key (api_key, or OPENAI_API_KEY), and whether it may use this model at base_url."
-        )
-    if failure.status == 404:
-        return "Look at the model name and at base_url: the provider knows no such model or address."
-    if failure.malformed:
-        return "The endpoint answered, but not with a chat completion: look at base_url."
-    if failure.status is not None:
-        return "Look at what the provider says: a setting of the model or of the request must change first."
-    if _is_request(failure.error):
-        return "Look at base_url (it must start with http:// or https://) and at the API key."
-    return "This chat model class takes no call that the library knows to make: take another model."
+def _names(one: object) -> set[str]:
+    return {cls.__name__ for cls in type(one).__mro__}

@@ -65,6 +65,10 @@ def _bind_function(model: BaseChatModel, name: str, schema: Schema) -> Bound:
     return model.bind_tools([{"type": "function", "function": function}], tool_choice=name)
 
 
+def _bind_json_mode(model: BaseChatModel, *_: Any) -> Bound:
+    return model.bind(response_format={"type": "json_object"})
+
+
 def _read_text(message: BaseMessage) -> str:
     return str(message.text)
 
@@ -87,12 +91,7 @@ def _appended(message: SystemMessage, text: str) -> SystemMessage:
 METHODS = (
     Method("json_schema", _bind_json_schema, _read_text),
     Method("function_calling", _bind_function, _read_arguments),
-    Method(
-        "json_mode",
-        lambda model, *_: model.bind(response_format={"type": "json_object"}),
-        _read_text,
-        schema_in_prompt=True,
-    ),
+    Method("json_mode", _bind_json_mode, _read_text, schema_in_prompt=True),
     Method("prompt", lambda model, *_: model, _read_text, schema_in_prompt=True),
 )
 """Every method, the most exact first."""
@@ -101,40 +100,27 @@ METHODS = (
 class Endpoint:
     """What this process knows of one endpoint; shared by all asks, from any thread.
 
-    `takes_temperature` is False once the endpoint has refused a temperature.
+    `methods` has those to try, in this order: one alone, once it has led to a valid answer. `takes_temperature` is
+    False once the endpoint has refused a temperature.
     """
 
-    def __init__(self) -> None:
-        self.takes_temperature = True
-        self._lock = threading.Lock()
-        self._first = 0
-        self._proven = False
-
-    def order(self) -> tuple[Method, ...]:
-        """Every method in the order to try them: the one that worked first, if any did."""
-        with self._lock:
-            return METHODS[self._first :] + METHODS[: self._first]
-
-    def is_proven(self, method: Method) -> bool:
-        """Whether this is the method that has led to a valid answer."""
-        with self._lock:
-            return self._proven and METHODS[self._first] is method
+    methods: tuple[Method, ...] = METHODS
+    takes_temperature = True
 
     def worked(self, method: Method) -> None:
         """Remember a method that led to a valid answer; the first one stays."""
-        with self._lock:
-            if not self._proven:
-                self._first, self._proven = METHODS.index(method), True
+        if len(self.methods) > 1:
+            self.methods = (method,)
 
     def was_in_vain(self, method: Method) -> None:
-        """Let the next ask begin with another method, unless one is proven: this one never led to an answer."""
-        with self._lock:
-            if not self._proven:
-                self._first = (METHODS.index(method) + 1) % len(METHODS)
+        """Let the next ask begin with another method, unless one has worked: this one never led to an answer."""
+        if len(self.methods) > 1:
+            after = METHODS.index(method) + 1
+            self.methods = METHODS[after:] + METHODS[:after]
 
 
 _remembered: dict[tuple[Any, ...], Endpoint] = {}
-_remembered_lock = threading.Lock()
+_lock = threading.Lock()
 
 
 def endpoint_of(model: BaseChatModel) -> Endpoint:
@@ -145,13 +131,10 @@ def endpoint_of(model: BaseChatModel) -> Endpoint:
     identity = tuple(_first_text(model, fields) for fields in (_NAME_FIELDS, _ADDRESS_FIELDS))
     if not any(identity):
         return Endpoint()
-    key = (type(model), *identity)
-    with _remembered_lock:
-        endpoint = _remembered.pop(key, None) or Endpoint()
-        _remembered[key] = endpoint  # at the end, among those that were used last
-        if len(_remembered) > _MAX_REMEMBERED:
-            del _remembered[next(iter(_remembered))]
-        return endpoint
+    with _lock:
+        if len(_remembered) >= _MAX_REMEMBERED:
+            _remembered.clear()
+        return _remembered.setdefault((type(model), *identity), Endpoint())
 
 
 def _first_text(model: BaseChatModel, fields: tuple[str, ...]) -> str:

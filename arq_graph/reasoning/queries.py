@@ -19,6 +19,8 @@ from arq_graph.errors import BlueprintDefinitionError
 Kind = Literal["reinstate", "query", "respond", "verify"]
 _STAGES: Final[dict[Kind, int]] = {"reinstate": 0, "query": 0, "respond": 1, "verify": 2}
 
+When = Callable[[Any], bool] | None
+
 
 class Constraints(TypedDict, total=False):
     """The constraints of Pydantic's `Field` that a query takes; they are checked in the answer."""
@@ -40,13 +42,8 @@ class Query:
 
     kind: Kind
     question: str
-    when: Callable[[Any], bool] | None = None
+    when: When = None
     must_be: Any = ...
-
-    @property
-    def stage(self) -> int:
-        """0 for leading queries, 1 for the response, 2 for verification."""
-        return _STAGES[self.kind]
 
     def problem(self, value: object) -> str:
         """Why a verification's answer is not the one that `must_be` names; "" if it is, or none is named."""
@@ -56,9 +53,7 @@ class Query:
         return f'"{self.question}" was answered {value!r}, which {wanted}'
 
 
-def reinstate(
-    question: str, *, when: Callable[[Any], bool] | None = None, **constraints: Unpack[Constraints]
-) -> Any:
+def reinstate(question: str, *, when: When = None, **constraints: Unpack[Constraints]) -> Any:
     """Leading stage: the model repeats an instruction or a piece of context, just before it needs it.
 
     Args:
@@ -70,9 +65,7 @@ def reinstate(
     return _field(Query("reinstate", question, when), constraints)
 
 
-def query(
-    question: str, *, when: Callable[[Any], bool] | None = None, **constraints: Unpack[Constraints]
-) -> Any:
+def query(question: str, *, when: When = None, **constraints: Unpack[Constraints]) -> Any:
     """Leading stage: the model reasons one step.
 
     Args:
@@ -83,9 +76,7 @@ def query(
     return _field(Query("query", question, when), constraints)
 
 
-def respond(
-    question: str, *, when: Callable[[Any], bool] | None = None, **constraints: Unpack[Constraints]
-) -> Any:
+def respond(question: str, *, when: When = None, **constraints: Unpack[Constraints]) -> Any:
     """Response stage: what the blueprint is asked for. Every mode has these fields, and code reads only them.
 
     Args:
@@ -97,11 +88,7 @@ def respond(
 
 
 def verify(
-    question: str,
-    *,
-    must_be: Any = ...,
-    when: Callable[[Any], bool] | None = None,
-    **constraints: Unpack[Constraints],
+    question: str, *, must_be: Any = ..., when: When = None, **constraints: Unpack[Constraints]
 ) -> Any:
     """Verification stage: the model checks its response.
 
@@ -130,7 +117,7 @@ def queries_of(blueprint: type[BaseModel]) -> Mapping[str, Query]:
 
 def by_stage(fields: dict[str, FieldInfo]) -> dict[str, FieldInfo]:
     """Fields in the order of their stages, and within a stage in the order given."""
-    stages = {name: [asked.stage for asked in queries_in(field)] for name, field in fields.items()}
+    stages = {name: [_STAGES[asked.kind] for asked in queries_in(field)] for name, field in fields.items()}
     return dict(sorted(fields.items(), key=lambda item: stages[item[0]]))
 
 
@@ -138,11 +125,6 @@ def _field(asked: Query, constraints: Constraints) -> Any:
     if not isinstance(asked.question, str) or not asked.question.strip():
         raise BlueprintDefinitionError(
             f"{asked.kind}() needs a question, got {asked.question!r}: write what the model is to answer here."
-        )
-    if unknown := sorted(constraints.keys() - Constraints.__annotations__.keys()):
-        raise BlueprintDefinitionError(
-            f'{asked.kind}("{asked.question}") does not take {", ".join(unknown)}: a query has no default, no '
-            f"alias, and its question for a description. It takes {', '.join(Constraints.__annotations__)}."
         )
     field: FieldInfo = Field(description=asked.question, **constraints)
     field.metadata.append(asked)

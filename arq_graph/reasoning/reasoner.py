@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from typing import Any, Literal, get_args
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ContextThreadPoolExecutor, merge_configs
 
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, Terms
-from arq_graph.reasoning.blueprint import ARQ, B, Mode
+from arq_graph.reasoning.blueprint import B, Mode
 from arq_graph.reasoning.methods import endpoint_of
 from arq_graph.reasoning.transport import Steps, Transport
 
@@ -67,17 +66,26 @@ class Reasoner:
         on_unsatisfied: Literal["return", "raise"] = "return",
         base_url: str | None = None,
     ) -> None:
-        _require(max_attempts >= 1, f"max_attempts is {max_attempts}: it must be 1 or more.")
-        _require(timeout > 0, f"timeout is {timeout}: it must be more than 0 seconds.")
-        _require(0 <= backoff < math.inf, f"backoff is {backoff}: it must be 0 seconds or more.")
-        _require(
-            on_unsatisfied in ("return", "raise"),
-            f'on_unsatisfied is {on_unsatisfied!r}: it must be "return" or "raise".',
-        )
-        self.model = _resolved(model, base_url)
+        for setting, holds, wanted in (
+            (
+                "model",
+                isinstance(model, str | BaseChatModel),
+                "a model string or a chat model, without bind()",
+            ),
+            ("mode", mode in get_args(Mode), '"arq", "cot" or "direct"'),
+            ("max_attempts", max_attempts >= 1, "1 or more"),
+            ("max_candidates", max_candidates >= 1, "1 or more"),
+            ("timeout", timeout > 0, "more than 0 seconds"),
+            ("backoff", 0 <= backoff < math.inf, "0 seconds or more"),
+            ("on_unsatisfied", on_unsatisfied in ("return", "raise"), '"return" or "raise"'),
+            ("base_url", base_url is None or isinstance(model, str), "set on the chat model itself"),
+        ):
+            if not holds:
+                raise InputError(f"{setting} must be {wanted}.")
+        self.model = chat_model(model, base_url=base_url) if isinstance(model, str) else model
         self.module = module
-        self.mode = _checked_mode(mode)
-        self.max_candidates = _checked_candidates(max_candidates)
+        self.mode: Mode = mode
+        self.max_candidates = max_candidates
         self._terms = Terms(
             module=module,
             max_attempts=max_attempts,
@@ -111,9 +119,9 @@ class Reasoner:
             RefusalError: The model refused.
             ModelUnavailableError: The model could not be reached for `timeout` seconds.
             ModelRequestError: The provider rejects the request.
-            InputError: An argument is out of its range.
+            InputError: There is no such mode.
         """
-        return self._ask(Question(blueprint, messages, check), mode, config)
+        return self._terms.transport.run(*self._asking(Question(blueprint, messages, check), mode, config))
 
     async def aask(
         self,
@@ -125,7 +133,8 @@ class Reasoner:
         config: RunnableConfig | None = None,
     ) -> Answer[B]:
         """Ask one blueprint; arguments and errors are those of `ask`."""
-        return await self._aask(Question(blueprint, messages, check), mode, config)
+        asking = self._asking(Question(blueprint, messages, check), mode, config)
+        return await self._terms.transport.arun(*asking)
 
     def ask_all(
         self,
@@ -148,16 +157,16 @@ class Reasoner:
 
         def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
             try:
-                return self._ask(question, mode, config)
+                return self._terms.transport.run(*self._asking(question, mode, config))
             except ReasoningError as error:
                 return error
 
         if len(questions) <= 1:
             return [ask(question) for question in questions]
         limit = (config or {}).get("max_concurrency") or _MAX_THREADS
-        pool = ThreadPoolExecutor(min(limit, len(questions)), thread_name_prefix="arq_graph-ask")
+        pool = ContextThreadPoolExecutor(min(limit, len(questions)), thread_name_prefix="arq_graph-ask")
         try:
-            asks = [pool.submit(copy_context().run, ask, question) for question in questions]
+            asks = [pool.submit(ask, question) for question in questions]
             return [asked.result() for asked in asks]
         finally:
             # After Ctrl-C nobody waits for requests that are still under way.
@@ -176,7 +185,7 @@ class Reasoner:
         async def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
             async with places:
                 try:
-                    return await self._aask(question, mode, config)
+                    return await self._terms.transport.arun(*self._asking(question, mode, config))
                 except ReasoningError as error:
                     return error
 
@@ -189,67 +198,19 @@ class Reasoner:
                 task.cancel()
             await asyncio.gather(*asks, return_exceptions=True)
 
-    def _ask(self, question: Question[B], mode: Mode | None, config: RunnableConfig | None) -> Answer[B]:
-        return self._terms.transport.run(*self._asking(question, mode, config))
-
-    async def _aask(
-        self, question: Question[B], mode: Mode | None, config: RunnableConfig | None
-    ) -> Answer[B]:
-        return await self._terms.transport.arun(*self._asking(question, mode, config))
-
     def _asking(
         self, question: Question[B], mode: Mode | None, config: RunnableConfig | None
     ) -> tuple[Steps[Answer[B]], RunnableConfig]:
-        mode = self.mode if mode is None else _checked_mode(mode)
-        blueprint: object = question.blueprint
-        _require(
-            isinstance(blueprint, type) and issubclass(blueprint, ARQ),
-            f"blueprint is {blueprint!r}: it must be a subclass of ARQ, whose fields are queries.",
-        )
-        candidates = self.max_candidates if question.max_candidates is None else question.max_candidates
-        asking = Asking(self._terms, question, mode, _checked_candidates(candidates))
-        return asking.steps(), self._config_of(question, mode, config)
-
-    def _config_of(
-        self, question: Question[Any], mode: Mode, config: RunnableConfig | None
-    ) -> RunnableConfig:
-        name = question.blueprint.__name__
-        merged = RunnableConfig(**(config or {}))
-        merged["tags"] = [*(merged.get("tags") or ()), _NOSTREAM]
-        merged["metadata"] = {
-            **(merged.get("metadata") or {}),
+        """The steps of an ask, and the configuration that its calls run with."""
+        mode = mode or self.mode
+        steps = Asking(self._terms, question, mode, question.max_candidates or self.max_candidates).steps()
+        labels = {
             "arq_module": self.module,
-            "arq_blueprint": name,
+            "arq_blueprint": question.blueprint.__name__,
             "arq_batch": question.name,
             "arq_mode": mode,
         }
-        merged["run_name"] = f"{self.module}:{question.name or name}"
+        run_name = f"{self.module}:{question.name or question.blueprint.__name__}"
+        merged = merge_configs(config, {"tags": [_NOSTREAM], "metadata": labels, "run_name": run_name})
         merged.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
-        return merged
-
-
-def _resolved(model: BaseChatModel | str, base_url: str | None) -> BaseChatModel:
-    if isinstance(model, str):
-        return chat_model(model, base_url=base_url)
-    _require(
-        isinstance(model, BaseChatModel),
-        f"model is a {type(model).__name__}: it must be a LangChain chat model, without bind() or"
-        ' with_…() around it, or a string such as "openai:gpt-4o".',
-    )
-    _require(base_url is None, "base_url belongs to a model given as a string: set it on the chat model.")
-    return model
-
-
-def _checked_mode(mode: Mode) -> Mode:
-    _require(mode in get_args(Mode), f'mode is {mode!r}: it must be "arq", "cot" or "direct".')
-    return mode
-
-
-def _checked_candidates(candidates: int) -> int:
-    _require(candidates >= 1, f"max_candidates is {candidates}: it must be 1 or more.")
-    return candidates
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise InputError(message)
+        return steps, merged

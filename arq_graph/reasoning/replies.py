@@ -17,8 +17,8 @@ Read = Callable[[str], T]
 """Reads a value from JSON, or raises Pydantic's ValidationError."""
 
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
+# Local models write line breaks inside strings as they are, which JSON forbids.
 _DECODER = json.JSONDecoder(strict=False)
-_CONTROL = re.compile(r"[\x00-\x1f]")
 # After each failure Python counts the lines before it: without a bound the time would be quadratic.
 _MAX_FAILURES = 2_000
 _MAX_VALIDATED = 50
@@ -51,11 +51,12 @@ def parse_answer(read: Read[T], text: str, name: str) -> Parsed[T]:
     objects = _objects(text)
     if not objects:
         return Parsed(None, (f"{name}: the answer holds no complete JSON object", *errors), has_object=False)
-    _, errors = _validated(read, objects[-1], name)
-    for found in objects[: -_MAX_VALIDATED - 1 : -1]:
-        value, _ = _validated(read, found, name)
+    errors = ()
+    for found in reversed(objects[-_MAX_VALIDATED:]):
+        value, problems = _validated(read, found, name)
         if value is not None:
             return Parsed(value, (), has_object=True)
+        errors = errors or problems
     return Parsed(None, errors, has_object=True)
 
 
@@ -66,17 +67,12 @@ def is_cut_off(message: BaseMessage) -> bool:
 
 def refusal_of(message: BaseMessage) -> str | None:
     """The words of a refusal, or None where the model did not refuse."""
+    blocks = [block for block in message.content if isinstance(block, dict)]
     refusal = message.additional_kwargs.get("refusal")
-    if not refusal and isinstance(message.content, list):
-        refusal = "".join(
-            str(block.get("refusal") or "")
-            for block in map(_block, message.content)
-            if block.get("type") == "refusal"
-        )
+    refusal = refusal or "".join(str(block["refusal"]) for block in blocks if block.get("refusal"))
     if refusal:
         return str(refusal)
-    reasons = _reasons(message)
-    text = str(message.text)
+    reasons, text = _reasons(message), str(message.text)
     if "refusal" in reasons:
         return text or "The model stopped with the reason: refusal."
     if reasons & _FILTERED and not text.strip():
@@ -97,45 +93,32 @@ def sum_of(usages: Iterable[UsageMetadata | None]) -> UsageMetadata | None:
     return total
 
 
-def message_from(error: Exception) -> AIMessage | None:
+def message_from(error: BaseException) -> AIMessage | None:
     """The answer that some clients hide inside an exception; None if `error` is no such exception.
 
     OpenAI's client raises when an answer to `response_format` was cut off or filtered, and LangChain's
     when it was refused; text and usage are worth having all the same.
     """
-    names = {cls.__name__ for cls in type(error).__mro__}
-    if "OpenAIRefusalError" in names:
+    if type(error).__name__ in ("OpenAIRefusalError", "ContentFilterFinishReasonError"):
         return AIMessage(content="", additional_kwargs={"refusal": str(error) or "The model refused."})
-    if "LengthFinishReasonError" in names:
-        return _completion(error, "length")
-    if "ContentFilterFinishReasonError" in names:
-        filtered = _completion(error, "content_filter")
-        filtered.additional_kwargs["refusal"] = str(filtered.text) or str(error)
-        return filtered
-    return None
+    completion: Any = getattr(error, "completion", None)
+    if completion is None:
+        return None
+    choice, tokens = completion.choices[0], completion.usage
+    usage = tokens and UsageMetadata(
+        input_tokens=tokens.prompt_tokens or 0,
+        output_tokens=tokens.completion_tokens or 0,
+        total_tokens=tokens.total_tokens or 0,
+    )
+    reason = {"finish_reason": choice.finish_reason}
+    return AIMessage(choice.message.content or "", usage_metadata=usage, response_metadata=reason)
 
 
 def _validated(read: Read[T], text: str, name: str) -> tuple[T | None, tuple[str, ...]]:
     try:
         return read(text), ()
     except ValidationError as error:
-        escaped = _with_controls_escaped(text) if error.errors()[0]["type"] == "json_invalid" else None
-        if escaped is not None:
-            return _validated(read, escaped, name)
         return None, tuple(_lines(error, name))
-
-
-def _with_controls_escaped(text: str) -> str | None:
-    """The same JSON with line breaks and the like inside strings escaped; None if that is not what is wrong.
-
-    Local models write them as they are, which JSON forbids.
-    """
-    if not _CONTROL.search(text):
-        return None
-    try:
-        return json.dumps(_DECODER.decode(text))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _lines(error: ValidationError, name: str) -> Iterator[str]:
@@ -148,7 +131,7 @@ def _lines(error: ValidationError, name: str) -> Iterator[str]:
 
 
 def _objects(text: str) -> list[str]:
-    """The top-level JSON objects of a text, from left to right.
+    """The top-level JSON objects of a text, from left to right, each as valid JSON.
 
     Where decoding fails, the search goes on from the place of the error: what stands between is the
     inside of a broken object, and a part of it must not be taken for the answer.
@@ -157,7 +140,8 @@ def _objects(text: str) -> list[str]:
     position = failures = 0
     while failures < _MAX_FAILURES and (start := _OBJECT_START.search(text, position)):
         try:
-            _, position = _DECODER.raw_decode(text, start.start())
+            value, end = _DECODER.raw_decode(text, start.start())
+            found.append(json.dumps(value))
         except json.JSONDecodeError as error:
             if error.msg.startswith("Unterminated string"):
                 break  # no quote follows, so no object does
@@ -166,37 +150,12 @@ def _objects(text: str) -> list[str]:
         except (RecursionError, ValueError):
             break  # nested deeper, or with a longer number, than Python reads: no answer looks like that
         else:
-            found.append(text[start.start() : position])
+            position = end
     return found
-
-
-def _completion(error: Exception, reason: str) -> AIMessage:
-    completion = getattr(error, "completion", None)
-    choices = getattr(completion, "choices", None) or [None]
-    text = getattr(getattr(choices[0], "message", None), "content", None) or ""
-    tokens = getattr(completion, "usage", None)
-    usage = None
-    if tokens is not None:
-        usage = UsageMetadata(
-            input_tokens=tokens.prompt_tokens or 0,
-            output_tokens=tokens.completion_tokens or 0,
-            total_tokens=tokens.total_tokens or 0,
-        )
-    return AIMessage(content=text, usage_metadata=usage, response_metadata={"finish_reason": reason})
 
 
 def _reasons(message: BaseMessage) -> set[str]:
     metadata = message.response_metadata
     reasons: list[Any] = [metadata.get(key) for key in _REASON_KEYS]
-    incomplete = metadata.get("incomplete_details")  # OpenAI's Responses API
-    if isinstance(incomplete, dict):
-        reasons.append(incomplete.get("reason"))
+    reasons.append((metadata.get("incomplete_details") or {}).get("reason"))  # OpenAI's Responses API
     return {str(reason).lower() for reason in reasons if reason}
-
-
-def _block(block: Any) -> dict[str, Any]:
-    """A content block; LangChain's v1 blocks keep what it does not know under "non_standard"."""
-    if not isinstance(block, dict):
-        return {}
-    value = block.get("value")
-    return value if block.get("type") == "non_standard" and isinstance(value, dict) else block

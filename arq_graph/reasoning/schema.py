@@ -27,24 +27,18 @@ _PYTHON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"
 _OPEN = (
     "an open dictionary cannot be asked; use a list of models with a field for the key and one for the value"
 )
+_TUPLE = "a tuple of fixed length cannot be asked; use a model with one field per place, or a list"
 _ANY = "a value of any type cannot be asked; name its type"
 _NAME = "a property name has 1 to 64 characters of A-Z, a-z, 0-9, _, . and -; rename it"
-_MIXED = "a schema that is several things at once cannot be asked; use a union of models"
-
+_MIXED = "a conditional schema, or one that is several things at once, cannot be asked; use a union of models"
 # Keywords that change what an answer looks like: without them the schema would ask for something else.
-_STRUCTURAL: Mapping[str, str] = {
-    "prefixItems": "a tuple of fixed length cannot be asked; use a model with one field per place, or a list",
+_STRUCTURAL = {
+    "prefixItems": _TUPLE,
     "patternProperties": _OPEN,
-    "not": "what a value must not be cannot be asked; name what it is",
     **dict.fromkeys(
-        ("if", "then", "else", "dependentSchemas"),
-        "a conditional schema cannot be asked; use a union of models",
-    ),
-    **dict.fromkeys(
-        ("$dynamicRef", "$recursiveRef"), "a dynamic reference cannot be asked; use $defs and $ref"
+        ("not", "if", "then", "else", "dependentSchemas", "$dynamicRef", "$recursiveRef"), _MIXED
     ),
 }
-_REFUSED = "x-arq-refused"
 
 
 class NotStrict(ValueError):
@@ -74,10 +68,7 @@ def admits_null(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> bo
 
 
 class AnswerJsonSchema(GenerateJsonSchema):
-    """Pydantic's schema of an answer: no defaults, decimals as strings, what cannot be asked is marked.
-
-    A mark becomes a `NotStrict` in `strict_schema`, which knows the path that a generator does not.
-    """
+    """Pydantic's schema of an answer."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         """Ask a decimal as a string, so that no digit is lost."""
@@ -86,22 +77,6 @@ class AnswerJsonSchema(GenerateJsonSchema):
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         """Leave a default out: every property is required."""
         return self.generate_inner(schema["schema"])
-
-    def set_schema(self, schema: core_schema.SetSchema | core_schema.FrozenSetSchema) -> JsonSchemaValue:
-        """Refuse a set: the order of an answer would be lost in it."""
-        return {_REFUSED: "a set cannot be asked; use a list"}
-
-    frozenset_schema = set_schema
-
-    def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
-        """Refuse bytes: JSON has none, and the encoding would be a guess."""
-        return {_REFUSED: "bytes cannot be asked; use a string"}
-
-    def handle_invalid_for_json_schema(
-        self, schema: core_schema.CoreSchema, error_info: str
-    ) -> JsonSchemaValue:
-        """Refuse what has no JSON form at all: a class, a callable, an arbitrary instance."""
-        return {_REFUSED: "this type has no JSON form; use one that has: str, int, bool, a list, a model"}
 
 
 class ResponseJsonSchema(AnswerJsonSchema):
@@ -121,34 +96,25 @@ class _Conversion:
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema = schema
-        self.sources = {
-            f"#/{place}/{name}": (name, definition)
-            for place in ("definitions", "$defs")
-            for name, definition in schema.get(place, {}).items()
-        }
+        self.sources: Mapping[str, Any] = schema.get("$defs", {})
         self.definitions: dict[str, dict[str, Any]] = {}
 
     def root(self) -> dict[str, Any]:
         schema = self.schema
-        for _ in self.sources:  # as many references as there are may lead to one another
-            if "$ref" in schema:
-                schema = {**self.source(schema["$ref"], "")[1], **_description(schema)}
-        if "$ref" in schema:
-            raise NotStrict(f"the reference {schema['$ref']!r} leads to no schema")
+        if "$ref" in schema:  # a model that refers to itself
+            schema = {**self.source(schema["$ref"], "")[1], **_description(schema)}
         converted = self.node(schema, "")
         return {**converted, "$defs": self.definitions} if self.definitions else converted
 
     def source(self, reference: str, path: str) -> tuple[str, Mapping[str, Any]]:
-        try:
-            return self.sources[reference]
-        except KeyError:
-            raise NotStrict(f"the reference {reference!r} does not lead into $defs", path) from None
+        name = reference.removeprefix("#/$defs/")
+        if name not in self.sources:
+            raise NotStrict(f"the reference {reference!r} does not lead into $defs", path)
+        return name, self.sources[name]
 
     def node(self, schema: Any, path: str) -> dict[str, Any]:
         if not isinstance(schema, Mapping):
             raise NotStrict(_ANY, path)
-        if _REFUSED in schema:
-            raise NotStrict(schema[_REFUSED], path)
         for keyword, reason in _STRUCTURAL.items():
             if keyword in schema:
                 raise NotStrict(reason, path)
@@ -182,17 +148,13 @@ class _Conversion:
                 return _enumeration(values, path)
             case {"type": "object"} | {"properties": _}:
                 return self.object(schema, path)
-            case {"type": "array"}:
-                return {"type": "array", "items": self.node(schema.get("items"), f"{path}[]")}
             case {"type": str(scalar)} if scalar in _SCALARS:
                 return {"type": scalar}
             case {"type": [*types]}:
                 bare = {key: value for key, value in schema.items() if key != "description"}
                 return self.choice([{**bare, "type": name} for name in types], path)
-            case {"type": unknown}:
-                raise NotStrict(f"{unknown!r} is not a type of JSON schema", path)
-            case {"items": _}:
-                return self.shape({**schema, "type": "array"}, path)
+            case {"type": "array"} | {"items": _}:
+                return {"type": "array", "items": self.node(schema.get("items"), f"{path}[]")}
         raise NotStrict(_ANY, path)
 
     def reference(self, reference: str, path: str) -> dict[str, Any]:

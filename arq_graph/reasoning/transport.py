@@ -2,6 +2,9 @@
 
 A call is a generator that yields what it needs (a request, a wait) and is sent what came of it, so that the sync
 and the async side differ in nothing but who performs a step.
+
+Settings are made on a copy of the model: some classes take a temperature or a time limit only when they are made,
+and refuse it as an argument of a call (ChatOllama, ChatGoogleGenerativeAI).
 """
 
 from __future__ import annotations
@@ -13,21 +16,25 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
+from inspect import getattr_static
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from arq_graph.reasoning.failures import Failure, is_openai_class, read_failure, retry_after, unavailable
+from arq_graph.reasoning.failures import Failure, read_failure, retry_after
 from arq_graph.reasoning.methods import Bound
-from arq_graph.reasoning.model_settings import limited, quiet_copy
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
 
 _MAX_TRIES = 8
 _MAX_PAUSE = 20.0
 # With less than this share of the time left, another try would only be cut short.
 _WORTH_TRYING = 0.02
+_TIMEOUT_FIELDS = ("request_timeout", "default_request_timeout", "timeout")
+_LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "num_predict")
+_CLIENT_FIELDS = ("client", "async_client", "root_client", "root_async_client")
 
 OnWait = Callable[[float, Exception], None]
 """Is told of a wait before another try: how many seconds it takes, and the error that it follows."""
@@ -61,21 +68,17 @@ Steps = Generator[Step, Any, T]
 
 
 class Transport:
-    """Makes the calls of one chat model, or rather of a copy of it.
+    """Makes the calls of one chat model, or rather of a copy of it that streams nothing.
 
-    A call may take `timeout` seconds, its retries included. In a sync call it is the client that keeps time, if
-    its class has a field for that. The first retry waits `backoff` seconds, each further one twice as long.
+    Under LangGraph's `stream_mode="messages"` a client would stream otherwise, whatever tag the call has. A call may
+    take `timeout` seconds, its retries included. In a sync call it is the client that keeps time, if its class has a
+    field for that. The first retry waits `backoff` seconds, each further one twice as long.
     """
 
     def __init__(self, model: BaseChatModel, *, timeout: float, backoff: float) -> None:
-        self.model = quiet_copy(model, timeout)
+        self.model = _limited(_changed(model, disable_streaming=True, streaming=False), timeout)
         self._timeout = timeout
         self._backoff = backoff
-        self._openai_class = is_openai_class(model)
-
-    def failure(self, error: Exception) -> Failure:
-        """What an exception of this model means."""
-        return read_failure(error, openai_class=self._openai_class)
 
     def call(
         self,
@@ -84,9 +87,9 @@ class Transport:
         bind: Callable[[BaseChatModel], Bound],
         *,
         model: BaseChatModel | None = None,
-        is_final: Callable[[Failure], bool] = lambda _: False,
+        settled: bool = True,
     ) -> Steps[BaseMessage]:
-        """Make one call; tries that were lost are repeated."""
+        """Make one call; tries that were lost are repeated, unless the method, not `settled` yet, may be why."""
         model = model or self.model
         deadline = time.monotonic() + self._timeout
         tries = 0
@@ -95,15 +98,15 @@ class Transport:
             left = max(deadline - time.monotonic(), self._timeout * _WORTH_TRYING)
             try:
                 # The first try has the model as it is, so that LangChain's cache finds the same call again.
-                bound = bind(model if tries == 1 else limited(model, left))
+                bound = bind(model if tries == 1 else _limited(model, left))
                 answer: BaseMessage = yield Send(bound, list(messages), left)
             except Exception as error:
-                failure = self.failure(error)
-                if not failure.transient or is_final(failure):
+                failure = read_failure(error, model)
+                if not failure.transient or (failure.maybe_unsupported and not settled):
                     raise
                 pause = self._pause(failure, tries, deadline - time.monotonic())
                 if pause is None:
-                    raise unavailable(failure, asked=asked, tries=tries, seconds=self._timeout) from error
+                    raise failure.unavailable(asked, tries, self._timeout) from error
                 if on_wait := _watcher.get():
                     on_wait(pause, error)
             else:
@@ -142,3 +145,53 @@ class Transport:
         if tries == _MAX_TRIES or left - seconds < self._timeout * _WORTH_TRYING:
             return None
         return seconds
+
+
+def with_temperature(model: BaseChatModel, temperature: float | None) -> BaseChatModel:
+    """A copy with a temperature, unless the model has one of its own or is known to take none."""
+    own = getattr(model, "temperature", None) if "temperature" in model.model_fields_set else None
+    if temperature is None or own is not None or (model.profile or {}).get("temperature") is False:
+        return model
+    return _changed(model, temperature=temperature)
+
+
+def with_more_tokens(model: BaseChatModel) -> BaseChatModel | None:
+    """A copy whose answers may have twice as many tokens; None where the model sets no limit."""
+    for field in _LIMIT_FIELDS:
+        limit = getattr(model, field, None)
+        if isinstance(limit, int) and limit > 0:
+            return _changed(model, **{field: 2 * limit})
+    return None
+
+
+def _limited(model: BaseChatModel, seconds: float) -> BaseChatModel:
+    """A copy whose requests end after so many seconds; a shorter limit of the model's own stays.
+
+    A client's own retries would multiply the limit, so there are none. Clients of OpenAI's SDK, and of those
+    generated like it, keep settings of their own.
+    """
+    changes: dict[str, Any] = {"max_retries": 0}
+    options: dict[str, Any] = {"max_retries": 0}
+    for field in _TIMEOUT_FIELDS:
+        own = getattr(model, field, None)
+        if field in type(model).model_fields and (own is None or isinstance(own, int | float)):
+            changes[field] = options["timeout"] = min(seconds, own or seconds)
+    for field in _CLIENT_FIELDS:
+        client: Any = getattr(model, field, None)
+        inner: Any = getattr(client, "_client", None)
+        if hasattr(client, "with_options"):
+            changes[field] = client.with_options(**options)
+        elif hasattr(inner, "with_options"):
+            changes[field] = type(client)(inner.with_options(**options))
+    return _changed(model, **changes)
+
+
+def _changed(model: BaseChatModel, **values: Any) -> BaseChatModel:
+    cls = type(model)
+    copy = model.model_copy(
+        update={name: value for name, value in values.items() if name in cls.model_fields}
+    )
+    for name in set(vars(copy)) - cls.model_fields.keys():
+        if isinstance(getattr_static(cls, name, None), cached_property):
+            del vars(copy)[name]  # such as a client that was made with the old settings
+    return copy

@@ -43,19 +43,16 @@ class _Call:
     module: str
     model: str
     usage: UsageMetadata | None = None
+    failure: BaseException | None = None
 
 
 class UsageTracker(BaseCallbackHandler):
-    """Counts model calls and their tokens; `track_usage` makes one and listens with it.
-
-    `failures` holds what calls raised, so that a model's lost connection can be told from another's.
-    """
+    """Counts model calls and their tokens; `track_usage` makes one and listens with it."""
 
     run_inline = True  # in async runs, too: it only counts, and a thread for each event would cost more
     raise_error = True  # the call beyond the limit must not be made
 
     def __init__(self, max_calls: int | None = None) -> None:
-        self.failures: list[BaseException] = []
         self._max_calls = max_calls
         self._outer: UsageTracker | None = None
         self._lock = threading.Lock()
@@ -83,6 +80,11 @@ class UsageTracker(BaseCallbackHandler):
         """Tokens of all calls that report them."""
         spent = sum_of(call.usage for call in self._seen())
         return spent or UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
+
+    @property
+    def failures(self) -> list[BaseException]:
+        """What calls raised, so that a model's lost connection can be told from another's."""
+        return [call.failure for call in self._seen() if call.failure]
 
     @property
     def by_module(self) -> dict[str, ModuleUsage]:
@@ -118,36 +120,32 @@ class UsageTracker(BaseCallbackHandler):
     ) -> None:
         """Count a call, or raise CallLimitReached if it would be one too many."""
         labels = metadata or {}
+        self._count(run_id, _Call(labels.get("arq_module") or OTHER, str(labels.get("ls_model_name") or "")))
+
+    def _count(self, run_id: UUID, call: _Call) -> None:
         with self._lock:
             if self._max_calls is not None and len(self._calls) >= self._max_calls:
                 raise CallLimitReached
-            module, model = labels.get("arq_module") or OTHER, labels.get("ls_model_name") or ""
-            self._calls[run_id] = _Call(str(module), str(model))
+            self._calls[run_id] = call
         if self._outer:
-            self._outer.on_chat_model_start(serialized, messages, run_id=run_id, metadata=metadata)
+            self._outer._count(run_id, call)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call."""
-        if self._outer:
-            self._outer.on_llm_end(response, run_id=run_id)
         firsts = [batch[0] for batch in response.generations if batch]
         messages = [first.message for first in firsts if isinstance(first, ChatGeneration)]
         named = [response.llm_output or {}, *(message.response_metadata for message in messages)]
-        with self._lock:
-            if call := self._calls.get(run_id):
-                call.usage = sum_of(map(usage_of, messages))
-                call.model = next(
-                    (str(each["model_name"]) for each in named if each.get("model_name")), call.model
-                )
+        if call := self._calls.get(run_id):
+            call.usage = sum_of(map(usage_of, messages))
+            call.model = next(
+                (str(each["model_name"]) for each in named if each.get("model_name")), call.model
+            )
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call whose answer was cut off or filtered."""
-        if self._outer:
-            self._outer.on_llm_error(error, run_id=run_id)
-        hidden = message_from(error) if isinstance(error, Exception) else None
-        with self._lock:
-            self.failures.append(error)
-            if hidden and (call := self._calls.get(run_id)):
+        if call := self._calls.get(run_id):
+            call.failure = error
+            if hidden := message_from(error):
                 call.usage = usage_of(hidden)
 
 
