@@ -118,7 +118,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         self.reasoner = model
         self.mode: Mode = mode or model.mode
         self.blueprint = blueprint
-        self.template = PromptTemplate(template, PROMPTS, needs=("head", "tail"))
+        self.template = PromptTemplate(template, PROMPTS)
         self.messages_key = messages_key
         self._write = dict(write or {})
         self._reads = dict(reads) if isinstance(reads, Mapping) else dict.fromkeys(reads, Any)

@@ -14,8 +14,6 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-_CHOICES_WITHOUT_NAME = ("auto", "none", "any", "required")
-
 
 class InProcessChatModel(BaseChatModel):
     """A chat model that answers without any network."""
@@ -34,12 +32,11 @@ class InProcessChatModel(BaseChatModel):
 
 def object_message(text: str, prompt: str, kwargs: Mapping[str, Any]) -> AIMessage:
     """The message for an answer that is a JSON object: a call where a tool is forced, else its text."""
-    tool = _forced_tool(kwargs)
     message = text_message(text, prompt)
-    if tool is None:
-        return message
-    call = tool_call(name=tool, args=json.loads(text), id=f"call_{tool}")
-    return message.model_copy(update={"content": "", "tool_calls": [call]})
+    if tool := _forced_tool(kwargs):
+        call = tool_call(name=tool["name"], args=json.loads(text), id=f"call_{tool['name']}")
+        message = message.model_copy(update={"content": "", "tool_calls": [call]})
+    return message
 
 
 def text_message(text: str, prompt: str) -> AIMessage:
@@ -51,29 +48,19 @@ def text_message(text: str, prompt: str) -> AIMessage:
 
 def requested_schema(kwargs: Mapping[str, Any]) -> tuple[str | None, dict[str, Any] | None]:
     """Name and JSON schema that a call asks for, by `response_format` or a forced tool; None for what is absent."""
-    response_format = kwargs.get("response_format")
-    if isinstance(response_format, Mapping):
-        wanted = response_format.get("json_schema")
-        if isinstance(wanted, Mapping):
-            return wanted.get("name"), wanted.get("schema")
-        return None, response_format.get("schema")  # json_object with a schema, as llama.cpp takes it
-    name = _forced_tool(kwargs)
-    for function in _functions(kwargs):
-        if function.get("name") == name:
-            return name, function.get("parameters")
-    return None, None
+    if response_format := kwargs.get("response_format"):
+        wanted = response_format.get("json_schema") or {}
+        return wanted.get("name"), wanted.get("schema")
+    tool = _forced_tool(kwargs) or {}
+    return tool.get("name"), tool.get("parameters")
 
 
-def _forced_tool(kwargs: Mapping[str, Any]) -> str | None:
-    """Name of the one tool that the call must use, or None if it may answer in another way."""
+def _forced_tool(kwargs: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The one tool that the call must use, or None if it may answer in another way."""
     choice = kwargs.get("tool_choice")
-    if isinstance(choice, Mapping):
-        return (choice.get("function") or choice).get("name")
-    names = [function.get("name") for function in _functions(kwargs)]
-    if choice in ("any", "required", True):
-        return names[0] if len(names) == 1 else None
-    return choice if isinstance(choice, str) and choice not in _CHOICES_WITHOUT_NAME else None
-
-
-def _functions(kwargs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [tool.get("function", tool) for tool in kwargs.get("tools") or ()]
+    choice = choice["function"]["name"] if isinstance(choice, Mapping) else choice
+    tools: Sequence[Mapping[str, Any]] = kwargs.get("tools") or ()
+    functions: dict[str, Mapping[str, Any]] = {tool["function"]["name"]: tool["function"] for tool in tools}
+    if choice in ("any", "required", True) and len(functions) == 1:
+        return next(iter(functions.values()))
+    return functions.get(str(choice))

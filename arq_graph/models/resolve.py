@@ -57,21 +57,13 @@ def _openai(name: str, base_url: str | None) -> BaseChatModel:
 def _of_provider(spec: str) -> BaseChatModel:
     try:
         from langchain.chat_models import init_chat_model
-    except ImportError as error:
-        raise InputError(
-            f'The model string "{spec}" names another provider than OpenAI, and LangChain, which knows them, is'
-            ' not installed: pip install "arq_graph[providers]", and the provider\'s own package. For an'
-            " OpenAI-compatible server give base_url=."
-        ) from error
-    try:
+
         model: BaseChatModel = init_chat_model(spec)
     except Exception as error:
-        problem = f"cannot be used: {error}"
-        if "model_provider" in str(error):  # an argument of LangChain's that nobody can give here
-            problem = (
-                'names no provider that is known: known are "openai:NAME", "anthropic:NAME" and the others of'
-                " LangChain's init_chat_model. For a model of a server of your own give its endpoint (base_url=,"
-                " --base-url)."
-            )
-        raise InputError(f'The model string "{spec}" {problem}') from error
+        problem = "its provider is not known" if "model_provider" in str(error) else error
+        raise InputError(
+            f'The model string "{spec}" cannot be used: {problem}. Known are "openai:NAME", and "anthropic:NAME" and'
+            " the others of LangChain's init_chat_model, with pip install \"arq_graph[providers]\" and the provider's"
+            " own package. For a model of a server of your own give its endpoint (base_url=, --base-url)."
+        ) from error
     return model

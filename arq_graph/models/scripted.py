@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, BaseRunManager, CallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import BaseModel, PrivateAttr
@@ -97,27 +97,22 @@ class ScriptedChatModel(InProcessChatModel):
                 raise InputError(
                     f"ScriptedChatModel has {len(script)} answers, and one call too many came: module"
                     f" {call.module!r}, blueprint {call.blueprint!r}. Add an answer to the script, or give"
-                    " a function of the call instead of a list." + _refused(call)
+                    f" a function of the call instead of a list. Its prompt ends: {call.text[-500:]}"
                 )
             return following
 
         return answer
 
-    def _record(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None,
-        manager: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None,
-        kwargs: dict[str, Any],
+    def _recorded(
+        self, messages: list[BaseMessage], manager: BaseRunManager | None, kwargs: dict[str, Any]
     ) -> ScriptedCall:
         name, schema = requested_schema(kwargs)
         metadata = dict((manager and manager.metadata) or {})
         # Settings of its own are part of a call, as in what a provider's class sends.
-        own = {"temperature": self.temperature, "max_tokens": self.max_tokens, "stop": stop or None}
+        own = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         sent = {key: value for key, value in own.items() if value is not None} | kwargs
         call = ScriptedCall(list(messages), sent, schema, name or metadata.get("arq_blueprint"), metadata)
-        with self._lock:
-            self._calls.append(call)
+        self._calls.append(call)
         return call
 
     def _generate(
@@ -127,7 +122,7 @@ class ScriptedChatModel(InProcessChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        call = self._record(messages, stop, run_manager, kwargs)
+        call = self._recorded(messages, run_manager, kwargs)
         return _result(self._answer(call), call)
 
     async def _agenerate(
@@ -137,7 +132,7 @@ class ScriptedChatModel(InProcessChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        call = self._record(messages, stop, run_manager, kwargs)
+        call = self._recorded(messages, run_manager, kwargs)
         answer = self._answer(call)
         return _result(await answer if inspect.isawaitable(answer) else answer, call)
 
@@ -155,10 +150,3 @@ def _result(answer: Answerish, call: ScriptedCall) -> ChatResult:
         case _:
             message = object_message(json.dumps(answer, ensure_ascii=False), call.text, call.kwargs)
     return ChatResult(generations=[ChatGeneration(message=message)])
-
-
-def _refused(call: ScriptedCall) -> str:
-    """Why the call was made, where an answer of the script was refused."""
-    if not any(isinstance(message, AIMessage) for message in call.messages):
-        return ""
-    return f" It came because an answer was refused: {str(call.messages[-1].text)[:500]}"

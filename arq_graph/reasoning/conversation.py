@@ -7,7 +7,6 @@ the next turn begins with the prompt of this one.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +37,11 @@ class Line:
     text: str
     call: Mapping[str, Any] | None = None
 
+    @property
+    def turn(self) -> str:
+        """What records of the turn that this line opens carry."""
+        return self.message.id or self.id
+
 
 @dataclass(frozen=True)
 class Conversation:
@@ -59,7 +63,16 @@ class Conversation:
             if isinstance(message, ToolMessage):
                 results += 1
                 call = calls.get(message.tool_call_id) or {"name": message.name or "", "args": {}}
-                yield self._result(f"T{results}", message, call)
+                record = {
+                    "id": f"T{results}",
+                    "from": "tool",
+                    "tool": call["name"],
+                    "arguments": call["args"],
+                }
+                record |= self._shortened("result", message.text)
+                if message.status == "error":
+                    record["error"] = True
+                yield Line(record["id"], "tool", message, as_json(record), call)
                 continue
             if isinstance(message, AIMessage) and message.tool_calls:
                 calls |= {
@@ -68,18 +81,12 @@ class Conversation:
                 if not message.text:
                     continue
             spoken += 1
-            speaker = _speaker(message)
+            speaker = "agent" if isinstance(message, AIMessage) else "system"
+            speaker = "customer" if isinstance(message, HumanMessage) else speaker
             record = {"id": f"M{spoken}", "from": speaker, **self._shortened("text", message.text)}
             if attachments := _attachments(message):
                 record["attachments"] = attachments
-            yield Line(f"M{spoken}", speaker, message, as_json(record))
-
-    def _result(self, id: str, message: ToolMessage, call: Mapping[str, Any]) -> Line:
-        record = {"id": id, "from": "tool", "tool": call["name"], "arguments": call["args"]}
-        record |= self._shortened("result", message.text)
-        if message.status == "error":
-            record["error"] = True
-        return Line(id, "tool", message, as_json(record), call)
+            yield Line(record["id"], speaker, message, as_json(record))
 
     def _shortened(self, key: str, text: str) -> dict[str, Any]:
         # Four characters a token is what any tokenizer stays near enough to, for a bound on one line.
@@ -93,7 +100,7 @@ class Conversation:
         """Index of the first line that the prompt shows; a turn is shown whole or not at all."""
         counts = [self.count_tokens(line.text) for line in self.lines]
         start = shown = 0
-        later_turns: deque[int] = deque()
+        later_turns: list[int] = []
         for index, line in enumerate(self.lines):
             shown += counts[index]
             if line.speaker == "customer" and index:
@@ -101,24 +108,29 @@ class Conversation:
             if shown > self.max_tokens:
                 while later_turns and shown > self.max_tokens // 2:
                     shown -= sum(counts[start : later_turns[0]])
-                    start = later_turns.popleft()
+                    start = later_turns.pop(0)
         return start
-
-    @property
-    def shown(self) -> tuple[Line, ...]:
-        """The lines that the prompt shows."""
-        return self.lines[self.first_shown :]
 
     @cached_property
     def text(self) -> str:
         """The lines that the prompt shows, with a note where earlier ones were left out."""
-        shown = [line.text for line in self.shown]
+        shown = [line.text for line in self.lines[self.first_shown :]]
         if self.first_shown:
             last = self.lines[self.first_shown - 1].id
             shown.insert(
                 0, as_json({"note": f"everything up to {last} is left out: the conversation is long"})
             )
         return "\n".join(shown)
+
+    @cached_property
+    def by_id(self) -> dict[str, Line]:
+        """Each line that the prompt shows by its id."""
+        return {line.id: line for line in self.lines[self.first_shown :]}
+
+    def id_of(self, message_id: str | None) -> str | None:
+        """The line id of the message with this id; None where the prompt does not show it."""
+        shown = self.by_id.values()
+        return next((line.id for line in shown if message_id and line.message.id == message_id), None)
 
     @cached_property
     def last_customer_line(self) -> Line | None:
@@ -128,17 +140,18 @@ class Conversation:
     @property
     def turn(self) -> str:
         """What records of this turn carry: the id of the last customer message ("" before the first)."""
-        line = self.last_customer_line
-        return (line.message.id or line.id) if line else ""
+        return self.last_customer_line.turn if self.last_customer_line else ""
 
     @cached_property
     def answered_turn(self) -> str | None:
         """The turn of the agent's last reply before the latest customer message: what that message may answer."""
-        latest = self.last_customer_line
-        before = self.lines[: self.lines.index(latest)] if latest else ()
-        reply = next((at for at in reversed(range(len(before))) if before[at].speaker == "agent"), 0)
-        asked = next((line for line in reversed(before[:reply]) if line.speaker == "customer"), None)
-        return (asked.message.id or asked.id) if asked else None
+        answered = replied = opened = None
+        for line in self.lines:
+            if line.speaker == "customer":
+                answered, opened = replied, line.turn
+            elif line.speaker == "agent":
+                replied = opened
+        return answered
 
     @cached_property
     def results(self) -> tuple[Line, ...]:
@@ -147,24 +160,8 @@ class Conversation:
         since = self.lines.index(line) + 1 if line else 0
         return tuple(line for line in self.lines[since:] if line.speaker == "tool")
 
-    @cached_property
-    def by_id(self) -> dict[str, Line]:
-        """Each line that the prompt shows by its id."""
-        return {line.id: line for line in self.shown}
-
-    def id_of(self, message_id: str | None) -> str | None:
-        """The line id of the message with this id; None where the prompt does not show it."""
-        return next((line.id for line in self.shown if message_id and line.message.id == message_id), None)
-
-
-def _speaker(message: BaseMessage) -> str:
-    if isinstance(message, HumanMessage):
-        return "customer"
-    return "agent" if isinstance(message, AIMessage) else "system"
-
 
 def _attachments(message: BaseMessage) -> list[str]:
-    if isinstance(message.content, str):
-        return []
-    kinds = [block.get("type", "?") for block in message.content if isinstance(block, dict)]
+    blocks = [block for block in message.content if isinstance(block, dict)]
+    kinds = [block.get("type", "?") for block in blocks]
     return [clean(str(kind)) for kind in kinds if kind not in {"text", "tool_use", "tool_call", "thinking"}]

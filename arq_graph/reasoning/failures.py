@@ -88,7 +88,10 @@ class Failure:
 
     @property
     def _words(self) -> str:
-        words = " ".join(f"{type(self.error).__name__}: {self.error}".split())
+        words = f"{type(self.error).__name__}: {self.error}"
+        if self.advice == _NO_COMPLETION:
+            words += f"; the response was: {getattr(getattr(self.error, 'response', None), 'text', '')}"
+        words = " ".join(words.split())
         return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
 
 

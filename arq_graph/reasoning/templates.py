@@ -7,7 +7,7 @@ one and override a single block: `{% extends "guideline_matcher.md" %}{% block t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ from arq_graph.reasoning.sections import as_json, section
 
 if TYPE_CHECKING:  # Jinja2 is loaded when the first template is made
     from jinja2 import Environment, Template
+
+_NEEDED = {"head": "the instructions", "tail": "what to answer now"}
 
 
 @cache
@@ -28,60 +30,40 @@ def _environment(folder: Path) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        keep_trailing_newline=False,
         autoescape=False,
     )
-    environment.filters["section"] = section
-    environment.filters["json"] = as_json
+    environment.filters |= {"section": section, "json": as_json}
     return environment
 
 
 class PromptTemplate:
-    """A template whose blocks are rendered one at a time."""
+    """A template, of a path or a text, whose blocks are rendered one at a time; `folder` has what it may extend."""
 
-    def __init__(self, source: str | Path, folder: Path, needs: Sequence[str] = ()) -> None:
+    def __init__(self, source: str | Path, folder: Path) -> None:
         from jinja2 import TemplateError
 
         self.name = str(source) if isinstance(source, Path) else "the given template"
         try:
-            text = source.read_text(encoding="utf-8") if isinstance(source, Path) else _text(source)
+            text = source if isinstance(source, str) else source.read_text(encoding="utf-8")
             self._template, self._blocks = _compiled(text, folder)
         except (OSError, UnicodeDecodeError) as error:
             raise PromptError(f"cannot read the prompt template {source}: {error}") from error
         except TemplateError as error:
             raise PromptError(f"{self.name} is not a valid Jinja2 template: {error}") from error
-        for block in needs:
-            self._require(block)
+        for block, purpose in _NEEDED.items():
+            if block not in self._blocks:
+                raise PromptError(
+                    f"{self.name} has no block {block!r} ({purpose}); if it is the name of a file, give a Path"
+                )
 
     def render(self, block: str, values: Mapping[str, Any]) -> str:
         """Render one block."""
-        from jinja2 import TemplateError
-
-        self._require(block)
         context = self._template.new_context(dict(values))
-        for name, renderers in self._blocks.items():
-            context.blocks[name] = list(renderers)
+        context.blocks.update({name: list(renderers) for name, renderers in self._blocks.items()})
         try:
             return "".join(self._blocks[block][0](context)).strip()
-        except TemplateError as error:
-            raise PromptError(f"{self.name}, block {block!r}: {error}") from error
         except Exception as error:  # an expression of the template, or a value that cannot be shown
             raise PromptError(f"{self.name}, block {block!r}: {type(error).__name__}: {error}") from error
-
-    def _require(self, block: str) -> None:
-        if block not in self._blocks:
-            raise PromptError(
-                f"{self.name} has no block {block!r}; it needs "
-                "{% block head %} (the instructions) and {% block tail %} (what to answer now)"
-            )
-
-
-def _text(source: object) -> str:
-    if not isinstance(source, str):
-        raise PromptError(f"a prompt template is a pathlib.Path or a text, not a {type(source).__name__}")
-    if "{%" not in source and "\n" not in source and Path(source).suffix:
-        raise PromptError(f"{source!r} looks like a file's name, not like a template: give Path({source!r})")
-    return source
 
 
 @lru_cache(maxsize=128)

@@ -122,7 +122,7 @@ def _authoring(
         last[:] = errors
         return [*errors, *doubts][:MOST_COMPLAINTS]
 
-    prompt = PromptTemplate(template, PROMPT.parent, needs=("head", "tail"))
+    prompt = PromptTemplate(template, PROMPT.parent)
     tail = prompt.render("tail", {"workflow": workflow, "tools": shown})
     messages = [SystemMessage(prompt.render("head", {})), HumanMessage(tail)]
     answer = yield Question(MilestoneAuthoring, messages, check)

@@ -28,7 +28,7 @@ from arq_graph.milestones.observations import Observations
 from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.reasoning.answer import Question
-from arq_graph.reasoning.modes import Mode
+from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.sections import as_json
@@ -100,7 +100,7 @@ class LLMJudge:
         self.veto = veto
         self.milestones_per_call = milestones_per_call
         self.max_transcript_tokens = max_transcript_tokens
-        self.template = PromptTemplate(template, PROMPTS, needs=("head", "tail"))
+        self.template = PromptTemplate(template, PROMPTS)
         self.tools = None if tools is None else tool_definitions(tools)
         self.instructions = instructions
         self.date = None if date is None else str(date)

@@ -110,7 +110,7 @@ class SimulatedUser:
         self.reasoner = (
             model if isinstance(model, Reasoner) else Reasoner(model, module="user", temperature=TEMPERATURE)
         )
-        self._template = PromptTemplate(PROMPT, PROMPT.parent, needs=("head", "tail"))
+        self._template = PromptTemplate(PROMPT, PROMPT.parent)
         self._seed = seed
         self._blueprint: type[_Speaking] = IgnorantUserSpeaking if spec.kind == "unhelpful" else UserSpeaking
         self._head = self._template.render("head", self._shown_to_model())

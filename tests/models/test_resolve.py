@@ -62,7 +62,9 @@ def test_a_string_that_names_nothing_is_said(spec):
 
 
 def test_an_unknown_provider_is_said():
-    with pytest.raises(errors.InputError, match=r'"nobody:model-x".*"anthropic:NAME".*--base-url') as caught:
+    with pytest.raises(
+        errors.InputError, match=r'"nobody:model-x".*not known.*"anthropic:NAME".*--base-url'
+    ) as caught:
         chat_model("nobody:model-x")
     assert "model_provider" not in str(caught.value)
     assert "Supported providers" in str(caught.value.__cause__)

@@ -81,7 +81,7 @@ def test_usage_is_reported_and_an_answers_own_usage_is_kept():
 def test_a_script_that_ran_out_over_a_refused_answer_says_why_it_was_refused() -> None:
     agent = Agent("Desk", "You help.", [Guideline("they ask", "answer")])
     model = ScriptedChatModel([{"G1": {"score": 20, "should_apply": True}}])
-    with pytest.raises(errors.InputError, match=r"(?s)an answer was refused.*G1\.score"):
+    with pytest.raises(errors.InputError, match=r"(?s)Its prompt ends.*could not be used.*G1\.score"):
         create_guided_agent(model, agent, mode="direct").invoke({"messages": [("user", "Hi")]})
 
 

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self
 
 _model_numbers = itertools.count(1)
@@ -28,23 +27,17 @@ _model_numbers = itertools.count(1)
 
 @dataclass
 class Request:
-    """One request as it arrived: headers in lower case, times on the monotonic clock.
-
-    `concurrency` counts the requests under way when it arrived, itself included.
-    """
+    """One request as it arrived, with its times on the monotonic clock."""
 
     path: str
     body: dict[str, Any]
-    headers: Mapping[str, str]
-    concurrency: int
     arrived: float
-    answered: float | None = None
+    answered: float = float("inf")
 
     @property
     def method(self) -> str:
         """How it asks for JSON: "json_schema", "json_mode", "function_calling" or "none"."""
-        format_ = self.body.get("response_format") or (self.body.get("text") or {}).get("format") or {}
-        kind = format_.get("type")
+        kind = (self.body.get("response_format") or {}).get("type")
         if kind in ("json_schema", "json_object"):
             return "json_schema" if kind == "json_schema" else "json_mode"
         return "function_calling" if self.body.get("tools") else "none"
@@ -60,7 +53,7 @@ class Request:
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of its prompt."""
-        found: list[dict[str, Any]] = self.body.get("messages") or self.body.get("input") or []
+        found: list[dict[str, Any]] = self.body.get("messages") or []
         return found
 
     @property
@@ -71,11 +64,16 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the endpoint does with a request; the functions below make them. A dict as the body is sent as JSON."""
+    """What the endpoint does with a request; the functions below make them.
+
+    It sends a body, or else the completion with the message that `message` makes of the request.
+    """
 
     status: int = 200
-    body: dict[str, Any] | str | bytes = ""
+    body: str | bytes = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    message: Callable[[Request], dict[str, Any]] | None = None
+    finish_reason: str = "stop"
     drops: bool = False
     hangs: bool = False
 
@@ -85,33 +83,35 @@ Script = Iterable[Reply] | Callable[[Request], Reply]
 
 def ok(answer: Any) -> Reply:
     """An answer of the model: a dict (sent as JSON) or a text; the forced tool's call, where one is forced."""
-    return Reply(body={"answer": answer})
+    if isinstance(answer, str):
+        return text(answer)
+
+    def message(request: Request) -> dict[str, Any]:
+        if request.method != "function_calling":
+            return {"content": json.dumps(answer)}
+        return _call(request.body["tools"][0]["function"]["name"], json.dumps(answer))
+
+    return Reply(message=message)
 
 
-def text(words: str) -> Reply:
+def text(words: str | None, *, finish_reason: str = "stop") -> Reply:
     """An answer of the model in words, whether or not a tool was forced."""
-    return _completion({"content": words})
+    return Reply(message=lambda _: {"content": words}, finish_reason=finish_reason)
 
 
 def truncated(words: str) -> Reply:
     """An answer that was cut off at the token limit."""
-    return _completion({"content": words}, finish_reason="length")
+    return text(words, finish_reason="length")
 
 
 def refusal(words: str) -> Reply:
     """A refusal in OpenAI's shape."""
-    return _completion({"content": None, "refusal": words})
-
-
-def filtered(words: str = "") -> Reply:
-    """An answer that the provider's content filter ended."""
-    return _completion({"content": words}, finish_reason="content_filter")
+    return Reply(message=lambda _: {"content": None, "refusal": words})
 
 
 def tool_call(name: str, arguments: str) -> Reply:
     """A tool call whose arguments are this text, valid or not."""
-    call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return _completion({"content": None, "tool_calls": [call]}, finish_reason="tool_calls")
+    return Reply(message=lambda _: _call(name, arguments), finish_reason="tool_calls")
 
 
 def status(
@@ -119,7 +119,7 @@ def status(
 ) -> Reply:
     """An HTTP error in OpenAI's shape."""
     error = {"message": message or f"status {code}", "type": "error", "param": None, "code": error_code}
-    return Reply(status=code, body={"error": error}, headers=headers or {})
+    return Reply(status=code, body=json.dumps({"error": error}), headers=headers or {})
 
 
 def raw(body: str | bytes, *, content_type: str = "application/json") -> Reply:
@@ -149,11 +149,6 @@ def taking(*methods: str, then: Script, code: int = 400) -> Callable[[Request], 
     return script
 
 
-def _completion(message: dict[str, Any], *, finish_reason: str = "stop") -> Reply:
-    """A chat completion with this message."""
-    return Reply(body={"message": {"role": "assistant", **message}, "finish_reason": finish_reason})
-
-
 class _ScriptEnded(Exception):
     """More requests came than the script has replies."""
 
@@ -164,7 +159,7 @@ class Endpoint:
     Args:
         script: What it answers with.
         latency: Seconds that every answer takes.
-        gather: Requests to wait for before any is answered, so that they surely overlap (10 s at most).
+        gather: Requests to wait for before any is answered, so that they surely overlap (60 s at most).
     """
 
     def __init__(self, script: Script, *, latency: float = 0.0, gather: int = 1) -> None:
@@ -173,8 +168,6 @@ class Endpoint:
         self._gather = gather
         self._gathered = threading.Event()
         self._closing = threading.Event()
-        self._lock = threading.Lock()
-        self._under_way = 0
         self._too_many = 0
         self.requests: list[Request] = []
         self.model_name = f"test-model-{next(_model_numbers)}"
@@ -184,9 +177,7 @@ class Endpoint:
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._closing.set()
         self._gathered.set()
         self._server.shutdown()
@@ -233,36 +224,24 @@ class Endpoint:
             if request.arrived >= end:
                 groups.append([])
             groups[-1].append(request)
-            end = max(end, float("inf") if request.answered is None else request.answered)
+            end = max(end, request.answered)
         return groups
 
-    def handle(self, path: str, headers: Mapping[str, str], body: dict[str, Any]) -> Reply:
+    def handle(self, path: str, body: dict[str, Any]) -> Reply:
         """Record a request and tell what to do with it."""
-        with self._lock:
-            self._under_way += 1
-            request = Request(path, body, headers, self._under_way, monotonic())
-            self.requests.append(request)
-            if len(self.requests) >= self._gather:
-                self._gathered.set()
-        try:
-            self._gathered.wait(60)
-            reply = self._reply(request)
-            self._closing.wait(None if reply.hangs else self._latency)
-        finally:
-            with self._lock:
-                self._under_way -= 1
-                request.answered = monotonic()
-        return reply
-
-    def _reply(self, request: Request) -> Reply:
+        request = Request(path, body, monotonic())
+        self.requests.append(request)
+        if len(self.requests) >= self._gather:
+            self._gathered.set()
+        self._gathered.wait(60)
         try:
             reply = self._answer(request)
         except _ScriptEnded:
             self._too_many += 1
-            return status(418, "the script of the test endpoint has no more replies")
-        if reply.status != 200 or not isinstance(reply.body, dict):
-            return reply
-        return Reply(body=_completion_body(reply.body, request), headers=reply.headers)
+            reply = status(418, "the script of the test endpoint has no more replies")
+        self._closing.wait(None if reply.hangs else self._latency)
+        request.answered = monotonic()
+        return Reply(body=_completion(reply, request), headers=reply.headers) if reply.message else reply
 
 
 def _scripted(script: Script) -> Callable[[Request], Reply]:
@@ -279,69 +258,24 @@ def _scripted(script: Script) -> Callable[[Request], Reply]:
     return answer
 
 
-def _completion_body(reply: Any, request: Request) -> dict[str, Any]:
-    if "answer" in reply:
-        answer = reply["answer"]
-        words = answer if isinstance(answer, str) else json.dumps(answer)
-        if request.method == "function_calling" and not isinstance(answer, str):
-            reply = tool_call(request.body["tools"][0]["function"]["name"], words).body
-        else:
-            reply = {"message": {"role": "assistant", "content": words}, "finish_reason": "stop"}
-    tokens = {"in": len(request.prompt) // 4, "out": len(_text(reply["message"].get("content"))) // 4}
-    if request.path.endswith("/responses"):
-        return _response_body(reply, request, tokens)
-    return {
+def _call(name: str, arguments: str) -> dict[str, Any]:
+    call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
+    return {"content": None, "tool_calls": [call]}
+
+
+def _completion(reply: Reply, request: Request) -> str:
+    assert reply.message
+    message = {"role": "assistant", **reply.message(request)}
+    read, written = len(request.prompt) // 4, len(_text(message["content"])) // 4
+    completion = {
         "id": "chatcmpl-test",
         "object": "chat.completion",
         "created": 1,
         "model": request.body.get("model", "test-model"),
-        "choices": [
-            {
-                "index": 0,
-                "message": reply["message"],
-                "finish_reason": reply["finish_reason"],
-                "logprobs": None,
-            }
-        ],
-        "usage": {
-            "prompt_tokens": tokens["in"],
-            "completion_tokens": tokens["out"],
-            "total_tokens": tokens["in"] + tokens["out"],
-        },
+        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason, "logprobs": None}],
+        "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
     }
-
-
-def _response_body(reply: dict[str, Any], request: Request, tokens: dict[str, int]) -> dict[str, Any]:
-    """The same answer in the shape of OpenAI's Responses API."""
-    message = reply["message"]
-    block = {"type": "output_text", "text": _text(message.get("content")), "annotations": []}
-    if message.get("refusal"):
-        block = {"type": "refusal", "refusal": message["refusal"]}
-    cut_off = reply["finish_reason"] == "length"
-    done = "incomplete" if cut_off else "completed"
-    return {
-        "id": "resp_test",
-        "object": "response",
-        "created_at": 1,
-        "model": request.body.get("model", "test-model"),
-        "status": done,
-        "error": None,
-        "incomplete_details": {"reason": "max_output_tokens"} if cut_off else None,
-        "output": [
-            {"type": "message", "id": "msg_test", "status": done, "role": "assistant", "content": [block]}
-        ],
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": [],
-        "text": {"format": (request.body.get("text") or {}).get("format") or {"type": "text"}},
-        "usage": {
-            "input_tokens": tokens["in"],
-            "input_tokens_details": {"cached_tokens": 0},
-            "output_tokens": tokens["out"],
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": tokens["in"] + tokens["out"],
-        },
-    }
+    return json.dumps(completion)
 
 
 def _text(content: Any) -> str:
@@ -369,27 +303,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        reply = self.server.endpoint.handle(self.path, headers, body)
+        reply = self.server.endpoint.handle(self.path, body)
         if reply.drops or reply.hangs:
-            self._reset()
+            self.close_connection = True
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
             return
-        data = reply.body
-        if isinstance(data, dict):
-            data = json.dumps(data)
-        if isinstance(data, str):
-            data = data.encode("utf-8", "surrogatepass")
+        data = reply.body.encode() if isinstance(reply.body, str) else reply.body
         self.send_response(reply.status)
         for name, value in {"Content-Type": "application/json", **reply.headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
-
-    def _reset(self) -> None:
-        self.close_connection = True
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.connection.close()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Tests read `requests` instead."""

