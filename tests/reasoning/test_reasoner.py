@@ -339,7 +339,7 @@ async def test_no_more_are_asked_at_the_same_time_than_max_concurrency_allows():
         most, threads = 0, []
         await reasoner_of(scripted(script)).aask_all(questions(*"abcdef"), config=config)
         reasoner_of(scripted(slow)).ask_all(questions(*"abcdef"), config=config)
-        assert most == len(set(threads)) == width
+        assert most == width >= len(set(threads))
 
 
 async def test_answers_and_errors_stand_in_the_order_of_the_questions():
