@@ -17,7 +17,7 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import START, Milestone
 from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.modes import Mode
+from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.sections import clean
