@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from arq_graph.agent.state import Move, MoveKind, PlannedCall, ToolInsight, WorldStatus
@@ -13,12 +13,20 @@ from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call
 from arq_graph.nodes.confirmation import Settled, asks_beside
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.proposed_calls import ReadCall, asked_for, quoted, read_call, refusals
+from arq_graph.nodes.proposed_calls import (
+    ReadCall,
+    asked_for,
+    calls_to_put,
+    quoted,
+    read_call,
+    refusals,
+)
 from arq_graph.nodes.speaking.policies import ToolRules
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.turns import outcome_of
 from arq_graph.nodes.violations import PromptFacts, leaks, no_source, repeats
 from arq_graph.nodes.yes import asks as asks_something
+from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
@@ -50,12 +58,13 @@ class CheckedMove:
     speech: Any = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Situation:
-    """How things stand before a move.
+    """How things stand before a move, and what happened in this run of the node.
 
     `moves` are those of the turn or task, which message `task` began; `asked` the agent's last questions in a row;
-    `too_many` is the id of the newest result where it lists more than it should.
+    `too_many` is the id of the newest result where it lists more than it should. `half_request` and `still_wanted` are
+    what the newest answer says beside its move.
     """
 
     gate: Gate
@@ -67,12 +76,18 @@ class Situation:
     grounding: Grounding
     asked: Sequence[str]
     questions_left: int
+    max_thoughts: int
     steps_left: int
     moves: Sequence[Move]
     task: str
     is_task: bool
     too_many: str
     world: WorldStatus | None
+    thoughts: list[str] = field(default_factory=list)
+    answers: list[Answer[Any]] = field(default_factory=list)
+    checked: list[CheckedMove] = field(default_factory=list)
+    still_wanted: Sequence[str] = ()
+    half_request: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -84,12 +99,22 @@ class Situation:
         """The thoughts of this turn or task, before this run."""
         return [move for move in self.moves if move.kind == "think"]
 
-    def thought(self, text: str, before: Sequence[str], limit: int) -> CheckedMove:
+    @property
+    def insights(self) -> list[ToolInsight]:
+        """What the gate said to every call so far, and what utterances ask for."""
+        return [insight for move in self.checked for insight in move.insights]
+
+    @property
+    def waiting(self) -> list[ToolInsight]:
+        """The calls that code puts to the customer below what is said."""
+        return calls_to_put(self.gate, self.settled, self.still_wanted, self.insights)
+
+    def thought(self, text: str) -> CheckedMove:
         """A thought: there are not too many, and none comes twice."""
-        earlier = [*(move.text for move in self.earlier_thoughts), *before]
+        earlier = [*(move.text for move in self.earlier_thoughts), *self.thoughts]
         wrong = ""
-        if len(before) >= limit:
-            wrong = f"{limit} thoughts before a move are enough: speak or act"
+        if len(self.thoughts) >= self.max_thoughts:
+            wrong = f"{self.max_thoughts} thoughts before a move are enough: speak or act"
         elif not text.strip() or _plain(text) in map(_plain, earlier):
             wrong = "this was thought before: speak or act"
         return CheckedMove("think", text, refusals=((".thought", wrong),) if wrong else ())
@@ -111,7 +136,7 @@ class Situation:
             wrong = f"it cannot be done now; what can: {', '.join(allowed[:MAX_SHOWN]) or 'nothing'}"
         return CheckedMove("act", action, refusals=((".action", wrong),) if wrong else ())
 
-    def call(self, tool: ToolArguments, said: Any, *, half_request: bool) -> CheckedMove:
+    def call(self, tool: ToolArguments, said: Any) -> CheckedMove:
         """A call: what the gate says to it, with what the policies and the bound of steps say."""
         read = read_call(tool, said)
         own = set(self._settle(tool, said, read))
@@ -130,13 +155,13 @@ class Situation:
             tool.name,
             call=PlannedCall(tool=tool.name, arguments=read.arguments),
             refusals=tuple(refusals(tool, verdict, "your message")),
-            faults=(("", HALF_SAID),) if half_request else (),
+            faults=(("", HALF_SAID),) if self.half_request else (),
             insights=tuple(verdict),
         )
 
-    def speech(self, said: Any, waiting: Sequence[ToolInsight], *, half_request: bool) -> CheckedMove:
+    def speech(self, said: Any) -> CheckedMove:
         """An utterance, with the calls that code puts to the customer below it."""
-        text = str(said.utterance)
+        text, waiting = str(said.utterance), self.waiting
         asks = bool(said.asks) or asks_something(text)
         ends = getattr(said, "ends_task", None)
         refused = [(".utterance", why) for why in leaks(text, self.facts)]
@@ -153,7 +178,7 @@ class Situation:
             "speak",
             text,
             refusals=tuple(refused),
-            faults=() if asks or waiting else tuple(self._faults(said, half_request)),
+            faults=() if asks or waiting else tuple(self._faults(said)),
             insights=tuple(asked_for(getattr(said, "asks_for", ()), self.gate)),
             asks=asks,
             speech=said,
@@ -212,7 +237,7 @@ class Situation:
             if promise.tool is None:
                 yield f".promises[{number}]", f"no tool here does {as_json(promise.what)}: decline it"
 
-    def _faults(self, said: Any, half_request: bool) -> Iterator[Fault]:
+    def _faults(self, said: Any) -> Iterator[Fault]:
         """What a statement is asked again for, and said all the same if it does not get better."""
         if repeats(said.utterance, self.gate.conversation):
             yield ".utterance", "an earlier message says exactly this"
@@ -224,7 +249,7 @@ class Situation:
                 yield ".utterance", "nothing meets it all: ask which wish matters more"
             elif "widen_no_results" in self.policies:
                 yield ".utterance", "nothing was found: ask what may be wider, or offer an alternative"
-        if half_request:
+        if self.half_request:
             yield ".utterance", HALF_SAID
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Unpack
 from uuid import uuid4
 
@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Move, PlannedCall, ToolInsight, WorldStatus
+from arq_graph.agent.state import Move, PlannedCall, WorldStatus
 from arq_graph.errors import InputError
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.nodes.blueprint_node import Steps, Update, checked, checked_agent, counted
@@ -20,7 +20,7 @@ from arq_graph.nodes.choice import chosen as chosen_of
 from arq_graph.nodes.confirmation import Settled, new_call, put
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided, cost_of
 from arq_graph.nodes.gate import Gate, active_guidelines
-from arq_graph.nodes.proposed_calls import calls_to_put, kept_insights
+from arq_graph.nodes.proposed_calls import kept_insights
 from arq_graph.nodes.speaking.move_schema import ACT, SPEAK, THINK, Setting, move_blueprint, property_of
 from arq_graph.nodes.speaking.moves import CheckedMove, Situation, too_many_in
 from arq_graph.nodes.speaking.policies import Policy, ToolRules, policies_of, tool_rules
@@ -38,7 +38,7 @@ from arq_graph.nodes.spec_sections import (
     state_for_functions,
 )
 from arq_graph.nodes.strategy import Strategy, StrategyOptions, tools_of
-from arq_graph.reasoning.answer import Answer, Complaint, Question
+from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.sections import as_json
 
@@ -47,21 +47,6 @@ DEFAULT_STEPS: Mapping[Setting, int] = {"chat": 8, "task": 40}
 
 
 _SHOWN = {"beginning", "actions", "score", "done", "invalid"}
-
-
-@dataclass
-class _Course:
-    """What happened in one run of the node so far."""
-
-    thoughts: list[str] = field(default_factory=list)
-    answers: list[Answer[Any]] = field(default_factory=list)
-    checked: list[CheckedMove] = field(default_factory=list)
-    still_wanted: Sequence[str] | None = None
-
-    @property
-    def insights(self) -> list[ToolInsight]:
-        """What the gate said to every call so far, and what utterances ask for."""
-        return [insight for move in self.checked for insight in move.insights]
 
 
 class Speaker(Strategy):
@@ -172,22 +157,26 @@ class Speaker(Strategy):
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Think as often as it may, then speak or act."""
-        situation, course = self._situation(gate, settled), _Course()
+        situation = self._situation(gate, settled)
 
         def check(value: Any) -> list[Complaint]:
-            move, (key, _) = self._checked(situation, course, value), chosen_of(value.move)
-            course.checked.append(move)
+            key, said = chosen_of(value.move)
+            situation.still_wanted = getattr(value, "still_wanted", None) or ()
+            # A request is whole once something was done for it.
+            situation.half_request = getattr(value, "half_request", False) and not gate.conversation.results
+            move = self._checked(situation, key, said)
+            situation.checked.append(move)
             wrong = [*move.faults, *move.refusals]
             return [Complaint(type(value).__name__, f"move.{key}{place}", why) for place, why in wrong]
 
         while True:
-            prompt = self.prompt(gate.conversation, self._tail(situation, course.thoughts), head=self.head)
+            prompt = self.prompt(gate.conversation, self._tail(situation), head=self.head)
             (answer,) = yield from self.asked(Question(self.blueprint, prompt, check=check))
-            course.answers.append(answer)
-            move = course.checked[-1]
+            situation.answers.append(answer)
+            move = situation.checked[-1]
             if move.kind != THINK or move.refusals:
-                return self._update(situation, course)
-            course.thoughts.append(move.text)
+                return self._update(situation)
+            situation.thoughts.append(move.text)
             emit(Thought(turn=gate.conversation.turn, text=move.text))
 
     def _situation(self, gate: Gate, settled: Settled) -> Situation:
@@ -215,6 +204,7 @@ class Speaker(Strategy):
             grounding=grounding,
             asked=asked,
             questions_left=max(0, self.max_questions - len(asked)),
+            max_thoughts=self.max_thoughts,
             steps_left=max(0, self.max_steps - steps),
             moves=[move for move in state.records("moves", Move) or [] if begun and move.turn == begun],
             task=begun,
@@ -223,8 +213,8 @@ class Speaker(Strategy):
             world=state.record("world", WorldStatus) if self.in_world else None,
         )
 
-    def _tail(self, situation: Situation, thoughts: Sequence[str]) -> dict[str, Any]:
-        gate, rules, world = situation.gate, situation.rules, situation.world
+    def _tail(self, situation: Situation) -> dict[str, Any]:
+        gate, rules, world, thoughts = situation.gate, situation.rules, situation.world, situation.thoughts
         active = list(active_guidelines(self.agent, gate.state, gate.conversation.turn))
         guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
         earlier = [{"thought": move.text, "after": move.after} for move in situation.earlier_thoughts]
@@ -248,43 +238,34 @@ class Speaker(Strategy):
             "now": self.standing(gate, situation.settled, active, counts, further),
         }
 
-    def _checked(self, situation: Situation, course: _Course, value: Any) -> CheckedMove:
-        key, said = chosen_of(value.move)
-        course.still_wanted = getattr(value, "still_wanted", None)
-        # A request is whole once something was done for it.
-        half = bool(getattr(value, "half_request", False)) and not situation.gate.conversation.results
+    def _checked(self, situation: Situation, key: str, said: Any) -> CheckedMove:
         if key == THINK:
-            return situation.thought(said.thought, course.thoughts, self.max_thoughts)
+            return situation.thought(said.thought)
         if key == SPEAK:
-            return situation.speech(said, self._waiting(situation, course), half_request=half)
+            return situation.speech(said)
         if key == ACT and self.in_world:
             return situation.action(said.action)
-        return situation.call(self._by_key[key], said, half_request=half)
+        return situation.call(self._by_key[key], said)
 
-    def _waiting(self, situation: Situation, course: _Course) -> list[ToolInsight]:
-        """The calls that code puts to the customer below what is said."""
-        gate, settled = situation.gate, situation.settled
-        return calls_to_put(gate, settled, course.still_wanted, course.insights)
-
-    def _update(self, situation: Situation, course: _Course) -> Update:
-        waiting, made = self._waiting(situation, course), course.checked[-1]
-        if made.refusals:
-            # Code puts what waits; the world refuses what cannot be done in it, and counts it; else code gives up.
-            is_action = made.kind == "act" and made.call is None and made.text and not situation.is_over
-            otherwise = CheckedMove("speak", self.agent.fallback)
-            made = replace(made, refusals=()) if is_action else otherwise
-            made = CheckedMove("speak") if waiting else made
+    def _update(self, situation: Situation) -> Update:
+        waiting, made = situation.waiting, situation.checked[-1]
+        if made.refusals and waiting:
+            made = CheckedMove("speak")
+        elif made.refusals and made.kind == "act" and not (made.call or situation.is_over) and made.text:
+            made = replace(made, refusals=())  # the world refuses it, and counts it
+        elif made.refusals:
+            made = CheckedMove("speak", self.agent.fallback)
         gate, task = situation.gate, situation.task
         acts = made.kind == "act"
         waiting = [] if acts else waiting
         decided = made.insights if made.call else ()
-        insights = kept_insights(situation.settled, course.insights, decided, waiting, asks=made.asks)
-        faults = tuple(map(str, course.answers[-1].complaints))
+        insights = kept_insights(situation.settled, situation.insights, decided, waiting, asks=made.asks)
+        faults = tuple(map(str, situation.answers[-1].complaints))
         after = gate.conversation.lines[-1].id if gate.conversation.lines else ""
         kept: dict[str, Any] = {
             "turn": gate.conversation.turn,
             "decisions": tuple(insights),
-            **cost_of(course.answers),
+            **cost_of(situation.answers),
         }
         messages: list[BaseMessage] = []
         agreements: Update = {}
@@ -303,7 +284,7 @@ class Speaker(Strategy):
             labels = {name: said[name] for name in ("category", "dialogue_act") if name in said}
             labels["by_code"] = made.speech is None
             emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
-        thoughts = [Move(turn=task, kind="think", text=text, after=after) for text in course.thoughts]
+        thoughts = [Move(turn=task, kind="think", text=text, after=after) for text in situation.thoughts]
         move = Move(turn=task, kind=made.kind, text=made.text, after=after, faults=faults, **labels)
         return {
             "moves": gate.state.written("moves", [*situation.moves, *thoughts, move]),
