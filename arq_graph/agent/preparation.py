@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -24,14 +24,12 @@ from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.errors import ReasoningError, SpecError
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, query, respond
-from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.templates import PromptTemplate
 
 BATCH_SIZE = 10
 
 A = TypeVar("A", bound=Agent)
-FilePath = str | os.PathLike[str] | None
 
 
 class StaticProperties(ARQ):
@@ -71,32 +69,18 @@ class PreparedFile(BaseModel):
     guidelines: dict[str, PreparedAnswer]
 
 
-def prepare(agent: A, model: BaseChatModel | str, path: FilePath) -> A:
-    """Ask what is not known yet; see `Agent.prepare`."""
-    return perform_steps(_steps(agent, path), Reasoner(model, module="prepare").ask_all)
-
-
-async def aprepare(agent: A, model: BaseChatModel | str, path: FilePath) -> A:
-    """Ask what is not known yet; see `Agent.aprepare`."""
-    return await aperform_steps(_steps(agent, path), Reasoner(model, module="prepare").aask_all)
-
-
-def with_prepared_answers(agent: A, path: Path) -> A:
-    """Return an agent with the answers that a file keeps about its guidelines as they are worded now."""
-    return _filled(agent, _answers(agent, path))
-
-
-def _steps(agent: A, given: FilePath) -> Generator[list[Question[Any]], Any, A]:
+def prepare(agent: A, model: BaseChatModel | str, given: str | os.PathLike[str] | None) -> A:
     """Ask about all batches at the same time, keep what was answered, and raise what a batch ended with."""
     path = Path(given) if given is not None else agent.file and prepared_path(agent.file)
-    answers = _answers(agent, path) if path and path.exists() else {}
+    answers = answers_of(agent, path) if path and path.exists() else {}
     unknown = [g for g in agent.guidelines if g.id not in answers and _is_open(g)]
     if not unknown:
-        return _filled(agent, answers)
+        return filled(agent, answers)
     if path and not os.access(path.parent, os.W_OK):  # before a model is paid for what goes into the file
         raise SpecError("there is no folder to write the prepared answers in", file=str(path))
     starts = range(0, len(unknown), BATCH_SIZE)
-    replies = yield [_question(unknown[start : start + BATCH_SIZE]) for start in starts]
+    questions = [_question(unknown[start : start + BATCH_SIZE]) for start in starts]
+    replies = Reasoner(model, module="prepare").ask_all(questions)
     said = [reply.value for reply in replies if isinstance(reply, Answer)]
     new = {
         g.id: PreparedAnswer(wording=_wording(g), **getattr(value, g.id).model_dump())
@@ -116,7 +100,7 @@ def _steps(agent: A, given: FilePath) -> Generator[list[Question[Any]], Any, A]:
             " for the rest."
         )
         raise failed
-    return _filled(agent, answers)
+    return filled(agent, answers)
 
 
 def _is_open(guideline: Guideline) -> bool:
@@ -125,7 +109,7 @@ def _is_open(guideline: Guideline) -> bool:
     )
 
 
-def _filled(agent: A, answers: dict[str, PreparedAnswer]) -> A:
+def filled(agent: A, answers: dict[str, PreparedAnswer]) -> A:
     """Fill in what the designer left open; a condition that is a function stays with the code."""
     guidelines = []
     for g in agent.guidelines:
@@ -164,7 +148,7 @@ def _wording(guideline: Guideline) -> str:
     return sha256(json.dumps([condition, guideline.action]).encode()).hexdigest()[:32]
 
 
-def _answers(agent: Agent, path: Path) -> dict[str, PreparedAnswer]:
+def answers_of(agent: Agent, path: Path) -> dict[str, PreparedAnswer]:
     """What a file says about an agent's guidelines as they are worded now, by id."""
     try:
         kept = PreparedFile.model_validate_json(path.read_bytes())

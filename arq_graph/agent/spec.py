@@ -194,11 +194,7 @@ class Agent(Part):
         return self._by_id[id]
 
     def replace(self, **changes: object) -> Self:
-        """Return the same agent with some fields changed, checked again.
-
-        Raises:
-            SpecError: As when an agent is made.
-        """
+        """Return the same agent, of the same file, with some fields changed, checked again."""
         made = super().replace(**changes)
         made._file = self._file
         return made
@@ -245,12 +241,11 @@ class Agent(Part):
         from arq_graph.agent.yaml_file import read_model
 
         agent = read_model(path, cls, what="agent file")
-        kept = prepared_path(Path(path))
-        if not kept.exists():
+        if not (kept := prepared_path(Path(path))).exists():
             return agent
-        from arq_graph.agent.preparation import with_prepared_answers
+        from arq_graph.agent.preparation import answers_of, filled
 
-        return with_prepared_answers(agent, kept)
+        return filled(agent, answers_of(agent, kept))
 
     def prepare(self, model: BaseChatModel | str, *, path: str | os.PathLike[str] | None = None) -> Self:
         """Ask a model once, ahead of all conversations, what the matcher would ask in every turn.
@@ -273,11 +268,3 @@ class Agent(Part):
         from arq_graph.agent.preparation import prepare
 
         return prepare(self, model, path)
-
-    async def aprepare(
-        self, model: BaseChatModel | str, *, path: str | os.PathLike[str] | None = None
-    ) -> Self:
-        """Do what `prepare` does, asynchronously."""
-        from arq_graph.agent.preparation import aprepare
-
-        return await aprepare(self, model, path)

@@ -18,19 +18,17 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 
-class Record(BaseModel):
-    """What all records have: the name of the agent they belong to, and the id of the message that began the turn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    agent: str = ""
-    turn: str
-
-
 class RecordPart(BaseModel):
     """A part of a record."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Record(RecordPart):
+    """What all records have: the name of the agent they belong to, and the id of the message that began the turn."""
+
+    agent: str = ""
+    turn: str
 
 
 class GuidelineMatch(Record):

@@ -19,28 +19,23 @@ from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.blueprint import Mode
 
 
-def known_arms() -> tuple[str, ...]:
-    """The names that `arm` knows."""
-    return tuple(_ARMS)
-
-
 def arm(name: str, *, folder: Path | None = None) -> Arm:
     """The arm of a name.
 
     Args:
-        name: One of `known_arms()`; or `module:function`, a function of `(scenario, agent, model)` that makes an app,
+        name: One of `ARMS`; or `module:function`, a function of `(scenario, agent, model)` that makes an app,
             or an app itself.
         folder: Where the module is looked for before `sys.path`.
 
     Raises:
         InputError: There is none of that name, the module cannot be imported, or what it holds is no arm.
     """
-    if name in _ARMS:
-        return _ARMS[name]
+    if name in ARMS:
+        return ARMS[name]
     module, _, function = name.partition(":")
-    if not function or module in _ARMS:
+    if not function or module in ARMS:
         raise InputError(
-            f"there is no arm {name!r}{suggestion(name, _ARMS)}; there are {', '.join(_ARMS)}, and module:function "
+            f"there is no arm {name!r}{suggestion(name, ARMS)}; there are {', '.join(ARMS)}, and module:function "
             "for one of your own"
         )
     try:
@@ -58,7 +53,7 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
         InputError: There is none of a name, a name stands twice, or there is none at all.
     """
     if not names or len(set(names)) < len(names):
-        raise InputError(f"name one arm or more, none of them twice; there are {', '.join(_ARMS)}")
+        raise InputError(f"name one arm or more, none of them twice; there are {', '.join(ARMS)}")
     return {name: arm(name, folder=folder) for name in names}
 
 
@@ -90,7 +85,7 @@ def _create_agent(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
     )
 
 
-_ARMS: Mapping[str, Callable[[Scenario, Agent | None, Any], Any]] = {
+ARMS: Mapping[str, Callable[[Scenario, Agent | None, Any], Any]] = {
     "guided": _app("tools", "arq"),
     "guided:cot": _app("tools", "cot"),
     "guided:direct": _app("tools", "direct"),

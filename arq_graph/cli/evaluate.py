@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from arq_graph.agent.fingerprint import fingerprint
+from arq_graph.apps.arms import ARMS
 from arq_graph.apps.arms import arms as arms_named
-from arq_graph.apps.arms import known_arms
 from arq_graph.cli import options
 from arq_graph.cli.failures import WRONG_INPUT, leaving_on_ctrl_c
 from arq_graph.cli.progress import progress_bar
@@ -187,7 +187,7 @@ def _own_arms(names: Sequence[str], folder: Path) -> dict[str, str]:
         module, colon, _ = name.partition(":")
         place = folder.joinpath(*module.split("."))
         for file in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
-            if colon and name not in known_arms() and file.is_file():
+            if colon and name not in ARMS and file.is_file():
                 found[name] = fingerprint(file)
     return found
 

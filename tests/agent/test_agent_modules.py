@@ -21,25 +21,15 @@ def write(file: Path, text: str) -> Path:
 
 def agent_file(folder: Path, tool: str) -> Path:
     return write(
-        folder / "agent.yaml",
-        f"""\
-        name: Order desk
-        profile: A friendly clerk.
-        guidelines:
-        - condition: the customer asks
-          action: answer
-          tools:
-          - {tool}
-        """,
+        folder / "agent.yaml", f"name: n\nprofile: p\nguidelines:\n- action: answer\n  tools: [{tool}]\n"
     )
 
 
 def module(body: str) -> str:
-    return textwrap.dedent(body) + textwrap.dedent('''
-        def get_order(order_id: str) -> str:
-            """Look an order up."""
-            return f"{SHOP} {order_id}"
-        ''')
+    return (
+        body
+        + "\ndef get_order(order_id: str) -> str:\n    'Look an order up.'\n    return f'{SHOP} {order_id}'\n"
+    )
 
 
 def answer(file: Path) -> str:
@@ -49,15 +39,8 @@ def answer(file: Path) -> str:
 def failure(folder: Path, tool: str) -> str:
     with pytest.raises(SpecError) as caught:
         Agent.from_yaml(agent_file(folder, tool))
-    assert caught.value.line == 7
+    assert caught.value.line == 5
     return str(caught.value)
-
-
-def test_a_module_is_found_beside_the_file(tmp_path: Path) -> None:
-    write(tmp_path / "shop.py", module("SHOP = 'books'"))
-    path = list(sys.path)
-    assert answer(agent_file(tmp_path, "shop:get_order")) == "books 17"
-    assert sys.path == path
 
 
 def test_two_agents_may_each_have_a_module_of_one_name(tmp_path: Path) -> None:
@@ -67,8 +50,8 @@ def test_two_agents_may_each_have_a_module_of_one_name(tmp_path: Path) -> None:
         write(tmp_path / shop / "shop.py", module("from neighbour_db import SHOP"))
         files.append(agent_file(tmp_path / shop, "shop:get_order"))
     first, second = map(Agent.from_yaml, files)
-    assert first.toolbox["get_order"].invoke({"order_id": "1"}) == "books 1"
-    assert second.toolbox["get_order"].invoke({"order_id": "1"}) == "bikes 1"
+    shops = [agent.toolbox["get_order"].invoke({"order_id": "1"}) for agent in (first, second)]
+    assert shops == ["books 1", "bikes 1"]
 
 
 def test_modules_beside_one_file_share_what_they_import_from_there(tmp_path: Path) -> None:
@@ -76,7 +59,7 @@ def test_modules_beside_one_file_share_what_they_import_from_there(tmp_path: Pat
     write(tmp_path / "shop.py", module("from shared_db import SHOP, CALLS"))
     write(tmp_path / "rules.py", "from shared_db import CALLS\ndef is_vip(state): return CALLS")
     file = agent_file(tmp_path, "shop:get_order")
-    file.write_text(file.read_text().replace("the customer asks", "{function: rules:is_vip}"))
+    file.write_text(file.read_text().replace("action:", "condition: {function: rules:is_vip}\n  action:"))
     agent = Agent.from_yaml(file)
     condition, function = agent.guidelines[0].condition, agent.toolbox["get_order"].func  # type: ignore[attr-defined]
     assert callable(condition)
@@ -100,7 +83,9 @@ def test_what_stands_beside_the_file_comes_before_the_search_path(
     write(tmp_path / "lib" / "twofold_shop.py", module("SHOP = 'bikes'"))
     write(tmp_path / "agents" / "twofold_shop.py", module("SHOP = 'books'"))
     monkeypatch.syspath_prepend(str(tmp_path / "lib"))
+    path = list(sys.path)
     assert answer(agent_file(tmp_path / "agents", "twofold_shop:get_order")) == "books 17"
+    assert sys.path == path
 
 
 def test_what_a_module_prints_does_not_reach_standard_output(

@@ -35,9 +35,9 @@ async def cancel_order(order_id: str) -> str:
     return f"cancelled {order_id}"
 
 
-def untyped(order_id, reason) -> str:  # type: ignore[no-untyped-def]
+def untyped(order_id) -> str:  # type: ignore[no-untyped-def]
     """Look an order up."""
-    return f"{order_id} {reason}"
+    return str(order_id)
 
 
 def undocumented(order_id: str) -> str:
@@ -107,16 +107,15 @@ def test_a_method_becomes_a_tool() -> None:
     assert only_tool(made).invoke({"title": "Emma"}) == "Emma"
 
 
-def test_one_function_on_two_guidelines_is_one_tool() -> None:
-    made = agent(Guideline("a", "b", tools=[get_order]), Guideline("c", "d", tools=[get_order, cancel_order]))
-    assert made.grants == {"get_order": ("G1", "G2"), "cancel_order": ("G2",)}
+def test_one_function_on_two_guidelines_is_one_tool_and_a_bare_name_refers_to_it() -> None:
+    made = agent(
+        Guideline("a", "b", tools=["get_order"]),
+        Guideline("c", "d", tools=[get_order, cancel_order]),
+        Guideline("e", "f", tools=[get_order]),
+    )
+    assert made.grants == {"get_order": ("G1", "G2", "G3"), "cancel_order": ("G2",)}
     assert made.guidelines[0].tools == (made.toolbox["get_order"],)
     assert not made.always_available
-
-
-def test_a_bare_name_refers_to_a_tool_named_elsewhere() -> None:
-    made = agent(Guideline("a", "b", tools=["get_order"]), Guideline("c", "d", tools=[get_order]))
-    assert made.grants == {"get_order": ("G1", "G2")}
 
 
 @pytest.mark.parametrize(

@@ -20,19 +20,14 @@ def guideline(id: str, **relations: Any) -> Guideline:
     return Guideline("condition", "action", id=id, **relations)
 
 
-def test_what_an_active_guideline_entails_comes_in_with_its_score() -> None:
-    resolution = resolve(
-        {"a": 8}, guideline("a", entails=["b"]), guideline("b", entails=["c"]), guideline("c")
-    )
+def test_what_an_active_guideline_entails_comes_in_with_the_highest_score_that_reaches_it() -> None:
+    chain = [guideline("a", entails=["b"]), guideline("b", entails=["c"]), guideline("c")]
+    resolution = resolve({"a": 8}, *chain)
     assert resolution.active == {"a": 8, "b": 8, "c": 8}
     assert resolution.entailed == {"b": "a", "c": "b"}
-
-
-def test_of_several_scores_the_highest_counts() -> None:
-    guidelines = [guideline("a", entails=["c"]), guideline("b", entails=["c"]), guideline("c")]
-    assert resolve({"a": 6, "b": 9}, *guidelines).active["c"] == 9
-    assert resolve({"a": 9, "c": 7}, *guidelines).active["c"] == 9
-    assert resolve({"a": 6, "c": 7}, *guidelines).active["c"] == 7
+    assert resolve({"a": 6, "b": 9}, *chain).active["c"] == 9
+    assert resolve({"a": 9, "c": 7}, *chain).active["c"] == 9
+    assert resolve({"a": 6, "c": 7}, *chain).active["c"] == 7
 
 
 def test_a_guideline_goes_when_what_it_depends_on_is_not_active_repeatedly() -> None:
