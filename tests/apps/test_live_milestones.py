@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -61,21 +60,16 @@ def test_each_change_of_progress_is_an_event_and_nothing_else_is():
     assert [event.progress.progress_rate for event in made] == [0.0, 0.25]
 
 
-def test_what_code_cannot_decide_stays_a_range_without_a_judge():
-    progress = create_guided_agent(brain(), desk(), milestones=FOR_A_JUDGE).invoke(says("Grr!"))["progress"][
-        -1
-    ]
-    assert progress.get("goal_completed") is None
-    assert progress.get("progress_rate") is None
-    assert (progress["progress_range"], progress["undecided"]) == ([0.0, 1.0], ["Calmed Down"])
-
-
-def test_a_judge_is_asked_where_one_is_given(runs):
+def test_a_judge_is_asked_about_what_code_leaves_a_range():
     def judge(graph, transcript, observations):
         return [Verdict("Calmed Down", True, len(transcript), transcript.events[-1].text)]
 
+    said = says("Grr, I am so angry!")
     app = create_guided_agent(brain(reply="All is well now."), desk(), milestones=FOR_A_JUDGE, judge=judge)
-    assert runs.invoke(app, says("Grr, I am so angry!"))["progress"][-1]["goal_completed"] is True
+    assert app.invoke(said)["progress"][-1]["goal_completed"] is True
+    without = create_guided_agent(brain(), desk(), milestones=FOR_A_JUDGE).invoke(said)["progress"][-1]
+    assert without.get("goal_completed") is None
+    assert (without["progress_range"], without["undecided"]) == ([0.0, 1.0], ["Calmed Down"])
 
 
 def test_a_judge_without_milestones_is_a_mistake():
@@ -91,7 +85,7 @@ def test_a_graph_that_cannot_be_measured_on_is_told_before_anything_runs():
         TrackProgress("milestones.yaml")  # type: ignore[arg-type]
 
 
-def test_the_node_alone_works_in_a_graph_that_has_only_messages():
+def test_the_node_alone_works_in_a_graph_that_has_only_messages_or_another_channel():
     def read(state: AgentState) -> Any:
         return {"messages": f"rate {state['progress'][-1]['progress_rate']}"}
 
@@ -101,14 +95,7 @@ def test_the_node_alone_works_in_a_graph_that_has_only_messages():
     builder.add_edge(START, "measure")
     builder.add_edge("measure", "read")
     assert builder.compile().invoke({"messages": CALLED})["messages"][-1].text == "rate 0.25"
-
-
-def test_the_node_alone_reads_a_dataclass_and_another_channel():
-    @dataclass
-    class Chat:
-        talk: list[Any] = field(default_factory=list)
-
-    progress = TrackProgress(GRAPH, messages_key="talk").invoke(Chat(CALLED))["progress"][-1]
+    progress = TrackProgress(GRAPH, messages_key="talk").invoke({"talk": CALLED})["progress"][-1]
     assert progress["reached"] == ["Start", "get_order"]
 
 

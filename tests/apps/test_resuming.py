@@ -53,19 +53,11 @@ class Desk:
         return resume_or_invoke(self.app, input, thread(), **options)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def checkpointer(request, tmp_path):
-    if request.param == "memory":
-        yield MemorySaver()
-    else:
-        with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
-            yield saver
-
-
-def test_a_turn_that_broke_off_is_finished_before_the_next_one_begins(checkpointer):
-    desk = Desk("message", checkpointer)
-    desk.breaks_off()
-    state = desk.resume(says("Thanks"), durability="sync")
+def test_a_turn_that_broke_off_is_finished_before_the_next_one_begins(tmp_path):
+    with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as checkpointer:
+        desk = Desk("message", checkpointer)
+        desk.breaks_off()
+        state = desk.resume(says("Thanks"), durability="sync")
     assert kinds(state)[:5] == ["human", "ai", "tool", "ai", "human"]
     assert [m.text for m in state["messages"] if m.type == "human"] == ["Where is A-1?", "Thanks"]
     assert desk.ran == ["A-1", "A-1"]  # once in each turn: what was committed is not repeated
@@ -77,13 +69,10 @@ def test_an_unfinished_turn_can_be_finished_alone(runs):
     state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, None, thread())
     assert kinds(state) == ["human", "ai", "tool", "ai"]
     assert desk.ran == ["A-1"]
-
-
-def test_a_finished_thread_is_simply_gone_on_with(runs):
-    desk = Desk()
-    for said, messages in ((None, 0), (ASKED, 4), (None, 4), (says("Thanks"), 8)):
+    # A finished thread is simply gone on with.
+    for said, messages in ((None, 4), (says("Thanks"), 8)):
         state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, said, thread())
-        assert len(state.get("messages", ())) == messages
+        assert len(state["messages"]) == messages
 
 
 def test_a_new_message_on_a_turn_that_broke_off_keeps_what_was_committed():
@@ -94,22 +83,16 @@ def test_a_new_message_on_a_turn_that_broke_off_keeps_what_was_committed():
     assert state["messages"][2].status == "success"
 
 
-def test_what_waits_for_an_operator_is_not_run_over_and_still_waits_after_a_bad_answer(runs):
+def test_what_waits_for_an_operator_is_not_run_over_and_still_waits_after_a_bad_answer():
     desk = Desk(confirm={"get_order": "operator"})
     desk.app.invoke(ASKED, thread())
-
-    def go_on(said):
-        return runs.call(resume_or_invoke, aresume_or_invoke, desk.app, said, thread())
-
-    for said, problem in (
-        (says("Hello?"), "waits for an answer"),
-        (Command(resume={"decisions": []}), "got 0"),
-    ):
+    bad = Command(resume={"decisions": []})
+    for said, problem in ((says("Hello?"), "waits for an answer"), (bad, "got 0")):
         with pytest.raises(errors.InputError, match=problem):
-            go_on(said)
-        assert go_on(None)["__interrupt__"]
+            desk.resume(said)
+        assert desk.resume(None)["__interrupt__"]
     assert desk.ran == []
-    assert kinds(go_on(APPROVE)) == ["human", "ai", "tool", "ai"]
+    assert kinds(desk.resume(APPROVE)) == ["human", "ai", "tool", "ai"]
     assert desk.ran == ["A-1"]
 
 
@@ -131,7 +114,8 @@ def test_abandoning_what_waits_leaves_no_call_unanswered_and_is_told_to_the_mode
     assert (line["error"], line["result"].startswith("abandoned")) == (True, True)
 
 
-def test_two_apps_share_a_thread_and_threads_do_not_see_each_other(checkpointer):
+def test_two_apps_share_a_thread_and_threads_do_not_see_each_other():
+    checkpointer = MemorySaver()
     model = brain(judge={"G1": lambda asked: 9 if "Where" in asked.tail else 2})
     first, second = (create_guided_agent(model, desk(), checkpointer=checkpointer) for _ in range(2))
     first.invoke(says("Hello"), thread("a"))
