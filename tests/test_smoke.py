@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from arq_graph import Agent, Guideline, create_guided_agent, milestones
-from arq_graph.milestones import MilestoneGraph, Suite, read_transcript, score, score_transcripts, write_html
+from arq_graph.milestones import MilestoneGraph, read_transcript, score, score_transcripts, write_html
 from arq_graph.nodes import GuidelineMatcher
 
 ROOT = Path(__file__).parent.parent
@@ -95,16 +95,10 @@ def test_a_conversation_is_scored_and_its_page_written(tmp_path: Path) -> None:
     assert "A lamp, please." in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_the_demos_suite_names_users_of_each_kind() -> None:
-    suite = Suite.from_yaml(DESK / "suite.yaml")
-    assert {scenario.user.kind for scenario in suite.scenarios} == {"helpful", "perturbed", "unhelpful"}
-
-
 def test_the_demo_is_held_and_explained(tmp_path: Path) -> None:
     assert "Thanks, that is all. Goodbye!" in arq_graph_command(tmp_path, "demo", "--no-evaluation")
     assert "wrap-up" in arq_graph_command(tmp_path, "explain")
 
 
-@pytest.mark.parametrize("kind", ["agent", "milestones", "suite"])
-def test_files_have_schemas_for_editors(tmp_path: Path, kind: str) -> None:
-    assert '"properties"' in arq_graph_command(tmp_path, "schema", kind)
+def test_files_have_schemas_for_editors(tmp_path: Path) -> None:
+    assert '"properties"' in arq_graph_command(tmp_path, "schema", "suite")
