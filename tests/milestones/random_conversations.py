@@ -21,7 +21,6 @@ WORDS = ("apple", "pear", "plum")
 
 @st.composite
 def milestone_lists(draw: st.DrawFn, *, judged: bool = False) -> list[Milestone]:
-    """Milestones of a graph whose End can be reached if everything is observed all the time."""
     size = draw(st.integers(1, 6))
     names = [f"m{number}" for number in range(size)]
     weights = st.sampled_from([1, 1, 1, 2, 0.5, 0.1, 3])
@@ -35,14 +34,8 @@ def milestone_lists(draw: st.DrawFn, *, judged: bool = False) -> list[Milestone]
         kind = draw(st.sampled_from(["FC", "FC", "said", "join", "judged" if judged else "FC"]))
         rest = {"dependencies": dependencies, "requires": requires, "weight": draw(weights)}
         if kind == "join":
-            milestones.append(
-                Milestone(
-                    name=name,
-                    type="Aggregator",
-                    dependencies=dependencies,
-                    requires=draw(st.sampled_from(["any", "all"])),
-                )
-            )
+            joined = {"dependencies": dependencies, "requires": draw(st.sampled_from(["any", "all"]))}
+            milestones.append(Milestone(name=name, type="Aggregator", **joined))
         elif kind == "FC":
             milestones.append(Milestone(name=name, type="FC", tool=f"tool{number % 3}", **rest))
         else:
@@ -88,13 +81,3 @@ def event_lists(draw: st.DrawFn, max_size: int = 14) -> tuple[Any, ...]:
 
 
 transcripts = event_lists().map(Transcript)
-
-
-@st.composite
-def observed_events(draw: st.DrawFn, names: list[str], length: int) -> dict[str, list[int]]:
-    """Any events for each milestone."""
-    return {
-        name: sorted(draw(st.sets(st.integers(1, length), max_size=4)))
-        for name in names
-        if draw(st.booleans())
-    }

@@ -4,330 +4,283 @@ from __future__ import annotations
 
 import pytest
 
-from arq_graph.milestones import (
-    Call,
-    MilestoneGraph,
-    Result,
-    Transcript,
-    score,
-)
+from arq_graph.milestones import Call, MilestoneGraph, Result, Transcript, score
 from tests.milestones.conversations import agent, called, conversation, graph_of, user
 
-CHAIN = """
-milestones:
-- {name: Start, type: NFC}
-- {name: a, type: FC, dependencies: [Start]}
-- {name: b, type: FC, dependencies: [a]}
-- {name: End, type: NFC, dependencies: [b]}
-"""
 
-BRANCHES = """
-milestones:
-- {name: Start, type: NFC}
-- {name: get_order, type: FC, dependencies: [Start]}
-- {name: refund, type: FC, dependencies: [get_order]}
-- {name: expedite, type: FC, dependencies: [get_order]}
-- {name: transfer, type: FC, dependencies: [get_order]}
-- {name: close, type: FC, dependencies: [refund, expedite, transfer]}
-- {name: End, type: NFC, dependencies: [close]}
-"""
+def graph(*milestones: str, more: str = "") -> MilestoneGraph:
+    """A graph of Start and these; what is called `name` alone is an FC after Start."""
+    written = (each if ":" in each else f"name: {each}, type: FC" for each in milestones)
+    lines = "".join(f"- {{{each}}}\n" for each in ("name: Start, type: NFC", *written))
+    return graph_of(f"{more}\nmilestones:\n{lines}")
 
-JOIN = """
-milestones:
-- {name: Start, type: NFC}
-- {name: a, type: FC, dependencies: [Start]}
-- {name: b, type: FC, dependencies: [Start]}
-- {name: both, type: Aggregator, dependencies: [a, b]}
-- {name: End, type: NFC, dependencies: [both]}
-"""
+
+def end(*dependencies: str, more: str = "") -> str:
+    return f"name: End, type: NFC, dependencies: [{', '.join(dependencies)}]{more}"
+
+
+CHAIN = graph("a", "name: b, type: FC, dependencies: [a]", end("b"))
+BRANCHES = graph(
+    "get_order",
+    "name: refund, type: FC, dependencies: [get_order]",
+    "name: expedite, type: FC, dependencies: [get_order]",
+    "name: transfer, type: FC, dependencies: [get_order]",
+    "name: close, type: FC, dependencies: [refund, expedite, transfer]",
+    end("close"),
+)
+
+
+def join(both: str, *more: str) -> MilestoneGraph:
+    return graph("a", "b", f"name: both, dependencies: [a, b], {both}", *(more or [end("both")]))
+
+
+def measured(graph: MilestoneGraph, *tools: str):
+    """The score once these tools were called, one after the other: at events 1, 3, 5, …"""
+    return score(graph, conversation(*(called(tool) for tool in tools)))
 
 
 def test_nothing_reached_is_no_progress():
-    measured = score(graph_of(CHAIN), conversation(user("hello")))
+    nothing = score(CHAIN, conversation(user("hello")))
     # Way: a, b, End = 3. Covered: 0.
-    assert measured.progress_rate == 0
-    assert measured.goal_completed is False
-    assert measured.reached == {"Start": 0}
-    assert measured.frontier == ("a",)
-    assert measured.coverage == 0
-    assert measured.path_taken == ("Start",)
+    assert (nothing.progress_rate, nothing.goal_completed, nothing.coverage) == (0, False, 0)
+    assert nothing.reached == {"Start": 0}
+    assert (nothing.frontier, nothing.path_taken) == (("a",), ("Start",))
 
 
 def test_each_step_of_a_chain_is_a_third_of_the_way():
-    graph = graph_of(CHAIN)
     # a: depth 1, left 2 (b, End).
-    assert score(graph, conversation(called("a"))).progress_rate == 1 / 3
+    assert measured(CHAIN, "a").progress_rate == 1 / 3
     # b: depth 2, left 1. Then End is reached at the same event.
-    measured = score(graph, conversation(called("a"), called("b")))
-    assert measured.progress_rate == 1
-    assert measured.reached == {"Start": 0, "a": 1, "b": 3, "End": 3}
-    assert measured.goal_completed is True
+    done = measured(CHAIN, "a", "b")
+    assert (done.progress_rate, done.goal_completed) == (1, True)
+    assert done.reached == {"Start": 0, "a": 1, "b": 3, "End": 3}
 
 
 def test_a_branch_that_was_rightly_not_taken_costs_nothing():
-    graph = graph_of(BRANCHES)
-    done = score(graph, conversation(called("get_order"), called("refund"), called("close")))
+    done = measured(BRANCHES, "get_order", "refund", "close")
     assert done.progress_rate == 1
     # get_order, refund, close, End of get_order, refund, expedite, transfer, close, End.
     assert done.coverage == 4 / 6
     assert done.path_taken == ("Start", "get_order", "refund", "close", "End")
     # refund: depth 2 (get_order, refund), left 2 (close, End).
-    half = score(graph, conversation(called("get_order"), called("refund")))
+    half = measured(BRANCHES, "get_order", "refund")
     assert half.progress_rate == 2 / 4
     assert half.frontier == ("expedite", "transfer", "close")
 
 
 def test_what_came_in_the_wrong_order_counts_from_when_it_is_done_again():
-    graph = graph_of(CHAIN)
-    wrong = score(graph, conversation(called("b"), called("a")))
+    wrong = measured(CHAIN, "b", "a")
     assert wrong.reached == {"Start": 0, "a": 3}
-    assert wrong.progress_rate == 1 / 3
-    assert wrong.wasted_calls == (1,)
-    again = score(graph, conversation(called("b"), called("a"), called("b")))
+    assert (wrong.progress_rate, wrong.wasted_calls) == (1 / 3, (1,))
+    again = measured(CHAIN, "b", "a", "b")
     assert again.reached == {"Start": 0, "a": 3, "b": 5, "End": 5}
     assert again.repeated_calls == (5,)
 
 
-CYCLE = """
-milestones:
-- {name: Start, type: NFC}
-- {name: ask, type: FC, dependencies: [Start]}
-- {name: x, type: FC, dependencies: [ask, y]}
-- {name: y, type: FC, dependencies: [ask, x]}
-- {name: End, type: NFC, dependencies: [x, y], requires: all}
-"""
-
-
 @pytest.mark.parametrize("order", ["xy", "yx"])
 def test_a_cycle_may_be_walked_in_either_order(order):
-    graph = graph_of(CYCLE)
-    measured = score(graph, conversation(called("ask"), *(called(tool) for tool in order)))
-    assert measured.progress_rate == 1
-    assert measured.reached[order[0]] == 3
-    assert measured.reached[order[1]] == 5
+    cycle = graph(
+        "ask",
+        "name: x, type: FC, dependencies: [ask, y]",
+        "name: y, type: FC, dependencies: [ask, x]",
+        end("x", "y", more=", requires: all"),
+    )
+    done = measured(cycle, "ask", *order)
+    assert done.progress_rate == 1
+    assert (done.reached[order[0]], done.reached[order[1]]) == (3, 5)
 
 
-def test_what_is_forbidden_counts_also_after_end():
-    graph = graph_of("""
+FORBIDDEN = """
 forbidden:
 - {tool: cancel_order, arguments: {order_id: {absent: true}}}
 - {said_by: agent, pattern: guarantee}
-milestones:
-- {name: Start, type: NFC}
-- {name: a, type: FC}
-- {name: End, type: NFC, dependencies: [a]}
-""")
-    good = score(
-        graph, conversation(called("a"), called("cancel_order", order_id="O1"), user("I guarantee it"))
-    )
-    assert good.goal_completed is True
-    late = score(graph, conversation(called("a"), agent("That I can guarantee.")))
-    assert late.goal_completed is False
-    assert late.progress_rate == 1
+"""
+
+
+def test_what_is_forbidden_counts_also_after_end():
+    strict = graph("a", end("a"), more=FORBIDDEN)
+    allowed = conversation(called("a"), called("cancel_order", order_id="O1"), user("I guarantee it"))
+    assert score(strict, allowed).goal_completed is True
+    late = score(strict, conversation(called("a"), agent("That I can guarantee.")))
+    assert (late.goal_completed, late.progress_rate) == (False, 1)
     assert [(one.event, str(one.rule)) for one in late.forbidden] == [(3, "agent says /guarantee/")]
     # A call that is forbidden is forbidden whatever came of it.
-    failed = score(graph, conversation(called("a"), called("cancel_order", "Error: which order?")))
-    assert failed.goal_completed is False
-    assert failed.forbidden[0].event == 3
-
-
-TWO_UNDECIDED = """
-milestones:
-- {name: Start, type: NFC}
-- {name: get_order, type: FC, dependencies: [Start]}
-- {name: Customer Agrees, type: NFC, dependencies: [get_order]}
-- {name: Customer Is Told, type: NFC, dependencies: [Customer Agrees]}
-- {name: End, type: NFC, dependencies: [Customer Is Told]}
-"""
+    failed = score(strict, conversation(called("a"), called("cancel_order", "Error: which order?")))
+    assert (failed.goal_completed, failed.forbidden[0].event) == (False, 3)
 
 
 def test_two_undecided_on_one_road_make_a_range():
-    graph = graph_of(TWO_UNDECIDED)
-    measured = score(graph, conversation(called("get_order"), agent("Shall I?"), user("Yes.")))
+    undecided = graph(
+        "get_order",
+        "name: Customer Agrees, type: NFC, dependencies: [get_order]",
+        "name: Customer Is Told, type: NFC, dependencies: [Customer Agrees]",
+        end("Customer Is Told"),
+    )
+    ranged = score(undecided, conversation(called("get_order"), agent("Shall I?"), user("Yes.")))
     # None observed: get_order of get_order, agrees, told, End. All at every event: agrees at 2, told at 3.
-    assert measured.progress_range == (1 / 4, 1.0)
-    assert measured.progress_rate is None
-    assert measured.goal_completed is None
-    assert measured.undecided == ("Customer Agrees", "Customer Is Told")
-    assert measured.possibly_reached["Customer Is Told"] == 3
-    assert measured.reached == {"Start": 0, "get_order": 1}
+    assert ranged.progress_range == (1 / 4, 1.0)
+    assert (ranged.progress_rate, ranged.goal_completed) == (None, None)
+    assert ranged.undecided == ("Customer Agrees", "Customer Is Told")
+    assert ranged.possibly_reached["Customer Is Told"] == 3
+    assert ranged.reached == {"Start": 0, "get_order": 1}
 
 
 def test_an_nfc_may_be_checked_on_the_result_of_the_call_before_it():
-    graph = graph_of("""
-milestones:
-- {name: Start, type: NFC}
-- {name: get_order, type: FC}
-- {name: Delivered, type: NFC, check: {said_by: tool, pattern: delivered}, dependencies: [get_order]}
-- {name: At Warehouse, type: NFC, check: {said_by: tool, pattern: warehouse}, dependencies: [get_order]}
-- {name: End, type: NFC, dependencies: [Delivered, At Warehouse]}
-""")
-    measured = score(graph, conversation(user("Where is it?"), called("get_order", "status: delivered")))
+    told = graph(
+        "get_order",
+        "name: Delivered, type: NFC, check: {said_by: tool, pattern: delivered}, dependencies: [get_order]",
+        "name: Lost, type: NFC, check: {said_by: tool, pattern: lost}, dependencies: [get_order]",
+        end("Delivered", "Lost"),
+    )
+    done = score(told, conversation(user("Where is it?"), called("get_order", "status: delivered")))
     # The call is event 2, its result event 3: later than the call.
-    assert measured.reached == {"Start": 0, "get_order": 2, "Delivered": 3, "End": 3}
-    assert measured.wasted_calls == ()
+    assert done.reached == {"Start": 0, "get_order": 2, "Delivered": 3, "End": 3}
+    assert done.wasted_calls == ()
 
 
 def test_five_unordered_actions_go_up_in_sixths():
-    graph = MilestoneGraph.from_actions([{"name": f"tool{i}"} for i in range(5)], ordered=False)
-    rates = []
-    for done in range(6):
-        talk = conversation(user("go"), *(called(f"tool{i}") for i in reversed(range(done))))
-        rates.append(score(graph, talk).progress_rate)
+    five = MilestoneGraph.from_actions([{"name": f"tool{i}"} for i in range(5)], ordered=False)
+    rates = [
+        score(five, conversation(user("go"), *(called(f"tool{i}") for i in reversed(range(done)))))
+        for done in range(6)
+    ]
     # End requires all five: depth(End) = 1 (largest need) + 4 further + its own 1 = 6.
-    assert rates == [0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 1]
+    assert [each.progress_rate for each in rates] == [0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 1]
 
 
-def test_a_state_that_holds_may_come_before_its_dependencies():
-    text = """
-milestones:
-- {name: Start, type: NFC}
-- {name: get_order, type: FC}
-- name: Is Vip
-  type: NFC
-  check: {said_by: user, pattern: vip}
-  holds: true
-  dependencies: [get_order]
-- {name: End, type: NFC, dependencies: [Is Vip]}
-"""
+@pytest.mark.parametrize(("holds", "at"), [("true", 3), ("false", None)])
+def test_a_state_that_holds_may_come_before_its_dependencies(holds, at):
+    vip = f"check: {{said_by: user, pattern: vip}}, holds: {holds}, dependencies: [get_order]"
+    states = graph("get_order", f"name: Is Vip, type: NFC, {vip}", end("Is Vip"))
+    # get_order at 2; the state still holds at 3, the first event after it. What does not hold was over at 1.
     talk = conversation(user("I am a vip"), called("get_order"))
-    # get_order at 2; the state still holds at 3, the first event after it.
-    assert score(graph_of(text), talk).reached == {"Start": 0, "get_order": 2, "Is Vip": 3, "End": 3}
-    # What does not hold was over at 1.
-    assert score(graph_of(text.replace("  holds: true\n", "")), talk).goal_completed is False
+    assert score(states, talk).reached.get("Is Vip") == score(states, talk).reached.get("End") == at
 
 
-def test_one_event_may_serve_several_independent_milestones():
-    graph = graph_of("""
-milestones:
-- {name: Start, type: NFC}
-- {name: any order, type: FC, tool: get_order}
-- {name: order 7, type: FC, tool: get_order, arguments: {id: 7}}
-- {name: order 7 again, type: FC, tool: get_order, arguments: {id: 7}, dependencies: [order 7]}
-- {name: End, type: NFC, dependencies: [any order, order 7], requires: all}
-""")
-    measured = score(graph, conversation(called("get_order", id=7)))
-    assert measured.goal_completed is True
-    # ... but not two of which one comes before the other.
-    assert "order 7 again" not in measured.reached
+def test_one_event_may_serve_several_independent_milestones_but_not_one_before_the_other():
+    shared = graph(
+        "name: any order, type: FC, tool: get_order",
+        "name: order 7, type: FC, tool: get_order, arguments: {id: 7}",
+        "name: order 7 again, type: FC, tool: get_order, dependencies: [order 7]",
+        end("any order", "order 7", more=", requires: all"),
+    )
+    done = score(shared, conversation(called("get_order", id=7)))
+    assert done.goal_completed is True
+    assert "order 7 again" not in done.reached
 
 
-def test_calls_of_one_message_count_in_the_order_listed():
-    graph = graph_of(CHAIN)
+def test_calls_of_one_message_count_in_the_order_listed_once_their_results_are_there():
     calls = (Call("a", {}, "1"), Call("b", {}, "2"))
     in_order = Transcript((*calls, Result(2, "b", "ok"), Result(1, "a", "ok")))
-    assert score(graph, in_order).reached == {"Start": 0, "a": 1, "b": 2, "End": 2}
+    assert score(CHAIN, in_order).reached == {"Start": 0, "a": 1, "b": 2, "End": 2}
     swapped = Transcript((*calls[::-1], Result(1, "b", "ok"), Result(2, "a", "ok")))
-    assert score(graph, swapped).reached == {"Start": 0, "a": 2}
+    assert score(CHAIN, swapped).reached == {"Start": 0, "a": 2}
+    waiting = score(CHAIN, Transcript(calls[:1]))
+    assert (waiting.reached, waiting.observations.unanswered) == ({"Start": 0}, (1,))
 
 
-def test_a_call_counts_once_its_result_is_there():
-    graph = graph_of(CHAIN)
-    waiting = score(graph, Transcript((Call("a", {}),)))
-    assert waiting.reached == {"Start": 0}
-    assert waiting.observations.unanswered == (1,)
-
-
-def test_an_empty_gold_list_measures_nothing():
-    graph = MilestoneGraph.from_actions([])
-    measured = score(graph, conversation(user("hello"), called("anything")))
-    assert measured.goal_completed is None
-    assert measured.progress_rate is None
-    assert measured.progress_range is None
-    assert measured.coverage is None
-
-
-def test_an_empty_gold_list_with_something_forbidden_measures_that():
-    rules = graph_of(
-        "forbidden: [{tool: pay}]\nmilestones: [{name: Start, type: NFC}, {name: End, type: NFC}]"
-    ).forbidden
-    graph = MilestoneGraph.from_actions([], forbidden=rules)
-    assert score(graph, conversation(user("hello"))).goal_completed is True
-    assert score(graph, conversation(called("pay"))).goal_completed is False
-
-
-def rate(graph: MilestoneGraph, *tools: str) -> float | None:
-    """The progress rate once these tools were called, one after the other."""
-    return score(graph, conversation(user("go"), *(called(tool) for tool in tools))).progress_rate
+def test_an_empty_gold_list_measures_nothing_but_what_is_forbidden():
+    nothing = score(MilestoneGraph.from_actions([]), conversation(user("hello"), called("pay")))
+    assert (nothing.goal_completed, nothing.progress_rate, nothing.progress_range) == (None, None, None)
+    assert nothing.coverage is None
+    rules = graph("a", end("a"), more="forbidden: [{tool: pay}]").forbidden
+    strict = MilestoneGraph.from_actions([], forbidden=rules)
+    assert score(strict, conversation(user("hello"))).goal_completed is True
+    assert score(strict, conversation(called("pay"))).goal_completed is False
 
 
 def test_a_join_half_done_counts_half_of_it():
-    graph = graph_of(JOIN)
+    both = join("type: Aggregator")
     # both: depth = the largest need (1) + 1 further = 2; End 1. Need of both now 1: (2 - 1) / (2 + 1).
-    assert rate(graph, "a") == 1 / 3
+    assert measured(both, "a").progress_rate == 1 / 3
     # b at event 1, a at event 3; the join and End take the event of the last.
-    whole = score(graph, conversation(called("b"), called("a")))
-    assert whole.reached == {"Start": 0, "b": 1, "a": 3, "both": 3, "End": 3}
+    assert measured(both, "b", "a").reached == {"Start": 0, "b": 1, "a": 3, "both": 3, "End": 3}
 
 
 def test_a_join_that_requires_any_is_reached_with_the_first_and_is_no_step():
-    graph = graph_of(JOIN.replace("type: Aggregator", "type: Aggrigator, requires: any"))
-    assert score(graph, conversation(called("b"))).reached == {"Start": 0, "b": 1, "both": 1, "End": 1}
+    either = join("type: Aggrigator, requires: any")
+    assert measured(either, "b").reached == {"Start": 0, "b": 1, "both": 1, "End": 1}
     # A step after the join: a or b, then c, then End.
-    longer = graph_of(
-        JOIN.replace("type: Aggregator", "type: Aggregator, requires: any").replace(
-            "- {name: End, type: NFC, dependencies: [both]}",
-            "- {name: c, type: FC, dependencies: [both]}\n- {name: End, type: NFC, dependencies: [c]}",
-        )
-    )
-    assert rate(longer, "a") == 1 / 3
-    assert score(longer, conversation(called("a"))).frontier == ("b", "c")
+    longer = join("type: Aggregator, requires: any", "name: c, type: FC, dependencies: [both]", end("c"))
+    assert measured(longer, "a").progress_rate == 1 / 3
+    assert measured(longer, "a").frontier == ("b", "c")
 
 
 def test_joins_of_either_kind_nest():
-    graph = graph_of("""
-milestones:
-- {name: Start, type: NFC}
-- {name: a, type: FC}
-- {name: b, type: FC}
-- {name: c, type: FC}
-- {name: d, type: FC}
-- {name: ab, type: Aggregator, dependencies: [a, b]}
-- {name: cd, type: Aggregator, dependencies: [c, d]}
-- {name: one pair, type: Aggregator, requires: any, dependencies: [ab, cd]}
-- {name: End, type: NFC, dependencies: [one pair]}
-""")
-    # One pair takes 2, End 1. Half of one pair: 1 of 3; half of each is no more than that.
-    assert rate(graph, "a") == 1 / 3
-    assert rate(graph, "a", "c") == 1 / 3
-    assert rate(graph, "c", "d") == 1
-    assert score(graph, conversation(called("c"), called("d"))).path_taken == (
-        "Start",
-        "c",
-        "d",
-        "cd",
-        "one pair",
-        "End",
+    nested = graph(
+        *"abcd",
+        "name: ab, type: Aggregator, dependencies: [a, b]",
+        "name: cd, type: Aggregator, dependencies: [c, d]",
+        "name: one pair, type: Aggregator, requires: any, dependencies: [ab, cd]",
+        end("one pair"),
     )
+    # One pair takes 2, End 1. Half of one pair: 1 of 3; half of each is no more than that.
+    assert measured(nested, "a").progress_rate == measured(nested, "a", "c").progress_rate == 1 / 3
+    done = measured(nested, "c", "d")
+    assert (done.progress_rate, done.path_taken) == (1, ("Start", "c", "d", "cd", "one pair", "End"))
 
 
 def test_requires_all_waits_like_a_join_but_is_a_step_of_its_own():
-    graph = graph_of(JOIN.replace("type: Aggregator", "type: FC, requires: all"))
+    both = join("type: FC, requires: all")
     # both: depth 1 (its own) + 1 (largest need) + 1 (one further) = 3, then End: way 4. With a: (3 - 2) / 4.
-    assert rate(graph, "a") == 1 / 4
+    assert measured(both, "a").progress_rate == 1 / 4
     # Called before b it does not count: a and b done, both's need is 1: (3 - 1) / (3 + 1).
-    early = score(graph, conversation(called("a"), called("both"), called("b")))
-    assert early.progress_rate == 2 / 4
-    assert early.frontier == ("both",)
+    early = measured(both, "a", "both", "b")
+    assert (early.progress_rate, early.frontier) == (2 / 4, ("both",))
 
 
-def test_weights_are_shares_of_the_way():
-    graph = graph_of(CHAIN.replace("name: a, type: FC", "name: a, type: FC, weight: 0.5"))
-    assert rate(graph, "a") == 0.5 / 2.5  # a 0.5, b 1, End 1
+def test_weights_are_exact_shares_of_the_way():
+    half = graph("name: a, type: FC, weight: 0.5", "name: b, type: FC, dependencies: [a]", end("b"))
+    assert measured(half, "a").progress_rate == 0.5 / 2.5  # a 0.5, b 1, End 1
     # Tenths have no exact float; the way has.
-    tenths = graph_of("""
-milestones:
-- {name: Start, type: NFC}
-- {name: a, type: FC, weight: 0.1}
-- {name: b, type: FC, weight: 0.1, dependencies: [a]}
-- {name: c, type: FC, weight: 0.1, dependencies: [b]}
-- {name: End, type: NFC, weight: 0.1, dependencies: [c]}
-""")
-    assert rate(tenths, "a", "b") == 2 / 4
+    tenths = graph(
+        "name: a, type: FC, weight: 0.1",
+        "name: b, type: FC, weight: 0.1, dependencies: [a]",
+        "name: c, type: FC, weight: 0.1, dependencies: [b]",
+        end("c", more=", weight: 0.1"),
+    )
+    assert measured(tenths, "a", "b").progress_rate == 2 / 4
+    # A tiny rest of a long way is not rounded off.
+    long = graph(f"name: a, type: FC, weight: {10**30}", "name: b, type: FC, dependencies: [a]", end("b"))
+    assert measured(long, "a").progress_rate < measured(long, "a", "b").progress_rate == 1
 
 
-def test_a_long_way_with_a_tiny_rest_is_not_rounded_up_to_one():
-    text = "- {name: Start, type: NFC}\n- {name: a, type: FC, weight: 1000000000000000000000000000000}\n"
-    text += "- {name: b, type: FC, dependencies: [a]}\n- {name: End, type: NFC, dependencies: [b]}"
-    assert rate(graph_of(text), "a") < 1
-    assert rate(graph_of(text), "a", "b") == 1
+# --- gold actions ---------------------------------------------------------------------------------------------------
+
+GOLD = [
+    {"name": "get_user", "kwargs": {"id": "u1"}},
+    {"name": "cancel", "kwargs": {"order": 7, "options": {"a": 1, "b": [2]}}},
+]
+
+
+def test_gold_actions_count_in_their_order_or_in_any():
+    calls = [called("get_user", id="u1"), called("cancel", options={"b": [2], "a": 1}, order=7.0)]
+    ordered, unordered = (MilestoneGraph.from_actions(GOLD, ordered=ordered) for ordered in (True, False))
+    assert score(ordered, conversation(*calls)).goal_completed is True
+    # get_user of get_user, cancel, End.
+    assert score(ordered, conversation(*calls[::-1])).progress_rate == 1 / 3
+    assert score(unordered, conversation(*calls[::-1])).goal_completed is True
+
+
+def test_a_call_with_other_arguments_is_not_the_gold_call_and_one_with_more_is():
+    unordered = MilestoneGraph.from_actions(GOLD, ordered=False)
+    assert score(unordered, conversation(called("get_user", id="u2"))).progress_rate == 0
+    assert "get_user" in score(unordered, conversation(called("get_user", id="u1", verbose=True))).reached
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_call_that_is_listed_twice_must_be_made_twice(ordered):
+    twice = MilestoneGraph.from_actions(
+        [{"name": "pay", "kwargs": {"sum": [{"x": number}]}} for number in (1, 1.0)], ordered=ordered
+    )
+    assert list(twice) == ["Start", "pay", "pay (2)", "End"]
+    once = called("pay", sum=[{"x": 1}])
+    assert score(twice, conversation(once)).goal_completed is False
+    assert score(twice, conversation(once, once)).goal_completed is True
+
+
+def test_failed_calls_do_not_count_other_spellings_are_known_and_a_tool_may_be_named_like_an_end():
+    gold = MilestoneGraph.from_actions([{"tool": "End", "arguments": {"sum": 3}}], failed_if="^Error")
+    assert list(gold) == ["Start", "End (2)", "End"]
+    assert score(gold, conversation(called("End", "Error: no funds", sum=3))).goal_completed is False
+    assert score(gold, conversation(called("End", sum=3))).goal_completed is True

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from arq_graph.milestones import (
     Forbidden,
     Message,
-    Milestone,
     MilestoneGraph,
     Transcript,
     Verdict,
@@ -67,34 +66,6 @@ def test_forbidden_events_do_not_change_progress(graph, transcript):
         assert score(strict, transcript).progress_rate == score(free, transcript).progress_rate
     if any(isinstance(event, Message) for event in transcript.events):
         assert score(strict, transcript).goal_completed is False
-
-
-@EXAMPLES
-@given(graph=graphs(), transcript=transcripts, data=st.data())
-def test_renaming_and_reordering_milestones_changes_nothing(graph, transcript, data):
-    inner = [one.name for one in graph.milestones if one.name not in ("Start", "End")]
-    new_names = dict(zip(inner, data.draw(st.permutations([f"x {name}" for name in inner])), strict=True))
-    new_names |= {"Start": "Start", "End": "End"}
-    moved = [
-        Milestone(
-            **{
-                **{name: getattr(one, name) for name in type(one).model_fields},
-                "name": new_names[one.name],
-                "dependencies": [new_names[name] for name in one.dependencies],
-                "tool": one.called_tool if one.type == "FC" else None,
-            }
-        )
-        for one in data.draw(st.permutations(graph.milestones))
-    ]
-    other = score(MilestoneGraph(moved, failed_if=graph.failed_if, forbidden=graph.forbidden), transcript)
-    here = score(graph, transcript)
-    assert (other.progress_rate, other.goal_completed, other.coverage) == (
-        here.progress_rate,
-        here.goal_completed,
-        here.coverage,
-    )
-    assert other.reached == {new_names[name]: event for name, event in here.reached.items()}
-    assert set(other.frontier) == {new_names[name] for name in here.frontier}
 
 
 @EXAMPLES

