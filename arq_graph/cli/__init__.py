@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+WRONG_INPUT = 1
+NO_ANSWER = 3
+WAITING = 4
+INTERRUPTED = 130
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run `arq-graph`.
@@ -23,4 +28,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         app(args=None if arguments is None else list(arguments), prog_name="arq-graph")
     except KeyboardInterrupt:
         # While the libraries are still loading.
-        raise SystemExit(130) from None
+        raise SystemExit(INTERRUPTED) from None

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from contextlib import nullcontext
+import sqlite3
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -12,8 +18,9 @@ import typer
 from dotenv import dotenv_values
 from typer.core import TyperCommand, TyperGroup
 
-from arq_graph.cli.failures import reported
-from arq_graph.cli.screen import diagnostics, warn
+from arq_graph.cli import INTERRUPTED, NO_ANSWER, WRONG_INPUT
+from arq_graph.cli.screen import diagnostics, note, settle, show_error, warn, words
+from arq_graph.errors import ArqGraphError, ReasoningError
 
 _COMMANDS = {
     "demo": "Watch the shipped order desk in a conversation, then with simulated users; needs no key.",
@@ -83,9 +90,52 @@ def _load_env_file() -> None:
     for name in _ADDRESSES:
         if has_own_key and name in taken:
             warn(
-                f".env sets {name} to {taken[name]}: the {_KEY} of your environment will be sent there. Put a key into "
-                ".env as well, or give --base-url, if that is not what you want."
+                f".env sets {name} to {taken[name]}: the {_KEY} of your environment will be sent there. Unset it, or "
+                "give --base-url, if that is not what you want."
             )
+
+
+@contextmanager
+def reported(*, debug: bool) -> Iterator[None]:
+    """Turn whatever goes wrong into a message on standard error and an exit code."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: warn(str(message))
+        try:
+            yield
+            sys.stdout.flush()  # a full disk or a reader that has gone shows here at the latest
+        except KeyboardInterrupt as error:
+            if not error.args:  # nobody has told them yet
+                note("Interrupted.")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            with suppress(OSError, ValueError):  # what is still buffered would fail once more at exit
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            note("Whatever was reading the output has closed it.")
+            raise typer.Exit(WRONG_INPUT) from None
+        except (Exception, SystemExit) as error:
+            if hasattr(error, "exit_code"):  # Typer's own: wrong usage, or a command that is done
+                raise
+            settle()
+            if debug:
+                diagnostics().print(words("".join(traceback.format_exception(error))), soft_wrap=True)
+            show_error(error, _message(error))
+            raise typer.Exit(NO_ANSWER if isinstance(error, ReasoningError) else WRONG_INPUT) from None
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, ArqGraphError):
+        return str(error)
+    if isinstance(error, SystemExit):
+        return f"a module or tool of the agent ended the program (exit code {error.code})"
+    if isinstance(error, sqlite3.Error):
+        return f"the file of threads cannot be used: {error}; --db names another"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full: {error.filename or 'the output'} could not be written"
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"unexpected {type(error).__name__}: {error} in {last.filename}, line {last.lineno}. This should not happen: "
+        "`arq-graph --debug …` shows how it came about."
+    )
 
 
 app = typer.Typer(

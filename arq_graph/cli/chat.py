@@ -8,11 +8,10 @@ from typing import Any
 
 import typer
 
-from arq_graph.cli import options
+from arq_graph.cli import INTERRUPTED, options
 from arq_graph.cli.dialogue import Dialogue, Setup, opened_dialogue
 from arq_graph.cli.explain import explanation_of
-from arq_graph.cli.failures import INTERRUPTED, Left, show_error
-from arq_graph.cli.screen import ask, is_terminal, labelled, note, output, sentence, words
+from arq_graph.cli.screen import ask, is_terminal, labelled, note, output, sentence, show_error, words
 from arq_graph.cli.turn import Outcome, customer_said, outcome_of, reply_of
 from arq_graph.errors import ArqGraphError
 
@@ -48,11 +47,10 @@ def chat(
                     _answer(dialogue, dialogue.finish)
         except EOFError:
             output().print()
-        except Left:
-            raise
-        except KeyboardInterrupt:
-            output().print()
-            dialogue.tell_way_on()
+        except KeyboardInterrupt as error:
+            if not error.args:  # at the prompt, where nothing is told yet
+                output().print()
+                dialogue.tell_way_on()
             raise typer.Exit(INTERRUPTED) from None
         dialogue.tell_way_on()
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel
 from rich.text import Text
+from typer import Argument
 
 from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.apps.guided import create_guided_agent
@@ -98,7 +98,7 @@ def graph(agent: AgentFile) -> None:
 
 def schema(
     kind: Annotated[
-        Literal["agent", "milestones", "suite"], typer.Argument(help="Which kind of file.", show_choices=True)
+        Literal["agent", "milestones", "suite"], Argument(help="Which kind of file.", show_choices=True)
     ],
 ) -> None:
     """Print the JSON Schema of a kind of file, for completion and checks in an editor."""

@@ -6,23 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import RenderableType
+from typer import Argument, Exit
 
-from arq_graph.cli.failures import WRONG_INPUT
+from arq_graph.cli import WRONG_INPUT, tables
 from arq_graph.cli.options import AsJson
 from arq_graph.cli.screen import output, print_json, sentence, warning, words
-from arq_graph.cli.tables import (
-    change,
-    columns,
-    counted,
-    listed,
-    number,
-    percent,
-    points,
-    probability,
-    with_use_cases,
-)
 from arq_graph.milestones.reports.comparison import Comparison
 from arq_graph.milestones.reports.comparison import compare as compared
 from arq_graph.milestones.reports.differences import ComparedGroup, Difference
@@ -33,8 +22,8 @@ _HEADINGS = ("A", "B", "difference", "p", "n", "better")
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A.json", help="A report that `score --json` wrote.")],
-    b: Annotated[Path, typer.Argument(metavar="B.json", help="Another, over the same conversations.")],
+    a: Annotated[Path, Argument(metavar="A.json", help="A report that `score --json` wrote.")],
+    b: Annotated[Path, Argument(metavar="B.json", help="Another, over the same conversations.")],
     as_json: AsJson = False,
 ) -> None:
     """See whether one of two reports is better, and how sure that is."""
@@ -46,7 +35,7 @@ def compare(
         for part in _parts(comparison, (a, b)):
             console.print(part)
     if not comparison.overall.pairs:
-        raise typer.Exit(WRONG_INPUT)
+        raise Exit(WRONG_INPUT)
 
 
 def _parts(comparison: Comparison, files: tuple[Path, Path]) -> Iterator[RenderableType]:
@@ -55,12 +44,15 @@ def _parts(comparison: Comparison, files: tuple[Path, Path]) -> Iterator[Rendera
     sizes = (comparison.conversations_a, comparison.conversations_b)
     broken = (comparison.broken_a, comparison.broken_b)
     for name, file, size, unread in zip("AB", files, sizes, broken, strict=True):
-        lost = f", {counted(unread, 'record')} could not be scored" if unread else ""
-        yield sentence(words(name, "bold"), f"  {counted(size, 'conversation')}{lost}  {file}")
-    yield words(counted(comparison.overall.pairs, "pair"))
+        lost = f", {tables.counted(unread, 'record')} could not be scored" if unread else ""
+        yield sentence(words(name, "bold"), f"  {tables.counted(size, 'conversation')}{lost}  {file}")
+    yield words(tables.counted(comparison.overall.pairs, "pair"))
     for name, only in zip("AB", (comparison.only_a, comparison.only_b), strict=True):
         if only:
-            yield words(f"only in {name}: {counted(len(only), 'conversation')} ({listed(only)})", "yellow")
+            yield words(
+                f"only in {name}: {tables.counted(len(only), 'conversation')} ({tables.listed(only)})",
+                "yellow",
+            )
     if comparison.overall.pairs:
         yield from _measured(comparison)
     else:
@@ -68,7 +60,7 @@ def _parts(comparison: Comparison, files: tuple[Path, Path]) -> Iterator[Rendera
             "there is nothing to compare. A pair has the same use case and task, or the same use case and id."
         )
     if comparison.different_graphs:
-        differ = listed(comparison.different_graphs)
+        differ = tables.listed(comparison.different_graphs)
         yield warning(f"not measured alike: {differ} differ between the two reports.")
 
 
@@ -78,15 +70,21 @@ def _measured(comparison: Comparison) -> Iterator[RenderableType]:
         better = _BETTER.get(difference.verdict)
         said = f"{better} better" if better else difference.verdict
         yield sentence(f"{title}: ", words(said, "bold"))
-    groups = with_use_cases(comparison.overall, comparison.use_cases)
+    groups = tables.with_use_cases(comparison.overall, comparison.use_cases)
     goals = ((name, group.goal_completion) for name, group in groups.items())
     rates = ((name, group.progress_rate) for name, group in groups.items())
     yield ""
-    shares = ((name, [percent(of.a), percent(of.b), points(of), *_sure(of)]) for name, of in goals)
-    yield columns("goal completion", _HEADINGS, shares, name_width=18)
+    shares = (
+        (name, [tables.percent(of.a), tables.percent(of.b), tables.points(of), *_sure(of)])
+        for name, of in goals
+    )
+    yield tables.columns("goal completion", _HEADINGS, shares, name_width=18)
     yield ""
-    means = ((name, [number(of.a), number(of.b), change(of), *_sure(of)]) for name, of in rates)
-    yield columns("progress rate", _HEADINGS, means, name_width=18)
+    means = (
+        (name, [tables.number(of.a), tables.number(of.b), tables.change(of), *_sure(of)])
+        for name, of in rates
+    )
+    yield tables.columns("progress rate", _HEADINGS, means, name_width=18)
     yield ""
     yield from (words(line, "dim") for line in _remarks(comparison))
 
@@ -100,7 +98,7 @@ def _figures(group: ComparedGroup) -> Iterator[tuple[str, Difference]]:
 
 def _sure(difference: Difference) -> list[str]:
     better = _BETTER.get(difference.verdict, "not shown")
-    return [probability(difference.p), f"{difference.pairs:,}", better]
+    return [tables.probability(difference.p), f"{difference.pairs:,}", better]
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:
@@ -117,13 +115,8 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     )
     for title, difference in _figures(overall):
         if difference.left_out:
-            yield f"{counted(difference.left_out, 'pair')} left out of {title}: undecided, or nothing to do."
+            yield f"{tables.counted(difference.left_out, 'pair')} left out of {title}: undecided, or nothing to do."
     if comparison.runs > 1:
-        yield (
-            f"Tasks were run up to {comparison.runs} times. Runs of one task depend on each other, so intervals draw "
-            "whole tasks, and p is the share of the ways to swap whole tasks that differ as much."
-        )
-    else:
-        yield "p is McNemar's exact test for goal completion, and turned signs for the progress rate."
+        yield "Runs of one task depend on each other: intervals and p are of whole tasks."
     if len(comparison.use_cases) > 1:
         yield f"p of the {len(comparison.use_cases)} use cases is corrected for their number (Holm)."

@@ -7,17 +7,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from arq_graph.apps.arms import arms
 from arq_graph.cli import options
 from arq_graph.cli.chat import approve_all
-from arq_graph.cli.dialogue import Setup, opened_dialogue
+from arq_graph.cli.dialogue import DEFAULT_FILE, Setup, opened_dialogue
 from arq_graph.cli.evaluate import conversing, said_in
 from arq_graph.cli.run import read_customer_turns
 from arq_graph.cli.screen import note, output, sentence, show_command, words
 from arq_graph.cli.tables import columns, counted, mean, share, show_broken
-from arq_graph.cli.threads import DEFAULT_FILE
 from arq_graph.cli.turn import LEGEND, customer_said, heading, outcome_of
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.runner import evaluate
@@ -44,7 +43,7 @@ def demo(
     db: options.Database = None,
     evaluation: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--evaluation/--no-evaluation",
             help="End with an evaluation against simulated users. Else with the offline model alone.",
         ),

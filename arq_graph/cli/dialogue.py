@@ -1,38 +1,46 @@
-"""A conversation with a compiled agent in one thread, turn by turn."""
+"""A conversation with a compiled agent in one thread, turn by turn, and the file that keeps threads."""
 
 from __future__ import annotations
 
+import re
+import secrets
 import shlex
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command
+from langgraph.types import Command, StateSnapshot
+from pydantic import BaseModel
 
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.apps.resuming import resume_or_invoke
 from arq_graph.apps.strategies import StrategyName, strategy_of
-from arq_graph.cli.failures import leaving_on_ctrl_c
 from arq_graph.cli.options import ModelChoice
-from arq_graph.cli.progress import Progress
+from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
 from arq_graph.cli.screen import diagnostics, note, show_command, warn
-from arq_graph.cli.threads import ThreadNote, opened_threads, thread_id
 from arq_graph.cli.turn import Outcome, Turn, customer_messages, last_turn
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.nodes.spec_sections import condition_text
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.transport import watch_waits
 from arq_graph.reasoning.usage import track_usage
+
+DEFAULT_FILE = Path(".arq_graph") / "threads.sqlite"
+_INSTALL = 'pip install "arq_graph[sqlite]"'
+_NOTE = "arq_graph"
 
 Operator = Callable[[Sequence[Mapping[str, Any]], str | None], Sequence[Mapping[str, Any]] | None]
 """Decides on calls that wait: takes them and what was wrong with the last answer; None leaves them waiting."""
@@ -65,47 +73,68 @@ class Setup:
         return ("arq-graph", *name, "--thread", thread, *self.options)
 
 
+class ThreadNote(BaseModel):
+    """What is kept about a thread beside its messages, with each checkpoint: what they were made with."""
+
+    agent: str
+    file: str | None
+    model: str
+    mode: str
+    guidelines: dict[str, tuple[str | None, str | None]]
+
+    @classmethod
+    def of(cls, agent: Agent, model: str, mode: str) -> ThreadNote:
+        """What to note about a thread of this agent."""
+        rules = {rule.id: (condition_text(rule), rule.action) for rule in agent.guidelines}
+        file = str(agent.file) if agent.file else None
+        return cls(agent=agent.name, file=file, model=model, mode=mode, guidelines=rules)
+
+    @classmethod
+    def in_checkpoint(cls, found: CheckpointTuple | None) -> ThreadNote | None:
+        """What is noted in a checkpoint; None in one of another program."""
+        text = found.metadata.get(_NOTE) if found else None
+        return cls.model_validate_json(str(text)) if text else None
+
+
+@dataclass
 class Dialogue:
     """One thread of an agent."""
 
-    def __init__(
-        self,
-        app: CompiledStateGraph[Any, Any, Any, Any],
-        agent: Agent,
-        thread: str,
-        about: ThreadNote,
-        operator: Operator | None,
-        way_on: tuple[str, ...] | None,
-    ) -> None:
-        self.agent = agent
-        self.thread = thread
-        self.about = about
-        self.way_on = way_on
-        self._app = app
-        self._operator = operator
-        self._progress = Progress()
-        self._config: RunnableConfig = {**about.config(thread), "callbacks": [self._progress]}
+    app: CompiledStateGraph[Any, Any, Any, Any]
+    agent: Agent
+    thread: str
+    about: ThreadNote
+    operator: Operator | None
+    way_on: tuple[str, ...] | None
+    _progress: Progress = field(default_factory=Progress)
+
+    @property
+    def _config(self) -> RunnableConfig:
+        kept = {_NOTE: self.about.model_dump_json()}
+        return {"configurable": {"thread_id": self.thread}, "metadata": kept, "callbacks": [self._progress]}
+
+    @property
+    def _state(self) -> StateSnapshot:
+        return self.app.get_state(self._config)
 
     @property
     def is_unfinished(self) -> bool:
         """Whether a turn was begun and not ended."""
-        return bool(
-            self._app.get_state(self._config).tasks
-        )  # `next` leaves out tasks whose results are saved
+        return bool(self._state.tasks)  # `next` leaves out tasks whose results are saved
 
     def said(self) -> list[str]:
         """What the customer said so far."""
-        return [message.text for message in customer_messages(self._app.get_state(self._config).values)]
+        return [message.text for message in customer_messages(self._state.values)]
 
     def last_turn(self) -> Turn | None:
         """The last turn; None before the first."""
-        return last_turn(self._app.get_state(self._config).values, self.agent.name)
+        return last_turn(self._state.values, self.agent.name)
 
     def finish(self) -> Outcome | None:
         """Finish the turn that was left unfinished; None if there is none."""
         if not self.is_unfinished:
             return None
-        return self._run(lambda: resume_or_invoke(self._app, None, self._config, durability="sync"))
+        return self._run(lambda: resume_or_invoke(self.app, None, self._config, durability="sync"))
 
     def say(self, text: str) -> Outcome:
         """Say something as the customer; an unfinished turn is given up."""
@@ -119,7 +148,7 @@ class Dialogue:
             show_command(diagnostics(), *self.way_on)
 
     def _invoke(self, input: Any) -> None:
-        self._app.invoke(input, self._config, durability="sync")
+        self.app.invoke(input, self._config, durability="sync")
 
     def _run(self, step: Callable[[], Any]) -> Outcome:
         started = time.monotonic() - self._progress.seconds_paused
@@ -141,10 +170,10 @@ class Dialogue:
         """Ask the operator as long as calls wait; return those that are left waiting."""
         problem: str | None = None
         while calls := self._waiting_calls():
-            if self._operator is None:
+            if self.operator is None:
                 return calls
             with self._progress.paused():
-                decisions = self._operator(calls, problem)
+                decisions = self.operator(calls, problem)
             try:
                 self._invoke(Command(resume={"decisions": decisions}))
                 problem = None
@@ -155,7 +184,7 @@ class Dialogue:
         return ()
 
     def _waiting_calls(self) -> tuple[Mapping[str, Any], ...]:
-        interrupts = self._app.get_state(self._config).interrupts
+        interrupts = self._state.interrupts
         return tuple(interrupts[0].value["action_requests"]) if interrupts else ()
 
     def _leave(self) -> None:
@@ -193,3 +222,55 @@ def opened_dialogue(
                 error.add_note("The thread is kept. Go on with:")
                 error.add_note(f"  {shlex.join(way_on)}")
             raise
+
+
+@contextmanager
+def opened_threads(file: Path | None) -> Iterator[BaseCheckpointSaver[Any]]:
+    """Open the file of threads, which is made if it does not exist; without its package, keep them in memory."""
+    try:
+        from langgraph.checkpoint.sqlite import SqliteSaver
+    except ImportError:
+        if file is not None:
+            raise InputError(f"keeping threads in {file} needs another package: {_INSTALL}") from None
+        warn(f"this thread is gone when the program ends; to keep threads: {_INSTALL}")
+        yield InMemorySaver()
+        return
+    path = file or DEFAULT_FILE
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ignore = path.parent / ".gitignore"
+        if file is None and not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")  # what customers write is not for a repository
+        # The saver has a lock of its own; nodes that run at the same time write from their threads.
+        connection = sqlite3.connect(str(path), check_same_thread=False)
+        saver = SqliteSaver(connection)
+        saver.setup()
+    except (OSError, sqlite3.Error) as error:
+        raise InputError(
+            f"{path} cannot be used as a file of threads: {error}; give another with --db"
+        ) from error
+    with closing(connection):
+        yield saver
+
+
+@contextmanager
+def existing_threads(file: Path | None) -> Iterator[BaseCheckpointSaver[Any]]:
+    """Open a file of threads to read it."""
+    path = file or DEFAULT_FILE
+    if not path.is_file():
+        raise InputError(
+            f"there is no file of threads {path}: hold a conversation first with `arq-graph demo` or `arq-graph "
+            "chat AGENT.yaml` in this folder, or name the file with --db"
+        )
+    with opened_threads(path) as threads:
+        yield threads
+
+
+def thread_id(given: str | None, agent: Agent) -> str:
+    """The thread that was asked for, or a new one."""
+    if given is None:
+        name = re.sub("[^a-z0-9]+", "-", agent.name.lower()).strip("-")[:40]
+        return f"{name or 'thread'}-{secrets.token_hex(3)}"
+    if not given.strip() or not given.isprintable():
+        raise InputError(f"{given!r} cannot name a thread: give printable characters that are not all spaces")
+    return given

@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Exit, Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.apps.arms import ARMS
 from arq_graph.apps.arms import arms as arms_named
-from arq_graph.cli import options
-from arq_graph.cli.failures import WRONG_INPUT, leaving_on_ctrl_c
-from arq_graph.cli.progress import progress_bar
+from arq_graph.cli import WRONG_INPUT, options
+from arq_graph.cli.progress import leaving_on_ctrl_c, progress_bar
 from arq_graph.cli.screen import note, output, warn
 from arq_graph.cli.tables import counted, show_broken, show_report
 from arq_graph.errors import InputError, ReasoningError
@@ -37,14 +36,14 @@ def evaluate(
     suite: options.SuiteFile,
     arms: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="NAME,…",
             help="What is tried: guided, guided:cot, guided:direct, react, pre-act, respact, create_agent, or "
             "module:function, a function of (scenario, agent, model) that makes an app.",
         ),
     ] = "guided",
-    runs: Annotated[int, typer.Option(min=1, help="How often each scenario is run with each arm.")] = 1,
-    concurrency: Annotated[int, typer.Option(min=1, help="How many conversations at once.")] = 8,
+    runs: Annotated[int, Option(min=1, help="How often each scenario is run with each arm.")] = 1,
+    concurrency: Annotated[int, Option(min=1, help="How many conversations at once.")] = 8,
     model: options.Model = None,
     user_model: options.UserModel = None,
     judge: options.Judge = None,
@@ -52,27 +51,24 @@ def evaluate(
     scenario: options.ScenarioName = None,
     max_calls: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             help="Stop once so many model calls are made, users and judge and earlier parts included. Turns under way "
             "are finished, so that some more may be made.",
         ),
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="Stop once they cost so much; needs --prices.")
+        float | None, Option(min=0, help="Stop once they cost so much; needs --prices.")
     ] = None,
     prices: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODEL=IN/OUT,…", help="What a million tokens cost, read and written: gpt-4o=2.5/10."
-        ),
+        Option(metavar="MODEL=IN/OUT,…", help="What a million tokens cost, read and written: gpt-4o=2.5/10."),
     ] = None,
     results: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where each conversation is kept. Else SUITE.results.jsonl."),
+        Path | None, Option(metavar="FILE", help="Where each conversation is kept. Else SUITE.results.jsonl.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with what that file holds; nothing is held twice.")
+        bool, Option("--resume", help="Go on with what that file holds; nothing is held twice.")
     ] = False,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,
@@ -136,9 +132,9 @@ def evaluate(
         note(f"The page is in {html}.")
     if not report.conversations and not report.stopped:
         raise InputError("nothing could be measured")
-    if wrong := _went_wrong(report):
-        note(f"Exit code {WRONG_INPUT}: {wrong}. {way_on}")
-        raise typer.Exit(WRONG_INPUT)
+    if report.failed or any(one.error for one in report.conversations):
+        note(f"Exit code {WRONG_INPUT}, because not everything could be held to its end. {way_on}")
+        raise Exit(WRONG_INPUT)
 
 
 @contextmanager
@@ -204,18 +200,6 @@ def _tell(report: Report, kept: Path) -> None:
         )
     show_report(report, output())
     note(f"The conversations are in {kept}.")
-
-
-def _went_wrong(report: Report) -> str:
-    """How many scenarios and conversations something was wrong with; what a ceiling cut off is not among them."""
-    unused = sum(one.run is None for one in report.failed)
-    errors = sum(one.ended == "error" for one in report.conversations)
-    said = (
-        (unused, "scenario", "could not be used"),
-        (len(report.failed) - unused, "conversation", "could not be held or measured"),
-        (errors, "conversation", "ended in an error"),
-    )
-    return ", ".join(f"{counted(count, what)} {how}" for count, what, how in said if count)
 
 
 def _read_prices(text: str | None) -> dict[str, tuple[float, float]]:

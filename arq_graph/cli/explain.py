@@ -5,27 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-import typer
 from rich.console import RenderableType
 from rich.text import Text
+from typer import Option
 
 from arq_graph.agent.state import GuidelineMatch, Revision, ToolInsight
+from arq_graph.cli import turn as view
+from arq_graph.cli.dialogue import ThreadNote, existing_threads
 from arq_graph.cli.options import AsJson, Database
 from arq_graph.cli.screen import entry, output, print_json, sentence, show_command, spoken, words
-from arq_graph.cli.threads import ThreadNote, existing_threads
-from arq_graph.cli.turn import (
-    LEGEND,
-    Turn,
-    call_line,
-    customer_said,
-    guideline_text,
-    last_turn,
-    move_line,
-    plan_lines,
-    progress_line,
-    reply_of,
-    run_line,
-)
+from arq_graph.cli.turn import Turn
 from arq_graph.errors import InputError
 
 _LONG = 2_000
@@ -47,7 +36,7 @@ _NOT_RUN = {
 
 def explain(
     thread: Annotated[
-        str | None, typer.Option("--thread", "-t", metavar="ID", help="Else the thread used last.")
+        str | None, Option("--thread", "-t", metavar="ID", help="Else the thread used last.")
     ] = None,
     db: Database = None,
     as_json: AsJson = False,
@@ -58,7 +47,7 @@ def explain(
         latest = last.config["configurable"]["thread_id"] if last else None
         id = thread or latest
         found = threads.get_tuple({"configurable": {"thread_id": id}}) if id else None
-    turn = last_turn(found.checkpoint["channel_values"]) if found else None
+    turn = view.last_turn(found.checkpoint["channel_values"]) if found else None
     if turn is None:
         there = f"; the latest is {latest!r}" if latest else ""
         raise InputError(
@@ -88,19 +77,19 @@ def explain(
 
 def explanation_of(turn: Turn, about: ThreadNote | None) -> Iterator[RenderableType]:
     """Every judgement, decision and revision of a turn."""
-    yield customer_said(turn.customer)
-    yield reply_of(turn) if turn.reply is not None else words("There is no reply yet.", "yellow")
+    yield view.customer_said(turn.customer)
+    yield view.reply_of(turn) if turn.reply is not None else words("There is no reply yet.", "yellow")
     active = len(turn.active)
     yield from _titled(f"Guidelines: {active} active, {len(turn.guidelines) - active} not")
     for match in sorted(turn.guidelines, key=lambda match: not match.active):
         yield _guideline(match, about.guidelines.get(match.guideline) if about else None)
     if turn.plan is not None:
         yield from _titled(f"Plan: version {turn.plan.version}")
-        yield from plan_lines(turn.plan)
+        yield from view.plan_lines(turn.plan)
     if turn.moves:
         yield from _titled("Moves")
         for move in turn.moves:
-            yield move_line(move)
+            yield view.move_line(move)
             yield from (sentence("  ", words(fault, "yellow")) for fault in move.faults)
     yield from _titled("Tools" if turn.tool_decisions or turn.tool_calls else "Tools: none was considered")
     yield from _tools(turn)
@@ -112,9 +101,9 @@ def explanation_of(turn: Turn, about: ThreadNote | None) -> Iterator[RenderableT
         yield from _titled(f"Followed: {', '.join(turn.followed) or 'none of the active guidelines'}")
     if turn.progress is not None:
         yield from _titled("Progress")
-        yield progress_line(turn.progress)
+        yield view.progress_line(turn.progress)
     yield ""
-    yield words(LEGEND, "dim")
+    yield words(view.LEGEND, "dim")
 
 
 def _titled(title: str) -> Iterator[RenderableType]:
@@ -131,7 +120,7 @@ def _guideline(match: GuidelineMatch, texts: tuple[str | None, str | None] | Non
         words("  continuous" if match.continuous else "", "dim"),
         words(f"  {applied} applied before" if applied else "", "dim"),
     )
-    lines = [words(guideline_text(*texts), "dim")] if texts is not None else []
+    lines = [words(view.guideline_text(*texts), "dim")] if texts is not None else []
     lines += [words(match.rationale, limit=_LONG)] if match.rationale else []
     lines += [words(remark, "yellow") for remark in match.remarks]
     return entry("●" if match.active else "○", "green" if match.active else "dim", head, *lines)
@@ -141,7 +130,7 @@ def _tools(turn: Turn) -> Iterator[RenderableType]:
     """What was called, each with the decision that led to it, and then the decisions that led to no call."""
     rest = list(turn.tool_decisions)
     for run in turn.tool_calls:
-        lines = [run_line(run, _LONG)]
+        lines = [view.run_line(run, _LONG)]
         reason = next((each for each in rest if each.kind == "run" and each.tool == run.tool), None)
         if reason is not None:
             rest.remove(reason)
@@ -149,7 +138,7 @@ def _tools(turn: Turn) -> Iterator[RenderableType]:
         yield entry(*_MARKS[run.status], *lines)
     for decision in rest:
         tool = words(decision.tool, "bold")
-        call = call_line(decision.tool, decision.arguments) if decision.arguments else tool
+        call = view.call_line(decision.tool, decision.arguments) if decision.arguments else tool
         lines = [sentence(call, f"  {_NOT_RUN[decision.kind]}")]
         if decision.argument:
             lines.append(words(f"{decision.argument}: {decision.description}"))

@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.text import Text
+from typer import Argument, BadParameter, Exit, Option, Typer
 
 from arq_graph.agent.atomic_write import write_atomically
-from arq_graph.cli import options
-from arq_graph.cli.failures import WRONG_INPUT
+from arq_graph.cli import WRONG_INPUT, options
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import labelled, output, show_command, show_titled, warn, words
 from arq_graph.cli.tables import counted
@@ -23,13 +22,13 @@ from arq_graph.milestones.authoring.mermaid import mermaid
 from arq_graph.milestones.findings import Finding
 from arq_graph.milestones.graph import MilestoneGraph
 
-milestones = typer.Typer(
+milestones = Typer(
     name="milestones",
     help="Milestone files: what a conversation has to reach, to measure how far it got.",
     no_args_is_help=True,
 )
 
-_File = Annotated[Path, typer.Argument(metavar="FILE", help="The milestone file.")]
+_File = Annotated[Path, Argument(metavar="FILE", help="The milestone file.")]
 
 
 @milestones.command()
@@ -48,7 +47,7 @@ def check(file: _File, agent: options.AgentOption = None, tools: options.ToolsFi
     console.print()
     if found.errors:
         console.print(words(f"{file} cannot be measured on.", "red"))
-        raise typer.Exit(WRONG_INPUT)
+        raise Exit(WRONG_INPUT)
     compared = "" if known is None else "; its tools are the agent's"
     console.print(words(f"{file} can be measured on{compared}.", "green"))
 
@@ -66,20 +65,19 @@ def draw(file: _File) -> None:
 def author(
     workflow: Annotated[
         Path,
-        typer.Option(
+        Option(
             "--workflow",
             "-w",
             metavar="FILE",
             help="What the agent is to do, in words. - reads standard input.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The milestone file to make.")],
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The milestone file to make.")],
     agent: options.AgentOption = None,
     tools: options.ToolsFile = None,
     model: options.Model = None,
     base_url: options.BaseUrl = None,
     mode: options.ModeOption = "arq",
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
 ) -> None:
     """Have a model make a milestone file of a workflow and the agent's tools.
 
@@ -87,11 +85,11 @@ def author(
     """
     known = options.read_tools(agent, tools)
     if known is None:
-        raise typer.BadParameter("name the tools: --agent AGENT.yaml or --tools FILE")
+        raise BadParameter("name the tools: --agent AGENT.yaml or --tools FILE")
     choice = options.choose_model(model, base_url)
     options.require_writable([out])
-    if out.exists() and not force:
-        raise InputError(f"{out} is there already; --force replaces it, or name another file")
+    if out.exists():
+        raise InputError(f"{out} is there already: name another file, or move this one away")
     text = options.read_text(workflow, "workflow")
     asked = choice.chat_model()
     with Progress().shown(f"asking {choice.name} for the milestones"):

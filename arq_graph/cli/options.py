@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from langchain_core.language_models import BaseChatModel
 from pydantic_core import from_json
+from typer import Argument, BadParameter, Option
 
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.strategies import StrategyName
@@ -29,14 +29,20 @@ _NO_KEY = (
     "OPENAI_API_KEY for a real one, or give --model, with --base-url for a server of your own."
 )
 
-AgentFile = Annotated[Path, typer.Argument(metavar="AGENT.yaml", help="The agent's file.")]
+_Words = str | None
+_File = Path | None
+
+AgentFile = Annotated[Path, Argument(metavar="AGENT.yaml", help="The agent's file.")]
 AgentOption = Annotated[
-    Path | None,
-    typer.Option("--agent", metavar="AGENT.yaml", help="The agent, whose tools and instructions they are."),
+    _File, Option("--agent", metavar="AGENT.yaml", help="The agent, whose tools and instructions they are.")
+]
+ToolsFile = Annotated[
+    _File,
+    Option(metavar="FILE", help="The tools as JSON: names, OpenAI tool definitions, or schemas by name."),
 ]
 Model = Annotated[
-    str | None,
-    typer.Option(
+    _Words,
+    Option(
         "--model",
         "-m",
         metavar="NAME",
@@ -44,62 +50,40 @@ Model = Annotated[
     ),
 ]
 BaseUrl = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="An OpenAI-compatible endpoint. Else $ARQ_GRAPH_BASE_URL."),
+    _Words, Option(metavar="URL", help="An OpenAI-compatible endpoint. Else $ARQ_GRAPH_BASE_URL.")
 ]
-ModeOption = Annotated[Mode, typer.Option("--mode", help="How much the model reasons before it answers.")]
-Thread = Annotated[
-    str | None,
-    typer.Option("--thread", "-t", metavar="ID", help="Go on with this thread, or begin it. Else a new one."),
+Judge = Annotated[
+    _Words, Option(metavar="MODEL", help="Decides what code cannot: openai:gpt-4o, offline, … Else nobody.")
 ]
-Database = Annotated[
-    Path | None,
-    typer.Option("--db", metavar="FILE", help="Where threads are kept. Else .arq_graph/threads.sqlite here."),
+UserModel = Annotated[
+    _Words, Option(metavar="MODEL", help="Who plays the user. Else an agenda, which needs no model.")
 ]
+ModeOption = Annotated[Mode, Option("--mode", help="How much the model reasons before it answers.")]
 StrategyOption = Annotated[
     StrategyName,
-    typer.Option(
+    Option(
         "--strategy",
         help="How the agent acts: all tools decided on at once, a plan, a step at a time, or thinking, speaking and "
         "acting in turns.",
     ),
 ]
+Thread = Annotated[
+    _Words,
+    Option("--thread", "-t", metavar="ID", help="Go on with this thread, or begin it. Else a new one."),
+]
+Database = Annotated[
+    _File, Option("--db", metavar="FILE", help="Where threads are kept. Else .arq_graph/threads.sqlite here.")
+]
 MilestonesOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--milestones", metavar="FILE", help="Measure on this milestone file how far the conversation gets."
-    ),
+    _File, Option("--milestones", metavar="FILE", help="Measure on this how far the conversation gets.")
 ]
-SuiteFile = Annotated[Path, typer.Argument(metavar="SUITE.yaml", help="The scenarios.")]
+SuiteFile = Annotated[Path, Argument(metavar="SUITE.yaml", help="The scenarios.")]
 ScenarioName = Annotated[
-    str | None,
-    typer.Option("--scenario", metavar="NAME", help="This one alone, or that of each of its kinds."),
+    _Words, Option("--scenario", metavar="NAME", help="This one alone, or that of each of its kinds.")
 ]
-Judge = Annotated[
-    str | None,
-    typer.Option(metavar="MODEL", help="Decides what code cannot: openai:gpt-4o, offline, … Else nobody."),
-]
-UserModel = Annotated[
-    str | None,
-    typer.Option(metavar="MODEL", help="Who plays the user. Else an agenda, which needs no model."),
-]
-HtmlOut = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="OUT", help="Write a page to look at; it needs no network."),
-]
-ReportOut = Annotated[
-    Path | None,
-    typer.Option("--json", metavar="OUT", help="Write the report for programs and `compare`."),
-]
-ToolsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--tools",
-        metavar="FILE",
-        help="The tools as JSON: names, OpenAI tool definitions, or schemas by name.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
+HtmlOut = Annotated[_File, Option(metavar="OUT", help="Write a page to look at; it needs no network.")]
+ReportOut = Annotated[_File, Option(metavar="OUT", help="Write the report for programs and `compare`.")]
+AsJson = Annotated[bool, Option("--json", help="One JSON object, for programs.")]
 
 
 @dataclass(frozen=True)
@@ -151,7 +135,7 @@ def choose_if_named(model: str | None, base_url: str | None) -> ModelChoice | No
 def read_tools(agent: Path | None, tools: Path | None) -> Any:
     """The tools of an agent or of a file of definitions; None where neither is given."""
     if agent is not None and tools is not None:
-        raise typer.BadParameter("--agent and --tools name the tools twice: give one of them")
+        raise BadParameter("--agent and --tools name the tools twice: give one of them")
     if agent is not None:
         return list(Agent.from_yaml(agent).toolbox.values())
     return None if tools is None else _defined(tools)

@@ -1,7 +1,10 @@
-"""What is going on, and how far it has come, in a line of the terminal; nothing where no terminal is."""
+"""What is going on, and how far it has come, in a line of the terminal where there is one; and Ctrl-C meanwhile."""
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,13 +12,14 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import BaseMessage
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.status import Status
 
-from arq_graph.cli.screen import diagnostics, on_screen, printable, words
+from arq_graph.cli import INTERRUPTED
+from arq_graph.cli.screen import diagnostics, on_screen, printable, settle, words
 
+_GRACE = 1.0
 _STEPS = {
     "match": "matching guidelines",
     "call_tools": "deciding on tools",
@@ -33,6 +37,7 @@ class Progress(BaseCallbackHandler):
     """A line in the terminal that names the step under way."""
 
     run_inline = True  # in async runs, too: it only notes a name
+    ignore_chat_model = True  # the node has named the step
 
     def __init__(self) -> None:
         self._status: Status | None = None
@@ -97,10 +102,29 @@ class Progress(BaseCallbackHandler):
         """A tool begins."""
         self.name_step(f"running {(serialized or {}).get('name') or 'a tool'}")
 
-    def on_chat_model_start(
-        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
-    ) -> None:
-        """Model calls say nothing about the step; the node has named it."""
+
+@contextmanager
+def leaving_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
+    """Leave on Ctrl-C even while threads wait for a model, which could hold the program for a minute.
+
+    Every finished step is on disk by then, so nothing is lost. What is running gets a second to clean up; a second
+    Ctrl-C takes that second away.
+    """
+
+    def leave(*_: object) -> None:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+        settle()
+        timer = threading.Timer(_GRACE, os._exit, [INTERRUPTED])
+        timer.daemon = True
+        timer.start()
+        announce()
+        raise KeyboardInterrupt("they were told")
+
+    before = signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

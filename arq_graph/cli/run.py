@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
 from langchain_core.messages import HumanMessage, convert_to_messages
 from pydantic import BaseModel, ValidationError
+from typer import Exit, Option
 
-from arq_graph.cli import options
+from arq_graph.cli import WAITING, options
 from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import Dialogue, Setup, opened_dialogue
-from arq_graph.cli.failures import WAITING
 from arq_graph.cli.screen import note, print_json
 from arq_graph.cli.turn import Outcome, ToolRun
 from arq_graph.errors import InputError
@@ -35,7 +34,7 @@ def run(
     agent: options.AgentFile,
     conversation: Annotated[
         Path,
-        typer.Option(
+        Option(
             "--conversation",
             "-c",
             metavar="FILE",
@@ -51,7 +50,7 @@ def run(
     thread: options.Thread = None,
     db: options.Database = None,
     approve: Annotated[
-        bool, typer.Option("--approve", help="Approve every call that needs an operator's word.")
+        bool, Option("--approve", help="Approve every call that needs an operator's word.")
     ] = False,
 ) -> None:
     """Hold a conversation from a file: one JSON line a turn.
@@ -127,7 +126,7 @@ def _report(dialogue: Dialogue, setup: Setup, outcome: Outcome) -> None:
         what_to_do += f", with `{shlex.join([*dialogue.way_on, '--approve'])}`, or decide with `{decide}`"
     print_json({**record, "what_to_do": what_to_do})
     note(what_to_do)
-    raise typer.Exit(WAITING)
+    raise Exit(WAITING)
 
 
 class _Printed(BaseModel):

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, BadParameter, Exit, Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
-from arq_graph.cli import options
-from arq_graph.cli.failures import NO_ANSWER, leaving_on_ctrl_c
-from arq_graph.cli.progress import progress_bar
+from arq_graph.cli import NO_ANSWER, options
+from arq_graph.cli.dialogue import existing_threads
+from arq_graph.cli.progress import leaving_on_ctrl_c, progress_bar
 from arq_graph.cli.run import is_printed, read_printed
 from arq_graph.cli.screen import note, output, warn
 from arq_graph.cli.tables import counted, listed, show_broken, show_report
-from arq_graph.cli.threads import existing_threads
 from arq_graph.errors import ArqGraphError, InputError, SpecError
 from arq_graph.milestones.evaluation.arms import instructions_of
 from arq_graph.milestones.graph import MilestoneGraph
@@ -42,7 +40,7 @@ _SQLITE = b"SQLite format 3\0"
 def score(
     transcripts: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             metavar="TRANSCRIPTS",
             help="Recorded conversations of any agent: OpenAI chat or LangChain messages, tau-bench results, …, as "
             "JSON or JSON Lines; what `run` printed; or a file of threads.",
@@ -50,7 +48,7 @@ def score(
     ],
     milestones: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--milestones",
             metavar="[NAME=]FILE",
             help="The milestone file. Several: one for each use case, named NAME or as the file is.",
@@ -58,30 +56,20 @@ def score(
     ] = None,
     gold: Annotated[
         Literal["ordered", "unordered"] | None,
-        typer.Option("--gold", help="Instead: the gold actions that each record holds, as tau-bench's do."),
+        Option("--gold", help="Instead: the gold actions that each record holds, as tau-bench's do."),
     ] = None,
     agent: options.AgentOption = None,
     tools: options.ToolsFile = None,
     judge: options.Judge = None,
-    votes: Annotated[
-        int, typer.Option(min=1, help="How often the judge is asked; the majority decides.")
-    ] = 1,
-    date: Annotated[
-        datetime | None,
-        typer.Option(
-            formats=["%Y-%m-%d"],
-            metavar="YYYY-MM-DD",
-            help="The day of the conversations, for the judge. Without it the judge is told no date.",
-        ),
-    ] = None,
+    votes: Annotated[int, Option(min=1, help="How often the judge is asked; the majority decides.")] = 1,
     base_url: options.BaseUrl = None,
     concurrency: Annotated[
-        int, typer.Option(min=1, help="How many conversations the judge is asked about at once.")
+        int, Option(min=1, help="How many conversations the judge is asked about at once.")
     ] = 8,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Begin again where an earlier run was not finished.")
+        bool, Option("--fresh", help="Begin again where an earlier run was not finished.")
     ] = False,
 ) -> None:
     """Measure how far recorded conversations got: goal completion and progress rate.
@@ -89,9 +77,9 @@ def score(
     With --json or --html, results are kept as they come: the same command goes on with a run that was stopped.
     """
     if bool(milestones) == bool(gold):
-        raise typer.BadParameter("say what to measure on: --milestones FILE, or --gold (one of them)")
-    if judge is None and (votes != 1 or date is not None):
-        raise typer.BadParameter("--votes and --date are for a judge: name one with --judge")
+        raise BadParameter("say what to measure on: --milestones FILE, or --gold (one of them)")
+    if judge is None and votes != 1:
+        raise BadParameter("--votes is for a judge: name one with --judge")
     known = options.read_tools(agent, tools)
     instructions = instructions_of(Agent.from_yaml(agent)) if agent else None
     for file in transcripts:
@@ -102,18 +90,17 @@ def score(
     if milestones:
         graphs = _read_graphs(milestones, known)
     choice = options.choose_if_named(judge, base_url)
-    day = date.date() if date else None
     decides = None
     if choice is not None:
         asked = choice.chat_model()
-        decides = LLMJudge(asked, tools=known, votes=votes, instructions=instructions, date=day)
+        decides = LLMJudge(asked, tools=known, votes=votes, instructions=instructions)
     shaping = {
         "the transcripts": fingerprint(*transcripts),
         "the milestones": f"gold, {gold}" if gold else fingerprint_of_graphs(graphs),
         "the tools": fingerprint(known),
         "the agent's instructions": fingerprint(instructions),
         "the judge": choice.name if choice else "none",
-        "its settings": f"{votes} votes, told {day or 'no date'}",
+        "its votes": str(votes),
         "arq_graph": version("arq_graph"),
     }
     store = _store(json or html, shaping, fresh=fresh)
@@ -230,18 +217,14 @@ def _leave_empty_handed(result: Report, unanswered: int, store: RunStore | None)
         store.remove()
     if unanswered:
         warn("nothing could be scored: the judge gave no answer")
-        raise typer.Exit(NO_ANSWER)
+        raise Exit(NO_ANSWER)
     broken = f", and {counted(len(result.broken), 'record')} broken" if result.broken else ""
     raise InputError(f"nothing could be scored: there is no conversation{broken}")
 
 
 def _hint_at_judge(result: Report) -> None:
-    open_ones = (
-        one
-        for one in result.conversations
-        if one.progress_range is not None and (one.goal_completed is None or one.progress_rate is None)
-    )
-    if names := list(dict.fromkeys(name for one in open_ones for name in one.undecided)):
+    ranges = (one for one in result.conversations if one.progress_range and one.progress_rate is None)
+    if names := list(dict.fromkeys(name for one in ranges for name in one.undecided)):
         note(
             f"Nothing says whether these were observed: {listed(names)}. Where that matters the figures are a range; "
             "--judge MODEL decides them, or a `check:` in the milestone file."

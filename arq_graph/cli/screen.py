@@ -95,6 +95,15 @@ def note(message: str) -> None:
     diagnostics().print(words(message, "dim"))
 
 
+def show_error(error: BaseException, message: str) -> None:
+    """Print an error, and what was noted on it, such as how to go on, to standard error."""
+    console = diagnostics()
+    console.print(sentence(words("error: ", "bold red"), message))
+    for remark in getattr(error, "__notes__", ()):
+        if not remark.startswith("During task with name"):  # LangGraph's, about its own ids
+            console.print(words(remark), soft_wrap=True)
+
+
 Row = tuple[str, str, Sequence[RenderableType]]
 
 

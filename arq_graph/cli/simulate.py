@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-import typer
+from typer import Exit, Option
 
 from arq_graph.apps.arms import arm as arm_named
-from arq_graph.cli import options
+from arq_graph.cli import NO_ANSWER, WRONG_INPUT, options
 from arq_graph.cli.evaluate import of_name, tell_doubts
-from arq_graph.cli.failures import NO_ANSWER, WRONG_INPUT, leaving_on_ctrl_c, show_error
-from arq_graph.cli.progress import Progress
-from arq_graph.cli.screen import LABEL_WIDTH, Row, labelled, note, output, sentence, spoken, words
+from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
+from arq_graph.cli.screen import LABEL_WIDTH, Row, labelled, note, output, sentence, show_error, spoken, words
 from arq_graph.cli.tables import ENDS, number
-from arq_graph.errors import ArqGraphError, InputError
-from arq_graph.milestones.evaluation.arms import Arms, Made
+from arq_graph.milestones.evaluation.arms import Arms
 from arq_graph.milestones.evaluation.conversation import Conversation, converse, is_out_of_reach, told
 from arq_graph.milestones.evaluation.results import transcript_of, written
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -35,12 +33,12 @@ def simulate(
     suite: options.SuiteFile,
     scenario: options.ScenarioName = None,
     arm: Annotated[
-        str, typer.Option(metavar="NAME", help="guided, react, pre-act, …, as for `evaluate`.")
+        str, Option(metavar="NAME", help="guided, react, pre-act, …, as for `evaluate`.")
     ] = "guided",
     kind: Annotated[
-        Kind | None, typer.Option("--kind", help="What the user knows. Else as the scenario says.")
+        Kind | None, Option("--kind", help="What the user knows. Else as the scenario says.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Else that of the suite's first run.")] = None,
+    seed: Annotated[int | None, Option(help="Else that of the suite's first run.")] = None,
     model: options.Model = None,
     user_model: options.UserModel = None,
     judge: options.Judge = None,
@@ -53,7 +51,8 @@ def simulate(
     tried = _scenario(read, scenario, kind)
     one = Planned(arm, tried, 1, seed if seed is not None else seed_of(read.seed, tried.name, 1))
     tell_doubts(choice, [arm], [])
-    made = _made(Arms({arm: arm_named(arm, folder=suite.absolute().parent)}, choice.chat_model()), one)
+    arms = Arms({arm: arm_named(arm, folder=suite.absolute().parent)}, choice.chat_model())
+    made = arms.make(one)
     user = make_user(tried.user, seed=one.seed, model=users.chat_model() if users else None)
     console = output()
     console.print(words(f"{tried.name} · {arm} · {choice.name} · seed {one.seed}", "dim"))
@@ -72,11 +71,7 @@ def simulate(
                     console.print(sentence(" " * (LABEL_WIDTH + 2), words(f"✓ {name}", "green")))
         shown = max(shown, len(held.events))
 
-    with (
-        leaving_on_ctrl_c(lambda: note("Interrupted.")),
-        progress.shown("conversing"),
-        track_usage() as used,
-    ):
+    with leaving_on_ctrl_c(lambda: note("Interrupted.")), progress.shown("conversing"), track_usage() as used:
         held = converse(made.app, user, limits=tried.limits, watch=show)
     show(held)
     console.print()
@@ -88,16 +83,7 @@ def simulate(
         console.print(labelled(_figures(measured)))
     if held.failure is not None:
         show_error(held.failure, told(held.failure))
-        raise typer.Exit(NO_ANSWER if is_out_of_reach(held.failure, used.failures) else WRONG_INPUT)
-
-
-def _made(arms: Arms, one: Planned) -> Made:
-    try:
-        return arms.make(one)
-    except ArqGraphError:
-        raise
-    except Exception as error:
-        raise InputError(f"{one.id}: the arm could not be made: {told(error)}") from error
+        raise Exit(NO_ANSWER if is_out_of_reach(held.failure, used.failures) else WRONG_INPUT)
 
 
 def _scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scenario:

@@ -61,13 +61,8 @@ def one_line(name: str) -> str:
 
 def with_use_cases(overall: F, use_cases: Mapping[str, F]) -> dict[str, F]:
     """All, and by use case; a single one that all belong to says the same as the row of all."""
-    if list(use_cases.values()) == [overall]:
-        return {"all": overall}
-    # A use case may be called what the row of all is called.
-    return {
-        "all": overall,
-        **{name if name != "all" else "all (use case)": group for name, group in use_cases.items()},
-    }
+    groups = {} if list(use_cases.values()) == [overall] else use_cases
+    return {"all": overall} | {name: group for name, group in groups.items() if name != "all"}
 
 
 def counted(count: int, one: str) -> str:
@@ -117,9 +112,9 @@ def number(value: float | None, form: str = ".2f", times: int = 1) -> str:
 
 def probability(p: float | None) -> str:
     """A p value."""
-    return (
-        "<0.001" if p is not None and p < 0.001 else number(p, ".3f" if p is not None and p < 0.1 else ".2f")
-    )
+    if p is not None and p < 0.001:
+        return "<0.001"
+    return number(p, ".3f" if p is not None and p < 0.1 else ".2f")
 
 
 def _interval(of: Rate | Mean | Difference, form: str, times: int = 1) -> str:
@@ -174,7 +169,7 @@ def _tables(report: Report) -> Iterator[Table]:
     for arm, of in arms.items() or {"": summary.overall}.items():
         if of.stops:
             yield _stops(of, arm)
-    if arms:
+    if any(of.model_calls is not None for of in arms.values()):
         yield _table("a conversation", _COSTS, arms, _WIDE)
     reasons = [reason for reason in ENDS if any(reason in one.ended for one in arms.values())]
     if any(reason != "user" for reason in reasons):
@@ -240,9 +235,8 @@ def _progress(summary: Summary) -> str:
 
 
 def _pass_hat_k(rows: Rows) -> list[Column]:
-    every = sorted({k for summary in rows.values() for k in summary.pass_hat_k})
-    shown = every if len(every) <= _RUNS_SHOWN else [*every[: _RUNS_SHOWN - 1], every[-1]]
-    return [(f"k = {k}", lambda summary, k=k: percent(summary.pass_hat_k.get(k))) for k in shown]  # type: ignore[misc]
+    every = sorted({k for summary in rows.values() for k in summary.pass_hat_k})[:_RUNS_SHOWN]
+    return [(f"k = {k}", lambda summary, k=k: percent(summary.pass_hat_k.get(k))) for k in every]  # type: ignore[misc]
 
 
 def _mean(of: Mean | None, form: str = "") -> str:

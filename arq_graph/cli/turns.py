@@ -7,20 +7,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.table import Table
+from typer import Argument, Exit, Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
-from arq_graph.cli import options
-from arq_graph.cli.failures import NO_ANSWER, show_error
+from arq_graph.cli import NO_ANSWER, options
 from arq_graph.cli.progress import progress_bar
-from arq_graph.cli.screen import note, output, print_json, printable, show_titled, warn, words
+from arq_graph.cli.screen import note, output, print_json, show_error, show_titled, warn, words
 from arq_graph.cli.tables import counted, number, show_broken
 from arq_graph.errors import InputError, SpecError, ToolError
 from arq_graph.milestones.turn_level.agents import openai_definitions
-from arq_graph.milestones.turn_level.evaluation import TurnEvaluation, aevaluate_turns, evaluate_turns
+from arq_graph.milestones.turn_level.evaluation import aevaluate_turns, evaluate_turns
 from arq_graph.milestones.turn_level.metrics import TurnMetrics
 from arq_graph.milestones.turn_level.similarity import lexical_similarity
 from arq_graph.milestones.turn_level.steps import DatasetSteps
@@ -35,7 +34,7 @@ _NO_TOOLS = (
 def turns(
     dataset: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="DATASET",
             help="Recorded conversations: OpenAI or LangChain messages, tau-bench, Pre-Act, Glaive.",
         ),
@@ -44,34 +43,23 @@ def turns(
     base_url: options.BaseUrl = None,
     agent: Annotated[
         Path | None,
-        typer.Option(
-            metavar="AGENT.yaml", help="Evaluate this agent, on --model, instead of the model alone."
-        ),
+        Option(metavar="AGENT.yaml", help="Evaluate this agent, on --model, instead of the model alone."),
     ] = None,
     mode: options.ModeOption = "arq",
-    predictions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help='Ask nothing: compare the actions of a JSON Lines file, {"id", "step", "calls" or "answer"} a line. '
-            "`step` counts, from 1 in each conversation, the agent's messages with words or calls after the user's "
-            "first; `id` is the conversation's, or where it has none its number in the file, from 0.",
-        ),
-    ] = None,
     tools: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="The model's tools, a JSON list of OpenAI definitions. Else those of the records.",
         ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, metavar="N", help="The first N steps only.")
+        int | None, Option("--limit", "-n", min=1, metavar="N", help="The first N steps only.")
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=64, help="How many steps to ask at once.")] = 4,
+    concurrency: Annotated[int, Option(min=1, max=64, help="How many steps to ask at once.")] = 4,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="Keep every outcome here, a line a step; the same command goes on where it stopped.",
         ),
@@ -83,42 +71,42 @@ def turns(
     At every step of a recorded conversation the model or the agent is asked for its next action: a tool call or the
     final answer. No tool runs. A step that failed with an error is asked again by the same command with --out.
     """
-    if predictions is not None and (agent or out):
-        raise typer.BadParameter("--predictions asks nothing: leave --agent and --out out")
     known = options.read_tools(agent, tools)
     total, without_tools = _count(DatasetSteps(dataset, limit=limit))
-    asked: Any = predictions
-    name = str(predictions)
-    run: dict[str, Any] = {"limit": limit}
-    if predictions is None:
-        if without_tools and known is None:
-            warn(_NO_TOOLS)
-        choice = options.choose_model(model, base_url)
-        asked, name = choice.chat_model(), choice.name
-        if agent is not None:
-            asked = create_guided_agent(asked, Agent.from_yaml(agent), mode=mode)
-            name = f"{agent} ({mode}), {choice.name}"
-        note(f"{name} · {total} steps")
-        who = f"{fingerprint(agent)}, {mode}" if agent else "none"
-        run["depends_on"] = {"the model": choice.name, "the agent": who}
-        run |= {"tools": None if tools is None else _definitions(known, tools), "results": out}
+    if without_tools and known is None:
+        warn(_NO_TOOLS)
+    choice = options.choose_model(model, base_url)
+    asked: Any = choice.chat_model()
+    name, who = choice.name, "none"
+    if agent is not None:
+        asked = create_guided_agent(asked, Agent.from_yaml(agent), mode=mode)
+        name, who = f"{agent} ({mode}), {choice.name}", f"{fingerprint(agent)}, {mode}"
+    note(f"{name} · {total} steps")
+    run: dict[str, Any] = {
+        "tools": None if tools is None else _definitions(known, tools),
+        "limit": limit,
+        "results": out,
+        "depends_on": {"the model": choice.name, "the agent": who},
+    }
     with progress_bar("steps", total, "failed") as advance:
-        run["on_step"] = lambda outcome: advance(predictions is None and outcome.error is not None)
-        if predictions is not None or concurrency == 1:
+        run["on_step"] = lambda outcome: advance(outcome.error is not None)
+        if concurrency == 1:
             found = evaluate_turns(asked, dataset, **run)
         else:
             found = asyncio.run(aevaluate_turns(asked, dataset, concurrency=concurrency, **run))
-    _tell(found, predictions, out)
+    if found.kept:
+        note(f"{out} already held {counted(found.kept, 'step')}, which were not asked again")
+    show_broken(found.broken, "read")
     if as_json:
         compared = {"dataset": str(dataset), "asked": name, "similarity": lexical_similarity.__name__}
         broken = [broken.model_dump() for broken in found.broken]
         print_json({**compared, "metrics": found.metrics.model_dump(), "broken": broken})
     else:
         _show(name, found.metrics)
-    if found.metrics.errors == found.metrics.steps and predictions is None:
+    if found.metrics.errors == found.metrics.steps:
         error = InputError(f"every step ended in an error; the last: {found.outcomes[-1].error}")
         show_error(error, str(error))
-        raise typer.Exit(NO_ANSWER)
+        raise Exit(NO_ANSWER)
 
 
 def _count(steps: DatasetSteps) -> tuple[int, bool]:
@@ -138,18 +126,6 @@ def _definitions(tools: Any, file: Path) -> list[dict[str, Any]]:
         return openai_definitions(tools)
     except ToolError as error:
         raise SpecError(str(error), file=str(file)) from None
-
-
-def _tell(found: TurnEvaluation, predictions: Path | None, out: Path | None) -> None:
-    if found.kept:
-        note(f"{out} already held {counted(found.kept, 'step')}, which were not asked again")
-    missing = found.metrics.confusion["no_prediction"]
-    if predictions is not None and missing:
-        warn(
-            f"{missing:,} of {found.metrics.steps:,} steps have no prediction in {printable(str(predictions), 200)}: "
-            "they count as wrong"
-        )
-    show_broken(found.broken, "read")
 
 
 def _show(asked: str, metrics: TurnMetrics) -> None:

@@ -36,16 +36,12 @@ def test_a_graph_is_written_and_the_next_step_is_said(cli: Cli, given: list[str]
     assert WORKFLOW in asked[-1]["content"]
 
 
-def test_a_file_that_is_there_is_replaced_only_by_force(cli: Cli, given: list[str]) -> None:
+def test_a_file_that_is_there_is_kept(cli: Cli, given: list[str]) -> None:
     Path("graph.yaml").write_text("mine")
-    with Endpoint(lambda _: ok(REFUNDS)) as endpoint:
-        done = cli(*given, *options(endpoint))
-        assert done.code == 1
-        assert "--force" in done.words
-        assert endpoint.requests == []
-        assert Path("graph.yaml").read_text() == "mine"
-        assert cli(*given, *options(endpoint), "--force").code == 0
-    assert "refund" in MilestoneGraph.from_yaml(Path("graph.yaml"), check=False)
+    done = cli(*given, "--model", "offline")
+    assert done.code == 1
+    assert "is there already" in done.words
+    assert Path("graph.yaml").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

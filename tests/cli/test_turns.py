@@ -92,28 +92,11 @@ def test_an_agent_is_evaluated_and_none_of_its_tools_runs(cli: Cli, talks: Path,
     assert journal(shop) == []
 
 
-def test_recorded_predictions_need_no_model(cli: Cli, talks: Path) -> None:
-    lines = [
-        {"id": "t1", "step": 1, "calls": [{"tool": "get_order", "arguments": {"order_id": "B-1"}}]},
-        {"id": "t1", "step": 2, "answer": "It is in the workshop."},
-        {"id": "t2", "step": 1, "answer": "Which order?"},
-    ]
-    Path("p.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    done = cli("turns", talks, "--predictions", "p.jsonl", "--json")
-    assert done.code == 0, done.err
-    metrics = done.lines[0]["metrics"]
-    assert metrics["action_recall"] == {"count": 2, "n": 4, "rate": 0.5}
-    assert metrics["confusion"]["answered_instead_of_calling"] == metrics["confusion"]["no_prediction"] == 1
-    assert metrics["confusion"]["error"] == 0
-    assert "1 of 4 steps have no prediction in p.jsonl" in done.words
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         (["missing.json"], 1, "missing.json cannot be read"),
         (["talks.jsonl", "--tools", "names.json"], 1, "names.json: a name alone tells a model nothing"),
-        (["talks.jsonl", "--predictions", "p", "--out", "r"], 2, "leave --agent and --out out"),
         (["talks.jsonl", "--agent", "a", "--tools", "t"], 2, "twice: give one"),
         (["silent.json"], 1, "holds no step"),
     ],
