@@ -38,27 +38,16 @@ def glad(times=1):
     return ScriptedChatModel([{"signs": "!", "mood": "glad"}] * times)
 
 
-def test_it_writes_what_it_is_told_to_make_of_the_answer(runs):
+def test_it_writes_what_it_is_told_to_make_of_the_answer_into_a_graph_that_has_only_messages(runs):
     model = glad()
-    update = runs.invoke(node(model), {**ASKED, "orders": ["A-1"]})
-    assert update == {"mood": "glad", "calls": 1}
+    builder = StateGraph(MessagesState)
+    builder.add_node("mood", node(model))
+    builder.add_edge(START, "mood")
+    (update,) = runs.stream(builder.compile(), ASKED, stream_mode="updates")
+    assert update == {"mood": {"mood": "glad", "calls": 1}}
     head, tail = (message.text for message in model.calls[0].messages)
     assert head == "Tell the mood in English."
-    assert tail.endswith('</conversation>\n<orders>["A-1"]</orders> Last: M1')
-
-
-def test_a_channel_that_is_absent_is_none():
-    model = glad()
-    node(model).invoke(ASKED)
-    assert "<orders>null</orders>" in model.calls[0].text
-
-
-def test_what_it_writes_is_in_a_graph_that_has_only_messages():
-    builder = StateGraph(MessagesState)
-    builder.add_node("mood", node(glad()))
-    builder.add_edge(START, "mood")
-    (update,) = builder.compile().stream(ASKED, stream_mode="updates")
-    assert update == {"mood": {"mood": "glad", "calls": 1}}
+    assert tail.endswith("</conversation>\n<orders>null</orders> Last: M1")
 
 
 def test_mode_temperature_and_module_are_its_own():
@@ -70,29 +59,12 @@ def test_mode_temperature_and_module_are_its_own():
     assert used.by_module["mood"].calls == 1
 
 
-def test_an_answer_that_never_comes_is_an_error(runs):
+def test_an_answer_that_never_comes_is_an_error():
     with pytest.raises(errors.BlueprintError, match="blueprint asking Mood"):
-        runs.invoke(node(ScriptedChatModel(["no"] * 9)), ASKED)
+        node(ScriptedChatModel(["no"] * 9)).invoke(ASKED)
 
 
 @pytest.mark.parametrize(("missing", "name"), [({"values": {}}, "language"), ({"reads": []}, "orders")])
 def test_a_template_that_cannot_be_rendered_is_an_error(missing, name):
     with pytest.raises(errors.PromptError, match=f"'{name}' is undefined"):
         node(glad(), **missing).invoke(ASKED)
-
-
-def test_the_head_is_the_same_for_the_life_of_the_node():
-    model = glad(2)
-    step = node(model)
-    step.invoke(ASKED)
-    step.invoke({"messages": [HumanMessage("Hm")], "orders": [1]})
-    assert model.calls[0].messages[0].text == model.calls[1].messages[0].text
-
-
-def test_a_template_may_be_a_file(tmp_path):
-    path = tmp_path / "mood.md"
-    path.write_text(TEMPLATE, encoding="utf-8")
-    model = glad()
-    step = BlueprintNode(model, Mood, path, reads=["orders"], values={"language": "Dutch"})
-    assert step.invoke(ASKED) == {}
-    assert model.calls[0].messages[0].text == "Tell the mood in Dutch."

@@ -40,9 +40,9 @@ def remember(name: str, call_id: CallId) -> Command:
 
 
 @tool
-def fail(how: str) -> str:
+def fail() -> str:
     """Fail."""
-    raise {"value": ValueError("x" * 10_000), "empty": RuntimeError(), "stop": TimeoutError("slow")}[how]
+    raise ValueError("x" * 10_000)
 
 
 ASK = Guideline("they ask", "look it up", tools=[get_order, remember, fail])
@@ -96,15 +96,15 @@ def test_a_granted_call_runs_and_gets_its_id_as_an_idempotency_key(sends):
 
 
 @pytest.mark.filterwarnings("ignore:guidelines were not matched")
-@pytest.mark.parametrize("sends", [True, False])
 @pytest.mark.parametrize(
     "other", [{"active": False}, {"turn": "h0"}, {"guideline": "G2"}, {"agent": "Other"}, None], ids=str
 )
-def test_a_call_that_no_active_guideline_of_this_agent_and_turn_grants_is_refused(other, sends):
+def test_a_call_that_no_active_guideline_of_this_agent_and_turn_grants_is_refused(other):
     matches = [] if other is None else [match(**other)]
-    ((status, said),) = results(call("get_order", order_id="A-1"), matches=matches, sends=sends)
-    assert (status, RAN) == ("error", [])
-    assert "no active guideline grants it" in said
+    for sends in (True, False):
+        ((status, said),) = results(call("get_order", order_id="A-1"), matches=matches, sends=sends)
+        assert (status, RAN) == ("error", [])
+        assert "no active guideline grants it" in said
 
 
 def test_a_tool_that_is_always_available_needs_no_guideline():
@@ -130,32 +130,18 @@ def test_a_look_alike_of_a_call_in_the_customers_words_runs_nothing():
     assert [m.type for m in graph().invoke(state)["messages"]] == ["human"]
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [("value", "ValueError: xxx"), ("empty", "RuntimeError: "), ("stop", "TimeoutError: slow")],
-)
-def test_an_error_of_a_tool_becomes_a_short_message(how, said):
-    ((status, content),) = results(call("fail", how=how))
-    assert status == "error"
-    assert content.startswith(said)
-    assert len(content) <= 500
-
-
-def test_wrong_arguments_become_a_message():
-    ((status, content),) = results(call("get_order", number=1))
-    assert status == "error"
-    assert "order_id" in content
+def test_an_error_of_a_tool_and_wrong_arguments_become_short_messages():
+    failing, wrong = call("fail"), call("get_order", id="c2", number=1)
+    (first, failed), (second, misread) = results(failing, wrong)
+    assert (first, second) == ("error", "error")
+    assert failed.startswith("ValueError: xxx")
+    assert len(failed) <= 500
+    assert "order_id" in misread
 
 
 def test_a_tool_may_write_to_the_state():
     state = graph().invoke(ask(call("remember", name="Ada")))
     assert (state["messages"][-1].text, state["variables"]) == ("remembered", {"name": "Ada"})
-
-
-def test_calls_of_an_earlier_turn_are_not_sent():
-    earlier = [HumanMessage("Hi", id="h0"), AIMessage("", tool_calls=[call("search", words="x")])]
-    state = {"messages": [*earlier, HumanMessage("Hi?", id="h1")], "guideline_matches": [match()]}
-    assert len(graph().invoke(state)["messages"]) == 3
 
 
 @pytest.mark.parametrize("as_mcp", [False, True])

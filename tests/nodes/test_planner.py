@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import Agent, create_guided_agent, create_preact_agent, errors
+from arq_graph import Agent, create_guided_agent, create_preact_agent
 from arq_graph.milestones import MilestoneGraph
 from arq_graph.nodes import PreActPlanner, ReActPlanner
 from arq_graph.nodes.events import PlanMade
@@ -48,20 +48,14 @@ def text_of(update):
 
 
 @BOTH
-@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
+@pytest.mark.parametrize("mode", ["arq", "direct"])
 def test_the_first_step_is_the_action_that_is_taken(node, mode):
     update, asked = plan([act("get_order", A1)], node=node, mode=mode)
     assert called(update) == [("get_order", A1)]
     assert (update["plan"][-1]["call"]["arguments"], update["plan"][-1].get("version", 1)) == (A1, 1)
     assert [insight["kind"] for insight in update["tool_insights"]] == ["run"]
-    assert len(asked) == 1
-
-
-def test_a_plan_has_every_step_up_to_the_final_answer_with_its_reason():
-    update, _ = plan([act("get_order", A1, steps=["cancel"])])
-    steps = update["plan"][-1]["steps"]
-    assert [step.get("tool") for step in steps] == ["get_order", "cancel", None]
-    assert all(step["reason"] for step in steps)
+    steps = [step.get("tool") for step in update["plan"][-1]["steps"]]
+    assert (steps, len(asked)) == (["get_order", None] if node is PreActPlanner else ["get_order"], 1)
 
 
 def test_nothing_was_done_before_a_tool_ran_whatever_the_model_says():
@@ -116,16 +110,11 @@ def test_whatever_contradicts_the_plan_changes_it(observation):
 @pytest.mark.parametrize(
     ("result", "outcome"),
     [
-        ("The order is late.", None),
         ('{"results": [], "note": "closed today"}', None),
         ('{"error": null, "ph": 7.1}', None),
-        ("Error rate: 0%", None),
-        ('{"a": [[[', None),
-        ("[]", "empty"),
-        ("null", "empty"),
-        ('{"ok": true, "results": []}', "empty"),
-        ('{"error": null, "results": []}', "empty"),
         ("Error: no such order", None),
+        ("[]", "empty"),
+        ('{"error": null, "ok": true, "results": []}', "empty"),
         ('{"error": "no such order", "results": []}', "failed"),
         ('[{"error": "no such order"}]', "failed"),
     ],
@@ -143,13 +132,6 @@ def test_a_model_that_insists_on_a_failed_call_ends_the_turn(node):
     assert update["plan"][-1].get("call") is None
     assert any("has failed already" in fault for fault in update["plan"][-1]["faults"])
     assert len(asked) == 3
-
-
-def test_the_failed_tool_may_be_called_with_other_arguments():
-    update, _ = plan(
-        [act("get_order", {"order_id": "A-2"}, **CHANGE)], messages=FAILED, state={"plan": [PLAN]}
-    )
-    assert called(update) == [("get_order", {"order_id": "A-2"})]
 
 
 def test_a_plan_that_goes_on_as_if_nothing_had_failed_is_refused():
@@ -194,14 +176,9 @@ def test_a_plan_that_is_none_is_asked_for_again_and_its_call_is_made_at_last(ste
     assert any(problem in fault for fault in update["plan"][-1]["faults"])
 
 
-def test_what_was_done_has_to_be_summed_up():
-    moves = [say("It is late.", previous_steps=None), say("It is late.")]
-    _, asked = plan(moves, messages=[ASKED, *ran()], state={"plan": [PLAN]})
-    assert "sum up what was done" in asked[1].complaint
-
-
-@BOTH
-@pytest.mark.parametrize("text", ["  ", "I called get_order for you (T1)."])
+@pytest.mark.parametrize(
+    ("node", "text"), [(PreActPlanner, "  "), (ReActPlanner, "I called get_order for you (T1).")]
+)
 def test_an_empty_answer_or_one_that_gives_internals_away_is_not_sent(node, text):
     update, asked = plan([say(text)], node=node, messages=[ASKED, *ran()])
     assert text_of(update) == DESK.fallback
@@ -240,9 +217,10 @@ milestones:
 """)
 
 
-@pytest.mark.parametrize("strategy", ["pre-act", "react"])
-@pytest.mark.parametrize("create", [create_guided_agent, create_preact_agent])
-def test_a_planner_is_shown_the_milestones_that_could_come_next(strategy, create):
+@pytest.mark.parametrize(
+    ("create", "strategy"), [(create_guided_agent, "pre-act"), (create_preact_agent, "react")]
+)
+def test_a_planner_is_shown_the_milestones_that_could_come_next(create, strategy):
     model = brain(moves=[act("get_order", A1), act("cancel", A1), say("Done.")], reply="Done.")
     state = create(model, DESK, strategy=strategy, milestones=GRAPH).invoke({"messages": [ASKED]})
     shown = [asked.now.get("next_milestones") for asked in asked_by(model, "planner")]
@@ -257,12 +235,6 @@ def test_the_bound_on_steps_leaves_only_the_final_answer():
     state = app.invoke({"messages": [ASKED]})
     assert sum(message.type == "tool" for message in state["messages"]) == 8
     assert asked_by(model, "planner")[-1].now["steps_left"] == 0
-
-
-@pytest.mark.parametrize("steps", [0, -1, "3", None])
-def test_a_bound_on_steps_must_be_one(steps):
-    with pytest.raises(errors.InputError, match="max_steps must be a whole number from 1 on"):
-        PreActPlanner(brain(), DESK, max_steps=steps)
 
 
 def test_each_plan_is_an_event():
@@ -292,13 +264,6 @@ def test_a_tool_may_be_called_like_the_final_answer():
         [act("final_answer", {"text": "Hi"})], agent=Agent("Desk", "You help.", tools=[final_answer])
     )
     assert called(update) == [("final_answer", {"text": "Hi"})]
-
-
-@BOTH
-def test_an_agent_without_tools_answers(node):
-    update, (asked,) = plan([say("Hello.")], node=node, agent=Agent("Desk", "You help."))
-    assert text_of(update) == "Hello."
-    assert asked.now["candidates"] == []
 
 
 @pytest.mark.parametrize(

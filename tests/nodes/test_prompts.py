@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, Guideline, Term, Variable, create_guided_agent, errors
-from arq_graph.nodes import GuidelineMatcher, MessageReviser, ToolCaller
+from arq_graph.nodes import GuidelineMatcher, MessageReviser
 from tests.brain import asked_by, brain
 
 THREAD = {"configurable": {"thread_id": "1"}}
@@ -121,16 +121,6 @@ def test_head_and_schema_are_the_same_bytes_in_every_turn():
         assert all(len(seen) == 1 for seen in batches.values()), module
 
 
-def test_two_compilations_of_one_agent_have_the_same_heads():
-    def heads():
-        matcher, caller = GuidelineMatcher(brain(), desk()), ToolCaller(brain(), desk())
-        return [batch.head for batch in (*matcher.batches, *caller.batches)] + [
-            MessageReviser(brain(), desk()).head
-        ]
-
-    assert heads() == heads()
-
-
 @pytest.mark.parametrize("module", ["matcher", "tools"])
 def test_nine_tenths_of_a_prompt_stand_at_the_beginning_of_the_next_turn_s(module):
     model, _ = talk(TURNS)
@@ -162,21 +152,6 @@ def test_the_three_modes_share_the_base_prompt():
     assert all(len(shared) == 1 for shared in heads.values())
 
 
-def test_examples_show_filled_queries_in_arq_mode_and_the_response_alone_in_the_others():
-    shown = {}
-    for mode in ("arq", "cot", "direct"):
-        model, _ = talk(["Where is A-1?"], mode=mode)
-        shown[mode] = json.dumps(asked_by(model, "matcher")[0].section("example")["answer"])
-    assert "condition_application_rationale" in shown["arq"]
-    assert shown["cot"] == shown["direct"] == '{"a": {"score": 9, "should_apply": true}}'
-
-
-@pytest.mark.parametrize("node", [GuidelineMatcher, ToolCaller, MessageReviser])
-def test_a_history_budget_must_leave_room_for_a_turn(node):
-    with pytest.raises(errors.InputError, match="max_history_tokens must be a whole number from 100 on"):
-        node(brain(), desk(), max_history_tokens=0)
-
-
 OVERRIDE = '{% extends "NAME" %}{% block task %}You are the strict one.{% endblock %}'
 
 
@@ -185,7 +160,6 @@ OVERRIDE = '{% extends "NAME" %}{% block task %}You are the strict one.{% endblo
     ("node", "name", "module"),
     [
         (GuidelineMatcher, "guideline_matcher.md", "matcher"),
-        (ToolCaller, "tool_caller.md", "tools"),
         (MessageReviser, "message_reviser.md", "message"),
     ],
 )
@@ -209,9 +183,7 @@ def test_one_block_of_a_prompt_can_be_overridden(node, name, module):
             "'guideline' is undefined",
         ),
         ("{% block head %}{% endblock %}", "has no block 'tail'"),
-        ("Judge them.", "has no block 'head'"),
         ("{% block head %}", "not a valid Jinja2 template"),
-        ("{% extends 'mine.md' %}", "mine.md"),
     ],
 )
 def test_a_broken_prompt_is_an_error_when_the_node_is_made(template, problem):

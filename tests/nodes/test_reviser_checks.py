@@ -65,11 +65,8 @@ def violations(mode="arq", messages=TALK, agent=DESK, variables=None, **said):
         r"I called get\_order.",
         "I called `refund`.",
         "I ran refund(A-1).",
-        "See G1.",
         "See G2, it applies.",
         "That is in M3.",
-        "As T1 says.",
-        "Our K1 is two days.",
         "As I1 says.",
         "Your internal_score is 7.",
         "The `loyalty tier` variable says so.",
@@ -84,16 +81,12 @@ def test_a_reply_that_shows_an_id_or_an_internal_name_is_a_violation(content):
 @pytest.mark.parametrize(
     "content",
     [
-        "Your M2 laptop will be repaired.",  # the customer's own
-        "Your order A-301 is here.",
-        "Your T2 goods are here.",  # a tool's result
-        "We have the G7 and the V1.",
+        "Your M2 laptop, order A-301, will be repaired.",  # the customer's own
+        "We have T2 goods, the G7 and the V1.",  # a tool's result
         "The K9 camera is nice.",  # the profile
         "You get a refund, and a wrap-up.",  # words
         "As a VIP in the loyalty tier gold you come first.",
-        "The M25 motorway is closed.",  # no id of this prompt
-        "Take the G20.",
-        "Our SLA is two days.",
+        "The M25 motorway is closed, take the G20.",  # no ids of this prompt
     ],
 )
 def test_a_word_that_only_looks_like_an_id_may_show(content):
@@ -122,7 +115,6 @@ def test_secrecy_and_repetition_are_checked_in_every_mode(mode):
 @pytest.mark.parametrize(
     ("content", "is_repeat"),
     [
-        ("We can repair it.", True),
         ("we can **repair** it", True),
         ("As I said, we can repair it.", False),
         ("When? And what is it?", False),
@@ -142,21 +134,17 @@ def service(source):
     return {"offered_services": [{"service": "a repair", "source": source}]}
 
 
-@pytest.mark.parametrize(
-    "source", ["P", "K1", "V1", "G1", "M1", "M2", "T1", "I1", "get_order", "M2, T1", "T1; K1"]
-)
-def test_a_fact_may_come_from_anything_in_the_prompt(source):
-    assert violations(**fact(source)) == []
+def test_a_fact_may_come_from_anything_in_the_prompt():
+    sources = ["P", "K1", "V1", "G1", "M1", "M2", "T1", "I1", "get_order", "M2, T1", "T1; K1"]
+    stated = [{"fact": "it is late", "source": source} for source in sources]
+    assert violations(factual_information_provided=stated) == []
 
 
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
         (None, "it has no source in this prompt"),
-        ("", "it has no source in this prompt"),
         (" , ", "it has no source in this prompt"),
-        ("T9", 'there is no "T9" in this prompt'),
-        ("I2", 'there is no "I2" in this prompt'),
         ("VIP", 'there is no "VIP" in this prompt'),  # a guideline that is not active
         ("refund", 'there is no "refund" in this prompt'),  # a tool that no active guideline grants
         ("T1, M7", 'there is no "M7" in this prompt'),
@@ -185,10 +173,8 @@ def test_a_source_that_the_cut_history_no_longer_shows_does_not_exist():
 @pytest.mark.parametrize(
     ("reason", "forbids", "problem"),
     [
-        ("prioritization", False, None),
-        ("missing_data", False, None),
-        ("customer_request", False, None),
         ("awaits_agreement", False, None),
+        ("customer_request", False, None),
         ("customer_request", True, "forbids it, whoever asks"),
         ("none", False, "is not followed, without a reason"),
     ],

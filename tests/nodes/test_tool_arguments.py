@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.store.memory import InMemoryStore
-from pydantic import BaseModel, Field, field_validator, v1
+from pydantic import BaseModel, Field, field_validator
 
 from arq_graph import Agent, create_guided_agent
 from arq_graph.nodes import ToolCaller
@@ -19,10 +19,10 @@ SHAPES = [pytest.param(*call, id=f"{call[0].name}-{number}") for number, call in
 pytestmark = pytest.mark.filterwarnings("ignore:Field name .* shadows")
 
 
-def decided(tool, args, mode="direct"):
+def decided(tool, args):
     """What the tool caller makes of a proposed call: the arguments of calls, the insights, and what it asked."""
     model = brain(call={tool.name: args})
-    node = ToolCaller(model, Agent("Desk", "You help.", tools=[tool]), mode=mode)
+    node = ToolCaller(model, Agent("Desk", "You help.", tools=[tool]), mode="direct")
     update = node.invoke({"messages": [HumanMessage("Go", id="h1")]})
     return [args for _, args in called(update)], update["tool_insights"], asked_by(model, "tools")[0]
 
@@ -41,35 +41,19 @@ def shown(tool):
 
 
 @pytest.mark.parametrize(("tool", "args", "result"), SHAPES)
-@pytest.mark.parametrize("strategy", ["tools", "react"])
-def test_a_tool_gets_what_was_given(strategy, tool, args, result):
+def test_a_tool_is_asked_for_strictly_and_gets_what_was_given(tool, args, result):
     agent = Agent("Desk", "You help.", tools=[tool])
-    model = brain(moves=[act(tool.name, args), say()])
-    app = create_guided_agent(model, agent, strategy=strategy, mode="direct", store=InMemoryStore())
-    messages = app.invoke({"messages": [("user", "Go")]})["messages"]
-    assert [message.text for message in messages if message.type == "tool"] == [result]
+    for strategy, mode in (("tools", "arq"), ("react", "direct")):
+        model = brain(moves=[act(tool.name, args), say()])
+        app = create_guided_agent(model, agent, strategy=strategy, mode=mode, store=InMemoryStore())
+        messages = app.invoke({"messages": [("user", "Go")]})["messages"]
+        assert [message.text for message in messages if message.type == "tool"] == [result]
+        for call in model.calls:
+            assert_strict(call.schema)
 
 
-@pytest.mark.parametrize(("tool", "args", "result"), SHAPES)
-@pytest.mark.parametrize("mode", ["arq", "cot"])
-def test_it_is_asked_in_the_strict_subset(tool, args, result, mode):
-    calls, _, asked = decided(tool, args, mode)
-    assert calls == [args]
-    assert_strict(asked.schema)
-
-
-def test_what_the_strict_subset_cannot_say_is_asked_as_a_string_of_json():
-    _, insights, _ = decided(shapes.open_ended, {"data": Raw("{no json"), "anything": 1, "pair": [1, "x"]})
-    assert [(insight["argument"], "not JSON" in insight["problem"]) for insight in insights] == [
-        ("data", True)
-    ]
-
-
-def test_injected_arguments_are_hidden_from_the_model():
+def test_the_prompt_names_types_in_words_and_required_arguments_and_none_that_are_injected():
     assert list(shown(shapes.injected)) == ["order"]
-
-
-def test_the_prompt_names_types_in_words_and_required_arguments():
     speed = shown(shapes.choices)["speed"]
     assert (speed["type"], speed["required"]) == ('one of "slow", "fast"', True)
     served = shown(shapes.SERVED)
@@ -108,11 +92,8 @@ def test_every_missing_argument_is_an_insight_of_its_own_that_says_what_it_means
     [
         (shapes.dated, {"on": "soon", "price": "1", "either": 1}, "on", "valid date"),
         (shapes.nested, {"to": {"street": "x"}, "lines": [{"product": "x", "count": 0}]}, "lines", "greater"),
-        (shapes.choices, {"size": "huge", "speed": "slow", "level": 1}, "size", "small"),
         (shapes.open_ended, {"data": {}, "anything": 1, "pair": [1]}, "pair", "required"),
-        (shapes.plain, {"order_id": "x", "days": {"a": 1}, "weight": 1, "fast": True}, "days", "integer"),
         (shapes.SERVED, {"order-id": "B-1"}, "order-id", "does not match"),
-        (shapes.SERVED, {"order-id": "A-1", "filter": {"late": "yes"}}, "filter", "boolean"),
         (shapes.OLD_DRAFT, {"unit": {}}, "unit", "code"),
     ],
 )
@@ -135,16 +116,11 @@ def test_a_rule_between_arguments_is_an_invalid_call():
 
 
 @pytest.mark.parametrize(
-    "broken",
-    [
-        {"type": "object", "properties": {"a": {"$ref": "#/$defs/Nowhere"}}},
-        {"type": "object", "properties": {"a": {"$ref": "https://example.invalid/schema.json"}}},
-        {"type": "object", "properties": {"a": {"type": "strnig"}}},
-        {"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}},
-    ],
+    "broken", [{"$ref": "https://example.invalid/schema.json"}, {"type": "string", "pattern": "("}]
 )
 def test_a_schema_that_is_broken_is_an_invalid_call_and_no_crash(broken):
-    assert {kind for kind, _ in refused(shapes.mcp("broken", broken), {"a": "x"})} == {"invalid"}
+    tool = shapes.mcp("broken", {"type": "object", "properties": {"a": broken}})
+    assert {kind for kind, _ in refused(tool, {"a": "x"})} == {"invalid"}
 
 
 def test_a_validator_of_the_tool_is_heard():
@@ -167,22 +143,7 @@ def test_a_validator_of_the_tool_is_heard():
     assert "tables are for two" in decided(book, {"guests": 3})[1][0]["problem"]
 
 
-def test_arguments_of_pydantic_s_first_version_work_too():
-    class Old(v1.BaseModel):
-        order: str
-        count: int = 1
-
-    @tool(args_schema=Old)
-    def old(order: str, count: int = 1) -> str:
-        """An old tool."""
-        return f"{order} {count}"
-
-    calls, _, asked = decided(old, {"order": "A-1"})
-    assert calls == [{"order": "A-1"}]
-    assert_strict(asked.schema)
-
-
-@pytest.mark.parametrize("value", ["[" * 100_000, "9" * 10_000, "NaN"], ids=["deep", "long", "no number"])
-def test_no_length_of_json_or_depth_of_brackets_is_a_crash(value):
-    given = {"data": Raw(value), "anything": 1, "pair": [1, "x"]}
-    assert {kind for kind, _ in refused(shapes.open_ended, given)} == {"invalid"}
+@pytest.mark.parametrize("value", ["{no json", "[" * 100_000], ids=["no JSON", "too deep"])
+def test_what_the_strict_subset_cannot_say_is_asked_as_a_string_of_json(value):
+    _, (insight,), _ = decided(shapes.open_ended, {"data": Raw(value), "anything": 1, "pair": [1, "x"]})
+    assert (insight["argument"], "not JSON" in insight["problem"]) == ("data", True)
