@@ -29,12 +29,13 @@ def page_data(report: Report, words: Words) -> dict[str, Any]:
     sources: dict[str, int] = {}
     conversations = []
     for index, record in enumerate(report.conversations):
-        if record.graph not in flows:
+        flow = flows.get(record.graph)
+        if flow is None or not flow.holds(record):
             raise InputError(
-                f"conversation {index} of the report ({record.id!r}) was measured on the graph {record.graph!r}, "
-                f"which the report does not hold; it holds {', '.join(map(repr, list(flows)[:8])) or 'none'}"
+                f"conversation {index} of the report ({record.id!r}) was measured on the graph {record.graph!r}, which "
+                "the report does not hold, or not with each milestone that was reached"
             )
-        row = flows[record.graph].add(record, words)
+        row = flow.add(record, words)
         if record.source is not None:
             row["source"] = sources.setdefault(record.source, len(sources))
         conversations.append(row)
@@ -72,6 +73,10 @@ class _Flow:
         self._conversations = self._completed = 0
         self._reached, self._possibly, self._stopped = Counter[str](), Counter[str](), Counter[str]()
         self._travelled = Counter[tuple[str, str]]()
+
+    def holds(self, record: ConversationRecord) -> bool:
+        """Whether it is the graph that a conversation was measured on, as far as that can be seen."""
+        return all(one.name in self._numbers for one in record.reached)
 
     def add(self, record: ConversationRecord, words: Words) -> dict[str, Any]:
         """Count one more conversation; what the page knows of it."""

@@ -39,3 +39,11 @@ def talk(user: Any, *lines: str) -> list[str]:
 def said(domain: dict[str, Any], *lines: str, seed: int = 0, **changes: Any) -> list[str]:
     """What the user of a domain says to such an agent, without a model."""
     return talk(AgendaUser(UserSpec.model_validate(domain | changes), seed=seed), *lines)
+
+
+def speaking(message: str, *, finished: bool = False, knows: bool = True) -> dict[str, Any]:
+    """An answer to all queries of the blueprint."""
+    known = {"what_i_know_of_it": [], "what_i_may_say": [], "tells_what_is_not_known": False}
+    asked = {"what_the_agent_asked": [], "what_the_agent_got_wrong": None, "what_is_open": []}
+    said = {"message": message, "finished": finished, "one_message_of_the_user": True}
+    return asked | (known if knows else {"what_seems_plausible": []}) | said

@@ -20,16 +20,12 @@ from arq_graph.milestones import (
     MilestoneGraph,
     Scenario,
     Suite,
-    Transcript,
     aevaluate,
     evaluate,
     read_report,
-    read_transcripts,
-    score,
     write_report,
 )
 from tests.milestones.evaluated import (
-    FIND_AND_BUY,
     Answers,
     buyer,
     deed,
@@ -41,24 +37,12 @@ from tests.milestones.evaluated import (
     suite,
     talker,
 )
+from tests.milestones.talking import speaking
 
 USAGE = UsageMetadata(input_tokens=1_000, output_tokens=100, total_tokens=1_100)
 
 
-def test_every_scenario_is_run_so_often_with_every_arm_side_by_side():
-    apps = {"buys": Answers(buyer), "talks": Answers(talker)}
-    report = evaluate(suite("red", "blue"), apps, runs=3)
-    keys = [(one.run, one.scenario, one.arm) for one in report.conversations]
-    assert keys == [(run, scenario, arm) for run in (1, 2, 3) for scenario in ("red", "blue") for arm in apps]
-    assert {arm: one.goal_completion.rate for arm, one in report.summary.arms.items()} == {
-        "buys": 1,
-        "talks": 0,
-    }
-    assert (report.missing, report.stopped) == (0, None)
-    assert len(set(apps["buys"].threads)) == 6
-
-
-def test_arms_of_one_run_have_the_same_seed_and_are_compared_in_pairs():
+def test_every_scenario_is_run_so_often_with_every_arm_and_arms_are_compared_in_pairs():
     turns = [0]
 
     def fails_once(messages: list[BaseMessage]) -> list[BaseMessage]:
@@ -67,14 +51,19 @@ def test_arms_of_one_run_have_the_same_seed_and_are_compared_in_pairs():
             no_way_there()
         return talker(messages)
 
-    arms = {"buys": Answers(buyer), "fails once": Answers(fails_once)}
-    report = evaluate(suite("red", "blue"), arms, runs=4, concurrency=1)
-    seeds = {(one.arm, one.scenario, one.run): one.seed for one in report.conversations}
-    both = [key[1:] for key in seeds if key[0] == "fails once"]
-    assert all(seeds["buys", *key] == seeds["fails once", *key] for key in both)
-    assert len({seeds["buys", *key] for key in both}) == len(both) == 7
+    apps = {"buys": Answers(buyer), "fails once": Answers(fails_once)}
+    report = evaluate(suite("red", "blue"), apps, runs=4, concurrency=1)
+    every = [(run, scenario, arm) for run in (1, 2, 3, 4) for scenario in ("red", "blue") for arm in apps]
+    seeds = {(one.run, one.scenario, one.arm): one.seed for one in report.conversations}
+    assert list(seeds) == [key for key in every if key != (1, "red", "fails once")]
+    both = [key[:2] for key in seeds if key[2] == "fails once"]
+    assert all(seeds[*key, "buys"] == seeds[*key, "fails once"] for key in both)
+    assert len({seeds[*key, "buys"] for key in both}) == len(both) == 7
+    rates = {arm: one.goal_completion.rate for arm, one in report.summary.arms.items()}
+    assert rates == {"buys": 1, "fails once": 0}
     overall = report.summary.comparisons[0].overall
     assert (overall.pairs, overall.split.only_a, overall.goal_completion.difference) == (7, 7, -1)
+    assert (report.missing, report.stopped, len(set(apps["buys"].threads))) == (0, None, 8)
 
 
 def test_every_conversation_has_a_fresh_world_with_its_seed_however_many_are_held_at_once():
@@ -206,11 +195,15 @@ def test_a_model_that_lacks_its_key_or_is_none_is_told_before_anything_is_held(
 @pytest.mark.parametrize(
     "settings",
     [
-        *({"runs": 0}, {"runs": "2"}, {"concurrency": 0}, {"concurrency": True}),
-        *({"max_calls": 0}, {"max_calls": 1.5}, {"operator": "maybe"}, {"judge": 5}),
-        *({"max_cost": bad, "prices": {"m": (1, 1)}} for bad in (0, "2", float("nan"))),
-        *({"prices": {"m": price}} for price in (1, (1,), (1, -1), ("a", "b"))),
-        {"max_cost": 5},
+        *(
+            {"runs": 0},
+            {"runs": "2"},
+            {"concurrency": 0},
+            {"max_calls": 0},
+            {"operator": "maybe"},
+            {"judge": 5},
+        ),
+        *({"max_cost": 0, "prices": {"m": (1, 1)}}, {"prices": {"m": (1, -1)}}, {"max_cost": 5}),
     ],
 )
 def test_a_setting_out_of_its_range_is_refused_before_anything_is_held(settings: Any):
@@ -304,42 +297,10 @@ def test_results_are_kept_as_they_come_and_nothing_is_held_twice(tmp_path: Path)
     assert read_report(tmp_path / "report.json") == more
 
 
-def test_a_line_that_was_cut_off_is_held_again(tmp_path: Path):
-    file, app = tmp_path / "results.jsonl", Answers(talker)
-    evaluate(suite(), {"app": app}, runs=3, results=file, concurrency=1)
-    file.write_bytes(file.read_bytes()[:-20])
-    app.threads.clear()
-    again = evaluate(suite(), {"app": app}, runs=3, results=file, resume=True)
-    assert len(set(app.threads)) == 1
-    assert [one.run for one in again.conversations] == [1, 2, 3]
-
-
-def test_the_file_of_results_can_be_scored_again(tmp_path: Path):
-    file = tmp_path / "results.jsonl"
-    report = evaluate(suite(), {"buys": Answers(buyer), "talks": Answers(talker)}, runs=2, results=file)
-    again = {one.id: one for one in read_transcripts(file) if isinstance(one, Transcript)}
-    assert len(again) == 4
-    for one in report.conversations:
-        assert score(FIND_AND_BUY, again[one.id]).progress_rate == one.progress_rate
-
-
-def test_results_that_are_there_are_not_touched_unless_asked_for(tmp_path: Path):
-    file = tmp_path / "results.jsonl"
-    evaluate(suite(), {"app": Answers(talker)}, results=file)
-    before = file.read_bytes()
-    with pytest.raises(InputError, match="holds results already"):
-        evaluate(suite(), {"app": Answers(talker)}, results=file)
-    assert file.read_bytes() == before
-
-
 def desk(**changes: Any) -> dict[str, Any]:
     """A scenario's fields, its agent's among them, with changes."""
-    rules = (
-        Guideline("they ask for a lamp", "sell one", id="sell", priority=changes.pop("priority", 0)),
-        Guideline("they are sad", "cheer them up", id="cheer", overrides=changes.pop("overrides", ())),
-    )
     agent = shop_agent(
-        guidelines=rules,
+        guidelines=[Guideline("they ask for a lamp", "sell one", priority=changes.pop("priority", 0))],
         glossary=[Term("lamp", changes.pop("glossary", "a light"))],
         variables=[Variable("tier", "their tier", changes.pop("variable", "gold"))],
     )
@@ -351,7 +312,6 @@ def desk(**changes: Any) -> dict[str, Any]:
     [
         ({"glossary": "a lantern"}, "glossary"),
         ({"variable": "silver"}, "variables"),
-        ({"overrides": ["sell"]}, "guidelines"),
         ({"priority": 3}, "guidelines"),
         ({"user": shopper(patience=9)}, "the user of scenario 'lamp'"),
         ({"limits": Limits(turns=3)}, "the limits of scenario"),
@@ -379,15 +339,14 @@ def test_a_run_whose_scenario_changed_is_not_gone_on_with_and_told_what_changed(
         ({"user_model": ScriptedChatModel([], model_name="other")}, "the user's model"),
         ({"operator": "reject"}, "the operator"),
         ({"depends_on": {"the endpoint": "there"}}, "the endpoint"),
+        ({"suite": suite().replace(seed=2)}, "the seed"),
     ],
 )
 def test_a_run_with_other_settings_is_not_gone_on_with(tmp_path: Path, change: dict[str, Any], told: str):
-    file = tmp_path / "results.jsonl"
-    evaluate(suite(), {"app": Answers(talker)}, results=file)
+    settings = {"suite": suite(), "arms": {"app": Answers(talker)}, "results": tmp_path / "results.jsonl"}
+    evaluate(**settings)
     with pytest.raises(InputError, match=told):
-        evaluate(suite(), {"app": Answers(talker)}, results=file, resume=True, **change)
-    with pytest.raises(InputError, match="the seed"):
-        evaluate(suite().replace(seed=2), {"app": Answers(talker)}, results=file, resume=True)
+        evaluate(**{**settings, **change}, resume=True)
 
 
 # --- what it costs ---------------------------------------------------------------------------------------------------
@@ -453,24 +412,10 @@ def test_a_cost_that_cannot_be_known_ends_the_run(make: Callable[[], Any], told:
     assert len(app.made.calls) < 20
 
 
-def test_what_users_ask_counts_against_the_ceiling_and_not_for_the_arm(tmp_path: Path):
-    speaks = ScriptedChatModel(
-        lambda call: {
-            "what_the_agent_asked": [],
-            "what_the_agent_got_wrong": None,
-            "what_is_open": [],
-            "what_i_know_of_it": [],
-            "what_i_may_say": [],
-            "message": "Hello.",
-            "finished": False,
-            "one_message_of_the_user": True,
-            "tells_what_is_not_known": False,
-        }
-    )
-    limits = Limits(turns=2)
-    report = evaluate(
-        suite(limits=limits), {"app": asks(1)}, runs=9, concurrency=1, user_model=speaks, max_calls=11
-    )
+def test_what_users_ask_counts_against_the_ceiling_and_not_for_the_arm():
+    speaks = ScriptedChatModel(lambda call: speaking("Hello."))
+    two, arms = suite(limits=Limits(turns=2)), {"app": asks(1)}
+    report = evaluate(two, arms, runs=9, concurrency=1, user_model=speaks, max_calls=11)
     assert [one.model_calls for one in report.conversations] == [2] * len(report.conversations)
     assert 0 < len(report.conversations) < 3
     assert report.stopped

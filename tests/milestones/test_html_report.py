@@ -1,3 +1,5 @@
+"""The page of a report: what it holds, that it asks for nothing, and that no words become markup."""
+
 from __future__ import annotations
 
 import base64
@@ -29,6 +31,9 @@ class Page(HTMLParser):
         self.raw: list[tuple[str, str]] = []
         self.feed(text)
         self.data: Any = self.json("data")
+        self.readable = [
+            int(name.removeprefix("words-")) for name, _ in self.raw if name.startswith("words-")
+        ]
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
@@ -37,18 +42,17 @@ class Page(HTMLParser):
         if self.tags and self.tags[-1][0] in ("script", "style", "title") and data.strip():
             self.raw.append((self.tags[-1][1].get("id") or self.tags[-1][0], data))
 
+    def text(self, id: str) -> str:
+        return "".join(text for name, text in self.raw if name == id)
+
     def json(self, id: str) -> Any:
-        return json.loads("".join(text for name, text in self.raw if name == id))
+        return json.loads(self.text(id))
 
     def words(self, index: int) -> list[dict[str, Any]]:
         return self.json(f"words-{index}")["events"]
 
-    @property
-    def readable(self) -> list[int]:
-        return [int(name.removeprefix("words-")) for name, _ in self.raw if name.startswith("words-")]
-
-    def milestone(self, name: str) -> dict[str, Any]:
-        return next(one for one in self.data["graphs"][0]["milestones"] if one["name"] == name)
+    def told(self, what: str) -> dict[str, Any]:
+        return {one["name"]: one[what] for one in self.data["graphs"][0]["milestones"] if one[what]}
 
     def edges(self) -> dict[tuple[str, str], int]:
         graph = self.data["graphs"][0]
@@ -56,12 +60,16 @@ class Page(HTMLParser):
         return {(names[edge["ends"][0]], names[edge["ends"][1]]): edge["count"] for edge in graph["edges"]}
 
 
-def page_of(report: Report, talks: Any = (), **settings: Any) -> Page:
-    """The page that is written of a report."""
+def written(report: Report, talks: Any = (), **settings: Any) -> str:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "report.html"
         write_html(file, report, talks, **settings)
-        return Page(file.read_text(encoding="utf-8"))
+        return file.read_text(encoding="utf-8")
+
+
+def page_of(report: Report, talks: Any = (), **settings: Any) -> Page:
+    """The page that is written of a report."""
+    return Page(written(report, talks, **settings))
 
 
 @pytest.fixture(scope="module")
@@ -71,46 +79,32 @@ def page():
 
 
 def test_each_milestone_says_how_many_reached_it_and_how_many_stopped_there(page):
-    names = [one["name"] for one in page.data["graphs"][0]["milestones"]]
-    assert {name: page.milestone(name)["reached"] for name in names} == {
-        "Start": 4,
-        "find_by_number": 3,
-        "find_by_mail": 1,
-        "refund": 2,
-        "Comforted": 2,
-        "Pleased": 0,
-        "Both": 2,
-        "End": 2,
-    }
+    reached = {"Start": 4, "find_by_number": 3, "find_by_mail": 1, "refund": 2, "Comforted": 2}
+    assert page.told("reached") == {**reached, "Both": 2, "End": 2}
     # The kettle reached the end, and something forbidden happened.
-    stops = {name: page.milestone(name)["stopped"] for name in names if page.milestone(name)["stopped"]}
-    assert stops == {"find_by_number": 1, "Start": 1, "End": 1}
-    assert stops == page.data["summary"]["overall"]["stops"]
+    assert page.told("stopped") == {"find_by_number": 1, "Start": 1, "End": 1}
+    assert page.told("stopped") == page.data["summary"]["overall"]["stops"]
+    assert page.told("possibly") == {"Pleased": 2}
     assert (page.data["graphs"][0]["conversations"], page.data["graphs"][0]["completed"]) == (4, 1)
 
 
-def test_what_nothing_decides_is_shown_as_possible(page):
-    assert page.milestone("Pleased")["possibly"] == 2
-    assert page.milestone("refund")["possibly"] == 0
-
-
 def test_where_the_goal_is_undecided_nobody_is_said_to_have_stopped():
+    names = ["Start", "look", "Pleased", "End"]
     graph = MilestoneGraph(
-        [
-            Milestone(name="Start", type="NFC"),
-            Milestone(name="look", type="FC"),
-            Milestone(name="Pleased", type="NFC", dependencies=("look",)),
-            Milestone(name="End", type="NFC", dependencies=("Pleased",)),
+        [Milestone(name="Start", type="NFC")]
+        + [
+            Milestone(name=name, type="FC" if name == "look" else "NFC", dependencies=(before,))
+            for before, name in pairwise(names)
         ]
     )
     talks = [conversation(user("hello"), called("look"), user("fine"))]
     page = page_of(made(talks, graph), talks)
     assert page.data["conversations"][0]["status"] == "undecided"
-    assert page.milestone("look")["stopped"] == 0
-    assert page.milestone("End")["possibly"] == 1
+    assert page.told("stopped") == {}
+    assert page.told("possibly") == {"Pleased": 1, "End": 1}
 
 
-def test_each_edge_says_how_many_went_along_it(page):
+def test_each_edge_says_how_many_went_along_it_and_of_alternatives_the_first_is_the_way(page):
     assert page.edges() == {
         ("Start", "find_by_number"): 3,
         ("Start", "find_by_mail"): 1,
@@ -122,14 +116,7 @@ def test_each_edge_says_how_many_went_along_it(page):
         ("Comforted", "Both"): 2,
         ("Both", "End"): 2,
     }
-
-
-def test_of_alternatives_the_one_that_was_reached_first_is_the_way_taken():
-    talks = [
-        conversation(
-            user("order 17"), called("find_by_mail"), called("find_by_number"), called("refund"), id="both"
-        )
-    ]
+    talks = [conversation(called("find_by_mail"), called("find_by_number"), called("refund"))]
     edges = page_of(made(talks), talks).edges()
     assert (edges["find_by_mail", "refund"], edges["find_by_number", "refund"]) == (1, 0)
 
@@ -138,93 +125,61 @@ def test_a_conversation_is_there_to_read_event_by_event(page):
     said, call, result, *_ = page.words(0)
     assert said == {"speaker": "user", "text": "My mug broke, order 17"}
     assert call == {"tool": "find_by_number", "arguments": [["number", "17"]]}
-    assert result["text"] == '{"order": 17, "status": "delivered"}'
-    assert result["call"] == 2
-    row = page.data["conversations"][0]
+    assert (result["text"], result["call"]) == ('{"order": 17, "status": "delivered"}', 2)
+    mug, lamp, kettle, _ = page.data["conversations"]
     names = [one["name"] for one in page.data["graphs"][0]["milestones"]]
-    assert {names[milestone]: step for milestone, step in row["reached"]} == {
-        "Start": 0,
-        "find_by_number": 2,
-        "Comforted": 4,
-        "refund": 5,
-        "Both": 5,
-        "End": 5,
-    }
-    assert row["status"] == "completed"
-    lamp = page.data["conversations"][1]
+    steps = {names[milestone]: step for milestone, step in mug["reached"]}
+    assert steps == {"Start": 0, "find_by_number": 2, "Comforted": 4, "refund": 5, "Both": 5, "End": 5}
+    assert mug["status"] == "completed"
     assert (lamp["repeated"], lamp["invented"]) == ([4], {"6": ["number"]})
-    assert page.data["conversations"][2]["forbidden"][0][0] == 6
-
-
-def test_instructions_that_many_conversations_share_are_there_once(page):
+    assert kettle["forbidden"][0][0] == 6
+    # Instructions that many share are there once; of the same id, each has its own words.
     assert page.data["instructions"] == ["Be kind."]
     assert [page.json(f"words-{index}").get("instructions") for index in range(4)] == [0, 0, None, None]
-
-
-def test_conversations_with_the_same_id_keep_their_own_words(page):
     assert [row["id"] for row in page.data["conversations"]] == ["mug", "lamp", "kettle", "lamp"]
     assert page.words(1)[0]["text"] == "My lamp, my mail is a@b.example"
     assert page.words(3)[0]["text"] == "Are you there?"
 
 
-def test_a_conversation_whose_words_are_not_at_hand_is_listed_all_the_same():
-    talks = refund_talks()
-    page = page_of(made(talks), iter([talks[0], None, None, talks[3]]))
-    assert page.readable == [0, 3]
-    assert (page.data["readable"], len(page.data["conversations"])) == (2, 4)
-
-
-def test_the_words_of_another_conversation_are_refused():
-    talks = refund_talks()
-    with pytest.raises(InputError, match="conversation 0 of the report is 'mug' with 6 events"):
-        page_of(made(talks), talks[1:])
-    with pytest.raises(InputError, match="more transcripts than the report has conversations"):
-        page_of(made(talks[:3]), talks)
+def test_what_does_not_fit_the_report_is_refused_and_leaves_the_old_page(tmp_path):
+    file, talks = tmp_path / "report.html", refund_talks()
+    write_html(file, made(talks), talks)
+    before = file.read_bytes()
+    less = MilestoneGraph([Milestone(name="Start", type="NFC"), Milestone(name="End", type="NFC")])
+    for report, given_talks, said in (
+        (made(talks), talks[1:], "conversation 0 of the report is 'mug' with 6 events"),
+        (made(talks[:3]), talks, "more transcripts than the report has conversations"),
+        (made(talks, graphs={}), talks, "graph 'refunds', which the report does not hold"),
+        (made(talks, graphs=made([], less).graphs), talks, "or not with each milestone"),
+    ):
+        with pytest.raises(InputError, match=said):
+            write_html(file, report, given_talks)
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_where_not_all_can_be_read_those_that_went_wrong_can():
     mug, lamp, kettle, _ = refund_talks()
-    page = page_of(made([mug] * 600 + [lamp, kettle]), [mug] * 600 + [lamp, kettle])
-    assert page.readable == [*range(498), 600, 601]
-    assert len(page.data["conversations"]) == 602
-
-
-def test_a_long_text_is_cut_and_the_page_says_how_much_is_missing():
-    talks = [conversation(user("x" * 4_100))]
+    talks = [mug] * 600 + [lamp, kettle]
     page = page_of(made(talks), talks)
-    assert page.words(0)[0]["text"] == ["x" * 4_000, 100]
-    assert (page.data["texts_cut"], page.data["max_characters"]) == (1, 4_000)
+    assert page.readable == [*range(498), 600, 601]
+    assert (page.data["readable"], len(page.data["conversations"])) == (500, 602)
+    page = page_of(made(refund_talks()), [mug, None, None, refund_talks()[3]])
+    assert (page.readable, len(page.data["conversations"])) == ([0, 3], 4)
 
 
-def test_a_graph_that_the_report_does_not_hold_is_named():
-    talks = refund_talks()
-    with pytest.raises(InputError, match="'refunds', which the report does not hold"):
-        page_of(made(talks, graphs={}), talks)
-
-
-def test_conversations_that_a_ceiling_left_out_are_told():
-    talks = refund_talks()
-    page = page_of(made(talks, missing=7, stopped="max_calls (40) is reached"), talks)
-    assert (page.data["missing"], page.data["stopped"]) == (7, "max_calls (40) is reached")
-    whole = page_of(made(talks), talks)
-    assert (whole.data["missing"], whole.data["stopped"]) == (0, None)
+def test_a_long_text_is_cut_and_what_a_ceiling_left_out_is_told(page):
+    talks = [conversation(user("x" * 4_100))]
+    cut = page_of(made(talks, missing=7, stopped="max_calls (40) is reached"), talks)
+    assert cut.words(0)[0]["text"] == ["x" * 4_000, 100]
+    assert (cut.data["texts_cut"], cut.data["max_characters"]) == (1, 4_000)
+    assert (cut.data["missing"], cut.data["stopped"]) == (7, "max_calls (40) is reached")
+    assert (page.data["missing"], page.data["stopped"]) == (0, None)
 
 
 def test_a_report_without_conversations_is_a_page_too():
     page = page_of(made([]))
-    assert page.data["conversations"] == []
-    assert page.milestone("Start")["reached"] == 0
-
-
-def test_a_file_that_cannot_be_rendered_leaves_the_old_one(tmp_path):
-    file = tmp_path / "report.html"
-    talks = refund_talks()
-    write_html(file, made(talks), talks)
-    before = file.read_bytes()
-    with pytest.raises(InputError):
-        write_html(file, made(talks), talks[::-1])
-    assert file.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [file]
+    assert (page.data["conversations"], page.told("reached")) == ([], {})
 
 
 def shown(text: str) -> str:
@@ -234,13 +189,9 @@ def shown(text: str) -> str:
     return re.sub(hidden, lambda found: f"\\u{ord(found[0]):04x}", plain)
 
 
-def test_no_words_become_markup(tmp_path):
-    result, talks = hostile_report()
-    file = tmp_path / "report.html"
-    write_html(file, result, talks, title=HOSTILE)
-    text = file.read_text(encoding="utf-8")
-    page = Page(text)
-    plain = page_of(made(refund_talks()[:1]), refund_talks()[:1])
+def test_no_words_become_markup():
+    text = written(*hostile_report(), title=HOSTILE)
+    page, plain = Page(text), page_of(made(refund_talks()[:1]), refund_talks()[:1])
     assert [tag for tag, _ in page.tags] == [tag for tag, _ in plain.tags]
     assert "window.harmed" in text
     argument = [shown(HOSTILE), shown(json.dumps(HOSTILE, ensure_ascii=False))]
@@ -251,13 +202,10 @@ def test_no_words_become_markup(tmp_path):
 
 
 @given(st.text(st.characters()), st.text())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_embedded_words_are_the_same_words_and_cannot_end_their_script(said, answer):
     talks = [conversation(user(said), agent(answer))]
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "report.html"
-        write_html(file, made(talks), talks)
-        text = file.read_text(encoding="utf-8")
+    text = written(made(talks), talks)
     assert [one["text"] for one in Page(text).words(0)] == [shown(said), shown(answer)]
     embedded = text[text.index('id="words-0"') :].partition(">")[2].partition("</script>")[0]
     assert not set("<>&\u2028\u2029") & set(embedded)
@@ -267,8 +215,7 @@ def test_only_the_pages_own_script_and_style_may_run(page):
     policy = next(attrs["content"] for tag, attrs in page.tags if attrs.get("http-equiv"))
     assert "default-src 'none'" in policy
     for kind in ("script", "style"):
-        text = "".join(text for name, text in page.raw if name == kind)
-        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        digest = base64.b64encode(hashlib.sha256(page.text(kind).encode()).digest()).decode()
         assert f"{kind}-src 'sha256-{digest}'" in policy
 
 
@@ -276,12 +223,11 @@ def test_the_page_asks_for_nothing_and_makes_no_markup_of_data(page):
     for tag, attrs in page.tags:
         assert not {"src", "href", "srcset", "action"} & attrs.keys(), tag
         assert not [name for name in attrs if name.startswith("on")], tag
-    script = "".join(text for name, text in page.raw if name == "script")
-    forbidden = (
-        "innerHTML|outerHTML|insertAdjacent|document.write|eval\\(|Function\\(|fetch\\(|XMLHttp|import\\("
+    script, style = page.text("script"), page.text("style")
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacent|document.write|eval\(|Function\(|fetch\(|XMLHttp|import\(",
+        script,
     )
-    assert not re.search(forbidden, script)
-    style = "".join(text for name, text in page.raw if name == "style")
     assert not re.search(r"@import|url\(|@font-face", style)
     addresses = re.findall(r"https?://[^\s\"']+", script + style)
     assert addresses == ["http://www.w3.org/2000/svg"]  # a name, not an address
@@ -289,10 +235,9 @@ def test_the_page_asks_for_nothing_and_makes_no_markup_of_data(page):
 
 def test_what_the_customer_came_for_and_what_a_stand_in_did_is_told(page):
     assert page.data["stand_in"] is None
+    about = {"arq_graph": {"goal": "refund"}}
     talks = [
-        conversation(
-            user("hi"), called("find_by_mail"), called(tool), id=tool, extra={"arq_graph": {"goal": "refund"}}
-        )
+        conversation(called("find_by_mail"), called(tool), id=tool, extra=about)
         for tool in ("refund", "apologise")
     ]
     found = page_of(score_transcripts(talks, refund_graph()).report(stand_ins=["the judge"]), talks)
@@ -311,7 +256,7 @@ def graphs(draw: st.DrawFn) -> MilestoneGraph:
 
 
 @given(graphs())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_every_layout_has_room_for_each_milestone_and_a_bend_in_each_layer_between(graph):
     assume(not graph.check().errors)
     [drawn] = page_of(score_transcripts([], graph).report()).data["graphs"]
@@ -330,15 +275,8 @@ def test_every_layout_has_room_for_each_milestone_and_a_bend_in_each_layer_betwe
 
 
 def test_layers_run_from_start_to_end_a_cycle_runs_back_and_no_lines_cross_without_need():
-    ways = {
-        "a3": ["Start"],
-        "b1": ["Start"],
-        "c2": ["Start", "y2"],
-        "z1": ["a3"],
-        "x3": ["b1"],
-        "y2": ["c2"],
-    }
-    steps = [Milestone(name=name, type="FC", dependencies=tuple(behind)) for name, behind in ways.items()]
+    ways = {"a3": "Start", "b1": "Start", "c2": "Start y2", "z1": "a3", "x3": "b1", "y2": "c2"}
+    steps = [Milestone(name=name, type="FC", dependencies=tuple(way.split())) for name, way in ways.items()]
     end = Milestone(name="End", type="NFC", dependencies=("x3", "y2", "z1"))
     graph = MilestoneGraph([Milestone(name="Start", type="NFC"), *steps, end])
     [drawn] = page_of(score_transcripts([], graph).report()).data["graphs"]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from arq_graph.errors import InputError
 from arq_graph.milestones import MilestoneGraph, read_report, score_transcripts, write_report
 from tests.milestones.conversations import called, conversation, user
-from tests.milestones.reported import of, reported, runs, shop, steps, talk
+from tests.milestones.reported import knows, of, reported, runs, shop, steps, talk
 
 
 def test_what_is_undecided_is_no_failure_and_the_truth_lies_between_its_two_ends():
@@ -47,7 +47,6 @@ def test_no_conversations_have_no_figures():
     assert summary.conversations == 0
     assert summary.goal_completion.rate is summary.progress_rate.mean is summary.turns.mean is None
     assert summary.reward is summary.goal_reached is None
-    assert summary.pass_hat_k == {}
 
 
 @pytest.mark.parametrize(
@@ -93,10 +92,8 @@ def test_an_interval_holds_its_mean_and_one_value_has_none():
 def test_pass_hat_k_is_told_where_tasks_were_run_more_than_once():
     assert reported(talk("a", task="a"), talk("b", False, task="b")).summary.overall.pass_hat_k == {}
     assert reported(talk("a"), talk("a")).summary.overall.pass_hat_k == {}  # no tasks are named
-    several = reported(*runs("a", True, True, False, False), *runs("b", True, True, True, True))
-    # Task a: C(2,2) / C(4,2) = 1/6, then nothing; task b always.
-    assert several.summary.overall.pass_hat_k == pytest.approx({1: 0.75, 2: (1 / 6 + 1) / 2, 3: 0.5, 4: 0.5})
-    assert several.summary.overall.pass_hat_k_tasks == {1: 2, 2: 2, 3: 2, 4: 2}
+    many = reported(*runs("a", *[True, False] * 1_000)).summary.overall
+    assert (max(many.pass_hat_k), many.pass_hat_k[1]) == (16, 0.5)
 
 
 @settings(max_examples=30, deadline=None)
@@ -122,12 +119,6 @@ def test_tasks_of_two_use_cases_are_two_tasks():
     assert summary.use_cases["refund"].pass_hat_k == {1: 1, 2: 1}
     assert summary.use_cases["exchange"].pass_hat_k == {1: 0, 2: 0}
     assert summary.use_cases["refund"] == reported(*said[:2]).summary.overall
-
-
-def test_thousands_of_runs_of_one_task_are_summed_up():
-    summary = reported(*runs("a", *[True, False] * 1_000)).summary.overall
-    assert max(summary.pass_hat_k) == 16
-    assert summary.pass_hat_k[1] == 0.5
 
 
 def test_calls_are_counted_and_where_conversations_stop_most_first():
@@ -171,13 +162,6 @@ def test_what_the_customer_came_for_is_told_apart_from_any_road_to_end():
     assert given_up.summary.overall.goal_reached.unknown == 1
 
 
-def test_what_a_stand_in_did_is_marked(tmp_path):
-    report = score_transcripts([talk("a")], shop()).report(stand_ins=["the judge"])
-    write_report(tmp_path / "report.json", report)
-    assert json.loads((tmp_path / "report.json").read_text())["stand_ins"] == ["the judge"]
-    assert of(True).stand_ins == ()
-
-
 outcomes = st.tuples(st.sampled_from([True, False, None]), st.sampled_from("abc"), st.sampled_from("xyz"))
 
 
@@ -185,7 +169,7 @@ outcomes = st.tuples(st.sampled_from([True, False, None]), st.sampled_from("abc"
 @given(st.lists(outcomes, max_size=12))
 def test_any_report_is_read_from_its_file_as_it_was_written(tmp_path_factory, found):
     said = [talk(str(n), goal, task=task, use_case=of) for n, (goal, task, of) in enumerate(found)]
-    written = reported(*said)
+    written = score_transcripts(said, shop(), judge=knows).report(stand_ins=["the judge"])
     file = tmp_path_factory.mktemp("reports") / "report.json"
     write_report(file, written)
     assert read_report(file) == written
@@ -194,25 +178,16 @@ def test_any_report_is_read_from_its_file_as_it_was_written(tmp_path_factory, fo
     assert sum(group.conversations for group in written.summary.use_cases.values()) == len(said)
 
 
-def test_a_name_that_is_no_utf_8_survives_the_file(tmp_path):
-    write_report(tmp_path / "report.json", reported(talk("\ud800")))
-    assert read_report(tmp_path / "report.json").conversations[0].id == "\ufffd"
-
-
 def test_a_report_replaces_the_one_before_and_leaves_nothing_else(tmp_path):
-    file = tmp_path / "report.json"
+    file, link = tmp_path / "report.json", tmp_path / "latest.json"
     file.write_text("old")
     file.chmod(0o600)
-    link = tmp_path / "latest.json"
     link.symlink_to(file)
-    write_report(link, reported(talk("a")))
-    assert read_report(file).conversations[0].id == "a"
+    write_report(link, reported(talk("\ud800")))  # a name that is no UTF-8
+    assert read_report(file).conversations[0].id == "\ufffd"
     assert link.is_symlink()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert sorted(one.name for one in tmp_path.iterdir()) == ["latest.json", "report.json"]
-
-
-def test_a_file_that_cannot_be_written_is_named(tmp_path):
     for place in (tmp_path / "none" / "report.json", tmp_path):
         with pytest.raises(InputError, match="cannot be written"):
             write_report(place, of())
@@ -229,13 +204,14 @@ def test_a_report_of_the_first_schema_is_still_read(tmp_path, data):
     assert read_report(tmp_path / "report.json") == reported(talk("a"))
 
 
+def without(data, name):
+    return {key: each for key, each in data.items() if key != name}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (
-            lambda data: {key: data[key] for key in data if key != "conversations"},
-            "is no report: it must be an object",
-        ),
+        (lambda data: without(data, "conversations"), "is no report: it must be an object"),
         (lambda data: [data], "is no report"),
         (
             lambda data: data | {"schema": 3},
@@ -246,12 +222,7 @@ def test_a_report_of_the_first_schema_is_still_read(tmp_path, data):
             "conversations.0.goal_completed: Field required",
         ),
         (lambda data: data | {"more": 1}, "more: Extra inputs are not permitted"),
-        (
-            lambda data: (
-                data | {"conversations": [data["conversations"][0] | {"progress_rate": float("nan")}]}
-            ),
-            "progress_rate: Input should be a finite number",
-        ),
+        (lambda data: data | {"missing": float("nan")}, "missing: Input should be a finite number"),
     ],
 )
 def test_what_is_no_report_is_refused_with_its_name_and_what_is_wrong(tmp_path, data, change, said):

@@ -161,15 +161,6 @@ def test_any_exception_about_one_conversation_breaks_it_alone():
     ]
 
 
-def test_arguments_nested_too_deep_for_a_record_break_one_conversation():
-    deep: object = 1
-    for _ in range(3_000):
-        deep = [deep]
-    broken, fine = score_transcripts([conversation(called("buy", it=deep)), bought(2)], steps("buy"))
-    assert broken.error.startswith("record 0: RecursionError: ")
-    assert fine.goal_completed is True
-
-
 @pytest.mark.parametrize("error", [ModelRequestError("wrong key"), ModelUnavailableError("nobody there")])
 def test_a_model_that_is_out_of_reach_ends_the_run_instead_of_breaking_thousands(error):
     asked = []
@@ -183,13 +174,12 @@ def test_a_model_that_is_out_of_reach_ends_the_run_instead_of_breaking_thousands
     assert len(asked) == 3
 
 
-@pytest.mark.parametrize("between", [None, RefusalError("no", "no"), ValueError("odd")])
-def test_a_model_that_answers_now_and_then_is_within_reach(between):
+def test_a_model_that_answers_now_and_then_is_within_reach():
     def sometimes(graph, transcript, observations):
         if int(transcript.id) % 3:
             raise ModelUnavailableError("busy")
-        if between is not None:
-            raise between
+        if int(transcript.id) % 2:
+            raise RefusalError("no", "no")
         return says_thanks(graph, transcript, observations)
 
     assert len(list(score_transcripts(talks(30), judged(), judge=sometimes))) == 30

@@ -8,7 +8,7 @@ import pytest
 
 from arq_graph import Reasoner, ScriptedChatModel
 from arq_graph.milestones import SimulatedUser, UserSpec, converse
-from tests.milestones.talking import Lines, talk
+from tests.milestones.talking import Lines, speaking, talk
 
 QUESTION = "Your order ID?"
 SHOP: dict[str, Any] = {
@@ -22,14 +22,6 @@ SHOP: dict[str, Any] = {
     ],
     "knowledge": {"email": "ann.lee@example.org", "code": "KXQWZT", "budget": "about 451 euros"},
 }
-
-
-def speaking(message: str, *, finished: bool = False, knows: bool = True) -> dict[str, Any]:
-    """An answer to all queries of the blueprint."""
-    known = {"what_i_know_of_it": [], "what_i_may_say": [], "tells_what_is_not_known": False}
-    asked = {"what_the_agent_asked": [], "what_the_agent_got_wrong": None, "what_is_open": []}
-    said = {"message": message, "finished": finished, "one_message_of_the_user": True}
-    return asked | (known if knows else {"what_seems_plausible": []}) | said
 
 
 def finished(*messages: str, knows: bool = True) -> ScriptedChatModel:
