@@ -118,16 +118,6 @@ class Transcript:
     def __len__(self) -> int:
         return len(self.events)
 
-    def event(self, number: int) -> Event:
-        """The event of that number, from 1.
-
-        Raises:
-            IndexError: There is no event of that number.
-        """
-        if number < 1:
-            raise IndexError(f"Events are numbered from 1 to {len(self.events)}; {number} is none of them.")
-        return self.events[number - 1]
-
     def numbered(self) -> Iterator[tuple[int, Event]]:
         """Every event with its number."""
         return enumerate(self.events, start=1)

@@ -44,7 +44,7 @@ def talks(count: int) -> Iterator[Transcript]:
 
 
 def says_thanks(graph, transcript, observations):
-    yield Verdict("thanked", True, 1, transcript.event(1).text)
+    yield Verdict("thanked", True, 1, transcript.events[0].text)
 
 
 def scored(outcomes):
