@@ -189,24 +189,15 @@ def test_tools_come_in_any_form():
     assert '{"name": "cancel_order", "description": "Cancel.", "arguments": ["why"]}' in prompt
 
 
-def test_a_template_can_be_replaced_block_by_block():
+def test_what_cannot_be_used_is_told():
+    with pytest.raises(errors.InputError, match="the workflow is empty"):
+        author_milestones(" \n", TOOLS, "offline")
+    with pytest.raises(errors.ToolError):
+        author_milestones(WORKFLOW, [1], "offline")
+
+
+def test_the_prompt_can_be_ones_own():
     model = ScriptedChatModel([REFUNDS])
     template = '{% extends "milestone_author.md" %}{% block task %}Draw a map.{% endblock %}'
     author_milestones(WORKFLOW, TOOLS, model, template=template)
     assert model.calls[0].text.startswith("Draw a map.")
-    assert "requires all" in model.calls[0].text
-
-
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ({"workflow": "  \n"}, errors.InputError),
-        ({"tools": [1]}, errors.ToolError),
-        ({"max_attempts": 0}, errors.InputError),
-    ],
-)
-def test_what_cannot_be_used_is_told_before_a_model_is_asked(given, error):
-    model = ScriptedChatModel([])
-    with pytest.raises(error):
-        author_milestones(**{"workflow": WORKFLOW, "tools": TOOLS, "model": model, **given})
-    assert model.calls == []

@@ -79,7 +79,6 @@ def is_quoted(quote, text):
         ("cafe\u0301 au lait", "One caf\u00e9 au lait"),
         ("同意取消", "我同意取消"),
         ("Yes", "Yes."),
-        ("order one", "reorder one thing, then order one more"),
     ],
 )
 def test_a_quote_is_found_whatever_its_case_its_white_space_and_its_marks(quote, text):
@@ -140,8 +139,7 @@ milestones:
     assert "code saw no genuine call" in measured.reasons["get_status"]
 
 
-@pytest.mark.parametrize("achieved", [True, False])
-def test_what_a_check_decides_or_what_follows_no_judge_changes(achieved):
+def test_what_a_check_decides_or_what_follows_no_judge_changes():
     graph = MilestoneGraph.parse_yaml("""
 milestones:
 - {name: Start, type: NFC}
@@ -151,8 +149,10 @@ milestones:
 - {name: End, type: NFC, dependencies: [Told, Warned], requires: all}
 """)
     names = ("Told", "Warned", "End")
-    measured = judged(*(Verdict(name, achieved, 5, "Please try again later") for name in names), graph=graph)
-    assert measured.reached == score(graph, talk()).reached
+    for achieved in (True, False):
+        said = [Verdict(name, achieved, 5, "Please try again later") for name in names]
+        measured = judged(*said, graph=graph)
+        assert measured.reached == score(graph, talk()).reached
     assert "`check:` decides it" in measured.reasons["Told"]
     assert "follows from its dependencies" in measured.reasons["End"]
 

@@ -34,6 +34,7 @@ def test_a_model_closes_the_range_in_every_mode(mode):
     assert measured.reached == {"Start": 0, "get_status": 3, "Offer Later": 5, "User Agrees": 6, "End": 6}
     assert set(measured.reasons) == {"get_status", "Offer Later", "User Agrees"}
     (call,) = brain.calls
+    assert call.kwargs["temperature"] == 0
     assert_strict(call.schema)
     assert list(call.schema["properties"])[-3:] == ["M2", "M3", "M4"]
 
@@ -88,6 +89,7 @@ def test_all_asks_about_conversations_of_one_agent_begin_with_the_same_text():
     for transcript in (talk(), talk(agent("Anything else?"))):
         score(GRAPH, transcript, judge=judge)
     assert len({str(call.messages[0].text) for call in brain.calls}) == 1
+    assert {call.kwargs["temperature"] for call in brain.calls} == {0.7}  # several votes need some variety
     bodies = {str(call.messages[1].text) for call in brain.calls[:4]}
     assert len({body.partition("<seen>")[0] for body in bodies}) == 1
     assert len(bodies) == 4
@@ -134,37 +136,16 @@ def test_quotation_marks_around_a_quote_do_no_harm():
     assert judged({**ALL_GOOD, "M3": says(True, 5, "“please TRY again   later”")}).goal_completed is True
 
 
-@pytest.mark.parametrize("step", [0, 7, None])
-def test_a_step_that_is_none_decides_nothing(step):
-    measured = judged({**ALL_GOOD, "M4": says(True, step, "I agree to wait")})
-    assert measured.undecided == ("User Agrees",)
-    assert "step" in measured.reasons["User Agrees"]
-
-
-def test_a_veto_takes_the_call_away():
-    measured = judged({**ALL_GOOD, "M2": says(False, reason="the id was invented")})
-    assert (measured.reached, measured.progress_rate) == ({"Start": 0}, 0)
-    assert measured.reasons["get_status"] == "the id was invented"
-
-
 @pytest.mark.parametrize(("step", "left"), [(7, (7,)), (8, (7,)), (3, (3, 7)), (None, (3, 7))])
 def test_the_first_genuine_call_takes_away_those_before_it_and_leaves_the_later_ones(step, left):
     measured = judged({**ALL_GOOD, "M2": says(True, step)}, transcript=TWICE)
     assert measured.observations.events["get_status"] == left
 
 
-@pytest.mark.parametrize(
-    ("word", "why"),
-    [
-        (says(False, 5), "step 5 is no call of it"),
-        (says(True, 1), "step 1 is no call of it"),
-        (says(True, 7, "you gave the wrong number"), "nowhere in the conversation"),
-    ],
-)
-def test_a_veto_without_a_call_or_with_an_invented_quote_leaves_codes_word_standing(word, why):
-    measured = judged({**ALL_GOOD, "M2": word}, transcript=TWICE)
+def test_a_later_call_named_with_an_invented_quote_leaves_codes_word_standing():
+    measured = judged({**ALL_GOOD, "M2": says(True, 7, "you gave the wrong number")}, transcript=TWICE)
     assert measured.observations.events["get_status"] == (3, 7)
-    assert why in measured.reasons["get_status"]
+    assert "nowhere in the conversation" in measured.reasons["get_status"]
 
 
 def test_a_model_is_not_even_asked_about_a_call_that_code_did_not_see():
@@ -283,8 +264,7 @@ def test_a_long_conversation_is_shortened_in_its_long_texts_and_that_is_said():
 def test_a_conversation_that_is_too_long_even_so_is_not_judged_and_that_is_said():
     measured = judged(ALL_GOOD, max_transcript_tokens=20)
     assert measured.progress_range == (1 / 4, 1)
-    (remark,) = remarks(measured)
-    assert "too long for the judge" in remark
+    assert "too long for the judge" in "".join(remarks(measured))
 
 
 def test_beside_what_is_asked_stand_the_calls_of_it_and_of_what_it_depends_on():
@@ -300,13 +280,6 @@ def test_beside_what_is_asked_stand_the_calls_of_it_and_of_what_it_depends_on():
     score(graph, talk(called("note")), judge=LLMJudge(brain, milestones_per_call=1))
     seen = {section(call, "now")["judge"][0]: section(call, "seen") for call in brain.calls}
     assert seen == {"M2": {"M2": [3]}, "M3": {"M3": [7]}, "M5": {"M2": [3], "M3": [7]}}
-
-
-@pytest.mark.parametrize(("votes", "temperature"), [(1, 0.0), (2, 0.7)])
-def test_one_vote_is_asked_coldly_and_several_with_some_variety(votes, temperature):
-    brain = model(ALL_GOOD)
-    score(GRAPH, talk(), judge=LLMJudge(brain, votes=votes))
-    assert {call.kwargs["temperature"] for call in brain.calls} == {temperature}
 
 
 def test_settings_prompt_and_reasoner_may_be_ones_own():
