@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from langchain_core.messages import AIMessage, convert_to_messages
 from pydantic import BeforeValidator, Field, Json
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.records import Record
-from arq_graph.milestones.transcript import Call, Event, Message
-from arq_graph.milestones.transcripts import messages
 from arq_graph.reasoning.sections import clean
 
 ActionKind = Literal["call", "answer", "nothing"]
@@ -62,18 +61,11 @@ class Action(Record):
         return "final answer" if self.kind == "answer" else "nothing"
 
     @classmethod
-    def of(cls, events: Iterable[Event]) -> Action:
-        """The action that events of one message are; an `InputError` where they are not an agent's."""
-        calls, said = [], []
-        for event in events:
-            if isinstance(event, Call):
-                arguments = event.arguments if event.malformed is None else event.malformed
-                calls.append(ToolCall.model_validate({"tool": event.tool, "arguments": arguments}))
-            elif is_agents(event):
-                said.append(event.text)
-            else:
-                raise InputError("the message is none of an agent: it says or calls nothing")
-        return cls(calls=tuple(calls), answer="\n".join(said))
+    def of(cls, message: AIMessage) -> Action:
+        """The action that a message of the agent is."""
+        made = (*message.tool_calls, *message.invalid_tool_calls)
+        calls = [{"tool": call["name"], "arguments": call["args"]} for call in made]
+        return cls.model_validate({"calls": calls, "answer": message.text})
 
 
 def action_of(value: Any) -> Action:
@@ -84,8 +76,8 @@ def action_of(value: Any) -> Action:
             `{"calls": [{"tool": …, "arguments": {…}}]}` or `{"answer": …}`.
 
     Raises:
-        InputError: It is none of these.
-        ValidationError: Its calls or its answer are of another type.
+        InputError: It is a message of somebody else.
+        NotImplementedError: It is none of these.
     """
     if isinstance(value, Action):
         return value
@@ -93,31 +85,7 @@ def action_of(value: Any) -> Action:
         return Action(answer=value)
     if isinstance(value, Mapping) and ("calls" in value or "answer" in value):
         return Action.model_validate(value)
-    if messages.is_message(value):
-        return Action.of(messages.events_of([value])[0])
-    raise InputError(
-        f"{type(value).__name__} is no action: give a text, an agent's message, or an object with `calls` or `answer`"
-    )
-
-
-def is_agents(event: Event) -> bool:
-    """Whether this is something that the agent said or called."""
-    return isinstance(event, Call) or (isinstance(event, Message) and event.speaker == "agent")
-
-
-def grouped(events: Iterable[Event]) -> Iterator[tuple[int, list[Event]]]:
-    """The events message by message, each with the number of its first event, from 1.
-
-    A message of the agent is what it says and the calls that follow directly with the same `step`; every other
-    event stands alone.
-    """
-    group: list[Event] = []
-    number = 0
-    for number, event in enumerate(events, start=1):
-        goes_on = group and is_agents(group[-1]) and event.step == group[-1].step
-        if group and not (goes_on and isinstance(event, Call)):
-            yield number - len(group), group
-            group = []
-        group.append(event)
-    if group:
-        yield number - len(group) + 1, group
+    (message,) = convert_to_messages([value])
+    if not isinstance(message, AIMessage):
+        raise InputError(f"a message of the type {message.type!r} is no action of an agent")
+    return Action.of(message)

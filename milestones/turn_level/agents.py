@@ -18,7 +18,7 @@ from arq_graph.agent.spec_errors import spec_error
 from arq_graph.errors import InputError, ToolError
 from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.milestones.transcripts.records import read_records
-from arq_graph.milestones.turn_level.actions import Action, Text, action_of
+from arq_graph.milestones.turn_level.actions import Action, Text
 from arq_graph.milestones.turn_level.steps import TurnStep
 from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.replies import refusal_of
@@ -150,7 +150,7 @@ class _FirstAction(BaseCallbackHandler):
         for message in _messages(outputs):
             if not isinstance(message, AIMessage) or (message.id and message.id in self._known):
                 continue
-            action = action_of(message)
+            action = Action.of(message)
             is_top = parent_run_id == self._app
             if action.kind == "call" or (is_top and action.kind == "answer"):
                 self.action = action

@@ -20,8 +20,7 @@ from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.turn_level.actions import Action, action_of
 from arq_graph.milestones.turn_level.agents import predictor, read_predictions
-from arq_graph.milestones.turn_level.metrics import TurnMetrics, turn_metrics
-from arq_graph.milestones.turn_level.outcomes import NOT_GIVEN, StepOutcome
+from arq_graph.milestones.turn_level.metrics import NOT_GIVEN, StepOutcome, TurnMetrics, turn_metrics
 from arq_graph.milestones.turn_level.similarity import lexical_similarity, similarity_of_pairs
 from arq_graph.milestones.turn_level.steps import Dataset, DatasetSteps, TurnStep
 from arq_graph.reasoning.performing import aperform_steps, perform_steps

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from pathlib import Path
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
@@ -14,7 +15,7 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
-from arq_graph.milestones.turn_level.actions import Action, grouped, is_agents
+from arq_graph.milestones.turn_level.actions import Action
 from arq_graph.reasoning.sections import clean, section
 
 Dataset = str | Path | Transcript | Iterable[Transcript | BrokenRecord]
@@ -94,23 +95,27 @@ def _steps_of(transcript: Transcript, conversation: str) -> Iterator[TurnStep]:
     message with neither words nor calls.
     """
     was_asked, number = False, 0
-    for first, events in grouped(transcript.events):
+    for first, events in _grouped(transcript.events):
         was_asked = was_asked or (isinstance(events[0], Message) and events[0].speaker == "user")
-        if was_asked and is_agents(events[0]) and (truth := Action.of(events)).kind != "nothing":
+        truth = Action.of(_message(first, events))
+        if was_asked and _is_agents(events[0]) and truth.kind != "nothing":
             number += 1
             yield TurnStep(conversation, number, first, truth, transcript)
 
 
-def _messages(events: Iterable[Event]) -> Iterator[BaseMessage]:
-    events = list(events)
+def _messages(events: Sequence[Event]) -> Iterator[BaseMessage]:
     results = defaultdict(list)
     for event in events:
         if isinstance(event, Result):
-            results[event.call].append(event)
-    for first, group in grouped(events):
+            results[f"call_{event.call}"].append(event)
+    for first, group in _grouped(events):
         event = group[0]
-        if is_agents(event):
-            yield from _action(first, group, results)
+        if _is_agents(event):
+            message = _message(first, group)
+            if Action.of(message).kind != "nothing":
+                yield message
+            for call in (*message.tool_calls, *message.invalid_tool_calls):
+                yield _result(call, results[str(call["id"])])
         elif isinstance(event, Message):
             yield HumanMessage(event.text) if event.speaker == "user" else SystemMessage(event.text)
         elif isinstance(event, Result) and event.call is None:
@@ -118,23 +123,45 @@ def _messages(events: Iterable[Event]) -> Iterator[BaseMessage]:
             yield SystemMessage(section(held, "result_of_a_call_that_was_not_recorded"))
 
 
-def _action(
-    first: int, events: Iterable[Event], results: defaultdict[int | None, list[Result]]
-) -> Iterator[BaseMessage]:
-    message, answers = AIMessage(Action.of(events).answer), []
+def _message(first: int, events: Sequence[Event]) -> AIMessage:
+    message = AIMessage("\n".join(event.text for event in events if isinstance(event, Message)))
     for number, call in enumerate(events, start=first):
-        if not isinstance(call, Call):
-            continue
-        id, given = f"call_{number}", results[number]
-        if call.malformed is None:
+        id = f"call_{number}"
+        if isinstance(call, Call) and call.malformed is None:
             message.tool_calls.append(tool_call(name=call.tool, args=dict(call.arguments), id=id))
-        else:
+        elif isinstance(call, Call):
+            why = "no JSON object"
             message.invalid_tool_calls.append(
-                invalid_tool_call(name=call.tool, args=call.malformed, id=id, error="no JSON object")
+                invalid_tool_call(name=call.tool, args=call.malformed, id=id, error=why)
             )
-        text = "\n".join(result.text for result in given) if given else "no result was recorded"
-        failed = not given or any(result.failed for result in given)
-        status = "error" if failed else "success"
-        answers.append(ToolMessage(text, name=call.tool, tool_call_id=id, status=status))
-    if message.text.strip() or answers:
-        yield from (message, *answers)
+    return message
+
+
+def _result(call: Mapping[str, Any], results: Sequence[Result]) -> ToolMessage:
+    text = "\n".join(result.text for result in results) if results else "no result was recorded"
+    failed = not results or any(result.failed for result in results)
+    return ToolMessage(
+        text, name=call["name"], tool_call_id=call["id"], status="error" if failed else "success"
+    )
+
+
+def _is_agents(event: Event) -> bool:
+    return isinstance(event, Call) or (isinstance(event, Message) and event.speaker == "agent")
+
+
+def _grouped(events: Iterable[Event]) -> Iterator[tuple[int, list[Event]]]:
+    """The events message by message, each with the number of its first event, from 1.
+
+    A message of the agent is what it says and the calls that follow directly with the same `step`; every other
+    event stands alone.
+    """
+    group: list[Event] = []
+    number = 0
+    for number, event in enumerate(events, start=1):
+        goes_on = group and _is_agents(group[-1]) and event.step == group[-1].step
+        if group and not (goes_on and isinstance(event, Call)):
+            yield number - len(group), group
+            group = []
+        group.append(event)
+    if group:
+        yield number - len(group) + 1, group
