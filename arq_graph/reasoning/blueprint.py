@@ -39,19 +39,13 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     ModelWrapValidatorHandler,
-    PrivateAttr,
     ValidationError,
     ValidationInfo,
     create_model,
     field_validator,
     model_validator,
 )
-from pydantic.errors import (
-    PydanticInvalidForJsonSchema,
-    PydanticSchemaGenerationError,
-    PydanticUndefinedAnnotation,
-)
-from pydantic.fields import FieldInfo
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from arq_graph.errors import BlueprintDefinitionError, InputError
@@ -107,7 +101,7 @@ class _NotAsked(AttributeError):
     """A query was read from an answer that was given in a mode without queries."""
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(reinstate, query, respond, verify, PrivateAttr))
+@dataclass_transform(kw_only_default=True, field_specifiers=(reinstate, query, respond, verify))
 class ARQ(BaseModel):
     """An attentive reasoning query: a blueprint that a model fills in, stage by stage.
 
@@ -208,10 +202,8 @@ class ARQ(BaseModel):
         cls.__arq_responses__ = {}
         try:
             return handler(source)
-        except PydanticSchemaGenerationError as error:
-            raise BlueprintDefinitionError(
-                f"{cls.__name__} has a field of a type that JSON cannot hold: {error}"
-            ) from error
+        except PydanticUserError as error:
+            raise _no_json(cls, error) from error
 
     @classmethod
     def __pydantic_on_complete__(cls) -> None:
@@ -321,8 +313,21 @@ def _field_validators(blueprint: type[ARQ]) -> dict[str, Any]:
 def _check_fields(blueprint: type[ARQ]) -> None:
     """Raise BlueprintDefinitionError unless each field is one query, without default or alias, and one responds."""
     for name, field in blueprint.model_fields.items():
-        if problem := _problem(name, field):
-            raise BlueprintDefinitionError(f"{blueprint.__name__}.{name} {problem}")
+        if len(queries_in(field)) != 1:
+            problem = (
+                f'has no stage, or several: write `{name}: … = query("…")`, or reinstate, respond or verify in place '
+                "of query. The stage belongs to the whole field, not into a union or a list."
+            )
+        elif name in ("response_schema", "unmet") or (name.startswith("model_") and hasattr(BaseModel, name)):
+            problem = "has the name of a method that every blueprint has: rename the field."
+        elif not field.is_required() or field.alias or field.validation_alias or field.serialization_alias:
+            problem = (
+                "has a default or an alias, but an answer holds every query under its own name: drop it, and let the "
+                "type admit None where there may be no answer."
+            )
+        else:
+            continue
+        raise BlueprintDefinitionError(f"{blueprint.__name__}.{name} {problem}")
     if ABC not in blueprint.__bases__ and not response_fields(blueprint):
         raise BlueprintDefinitionError(
             f"{blueprint.__name__} has no response: give it a field with respond(…). A class that only holds "
@@ -331,20 +336,10 @@ def _check_fields(blueprint: type[ARQ]) -> None:
         )
 
 
-def _problem(name: str, field: FieldInfo) -> str:
-    if len(queries_in(field)) != 1:
-        return (
-            f'has no stage, or several: write `{name}: … = query("…")`, or reinstate, respond or verify in place '
-            "of query. The stage belongs to the whole field, not into a union or a list."
-        )
-    if name in ("response_schema", "unmet") or (name.startswith("model_") and hasattr(BaseModel, name)):
-        return "has the name of a method that every blueprint has: rename the field."
-    if not field.is_required() or field.alias or field.validation_alias or field.serialization_alias:
-        return (
-            "has a default or an alias, but an answer holds every query under its own name: drop it, and let the "
-            "type admit None where there may be no answer."
-        )
-    return ""
+def _no_json(blueprint: type[ARQ], error: PydanticUserError) -> BlueprintDefinitionError:
+    return BlueprintDefinitionError(
+        f"{blueprint.__name__} has a field of a type that JSON cannot hold: {error}"
+    )
 
 
 def _checked_schema(blueprint: type[ARQ]) -> dict[str, Any]:
@@ -353,10 +348,8 @@ def _checked_schema(blueprint: type[ARQ]) -> dict[str, Any]:
         schema = strict_schema(blueprint.model_json_schema(schema_generator=AnswerJsonSchema))
     except NotStrict as error:
         raise BlueprintDefinitionError(f"{blueprint.__name__}.{error.path}: {error.reason}.") from error
-    except PydanticInvalidForJsonSchema as error:
-        raise BlueprintDefinitionError(
-            f"{blueprint.__name__} has a field of a type that JSON cannot hold: {error}"
-        ) from error
+    except PydanticUserError as error:
+        raise _no_json(blueprint, error) from error
     for name, asked in queries_of(blueprint).items():
         if asked.when and not admits_null(schema["properties"][name], schema.get("$defs", {})):
             raise BlueprintDefinitionError(

@@ -75,9 +75,7 @@ class Conversation:
                 yield Line(record["id"], "tool", message, as_json(record), call)
                 continue
             if isinstance(message, AIMessage) and message.tool_calls:
-                calls |= {
-                    call["id"]: {"name": call["name"], "args": call["args"]} for call in message.tool_calls
-                }
+                calls |= {call["id"]: call for call in message.tool_calls}
                 if not message.text:
                     continue
             spoken += 1

@@ -17,18 +17,8 @@ from arq_graph.errors import ModelRequestError, ModelUnavailableError
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 _NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
 _NOT_SUPPORTED_TYPES = (NotImplementedError, TypeError, AssertionError, ValidationError)
-# Bases that HTTP clients and SDKs share: httpx, requests, openai, google, botocore.
-_TRANSIENT_NAMES = frozenset(
-    {
-        "APIConnectionError",
-        "TransportError",
-        "RequestException",
-        "ServiceUnavailable",
-        "ResourceExhausted",
-        "DeadlineExceeded",
-        "EndpointConnectionError",
-    }
-)
+# Of classes that do not raise LangChain's own errors: bases that httpx, requests and OpenAI-like SDKs share.
+_TRANSIENT_NAMES = frozenset({"APIConnectionError", "TransportError", "RequestException"})
 # A bad URL or an unprintable key looks like a lost connection, and would stay one however often it is tried.
 _BAD_ADDRESS_NAMES = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "MissingSchema"})
 # What LangChain's OpenAI family raises when a 200 response is no chat completion.
@@ -37,11 +27,8 @@ _MALFORMED_NAMES = frozenset({"JSONDecodeError", "ValidationError"})
 _MAX_WORDS = 600
 
 _KEY = "Look at the API key (api_key, or OPENAI_API_KEY), and whether it may use this model at base_url."
-_ADVICE = {
-    401: _KEY,
-    403: _KEY,
-    404: "Look at the model name and at base_url: the provider knows no such model or address.",
-}
+_NAME = "Look at the model name and at base_url: the provider knows no such model or address."
+_ADVICE = {401: _KEY, 403: _KEY, 404: _NAME}
 _SETTING = "Look at what the provider says: a setting of the model or of the request must change first."
 _TOO_LONG = "The prompt is longer than the model reads: shorten the history or take another model."
 _ADDRESS = "Look at base_url (it must start with http:// or https://) and at the API key."
@@ -104,7 +91,7 @@ def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failur
         or (status == 400 and "maximum context length" in str(error))  # not every class is told by LangChain
     ):
         return Failure(error, status, advice=_TOO_LONG)
-    if _BAD_ADDRESS_NAMES & names.union(*map(_names, _causes(error))):
+    if _BAD_ADDRESS_NAMES & _names_of_causes(error):
         return Failure(error, status, advice=_ADDRESS)
     plain = type(error) in _MALFORMED_TYPES or type(error).__name__ in _MALFORMED_NAMES
     if "APIResponseValidationError" in names or (plain and "BaseChatOpenAI" in _names(model)):
@@ -119,28 +106,16 @@ def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failur
     return Failure(error, None, transient, isinstance(error, _NOT_SUPPORTED_TYPES))
 
 
-def retry_after(error: BaseException) -> float | None:
-    """Seconds that the provider asks to wait (`Retry-After`), or None."""
-    headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    try:
-        return max(0.0, float(headers["retry-after"]))
-    except (KeyError, TypeError, ValueError):
-        return None  # a date, which is further off than anybody waits, or nothing
-
-
 def _http_status(error: BaseException) -> int | None:
     response = getattr(error, "response", None)
     botocore = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
-    places = [(error, "status_code"), (response, "status_code"), (error, "http_status"), (error, "code")]
+    places = [(error, "status_code"), (response, "status_code"), (error, "code")]
     values = [botocore.get("HTTPStatusCode"), *(getattr(place, name, None) for place, name in places)]
     return next((value for value in values if isinstance(value, int) and 300 <= value < 600), None)
 
 
-def _causes(error: BaseException) -> list[BaseException]:
-    causes: list[BaseException] = []
-    while (cause := (causes or [error])[-1].__cause__) and len(causes) < 10:
-        causes.append(cause)
-    return causes
+def _names_of_causes(error: BaseException) -> set[str]:
+    return _names(error) | (_names_of_causes(error.__cause__) if error.__cause__ else set())
 
 
 def _names(one: object) -> set[str]:

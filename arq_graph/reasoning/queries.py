@@ -6,12 +6,11 @@ answer: Annotated[str, respond("The recommendation, in one sentence.")]
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypedDict, Unpack
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, Discriminator, Field
+from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
 from arq_graph.errors import BlueprintDefinitionError
@@ -20,20 +19,6 @@ Kind = Literal["reinstate", "query", "respond", "verify"]
 _STAGES: Final[dict[Kind, int]] = {"reinstate": 0, "query": 0, "respond": 1, "verify": 2}
 
 When = Callable[[Any], bool] | None
-
-
-class Constraints(TypedDict, total=False):
-    """The constraints of Pydantic's `Field` that a query takes; they are checked in the answer."""
-
-    gt: Any
-    ge: Any
-    lt: Any
-    le: Any
-    multiple_of: float
-    min_length: int
-    max_length: int
-    pattern: str | re.Pattern[str]
-    discriminator: str | Discriminator
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,19 +38,20 @@ class Query:
         return f'"{self.question}" was answered {value!r}, which {wanted}'
 
 
-def reinstate(question: str, *, when: When = None, **constraints: Unpack[Constraints]) -> Any:
+def reinstate(question: str, *, when: When = None, **constraints: Any) -> Any:
     """Leading stage: the model repeats an instruction or a piece of context, just before it needs it.
 
     Args:
         question: What to repeat, and how exactly.
         when: Whether the query has to be answered, given the whole instance. The field's type must admit
             None; None where `when` is true is an invalid answer, and where it is false any value will do.
-        **constraints: Pydantic's, such as `ge`, `max_length` or `pattern`; checked in the answer.
+        **constraints: Those of Pydantic's `Field`, such as `ge`, `max_length`, `pattern` or `discriminator`; they
+            are checked in the answer.
     """
     return _field(Query("reinstate", question, when), constraints)
 
 
-def query(question: str, *, when: When = None, **constraints: Unpack[Constraints]) -> Any:
+def query(question: str, *, when: When = None, **constraints: Any) -> Any:
     """Leading stage: the model reasons one step.
 
     Args:
@@ -76,7 +62,7 @@ def query(question: str, *, when: When = None, **constraints: Unpack[Constraints
     return _field(Query("query", question, when), constraints)
 
 
-def respond(question: str, *, when: When = None, **constraints: Unpack[Constraints]) -> Any:
+def respond(question: str, *, when: When = None, **constraints: Any) -> Any:
     """Response stage: what the blueprint is asked for. Every mode has these fields, and code reads only them.
 
     Args:
@@ -87,9 +73,7 @@ def respond(question: str, *, when: When = None, **constraints: Unpack[Constrain
     return _field(Query("respond", question, when), constraints)
 
 
-def verify(
-    question: str, *, must_be: Any = ..., when: When = None, **constraints: Unpack[Constraints]
-) -> Any:
+def verify(question: str, *, must_be: Any = ..., when: When = None, **constraints: Any) -> Any:
     """Verification stage: the model checks its response.
 
     Args:
@@ -121,7 +105,7 @@ def by_stage(fields: dict[str, FieldInfo]) -> dict[str, FieldInfo]:
     return dict(sorted(fields.items(), key=lambda item: stages[item[0]]))
 
 
-def _field(asked: Query, constraints: Constraints) -> Any:
+def _field(asked: Query, constraints: Mapping[str, Any]) -> Any:
     if not isinstance(asked.question, str) or not asked.question.strip():
         raise BlueprintDefinitionError(
             f"{asked.kind}() needs a question, got {asked.question!r}: write what the model is to answer here."

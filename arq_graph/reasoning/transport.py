@@ -24,7 +24,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from arq_graph.reasoning.failures import Failure, read_failure, retry_after
+from arq_graph.reasoning.failures import read_failure
 from arq_graph.reasoning.methods import Bound
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
 
@@ -104,8 +104,10 @@ class Transport:
                 failure = read_failure(error, model)
                 if not failure.transient or (failure.maybe_unsupported and not settled):
                     raise
-                pause = self._pause(failure, tries, deadline - time.monotonic())
-                if pause is None:
+                pause = min(self._backoff * 2 ** (tries - 1), max(_MAX_PAUSE, self._backoff))
+                pause += random.uniform(0, self._backoff)
+                left = deadline - time.monotonic() - pause
+                if tries == _MAX_TRIES or left < self._timeout * _WORTH_TRYING:
                     raise failure.unavailable(asked, tries, self._timeout) from error
                 if on_wait := _watcher.get():
                     on_wait(pause, error)
@@ -135,16 +137,6 @@ class Transport:
             return None
 
         return await aperform_steps(steps, perform)
-
-    def _pause(self, failure: Failure, tries: int, left: float) -> float | None:
-        """The seconds to wait before another try; None where none is worth it in the seconds left."""
-        seconds = retry_after(failure.error)
-        if seconds is None or seconds >= left:
-            doubled = self._backoff * 2 ** (tries - 1)
-            seconds = min(doubled, max(_MAX_PAUSE, self._backoff)) + random.uniform(0, self._backoff)
-        if tries == _MAX_TRIES or left - seconds < self._timeout * _WORTH_TRYING:
-            return None
-        return seconds
 
 
 def with_temperature(model: BaseChatModel, temperature: float | None) -> BaseChatModel:

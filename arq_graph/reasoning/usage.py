@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,9 +16,6 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.tracers.context import register_configure_hook
 
 from arq_graph.reasoning.replies import message_from, sum_of, usage_of
-
-OTHER = "other"
-"""The module under which calls are counted that no reasoner made."""
 
 
 class CallLimitReached(Exception):
@@ -78,36 +75,29 @@ class UsageTracker(BaseCallbackHandler):
     @property
     def total(self) -> UsageMetadata:
         """Tokens of all calls that report them."""
-        spent = sum_of(call.usage for call in self._seen())
+        spent = sum_of(call.usage for call in list(self._calls.values()))
         return spent or UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
 
     @property
     def failures(self) -> list[BaseException]:
         """What calls raised, so that a model's lost connection can be told from another's."""
-        return [call.failure for call in self._seen() if call.failure]
+        return [call.failure for call in list(self._calls.values()) if call.failure]
 
     @property
     def by_module(self) -> dict[str, ModuleUsage]:
         """Calls and tokens by the reasoner's `module`; calls that no reasoner made are under "other"."""
-        return self._by(lambda call: call.module)
+        return self._by("module")
 
     @property
     def by_model(self) -> dict[str, ModuleUsage]:
         """Calls and tokens by the model's name, as its answer tells it if there is one ("": not known)."""
-        return self._by(lambda call: call.model)
+        return self._by("model")
 
-    def _seen(self) -> list[_Call]:
-        with self._lock:
-            return list(self._calls.values())
-
-    def _by(self, key: Callable[[_Call], str]) -> dict[str, ModuleUsage]:
-        groups: dict[str, list[_Call]] = {}
-        for call in self._seen():
-            groups.setdefault(key(call), []).append(call)
-        return {
-            name: ModuleUsage(len(calls), sum_of(call.usage for call in calls))
-            for name, calls in groups.items()
-        }
+    def _by(self, key: str) -> dict[str, ModuleUsage]:
+        groups: dict[str, list[UsageMetadata | None]] = {}
+        for call in list(self._calls.values()):
+            groups.setdefault(getattr(call, key), []).append(call.usage)
+        return {name: ModuleUsage(len(usages), sum_of(usages)) for name, usages in groups.items()}
 
     def on_chat_model_start(
         self,
@@ -120,15 +110,14 @@ class UsageTracker(BaseCallbackHandler):
     ) -> None:
         """Count a call, or raise CallLimitReached if it would be one too many."""
         labels = metadata or {}
-        self._count(run_id, _Call(labels.get("arq_module") or OTHER, str(labels.get("ls_model_name") or "")))
-
-    def _count(self, run_id: UUID, call: _Call) -> None:
-        with self._lock:
-            if self._max_calls is not None and len(self._calls) >= self._max_calls:
-                raise CallLimitReached
-            self._calls[run_id] = call
-        if self._outer:
-            self._outer._count(run_id, call)
+        call = _Call(labels.get("arq_module") or "other", str(labels.get("ls_model_name") or ""))
+        tracker: UsageTracker | None = self
+        while tracker:
+            with tracker._lock:
+                if tracker._max_calls is not None and tracker.calls >= tracker._max_calls:
+                    raise CallLimitReached
+                tracker._calls[run_id] = call
+            tracker = tracker._outer
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call."""

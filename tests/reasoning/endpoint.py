@@ -16,8 +16,8 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
 from typing import Any, Self
@@ -70,8 +70,8 @@ class Reply:
     """
 
     status: int = 200
-    body: str | bytes = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
+    content_type: str = "application/json"
     message: Callable[[Request], dict[str, Any]] | None = None
     finish_reason: str = "stop"
     drops: bool = False
@@ -114,17 +114,15 @@ def tool_call(name: str, arguments: str) -> Reply:
     return Reply(message=lambda _: _call(name, arguments), finish_reason="tool_calls")
 
 
-def status(
-    code: int, message: str = "", *, headers: Mapping[str, str] | None = None, error_code: str | None = None
-) -> Reply:
+def status(code: int, message: str = "", *, error_code: str | None = None) -> Reply:
     """An HTTP error in OpenAI's shape."""
     error = {"message": message or f"status {code}", "type": "error", "param": None, "code": error_code}
-    return Reply(status=code, body=json.dumps({"error": error}), headers=headers or {})
+    return Reply(status=code, body=json.dumps({"error": error}))
 
 
-def raw(body: str | bytes, *, content_type: str = "application/json") -> Reply:
+def raw(body: str, *, content_type: str = "application/json") -> Reply:
     """A 200 response with this very body."""
-    return Reply(body=body, headers={"Content-Type": content_type})
+    return Reply(body=body, content_type=content_type)
 
 
 def drop() -> Reply:
@@ -241,7 +239,7 @@ class Endpoint:
             reply = status(418, "the script of the test endpoint has no more replies")
         self._closing.wait(None if reply.hangs else self._latency)
         request.answered = monotonic()
-        return Reply(body=_completion(reply, request), headers=reply.headers) if reply.message else reply
+        return Reply(body=_completion(reply, request)) if reply.message else reply
 
 
 def _scripted(script: Script) -> Callable[[Request], Reply]:
@@ -309,10 +307,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
             return
-        data = reply.body.encode() if isinstance(reply.body, str) else reply.body
+        data = reply.body.encode()
         self.send_response(reply.status)
-        for name, value in {"Content-Type": "application/json", **reply.headers}.items():
-            self.send_header(name, value)
+        self.send_header("Content-Type", reply.content_type)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
