@@ -11,7 +11,6 @@ from .evaluation.scenario import Scenario as Scenario
 from .evaluation.suite import Suite as Suite
 from .graph import MilestoneGraph as MilestoneGraph
 from .judging.llm_judge import LLMJudge as LLMJudge
-from .milestone import Forbidden as Forbidden
 from .milestone import Milestone as Milestone
 from .reports.comparison import compare as compare
 from .reports.graph_choice import gold_graph as gold_graph

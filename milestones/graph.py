@@ -34,7 +34,7 @@ class MilestoneGraph(_DiGraph):
         milestones: The milestones, in any order; `Start` and `End` among them.
         failed_if: A tool's result in which this pattern occurs is a failed call.
         grounded: `strict`: a call with an argument that nobody gave before is no genuine call.
-        forbidden: What must not happen.
+        forbidden: What must not happen, as in a milestone file.
         file: The file it was read from, for messages and for functions that stand beside it.
         generated_by: The model that drafted it; None: a person wrote it.
         reviewed: Who looked it over, and when; None: nobody has said so.
@@ -50,7 +50,7 @@ class MilestoneGraph(_DiGraph):
         *,
         failed_if: Pattern | str | None = None,
         grounded: Literal["strict"] | None = None,
-        forbidden: Iterable[Forbidden] = (),
+        forbidden: Iterable[Forbidden | Mapping[str, Any]] = (),
         file: str | None = None,
         generated_by: str | None = None,
         reviewed: Reviewed | None = None,
@@ -59,7 +59,7 @@ class MilestoneGraph(_DiGraph):
         self.milestones = tuple(milestones)
         self.failed_if = Pattern(failed_if) if isinstance(failed_if, str) else failed_if
         self.grounded = grounded
-        self.forbidden = tuple(forbidden)
+        self.forbidden = tuple(map(Forbidden.model_validate, forbidden))
         self.file = file
         self.generated_by = generated_by
         self.reviewed = reviewed
@@ -138,7 +138,7 @@ class MilestoneGraph(_DiGraph):
         ordered: bool = True,
         failed_if: Pattern | str | None = None,
         grounded: Literal["strict"] | None = None,
-        forbidden: Iterable[Forbidden] = (),
+        forbidden: Iterable[Forbidden | Mapping[str, Any]] = (),
     ) -> MilestoneGraph:
         """A graph from a gold list of tool calls: End is reached when all were made.
 
@@ -150,7 +150,7 @@ class MilestoneGraph(_DiGraph):
             ordered: Each call must come after the one before it; otherwise in any order.
             failed_if: A result in which this pattern occurs is a failed call.
             grounded: `strict`: a call with an argument that nobody gave before does not count.
-            forbidden: What must not happen.
+            forbidden: What must not happen, as in a milestone file.
 
         Raises:
             SpecError: An action has no name, or its arguments are no mapping.

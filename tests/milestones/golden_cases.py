@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from arq_graph.milestones import Score, Verdict
+from arq_graph.errors import SpecError
+from arq_graph.milestones import MilestoneGraph, Score, Verdict, read_transcript, score
 
 GOLDEN = Path(__file__).with_name("golden_scores.json")
 CASES = 300
@@ -19,12 +19,11 @@ WORDS = ("apple", "pear", "plum", "A-1")
 TOOLS = ("find", "book", "pay")
 
 
-def cases() -> Iterator[tuple[dict[str, Any], list[dict[str, Any]], list[Verdict]]]:
-    """The milestone file as data, the conversation as OpenAI chat messages, and what a judge says."""
-    for seed in range(CASES):
-        chance = random.Random(seed)
-        graph = _graph(chance)
-        yield graph, _messages(chance), _verdicts(chance, graph)
+def case(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]], list[Verdict]]:
+    """A milestone file as data, a conversation as OpenAI chat messages, and what a judge says."""
+    chance = random.Random(seed)
+    graph = _graph(chance)
+    return graph, _messages(chance), _verdicts(chance, graph)
 
 
 def golden(measured: Score | None) -> list[Any] | None:
@@ -127,8 +126,15 @@ def _verdicts(chance: random.Random, graph: dict[str, Any]) -> list[Verdict]:
     return verdicts
 
 
-if __name__ == "__main__":
-    from tests.milestones.test_goldens import scored
+def scored(graph: dict[str, Any], messages: list[dict[str, Any]], verdicts: list[Verdict]) -> Score | None:
+    """The score of a case; None where the graph cannot be measured on."""
+    try:
+        read = MilestoneGraph.parse_yaml(json.dumps(graph))
+        return score(read, read_transcript(messages), verdicts=verdicts)
+    except SpecError:
+        return None
 
-    lines = [json.dumps(golden(scored(*case)), separators=(",", ":")) for case in cases()]
+
+if __name__ == "__main__":
+    lines = [json.dumps(golden(scored(*case(seed))), separators=(",", ":")) for seed in range(CASES)]
     GOLDEN.write_text("[\n" + ",\n".join(lines) + "\n]\n")

@@ -8,7 +8,6 @@ from arq_graph.errors import InputError
 from arq_graph.milestones import (
     BrokenRecord,
     Call,
-    Forbidden,
     Message,
     Milestone,
     MilestoneGraph,
@@ -40,7 +39,7 @@ def refund_graph() -> MilestoneGraph:
             Milestone(name="Both", type="Aggregator", dependencies=("refund", "Comforted")),
             Milestone(name="End", type="NFC", dependencies=("Both",)),
         ],
-        forbidden=[Forbidden(pattern="guarantee", said_by="agent")],
+        forbidden=[{"pattern": "guarantee", "said_by": "agent"}],
     )
 
 

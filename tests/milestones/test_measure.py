@@ -183,8 +183,7 @@ def test_an_empty_gold_list_measures_nothing_but_what_is_forbidden():
     nothing = score(MilestoneGraph.from_actions([]), conversation(user("hello"), called("pay")))
     assert (nothing.goal_completed, nothing.progress_rate, nothing.progress_range) == (None, None, None)
     assert nothing.coverage is None
-    rules = graph("a", end("a"), more="forbidden: [{tool: pay}]").forbidden
-    strict = MilestoneGraph.from_actions([], forbidden=rules)
+    strict = MilestoneGraph.from_actions([], forbidden=[{"tool": "pay"}])
     assert score(strict, conversation(user("hello"))).goal_completed is True
     assert score(strict, conversation(called("pay"))).goal_completed is False
 
