@@ -148,37 +148,35 @@ class _Ended(Exception):
         self.why = why
 
 
+@dataclass
 class _Talk:
-    """App and user, taking turns."""
+    """App and user, taking turns; the settings are those of `aconverse`."""
 
-    def __init__(
-        self,
-        app: App,
-        user: User,
-        limits: Limits,
-        held: Conversation,
-        operator: Operator,
-        stopped: Callable[[], bool],
-        watch: Callable[[Conversation], None],
-    ) -> None:
-        self.user_speaks = False
-        self._app, self._user, self._limits, self._held = app, user, limits, held
-        self._operator, self._stopped, self._watch = operator, stopped, watch
-        self._config = {"configurable": {"thread_id": held.thread_id}, "callbacks": [held.usage]}
-        self._remembers = bool(getattr(app, "checkpointer", None))
+    app: App
+    user: User
+    limits: Limits
+    held: Conversation
+    operator: Operator
+    stopped: Callable[[], bool]
+    watch: Callable[[Conversation], None]
+    user_speaks: bool = False
+    turn: Turn | None = None
+
+    def __post_init__(self) -> None:
+        self.config = {"configurable": {"thread_id": self.held.thread_id}, "callbacks": [self.held.usage]}
+        self.remembers = bool(getattr(self.app, "checkpointer", None))
         # A graph of LangGraph's with a checkpointer need not wait for each step to be written.
-        is_graph = self._remembers and hasattr(app, "aget_state")
-        self._settings: dict[str, Any] = {"durability": "exit"} if is_graph else {}
-        self._turn: Turn | None = None
+        is_graph = self.remembers and hasattr(self.app, "aget_state")
+        self.settings: dict[str, Any] = {"durability": "exit"} if is_graph else {}
 
     async def take_turns(self) -> None:
-        held = self._held
-        is_guided = getattr(getattr(self._user, "spec", None), "role", None) == "guide"
+        held = self.held
+        is_guided = getattr(getattr(self.user, "spec", None), "role", None) == "guide"
         while True:
             text = await self._hear()
-            if self._stopped():
+            if self.stopped():
                 raise _Ended("budget")
-            self._turn = turn = Turn(held.messages, HumanMessage(text, id=str(uuid4())))
+            self.turn = turn = Turn(held.messages, HumanMessage(text, id=str(uuid4())))
             before = len(held.messages)
             await self._answer(turn)
             if not any(message.type == "ai" for message in held.messages[before:]):
@@ -189,31 +187,31 @@ class _Talk:
 
     async def keep_what_was_done(self) -> None:
         """Keep what an app's own thread has of a turn that failed."""
-        if self._turn is None or self.user_speaks or not self._settings:
+        if self.turn is None or self.user_speaks or not self.settings:
             return
         with suppress(Exception):
-            state = await asyncio.wait_for(self._app.aget_state(self._config), _SECONDS_FOR_STATE)
+            state = await asyncio.wait_for(self.app.aget_state(self.config), _SECONDS_FOR_STATE)
             messages = state.values["messages"]
-            if any(each.id == self._turn.opening.id for each in messages):
-                self._turn.take(new_messages(messages, self._turn.opening))
+            if any(each.id == self.turn.opening.id for each in messages):
+                self.turn.take(new_messages(messages, self.turn.opening))
 
     async def _hear(self) -> str:
         self.user_speaks = True
-        turn = await self._user.aspeak(self._held.said)
+        turn = await self.user.aspeak(self.held.said)
         self.user_speaks = False
-        if turn.ends or self._held.turns >= self._limits.turns:
+        if turn.ends or self.held.turns >= self.limits.turns:
             raise _Ended("user" if turn.ends else "turns")
         return clean(turn.text)
 
     async def _answer(self, turn: Turn) -> None:
         """The app's turn, until it waits for nothing."""
-        self._held.turn_seconds.append(0.0)
-        given: Any = {"messages": [turn.opening] if self._remembers else list(self._held.messages)}
+        self.held.turn_seconds.append(0.0)
+        given: Any = {"messages": [turn.opening] if self.remembers else list(self.held.messages)}
         for _ in range(MOST_INTERRUPTS):
-            self._watch(self._held)
+            self.watch(self.held)
             given = await self._ask_app(given)
             turn.take(new_messages(given, turn.opening))
-            self._watch(self._held)
+            self.watch(self.held)
             waiting = given.get("__interrupt__") if isinstance(given, Mapping) else None
             if not waiting:
                 return
@@ -227,19 +225,19 @@ class _Talk:
         await asyncio.sleep(0)  # an app that never waits would not be stopped at its limit
         begun = time.monotonic()
         try:
-            with self._held.usage.listening():
-                if callable(getattr(self._app, "ainvoke", None)):
-                    return await self._app.ainvoke(given, self._config, **self._settings)
-                return await asyncio.to_thread(self._app.invoke, given, self._config, **self._settings)
+            with self.held.usage.listening():
+                if callable(getattr(self.app, "ainvoke", None)):
+                    return await self.app.ainvoke(given, self.config, **self.settings)
+                return await asyncio.to_thread(self.app.invoke, given, self.config, **self.settings)
         finally:
-            self._held.turn_seconds[-1] += time.monotonic() - begun
+            self.held.turn_seconds[-1] += time.monotonic() - begun
 
     async def _resume(self, turn: Turn, value: Any) -> Any:
         """What is answered to an interrupt: calls that wait for an operator, or words for the user."""
         spoken = value
         if isinstance(value, Mapping):
             if calls := value.get("action_requests"):
-                return {"decisions": [{"type": self._operator} for _ in calls]}
+                return {"decisions": [{"type": self.operator} for _ in calls]}
             spoken = value.get("text") if value.get("type") == "speak" else None
         if not isinstance(spoken, str):
             raise InputError(f"the app waits for what nobody here can answer: {str(value)[:200]}")

@@ -49,17 +49,10 @@ Done = Callable[[Planned, Outcome], None]
 
 
 def evaluate(suite: Suite, arms: Mapping[str, Arm], **settings: Any) -> Report:
-    """Hold every conversation of a suite with every arm, and measure it; see `aevaluate`.
-
-    Args:
-        suite: The scenarios.
-        arms: The apps by name.
-        **settings: Those of `aevaluate`.
+    """Hold every conversation of a suite with every arm, and measure it; the settings are those of `aevaluate`.
 
     Raises:
-        InputError: An event loop runs already: await `aevaluate` there; or as `aevaluate` does.
-        SpecError: As `aevaluate` does.
-        ReasoningError: As `aevaluate` does.
+        InputError: An event loop runs already: await `aevaluate` there. All else is as `aevaluate` raises.
     """
     return run_in_loop(aevaluate(suite, arms, **settings), "aevaluate")
 

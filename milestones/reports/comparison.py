@@ -20,7 +20,6 @@ class Comparison(Record):
         broken_a: How many records of A could not be scored; the same of B.
         runs: How many runs the most often run task has among the pairs.
         different_graphs: Graphs that are not the same in A and in B: those conversations were measured differently.
-        overall: All pairs.
         use_cases: By use case, in alphabetical order.
         stand_ins: What a stand-in did in one of the two, as in `Report.stand_ins`.
     """
@@ -46,10 +45,6 @@ def compare(a: Report, b: Report) -> Comparison:
     test and PR by turning signs (`sign_flip`). Several runs of one task depend on each other, and which run goes with
     which is arbitrary: then whole tasks are drawn for the intervals, and the signs of whole tasks are turned. Among
     use cases p is corrected by Holm. Cost O(n), and a bounded number of draws a group.
-
-    Args:
-        a: The one.
-        b: The other.
     """
     several = _in_several_files(a.conversations) | _in_several_files(b.conversations)
     of_a, of_b = _by_key(a.conversations, several), _by_key(b.conversations, several)

@@ -20,15 +20,13 @@ class Difference(Record):
     """How one figure differs between A and B, over the pairs in which both know it.
 
     Args:
-        pairs: Over how many pairs.
         left_out: Pairs in which it is undecided in A or in B, or where there is nothing to complete.
         tasks: How many independent groups the pairs make: tasks, or the pairs where each task was run once.
-        a: The mean over A's side of the pairs, 0 to 1; None where there is no pair. `b` is that over B's.
-        difference: b - a, -1 to 1.
-        low: Of its 95% bootstrap interval to `high`; None where there are fewer than two tasks.
+        a: The mean over A's side of the pairs, 0 to 1; `b` is that over B's, and `difference` is b - a. None where
+            there is no pair.
+        low: Of the difference's 95% bootstrap interval to `high`; None where there are fewer than two tasks.
         p: How likely so large a difference is by chance alone, two-sided; among use cases, corrected for how many
             there are. None where there is no pair.
-        test: Where p comes from.
         verdict: `a better` or `b better` where p is below 0.05 and the interval leaves 0 out.
     """
 
@@ -55,15 +53,7 @@ class SplitPairs(Record):
 
 
 class ComparedGroup(Record):
-    """A group of pairs compared.
-
-    Args:
-        pairs: How many.
-        goal_reached: How reaching the customer's own goal differs; None where no scenario names one.
-        goal_completion: How GC differs.
-        split: In how many pairs which of the two completed the goal.
-        progress_rate: How PR differs.
-    """
+    """A group of pairs compared: the customer's own goal where a scenario names one, GC, and PR."""
 
     pairs: int
     goal_reached: Difference | None = None

@@ -17,13 +17,8 @@ _MOST_RUNS = 16
 class Rate(Record):
     """A share of conversations, with its 95% Wilson interval.
 
-    Args:
-        count: Of how many it is true.
-        n: Of how many it is known.
-        unknown: Of how many it is not known; they are in neither number.
-        rate: count / n; None where n is 0.
-        low: The interval's lower end, 0 to 1; None where n is 0.
-        high: Its upper end.
+    It is true of `count` of the `n` of which it is known; `unknown` are in neither number. Without any, the rest is
+    None.
     """
 
     count: int
@@ -35,13 +30,9 @@ class Rate(Record):
 
 
 class Mean(Record):
-    """A mean over conversations, with its 95% bootstrap interval.
+    """A mean over the n conversations that have a value, with its 95% bootstrap interval.
 
-    Args:
-        n: Over how many; those without a value are left out.
-        mean: The mean; None where n is 0.
-        low: The interval's lower end; None where n is below 2, and for plain counts (turns, calls).
-        high: Its upper end.
+    The interval is None where n is below 2, and for plain counts (turns, calls).
     """
 
     n: int
@@ -89,7 +80,6 @@ class Summary(Record):
         pass_hat_k_undecided: How many tasks were left out of pass^k, because the GC of a run is undecided.
         turns: Messages of the user, a conversation.
         calls: Tool calls; `wasted_calls` served no milestone, and `repeated_calls` repeat an earlier one.
-        forbidden: Conversations in which something forbidden happened.
         stops: Where the conversations stopped whose GC is false: how many, by milestone, most first. At End stopped
             those in which something forbidden happened on the way.
         agreement: The share of a judge's votes that agree with its verdict, over all its verdicts.
@@ -97,7 +87,6 @@ class Summary(Record):
         model_calls: Requests of the app to its models, a conversation; None where not known, as for those below.
         input_tokens: Tokens that they read; `output_tokens` are those that they wrote.
         turn_seconds: How long the app took for a turn, over all turns.
-        ended: Why the conversations ended: how many, by reason.
     """
 
     conversations: int
@@ -130,13 +119,9 @@ class Summary(Record):
 def summarize(records: Iterable[ConversationRecord]) -> Summary:
     """The figures over these conversations.
 
-    What is undecided is counted as unknown and never as a failure; a task with an undecided run is in no
-    pass^k. Intervals take conversations as independent: where tasks were run several times they are somewhat
-    too narrow (`compare` draws whole tasks). Cost O(n), and at most 256,000 draws for each of up to four
-    intervals.
-
-    Args:
-        records: One a conversation; none at all has no rates and no means.
+    What is undecided is counted as unknown and never as a failure. Intervals take conversations as independent: where
+    tasks were run several times they are somewhat too narrow (`compare` draws whole tasks). Cost O(n), and at most
+    256,000 draws for each of up to four intervals.
     """
     group = tuple(records)
     ranges = [record.progress_range for record in group if record.progress_range is not None]

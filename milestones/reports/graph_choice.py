@@ -76,9 +76,7 @@ class GraphNames:
 
 
 class GraphChoice:
-    """Chooses the graph of each conversation, and knows by what name a report has it.
-
-    The graphs of use cases are named after these; for others see `GraphNames`.
+    """Chooses the graph of each conversation, and its name in a report; those of use cases are named after these.
 
     Raises:
         SpecError: A graph cannot be measured on, or there is none.

@@ -137,11 +137,11 @@ class _Flow:
         ]
         edges = [
             {
-                "ends": (self._numbers[source], self._numbers[target]),
-                "bends": layout.bends[source, target],
-                "count": self._travelled[source, target],
+                "ends": (self._numbers[edge[0]], self._numbers[edge[1]]),
+                "bends": layout.bends[edge],
+                "count": self._travelled[edge],
             }
-            for source, target in self._graph.edges
+            for edge in self._graph.edges
         ]
         return {
             "name": self._name,

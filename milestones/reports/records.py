@@ -49,14 +49,11 @@ class ConversationRecord(Record):
     Args:
         source: The file that it was read from; `record` is its position there, from 0.
         task: The task it was a run of, where one task was run several times.
-        graph: The name of the milestone graph that it was measured on.
         goal_completed: Goal completion; None where it is undecided, or where there is nothing to complete.
         progress_rate: The progress rate, 0 to 1; None where it is a range, or where there is no way to go.
         progress_range: The progress rate at least and at most; None where there is no way to go.
-        reached: The milestones that were reached for certain, in order.
-        possibly_reached: Names of those that were reached at most, where something is undecided.
+        reached: The milestones that were reached for certain, in order; `possibly_reached` those at most.
         undecided: Milestones of which nothing says whether they were observed.
-        frontier: Milestones that could have come next.
         path_taken: The reached milestones on the road that the progress rate is about.
         coverage: The share of all milestones that were reached.
         events: How many events there were; `turns` of them are the user's messages, and `calls` tool calls.
@@ -68,11 +65,9 @@ class ConversationRecord(Record):
         reward: What the record itself says of its outcome (tau-bench's `reward`).
         arm: The app that held it, in an evaluation; so are those that follow.
         goal: The milestone that serves the user's goal, where the scenario names one.
-        user: The kind of the simulated user.
         run: Which of the scenario's runs, from 1.
         seed: What the user's and the world's chance depended on.
         ended: Why it ended; one that the run's ceiling stopped is not scored, and a `BrokenConversation`.
-        error: What went wrong, where that ended it.
         model_calls: Requests of the app to its models, failed and repeated ones included.
         input_tokens: Tokens that they read, as far as they report them; `output_tokens` are those that they wrote.
         seconds: How long it took, the user's time included; `turn_seconds` how long the app took for each turn.
@@ -134,14 +129,9 @@ class ConversationRecord(Record):
 
 
 class BrokenConversation(Record):
-    """A record that could not be scored, or a conversation that could not be held or measured.
+    """A record that could not be scored, or a conversation that could not be held or measured, and why.
 
-    Args:
-        source: The file that it was read from; `record` is its position there, from 0.
-        error: What is wrong with it.
-        arm: The app that held it, in an evaluation; so are those that follow.
-        run: Which of the scenario's runs, from 1; None: the scenario itself cannot be used.
-        ended: Why it ended.
+    Its fields are those of a `ConversationRecord`; without a `run`, the scenario itself cannot be used.
     """
 
     source: str | None = None
@@ -167,13 +157,7 @@ class MilestoneRecord(Record):
 
 
 class GraphRecord(Record):
-    """A milestone graph, as far as a report shows it.
-
-    Args:
-        file: The file that it was read from.
-        reviewed: Whether a person has looked it over; None where nothing says that it was generated.
-        milestones: Its milestones, in the file's order.
-    """
+    """A milestone graph, as far as a report shows it; `reviewed` is None where nothing says that it was generated."""
 
     file: str | None = None
     reviewed: bool | None = None
@@ -183,14 +167,7 @@ class GraphRecord(Record):
 def conversation_record(
     transcript: Transcript, score: Score, *, graph: str = "", **about: Any
 ) -> ConversationRecord:
-    """What a report says of one scored conversation.
-
-    Args:
-        transcript: What was said and done.
-        score: What it was measured as.
-        graph: The name of the graph that it was measured on.
-        **about: Other fields of the record, such as where it was read.
-    """
+    """What a report says of one scored conversation; `about` are other fields, such as where it was read."""
     known = transcript.extra.get("arq_graph")  # in a file of an evaluation's results: whose run this is
     told = known if isinstance(known, Mapping) else {}
     fields = {name: told[name] for name, kind in _EVALUATED.items() if isinstance(told.get(name), kind)}

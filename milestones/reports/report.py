@@ -30,19 +30,13 @@ _WRONG_SHOWN = 3
 class ReportSummary(Record):
     """The figures over all conversations, and over each group of them.
 
-    Args:
-        overall: Over all.
-        use_cases: By use case, in alphabetical order; empty where no record names one.
-        arms: By arm, in an evaluation, in the order of the conversations; so are those that follow.
-        users: By the user's kind.
-        arms_by_user: By arm, and within it by the user's kind.
-        comparisons: Each arm with each one after it.
+    Use cases are in alphabetical order, the arms and kinds of users of an evaluation in the report's;
+    `comparisons` are of each arm with each one after it.
     """
 
     overall: Summary
     use_cases: Mapping[str, Summary] = {}
     arms: Mapping[str, Summary] = {}
-    users: Mapping[str, Summary] = {}
     arms_by_user: Mapping[str, Mapping[str, Summary]] = {}
     comparisons: tuple[ArmComparison, ...] = ()
 
@@ -77,13 +71,11 @@ class Report(Record):
     def summary(self) -> ReportSummary:
         """The figures; the JSON holds them, and they are computed anew from the conversations of one that is read."""
         arms = _grouped(self.conversations, "arm")
-        use_cases = _grouped(self.conversations, "use_case")
         return ReportSummary(
             overall=summarize(self.conversations),
-            use_cases=_summaries({name: use_cases[name] for name in sorted(use_cases)}),
-            arms=_summaries(arms),
-            users=_summaries(_grouped(self.conversations, "user")),
-            arms_by_user={name: _summaries(_grouped(group, "user")) for name, group in arms.items()},
+            use_cases=dict(sorted(_summaries(self.conversations, "use_case").items())),
+            arms=_summaries(self.conversations, "arm"),
+            arms_by_user={name: _summaries(group, "user") for name, group in arms.items()},
             comparisons=compare_arms(arms),
         )
 
@@ -110,16 +102,12 @@ def _grouped(records: Iterable[ConversationRecord], what: str) -> dict[str, list
     return groups
 
 
-def _summaries(groups: Mapping[str, Sequence[ConversationRecord]]) -> dict[str, Summary]:
-    return {name: summarize(group) for name, group in groups.items()}
+def _summaries(records: Iterable[ConversationRecord], what: str) -> dict[str, Summary]:
+    return {name: summarize(group) for name, group in _grouped(records, what).items()}
 
 
 def stand_in_notice(stand_ins: Sequence[str]) -> str | None:
-    """What is said above figures that a stand-in had a part in; None where none had.
-
-    Args:
-        stand_ins: Those of a `Report` or a `Comparison`.
-    """
+    """What is said above figures that a stand-in had a part in; None where none had."""
     if not stand_ins:
         return None
     listed = " and ".join(filter(None, [", ".join(stand_ins[:-1]), stand_ins[-1]]))
@@ -137,11 +125,7 @@ def write_report(path: str | Path, report: Report) -> None:
 
 
 def write_whole(path: str | Path, text: str) -> None:
-    """Write a text file so that it is there whole or as it was before, however the program ends.
-
-    Args:
-        path: The file. A device or pipe is written to as it is.
-        text: What to write; lone surrogates become question marks.
+    """Write a text file so that it is there whole or as it was before; lone surrogates become question marks.
 
     Raises:
         InputError: It cannot be written there.
@@ -154,9 +138,6 @@ def write_whole(path: str | Path, text: str) -> None:
 
 def read_report(path: str | Path) -> Report:
     """Read a report that `write_report` wrote, also one of schema 1.
-
-    Args:
-        path: The file.
 
     Raises:
         InputError: It cannot be read, is not JSON, no report, or of another schema; the message names the file and

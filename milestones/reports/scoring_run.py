@@ -23,7 +23,6 @@ from arq_graph.milestones.reports.graph_choice import GraphChoice, GraphSource, 
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
     ConversationRecord,
-    GraphRecord,
     conversation_record,
 )
 from arq_graph.milestones.reports.report import Report
@@ -51,14 +50,8 @@ _Chosen = tuple[Transcript, str, MilestoneGraph] | Exception
 class ScoringRun:
     """Conversations as they are scored: `for` and `async for` give each outcome as it comes, `report()` all of them.
 
-    Args:
-        conversations: What is scored.
-        store: Where outcomes are kept as they come, and what was kept in an earlier run. All else is as for
-            `score_transcripts`, which makes one.
-
-    Attributes:
-        outcomes: What became of each conversation so far, by its place.
-        kept: What the store holds.
+    `score_transcripts` makes one, and says what its settings are and what is raised. `store` holds outcomes as they
+    come; `kept` is what it holds, and `outcomes` what became of each conversation so far, both by place.
     """
 
     def __init__(
@@ -84,11 +77,6 @@ class ScoringRun:
         self._begun = 0
         self._unreached = 0
 
-    @property
-    def graphs(self) -> Mapping[str, GraphRecord]:
-        """The graphs that were measured on so far, by name."""
-        return self._choice.used
-
     def __iter__(self) -> Iterator[Outcome]:
         with self._store or nullcontext():
             for one in self._conversations:
@@ -113,16 +101,13 @@ class ScoringRun:
         Args:
             done: Called with each outcome as it comes, those of an earlier run included.
             stand_ins: What a stand-in did, such as "the judge"; see `Report`.
-
-        Raises:
-            ArqGraphError: What concerns all conversations; see `score_transcripts`.
         """
         for outcome in self:
             done(outcome)
         return self._report(stand_ins)
 
     async def areport(self, *, done: Done = lambda _: None, stand_ins: Sequence[str] = ()) -> Report:
-        """Score what is left, several conversations at once, and report all of it; see `report`."""
+        """Score what is left, several conversations at once; see `report`."""
         async for outcome in self:
             done(outcome)
         return self._report(stand_ins)
@@ -133,7 +118,7 @@ class ScoringRun:
             stand_ins=tuple(stand_ins),
             conversations=tuple(one for one in ordered if isinstance(one, ConversationRecord)),
             broken=tuple(one for one in ordered if isinstance(one, BrokenConversation)),
-            graphs=self.graphs,
+            graphs=self._choice.used,
         )
 
     def _chosen(self, one: Located) -> _Chosen:

@@ -19,13 +19,9 @@ _END_OF_FILE = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A conversation, or a record that is none, and where it stands.
+    """A conversation, or a record that is none, and where it stands: its file, and its position there, from 0.
 
-    Args:
-        item: What was read.
-        record: Its position in the file, from 0; None where the file itself cannot be read on.
-        source: The file.
-        number: The file's position among those that are read, from 0.
+    `record` is None where the file itself cannot be read on; `number` is the file's place among those that are read.
     """
 
     item: Transcript | BrokenRecord

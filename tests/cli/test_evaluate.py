@@ -40,7 +40,7 @@ def test_two_arms_are_tried_and_compared(cli, folder):
     assert "customer's goal goal completion" in done.words
     assert "guided:direct 4 2 of 4, 50%" in done.words
     assert cells["guided:direct"]["helpful"].goal_reached.count == 2
-    assert report.summary.users["unhelpful"].goal_completion.rate == 0
+    assert cells["guided:direct"]["unhelpful"].goal_completion.rate == 0
     assert len((folder / "suite.results.jsonl").read_text().splitlines()) == 1 + 8
 
 

@@ -82,7 +82,7 @@ def test_a_suite_is_read_with_files_and_modules_beside_it(folder: Path):
     assert [one.user.kind for one in kinds] == ["helpful", "perturbed", "unhelpful"]
     assert kinds[0].agent is lamp.agent
     report = evaluate(suite, {"app": Answers(buyer)})
-    assert report.summary.users["perturbed"].conversations == 1
+    assert report.summary.arms_by_user["app"]["perturbed"].conversations == 1
 
 
 def test_every_conversation_gets_tools_of_a_world_of_its_own(folder: Path):
