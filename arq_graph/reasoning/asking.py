@@ -82,7 +82,7 @@ class Asking(Generic[B]):
                 self._candidates.append(Answer(value, reasoning, text, self._mode, complaints))
                 if not complaints or len(self._candidates) >= self._max_candidates:
                     return self._finished()
-                retry = _asked_again(text, "does not meet what was asked", complaints)
+                retry = _asked_again(text, "has to be given once more, because", complaints)
                 continue
             self._settled = self._settled or parsed.has_object
             problem = "\n".join(parsed.errors)
@@ -98,7 +98,7 @@ class Asking(Generic[B]):
             elif is_last:
                 return self._gave_up("; ".join(parsed.errors)[:_MAX_QUOTED])
             elif self._settled or not self._moved_on(None):
-                retry = _asked_again(text, "could not be used", parsed.errors)
+                retry = _asked_again(text, "could not be used, because", parsed.errors)
 
     def _reply(self, retry: Sequence[BaseMessage]) -> Steps[BaseMessage]:
         """The next answer; what a provider refuses of the method or the settings is left out, if it can be."""
@@ -172,7 +172,7 @@ class Asking(Generic[B]):
 
 def _asked_again(text: str, verdict: str, problems: Sequence[object]) -> list[BaseMessage]:
     lines = "\n".join(f"- {str(problem)[:_MAX_QUOTED]}" for problem in problems)
-    again = "Answer again: the whole object, corrected, and nothing else."
+    again = "Answer with the whole object, changed accordingly, and nothing else."
     correction = f"Your answer {verdict}:\n{escaped(lines)}\n{again}"
     return [AIMessage(_repeatable(text)), HumanMessage(correction)]
 
