@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 import textwrap
@@ -83,6 +84,7 @@ def test_what_stands_beside_the_file_comes_before_the_search_path(
     write(tmp_path / "lib" / "twofold_shop.py", module("SHOP = 'bikes'"))
     write(tmp_path / "agents" / "twofold_shop.py", module("SHOP = 'books'"))
     monkeypatch.syspath_prepend(str(tmp_path / "lib"))
+    importlib.import_module("twofold_shop")
     path = list(sys.path)
     assert answer(agent_file(tmp_path / "agents", "twofold_shop:get_order")) == "books 17"
     assert sys.path == path
