@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count, islice
@@ -104,10 +103,7 @@ def _steps_of(transcript: Transcript, conversation: str) -> Iterator[TurnStep]:
 
 
 def _messages(events: Sequence[Event]) -> Iterator[BaseMessage]:
-    results = defaultdict(list)
-    for event in events:
-        if isinstance(event, Result):
-            results[f"call_{event.call}"].append(event)
+    results = {f"call_{event.call}": event for event in events if isinstance(event, Result)}
     for first, group in _grouped(events):
         event = group[0]
         if _is_agents(event):
@@ -115,7 +111,7 @@ def _messages(events: Sequence[Event]) -> Iterator[BaseMessage]:
             if Action.of(message).kind != "nothing":
                 yield message
             for call in (*message.tool_calls, *message.invalid_tool_calls):
-                yield _result(call, results[str(call["id"])])
+                yield _result(call, results.get(str(call["id"])))
         elif isinstance(event, Message):
             yield HumanMessage(event.text) if event.speaker == "user" else SystemMessage(event.text)
         elif isinstance(event, Result) and event.call is None:
@@ -137,12 +133,10 @@ def _message(first: int, events: Sequence[Event]) -> AIMessage:
     return message
 
 
-def _result(call: Mapping[str, Any], results: Sequence[Result]) -> ToolMessage:
-    text = "\n".join(result.text for result in results) if results else "no result was recorded"
-    failed = not results or any(result.failed for result in results)
-    return ToolMessage(
-        text, name=call["name"], tool_call_id=call["id"], status="error" if failed else "success"
-    )
+def _result(call: Mapping[str, Any], result: Result | None) -> ToolMessage:
+    text = result.text if result else "no result was recorded"
+    status = "success" if result and not result.failed else "error"
+    return ToolMessage(text, name=call["name"], tool_call_id=call["id"], status=status)
 
 
 def _is_agents(event: Event) -> bool:

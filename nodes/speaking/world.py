@@ -104,7 +104,7 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
             name=ACT,
             tool_call_id=call["id"] or "",
             status="success" if seen.valid else "error",
-            artifact={STEPPED: stepped, "valid": seen.valid},
+            artifact={"action": action, STEPPED: stepped, "valid": seen.valid},
         )
 
     def _step(self, action: str) -> Observation:
@@ -131,13 +131,8 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
 
 def _taken_in(messages: Sequence[BaseMessage]) -> list[tuple[str, str]]:
     """The actions that a thread has taken in the world, each with what it showed."""
-    calls = [call for message in messages for call in getattr(message, "tool_calls", ())]
-    asked = {call["id"]: str(call["args"].get("action", "")) for call in calls if call["name"] == ACT}
-    return [
-        (asked[message.tool_call_id], str(message.text))
-        for message in _acted(messages)
-        if message.tool_call_id in asked and message.artifact[STEPPED]
-    ]
+    acted = _acted(messages)
+    return [(each.artifact["action"], str(each.text)) for each in acted if each.artifact[STEPPED]]
 
 
 def _acted(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
