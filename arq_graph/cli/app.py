@@ -38,11 +38,8 @@ _COMMANDS = {
     "simulate": "Watch one conversation of a simulated user with an agent, and the milestones as they are reached.",
     "milestones": "Milestone files: what a conversation has to reach, to measure how far it got.",
 }
-_MODULES = {
-    "graph": "check",
-    "prepare": "check",
-    "schema": "check",
-}  # the others have the name of the command
+# The others have the name of the command.
+_MODULES = {"graph": "check", "prepare": "check", "schema": "check"}
 _KEY = "OPENAI_API_KEY"
 _ADDRESSES = ("ARQ_GRAPH_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_BASE")
 

@@ -140,8 +140,6 @@ def _tool(agent: Agent, tool: BaseTool) -> Iterator[Text]:
 
 
 def _doubts(agent: Agent, file: Path) -> Iterator[str]:
-    if not agent.guidelines:
-        yield "it has no guidelines: all it follows is its profile"
     if unprepared := [guideline.id for guideline in agent.guidelines if _is_unprepared(guideline)]:
         yield (
             f"{len(unprepared)} of {len(agent.guidelines)} guidelines are unprepared: what never changes about them "

@@ -38,8 +38,6 @@ _STAND_IN = (
 def demo(
     model: options.Model = None,
     base_url: options.BaseUrl = None,
-    mode: options.ModeOption = "arq",
-    strategy: options.StrategyOption = "tools",
     db: options.Database = None,
     evaluation: Annotated[
         bool | None,
@@ -51,15 +49,14 @@ def demo(
 ) -> None:
     """Watch the shipped order desk in a conversation, then with simulated users; needs no key."""
     folder, choice = Path(str(files("arq_graph.examples.order_desk"))), options.choose_model(model, base_url)
-    _hold(Setup(folder / "agent.yaml", choice, mode, strategy, folder / "milestones.yaml", db=db))
+    _hold(Setup(folder / "agent.yaml", choice, milestones=folder / "milestones.yaml", db=db))
     if evaluation is None and choice.spec != options.OFFLINE:
         said = "Not tried on simulated users, which takes many calls: --evaluation does it."
         output().print(words(said, "dim"))
     elif evaluation is not False:
         # A folder that somebody named may hold a demo.html of theirs.
         page = db.with_name(f"{db.stem}.demo.html") if db else DEFAULT_FILE.with_name("demo.html")
-        tried = ["guided" if mode == "arq" else f"guided:{mode}", "pre-act"]
-        _evaluate(folder / "suite.yaml", choice, page, tried)
+        _evaluate(folder / "suite.yaml", choice, page, ["guided", "pre-act"])
 
 
 def _hold(setup: Setup) -> None:

@@ -17,7 +17,7 @@ from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import WRONG_INPUT, options
 from arq_graph.cli.progress import leaving_on_ctrl_c, progress_bar
 from arq_graph.cli.screen import note, output, warn
-from arq_graph.cli.tables import counted, show_broken, show_report
+from arq_graph.cli.tables import counted, show_broken, show_report, write_outputs
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.evaluation.results import read_results
 from arq_graph.milestones.evaluation.runner import Done
@@ -25,8 +25,8 @@ from arq_graph.milestones.evaluation.runner import evaluate as evaluated
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.judging.llm_judge import LLMJudge
-from arq_graph.milestones.reports.html import transcripts_shown, write_html
-from arq_graph.milestones.reports.report import Report, write_report
+from arq_graph.milestones.reports.html import transcripts_shown
+from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.transcript import Transcript
 
 _PRICE = re.compile(r"(.+)=(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)")
@@ -48,7 +48,6 @@ def evaluate(
     user_model: options.UserModel = None,
     judge: options.Judge = None,
     base_url: options.BaseUrl = None,
-    scenario: options.ScenarioName = None,
     max_calls: Annotated[
         int | None,
         Option(
@@ -86,8 +85,6 @@ def evaluate(
     kept = results or suite.with_name(f"{suite.stem}.results.jsonl")
     options.require_writable([kept, json, html], [suite])
     tried = Suite.from_yaml(suite, strict=False)
-    if scenario:
-        tried = tried.replace(scenarios=of_name(tried, scenario), broken=())
     if not tried.scenarios:
         raise tried.broken[0].error
     names = [name.strip() for name in arms.split(",") if name.strip()]
@@ -123,13 +120,9 @@ def evaluate(
         except ReasoningError as error:
             error.add_note(way_on)
             raise
+    # Before anything is printed: whoever reads may have gone.
+    write_outputs(report, json, html, said_in(report, kept) if html else (), title="Evaluation")
     _tell(report, kept)
-    if json is not None:
-        write_report(json, report)
-        note(f"The report is in {json}.")
-    if html is not None:
-        write_html(html, report, said_in(report, kept), title="Evaluation")
-        note(f"The page is in {html}.")
     if not report.conversations and not report.stopped:
         raise InputError("nothing could be measured")
     if report.failed or any(one.error for one in report.conversations):
@@ -157,18 +150,6 @@ def tell_doubts(choice: options.ModelChoice, arms: Sequence[str], scenarios: Seq
         )
 
 
-def of_name(suite: Suite, name: str) -> tuple[Scenario, ...]:
-    """The scenario of a name, or those of all its kinds."""
-    found = [one for one in suite.scenarios if one.name in (name, f"{name} ({one.user.kind})")]
-    for broken in suite.broken:
-        if not found and broken.name == name:
-            raise broken.error
-    if not found:
-        known = ", ".join(repr(one.name) for one in suite.scenarios[:8])
-        raise InputError(f"there is no scenario {name!r}; there are {known}")
-    return tuple(found)
-
-
 def said_in(report: Report, results: Path) -> list[Transcript | None]:
     """What was said in the conversations that a page shows, in the order of the report."""
     shown = {report.conversations[index].id for index in transcripts_shown(report)}
@@ -189,7 +170,6 @@ def _own_arms(names: Sequence[str], folder: Path) -> dict[str, str]:
 
 
 def _tell(report: Report, kept: Path) -> None:
-    """Print a report, and what is missing in it."""
     show_broken(report.failed, "measured")
     if report.stopped:
         # Calls that were made before count, so the same ceiling is of no use.
@@ -203,7 +183,6 @@ def _tell(report: Report, kept: Path) -> None:
 
 
 def _read_prices(text: str | None) -> dict[str, tuple[float, float]]:
-    """The prices of `--prices`."""
     prices = {}
     for part in text.split(",") if text else ():
         found = _PRICE.fullmatch(part.strip())

@@ -78,9 +78,6 @@ MilestonesOption = Annotated[
     _File, Option("--milestones", metavar="FILE", help="Measure on this how far the conversation gets.")
 ]
 SuiteFile = Annotated[Path, Argument(metavar="SUITE.yaml", help="The scenarios.")]
-ScenarioName = Annotated[
-    _Words, Option("--scenario", metavar="NAME", help="This one alone, or that of each of its kinds.")
-]
 HtmlOut = Annotated[_File, Option(metavar="OUT", help="Write a page to look at; it needs no network.")]
 ReportOut = Annotated[_File, Option(metavar="OUT", help="Write the report for programs and `compare`.")]
 AsJson = Annotated[bool, Option("--json", help="One JSON object, for programs.")]

@@ -18,15 +18,14 @@ from arq_graph.cli.dialogue import existing_threads
 from arq_graph.cli.progress import leaving_on_ctrl_c, progress_bar
 from arq_graph.cli.run import is_printed, read_printed
 from arq_graph.cli.screen import note, output, warn
-from arq_graph.cli.tables import counted, listed, show_broken, show_report
+from arq_graph.cli.tables import counted, listed, show_broken, show_report, write_outputs
 from arq_graph.errors import ArqGraphError, InputError, SpecError
 from arq_graph.milestones.evaluation.arms import instructions_of
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.graph_choice import GraphSource, fingerprint_of_graphs, gold_graph
-from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
-from arq_graph.milestones.reports.report import Report, write_report
+from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation
 from arq_graph.milestones.reports.sources import read_files
 from arq_graph.milestones.store import RunStore
@@ -114,19 +113,13 @@ def score(
     unanswered = sum(isinstance(one, UnansweredConversation) for one in result.broken)
     if not result.conversations:
         _leave_empty_handed(result, unanswered, store)
-    if json is not None:
-        write_report(json, result)
-    if html is not None:
-        # Read a second time instead of held: memory stays bounded however many there are.
-        scored = (one.item for one in read() if isinstance(run.outcomes.get(one.place), ConversationRecord))
-        write_html(html, result, (item for item in scored if isinstance(item, Transcript)))
-    # Before anything is printed: whoever reads may have gone, and the report is written.
+    # Before anything is printed: whoever reads may have gone. What was said is read a second time instead of held:
+    # memory stays bounded however many there are.
+    scored = (one.item for one in read() if isinstance(run.outcomes.get(one.place), ConversationRecord))
+    write_outputs(result, json, html, (item for item in scored if isinstance(item, Transcript)))
     if store is not None and not unanswered:
         store.remove()
     show_report(result, output())
-    for what, out in (("report", json), ("page", html)):
-        if out is not None:
-            note(f"The {what} is in {out}.")
     if choice is None:
         _hint_at_judge(result)
     if store is not None and unanswered:

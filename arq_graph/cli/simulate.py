@@ -9,10 +9,11 @@ from typer import Exit, Option
 
 from arq_graph.apps.arms import arm as arm_named
 from arq_graph.cli import NO_ANSWER, WRONG_INPUT, options
-from arq_graph.cli.evaluate import of_name, tell_doubts
+from arq_graph.cli.evaluate import tell_doubts
 from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
 from arq_graph.cli.screen import LABEL_WIDTH, Row, labelled, note, output, sentence, show_error, spoken, words
 from arq_graph.cli.tables import ENDS, number
+from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import Arms
 from arq_graph.milestones.evaluation.conversation import Conversation, converse, is_out_of_reach, told
 from arq_graph.milestones.evaluation.results import transcript_of, written
@@ -31,7 +32,7 @@ _RESULT_SHOWN = 300
 
 def simulate(
     suite: options.SuiteFile,
-    scenario: options.ScenarioName = None,
+    scenario: Annotated[str | None, Option(metavar="NAME", help="Which one. Else the first.")] = None,
     arm: Annotated[
         str, Option(metavar="NAME", help="guided, react, pre-act, …, as for `evaluate`.")
     ] = "guided",
@@ -87,13 +88,18 @@ def simulate(
 
 
 def _scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scenario:
-    if name is None and not suite.scenarios:
-        raise suite.broken[0].error
-    found = of_name(suite, name) if name is not None else suite.scenarios
-    if kind is None:
-        return found[0]
-    given = found[0].replace(user=found[0].user.replace(kind=kind))
-    return next((one for one in found if one.user.kind == kind), given)
+    """The first scenario, or that of a name, which may leave out the kind; with a user of this kind."""
+    wanted = [
+        one for one in suite.scenarios if name is None or one.name in (name, f"{name} ({one.user.kind})")
+    ]
+    if not wanted:
+        for broken in suite.broken:
+            if name in (None, broken.name):
+                raise broken.error
+        known = ", ".join(repr(one.name) for one in suite.scenarios[:8])
+        raise InputError(f"there is no scenario {name!r}; there are {known}")
+    given = wanted[0].replace(user=wanted[0].user.replace(kind=kind or wanted[0].user.kind))
+    return next((one for one in wanted if one.user.kind == kind), given)
 
 
 def _row(event: Event) -> Row:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
-from arq_graph.cli.screen import printable, warn, warning, words
+from arq_graph.cli.screen import note, printable, warn, warning, words
 from arq_graph.milestones.reports.differences import ArmComparison, Difference
 from arq_graph.milestones.reports.figures import Mean, Rate, Summary
+from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.records import BrokenConversation, Ended
-from arq_graph.milestones.reports.report import Report, stand_in_notice
+from arq_graph.milestones.reports.report import Report, stand_in_notice, write_report
+from arq_graph.milestones.transcript import Transcript
 
 F = TypeVar("F")
 
@@ -156,6 +159,22 @@ def show_report(report: Report, console: Console) -> None:
                 "matters; look it over, then write `reviewed: {by: …, date: …}` into it."
             )
         )
+
+
+def write_outputs(
+    report: Report,
+    json: Path | None,
+    html: Path | None,
+    said: Iterable[Transcript | None],
+    title: str = "Milestone report",
+) -> None:
+    """Write the report and the page that were asked for, and say where they are."""
+    if json is not None:
+        write_report(json, report)
+        note(f"The report is in {json}.")
+    if html is not None:
+        write_html(html, report, said, title=title)
+        note(f"The page is in {html}.")
 
 
 def _tables(report: Report) -> Iterator[Table]:

@@ -140,8 +140,6 @@ def _show(asked: str, metrics: TurnMetrics) -> None:
     pairs = [(f"{each.truth} → {each.predicted}", each.count) for each in metrics.mistaken]
     if pairs:
         show_titled(console, "Taken for another (truth → predicted)", _counted(pairs[:_MOST_PAIRS]))
-    if len(pairs) > _MOST_PAIRS:
-        console.print(words(f"and {len(pairs) - _MOST_PAIRS} more kinds (--json shows all)", "dim"))
 
 
 def _figures(metrics: TurnMetrics) -> Table:

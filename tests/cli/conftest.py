@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from arq_graph.cli import main
-from tests.cli.shop import AGENT, TOOLS
+from tests.cli.shop import AGENT, TOOLS, clerk, options, serving
+from tests.reasoning.endpoint import Endpoint
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class Done:
 
     @property
     def words(self) -> str:
-        """All that was printed, without line breaks, which depend on the width."""
-        return " ".join(f"{self.out} {self.err}".split())
+        """All that was printed, without line breaks and frames, which depend on the width."""
+        return " ".join(f"{self.out} {self.err}".replace("│", " ").split())
 
 
 Cli = Callable[..., Done]
@@ -56,9 +57,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Run a command as the shell would."""
 
-    def run(*arguments: str | Path, stdin: str | bytes = b"") -> Done:
-        data = stdin.encode() if isinstance(stdin, str) else stdin
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+    def run(*arguments: str | Path, stdin: str = "") -> Done:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             main([str(argument) for argument in arguments])
@@ -69,14 +69,21 @@ def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
 
 @pytest.fixture
+def served(cli: Cli) -> Cli:
+    """Run a command whose model is the shop's clerk."""
+
+    def run(*arguments: str | Path, stdin: str = "", **changes: Any) -> Done:
+        with Endpoint(serving(clerk(**changes))) as endpoint:
+            return cli(*arguments, *options(endpoint), stdin=stdin)
+
+    return run
+
+
+@pytest.fixture
 def shop(folder: Path) -> Path:
     """The shop's agent file, with its tools beside it."""
-    return write_shop(folder / "shop")
-
-
-def write_shop(folder: Path) -> Path:
-    folder.mkdir()
-    (folder / "desk.py").write_text(TOOLS, encoding="utf-8")
-    file = folder / "agent.yaml"
+    file = folder / "shop" / "agent.yaml"
+    file.parent.mkdir()
+    file.with_name("desk.py").write_text(TOOLS, encoding="utf-8")
     file.write_text(AGENT, encoding="utf-8")
     return file

@@ -39,8 +39,11 @@ class Echo:
 
 
 class Kaputt:
+    def __init__(self, words):
+        self.words = words
+
     def invoke(self, input, config=None):
-        raise RuntimeError("kaputt")
+        raise RuntimeError(self.words)
 
 
 class Unreached:
@@ -53,11 +56,8 @@ class Unreached:
         ScriptedChatModel(fail).invoke("hello")
 
 
-def make(scenario, agent, model):
-    return echo
-
-
-echo, kaputt, unreached = Echo(), Kaputt(), Unreached()
+echo, kaputt, unreached = Echo(), Kaputt("kaputt"), Unreached()
+hostile = Kaputt("\\x1b[2J[bold]gone\\nmore")
 '''
 MILESTONES = """
 milestones:

@@ -34,16 +34,7 @@ def chat(
     return {"messages": messages, **({} if id is None else {"id": id}), **more}
 
 
-def write_json(file: Path, value: Any) -> Path:
-    file.write_text(json.dumps(value), encoding="utf-8")
-    return file
-
-
-def write_lines(file: Path, values: list[Any]) -> Path:
-    file.write_text("".join(f"{json.dumps(value)}\n" for value in values), encoding="utf-8")
-    return file
-
-
-def write_graph(file: Path, text: str = GRAPH) -> Path:
-    file.write_text(text, encoding="utf-8")
+def write_json(file: str, value: Any) -> str:
+    """Write a file of the working directory."""
+    Path(file).write_text(json.dumps(value), encoding="utf-8")
     return file

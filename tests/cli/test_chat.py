@@ -12,75 +12,55 @@ from typing import IO
 
 import pytest
 
-from tests.cli.conftest import Cli
-from tests.cli.shop import clerk, journal, options, serving
+from tests.cli.shop import journal, options
 from tests.interrupting import hears_ctrl_c
 from tests.reasoning.endpoint import Endpoint, Reply, Request, hang, status
 
 
-def test_a_piped_conversation_is_answered_line_by_line(cli: Cli, shop: Path) -> None:
-    with Endpoint(serving(clerk())) as endpoint:
-        done = cli("chat", shop, *options(endpoint), stdin="Where is B-1?\nThanks\n")
+def test_a_piped_conversation_is_answered_line_by_line_and_why_explains_the_last_reply(served, shop):
+    done = served("chat", shop, stdin="/why\nWhere is B-1?\n/why\nThanks\n/quit\nnot read\n")
     assert done.code == 0
+    assert "There is no reply yet" in done.err
     assert "> Where is B-1?" in done.out
     assert 'get_order(order_id="B-1") →' in done.out
     assert "You said: Where is B-1?" in done.out
-    assert "You said: Thanks" in done.out
-    assert "arq-graph chat" in done.err  # how to go on
-
-
-def test_why_explains_the_last_reply(cli: Cli, shop: Path) -> None:
-    with Endpoint(serving(clerk())) as endpoint:
-        done = cli("chat", shop, *options(endpoint), stdin="/why\nWhere is B-1?\n/why\n/quit\nnot read\n")
-    assert "There is no reply yet" in done.err
     assert "Guidelines: 2 active, 1 not" in done.out
     assert "Followed: look-up, polite" in done.out
+    assert "You said: Thanks" in done.out
     assert "not read" not in done.out
+    assert "arq-graph chat" in done.err  # how to go on
 
 
 @pytest.mark.parametrize(
     ("answer", "ran", "shown"),
     [
         ("a", ["cancel B-1"], '"cancelled": true'),
-        ("approve", ["cancel B-1"], '"cancelled": true'),
         ('e\n{"order_id": "B-9"}', ["cancel B-9"], 'order_id="B-9"'),
         ("r\ntoo late", [], "did not allow this call: too late"),
-        ("r\n", [], "did not allow this call"),
         ("s\nit was cancelled by phone", [], "it was cancelled by phone"),
-        ("what?\na", ["cancel B-1"], "Answer with a, e, r or s."),
+        ("what?\napprove", ["cancel B-1"], "Answer with a, e, r or s."),
         ("e\nnonsense\n[]\n{}\na", ["cancel B-1"], "That is no JSON object"),
     ],
-    ids=["a", "approve", "edit", "reject", "reject silently", "respond", "unclear", "no JSON"],
+    ids=["approve", "edit", "reject", "respond", "unclear", "no JSON"],
 )
-def test_the_operator_is_asked_in_the_terminal(
-    cli: Cli, shop: Path, answer: str, ran: list[str], shown: str
-) -> None:
-    with Endpoint(serving(clerk())) as endpoint:
-        done = cli("chat", shop, *options(endpoint), stdin=f"Cancel B-1\n{answer}\n")
+def test_the_operator_is_asked_in_the_terminal(served, shop, answer, ran, shown):
+    done = served("chat", shop, stdin=f"Cancel B-1\n{answer}\n")
     assert done.code == 0, done.err
     assert "may cancel_order run?" in done.out
     assert journal(shop) == ran
     assert shown in done.words
 
 
-def test_an_unfinished_turn_is_finished_first(cli: Cli, shop: Path) -> None:
+def test_an_unfinished_turn_is_finished_first_and_a_finished_one_is_shown(cli, served, shop):
     with Endpoint(lambda _: status(401, "revoked")) as endpoint:
         broken = cli("chat", shop, "--thread", "t1", *options(endpoint), stdin="Where is B-1?\n")
     assert broken.code == 3
-    with Endpoint(serving(clerk())) as endpoint:
-        done = cli("chat", shop, "--thread", "t1", *options(endpoint), stdin="Thanks\n")
+    done = served("chat", shop, "--thread", "t1", stdin="Thanks\n")
     assert done.out.index("You said: Where is B-1?") < done.out.index("You said: Thanks")
+    assert "You said: Thanks" in served("chat", shop, "--thread", "t1").out
 
 
-def test_a_thread_shows_its_last_reply_when_it_is_taken_up_again(cli: Cli, shop: Path) -> None:
-    with Endpoint(serving(clerk())) as endpoint:
-        cli("chat", shop, "--thread", "t1", *options(endpoint), stdin="Where is B-1?\n")
-        done = cli("chat", shop, "--thread", "t1", *options(endpoint))
-    assert "Where is B-1?" in done.out
-    assert "You said: Where is B-1?" in done.out
-
-
-def test_another_agent_on_a_thread_is_warned_of(cli: Cli, shop: Path) -> None:
+def test_another_agent_on_a_thread_is_warned_of(cli, shop):
     cli("chat", shop, "--thread", "t1", stdin="Hello\n")
     shop.write_text(shop.read_text().replace("Bike shop", "Boat shop"))
     done = cli("chat", shop, "--thread", "t1")
@@ -105,11 +85,11 @@ def interrupted(shop: Path, ready: Callable[[IO[str]], object], *options: str, s
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert "arq-graph chat" in err
+    assert err.count("arq-graph chat") == 1
     return err
 
 
-def test_ctrl_c_while_the_model_is_asked_leaves_a_thread_that_goes_on(cli: Cli, shop: Path) -> None:
+def test_ctrl_c_while_the_model_is_asked_leaves_a_thread_that_goes_on(served, shop):
     asked = threading.Event()
 
     def never_answer(_: Request) -> Reply:
@@ -118,13 +98,11 @@ def test_ctrl_c_while_the_model_is_asked_leaves_a_thread_that_goes_on(cli: Cli, 
 
     with Endpoint(never_answer) as endpoint:
         err = interrupted(shop, lambda _: asked.wait(60), *options(endpoint), said="Where is B-1?\n")
-    assert "Interrupted." in err
-    with Endpoint(serving(clerk())) as endpoint:
-        done = cli("chat", shop, "--thread", "t1", *options(endpoint))
-    assert "You said: Where is B-1?" in done.out
+    assert err.count("Interrupted.") == 1
+    assert "You said: Where is B-1?" in served("chat", shop, "--thread", "t1").out
 
 
-def test_ctrl_c_at_the_prompt_says_how_to_go_on(folder: Path, shop: Path) -> None:
+def test_ctrl_c_at_the_prompt_says_how_to_go_on(folder, shop):
     def prompted(out: IO[str]) -> None:
         while out.read(1) != ">":
             pass

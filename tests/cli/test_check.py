@@ -1,16 +1,24 @@
-"""`arq-graph check`, `graph` and `prepare`: an agent without a conversation."""
+"""`arq-graph check`, `graph`, `prepare` and `schema`: an agent's file without a conversation."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import jsonschema
+import pytest
+import yaml
+
 from arq_graph import Agent
-from tests.cli.conftest import Cli
 from tests.cli.shop import options
-from tests.reasoning.endpoint import Endpoint, Reply, Request, ok
+from tests.reasoning.endpoint import Endpoint, ok
+
+DESK = Path(__file__).parents[2] / "examples" / "order_desk"
 
 
-def test_check_sums_up_guidelines_tools_and_what_is_unprepared(cli: Cli, shop: Path) -> None:
+def test_check_sums_up_guidelines_tools_and_what_is_doubtful(cli, shop):
+    tools = shop.with_name("desk.py")
+    tools.write_text(tools.read_text().replace("def get_order", "async def get_order"))
     done = cli("check", shop)
     assert done.code == 0
     assert "Guidelines (3)" in done.out
@@ -20,10 +28,11 @@ def test_check_sums_up_guidelines_tools_and_what_is_unprepared(cli: Cli, shop: P
     assert "takes order_id: string, reason: string, optional" in done.out
     assert "asks the operator first" in done.out
     assert "2 of 3 guidelines are unprepared" in done.words
+    assert "'get_order' is async only" in done.words
     assert "can be run" in done.out
 
 
-def test_check_names_file_and_line_of_a_mistake(cli: Cli, shop: Path) -> None:
+def test_check_names_file_and_line_of_a_mistake(cli, shop):
     shop.write_text(shop.read_text().replace("desk:get_order", "desk:get_ordre"))
     done = cli("check", shop)
     assert done.code == 1
@@ -32,34 +41,25 @@ def test_check_names_file_and_line_of_a_mistake(cli: Cli, shop: Path) -> None:
     assert done.out == ""
 
 
-def test_check_warns_of_a_tool_that_this_program_cannot_run(cli: Cli, shop: Path) -> None:
-    tools = shop.with_name("desk.py")
-    tools.write_text(tools.read_text().replace("def get_order", "async def get_order"))
-    done = cli("check", shop)
-    assert done.code == 0
-    assert "'get_order' is async only" in done.words
+def test_check_prints_the_question_that_a_customer_is_asked(cli, shop):
+    shop.write_text(shop.read_text().replace("cancel_order: operator", "cancel_order: customer"))
+    assert 'asked as: "' in cli("check", shop).out
 
 
-def test_graph_prints_mermaid_and_nothing_else(cli: Cli, shop: Path) -> None:
+def test_graph_prints_mermaid_and_nothing_else(cli, shop):
     done = cli("graph", shop)
-    assert done.code == 0
+    assert (done.code, done.err) == (0, "")
     assert done.out.startswith("---\nconfig:")
     assert "match --> call_tools" in done.out
     assert "approve" in done.out
-    assert done.err == ""
 
 
-def settled(continuous: bool) -> dict[str, object]:
-    reasons = {"continuous_rationale": "…", "sensitive_to_tools_rationale": "…"}
-    return {**reasons, "continuous": continuous, "sensitive_to_tools": False}
+def test_prepare_asks_once_and_keeps_the_answers_beside_the_file(cli, shop):
+    def settled(id: str) -> dict[str, object]:
+        reasons = {"continuous_rationale": "…", "sensitive_to_tools_rationale": "…"}
+        return {**reasons, "continuous": id == "cancel", "sensitive_to_tools": False}
 
-
-def test_prepare_asks_once_and_keeps_the_answers_beside_the_file(cli: Cli, shop: Path) -> None:
-    def answer(request: Request) -> Reply:
-        assert request.schema is not None
-        return ok({id: settled(id == "cancel") for id in request.schema["properties"]})
-
-    with Endpoint(answer) as endpoint:
+    with Endpoint(lambda asked: ok({id: settled(id) for id in asked.schema["properties"]})) as endpoint:
         done = cli("prepare", shop, *options(endpoint))
         assert done.code == 0
         assert "2 of 3 guidelines were asked about" in done.words
@@ -70,7 +70,17 @@ def test_prepare_asks_once_and_keeps_the_answers_beside_the_file(cli: Cli, shop:
     assert Agent.from_yaml(shop).guideline("cancel").continuous is True
 
 
-def test_prepare_with_the_offline_model_says_what_that_is_worth(cli: Cli, shop: Path) -> None:
+def test_prepare_with_the_offline_model_says_what_that_is_worth(cli, shop):
     done = cli("prepare", shop)
     assert done.code == 0
     assert "look the answers over" in done.words
+
+
+@pytest.mark.parametrize("kind", ["agent", "milestones", "suite"])
+def test_a_schema_takes_the_shipped_file_and_refuses_an_unknown_key(cli, kind):
+    schema = json.loads(cli("schema", kind).out)
+    held = yaml.safe_load((DESK / f"{kind}.yaml").read_text())
+    jsonschema.validate(held, schema)
+    held = held if isinstance(held, dict) else {"milestones": held}
+    with pytest.raises(jsonschema.ValidationError, match="profil"):
+        jsonschema.validate({**held, "profil": "a misspelt key"}, schema)

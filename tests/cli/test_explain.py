@@ -6,18 +6,13 @@ import json
 from pathlib import Path
 
 from arq_graph import Agent, create_guided_agent
-from tests.cli.conftest import Cli
-from tests.cli.shop import clerk, options, serving
+from tests.cli.shop import clerk, options
 from tests.reasoning.endpoint import Endpoint, status
 
 
-def talk(cli: Cli, shop: Path, *turns: str, thread: str = "t1", **changes: object) -> None:
-    with Endpoint(serving(clerk(**changes))) as endpoint:
-        cli("run", shop, "-c", "-", "--thread", thread, *options(endpoint), stdin="\n".join(turns))
-
-
-def test_it_shows_every_guideline_tool_decision_and_revision(cli: Cli, shop: Path) -> None:
-    talk(cli, shop, "Hello", "Where is B-1?")
+def test_it_shows_every_guideline_tool_decision_and_revision_as_it_was(served, cli, shop):
+    served("run", shop, "-c", "-", stdin="Hello\nWhere is B-1?")
+    shop.unlink()
     done = cli("explain")
     assert done.code == 0
     assert "Bike shop" in done.out
@@ -30,8 +25,8 @@ def test_it_shows_every_guideline_tool_decision_and_revision(cli: Cli, shop: Pat
     assert "Followed: look-up, polite" in done.out
 
 
-def test_programs_get_one_json_object(cli: Cli, shop: Path) -> None:
-    talk(cli, shop, "Where is B-1?")
+def test_programs_get_one_json_object(served, cli, shop):
+    served("run", shop, "-c", "-", "--thread", "t1", stdin="Where is B-1?")
     (record,) = cli("explain", "--json").lines
     assert (record["thread"], record["turn"], record["agent"]) == ("t1", 1, "Bike shop")
     assert record["reply"].startswith("You said")
@@ -45,13 +40,7 @@ def test_programs_get_one_json_object(cli: Cli, shop: Path) -> None:
     assert record["followed"] == ["look-up", "polite"]
 
 
-def test_a_guideline_is_shown_as_it_was_when_it_was_judged(cli: Cli, shop: Path) -> None:
-    talk(cli, shop, "Where is B-1?")
-    shop.unlink()
-    assert "when the customer asks about an order" in cli("explain").words
-
-
-def test_an_unfinished_turn_says_how_to_go_on(cli: Cli, shop: Path) -> None:
+def test_an_unfinished_turn_says_how_to_go_on(cli, shop):
     with Endpoint(lambda _: status(401, "revoked")) as endpoint:
         cli("run", shop, "-c", "-", "--thread", "t1", *options(endpoint), stdin="Where is B-1?")
     done = cli("explain")
@@ -60,7 +49,7 @@ def test_an_unfinished_turn_says_how_to_go_on(cli: Cli, shop: Path) -> None:
     assert f"arq-graph chat {shop} --thread t1" in done.words
 
 
-def test_a_thread_of_another_program_is_explained_too(cli: Cli, shop: Path) -> None:
+def test_a_thread_of_another_program_is_explained_too(cli, shop):
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     with SqliteSaver.from_conn_string("own.sqlite") as saver:
@@ -71,24 +60,26 @@ def test_a_thread_of_another_program_is_explained_too(cli: Cli, shop: Path) -> N
     assert "● look-up  score 9" in done.out
 
 
-def test_without_a_conversation_it_says_how_to_have_one(cli: Cli) -> None:
+def test_without_a_conversation_it_says_how_to_have_one(cli):
     done = cli("explain")
     assert done.code == 1
     assert "arq-graph demo" in done.err
     assert not Path(".arq_graph").exists()
 
 
-def test_an_unknown_thread_names_those_that_are_there(cli: Cli, shop: Path) -> None:
-    talk(cli, shop, "Hello", thread="monday")
-    done = cli("explain", "--thread", "tuesday")
+def test_the_thread_used_last_is_meant_and_named_where_another_is_unknown(cli, shop):
+    for number, thread in enumerate(("monday", "tuesday", "monday")):
+        cli("run", shop, "-c", "-", "--thread", thread, stdin=f"Hello {number}")
+    assert "thread monday, turn 2" in cli("explain").out
+    assert "thread tuesday, turn 1" in cli("explain", "--thread", "tuesday").out
+    done = cli("explain", "--thread", "friday")
     assert done.code == 1
-    assert "'tuesday'" in done.err
-    assert "monday" in done.err
+    assert "'friday'" in done.err
+    assert "'monday'" in done.err
 
 
-def test_text_that_drives_terminals_is_shown_harmless(cli: Cli, shop: Path) -> None:
-    said = json.dumps(["\x1b]0;owned\x07 and \u202egnp.exe"])
-    Path("talk.json").write_text(said)
+def test_text_that_drives_terminals_is_shown_harmless(cli, shop):
+    Path("talk.json").write_text(json.dumps(["\x1b]0;owned\x07 and \u202egnp.exe"]))
     cli("run", shop, "-c", "talk.json")
     done = cli("explain")
     assert "\x1b" not in done.out

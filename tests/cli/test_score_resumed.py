@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.score_files import chat, write_graph, write_json
+from tests.cli.score_files import chat, write_json
 
 CHECK = '''
 from pathlib import Path
@@ -32,11 +32,11 @@ milestones:
 COMMAND = ["score", "chats.json", "--milestones", "shop.yaml", "--json", "out.json"]
 
 
-def write_chats(folder, **more):
+def write_chats(**more):
     chats = [chat("buy", id=str(number), **more) for number in range(10)]
     for number, one in enumerate(chats):
         one["messages"][0]["content"] = f"customer {number}"
-    write_json(folder / "chats.json", [*chats[:4], {"some": "thing"}, *chats[5:]])
+    write_json("chats.json", [*chats[:4], {"some": "thing"}, *chats[5:]])
 
 
 def scored(folder):
@@ -51,8 +51,8 @@ def scored(folder):
 def stopped(cli, folder):
     """A run over ten conversations, one of them broken, that was stopped while the eighth was scored."""
     (folder / "noting.py").write_text(CHECK)
-    write_graph(folder / "shop.yaml", GRAPH)
-    write_chats(folder)
+    (folder / "shop.yaml").write_text(GRAPH)
+    write_chats()
     assert cli(*COMMAND[:-1], "undisturbed.json").code == 0
     assert scored(folder) == [0, 1, 2, 3, 5, 6, 7, 8, 9]
     (folder / "stop").write_text("customer 7")
@@ -73,22 +73,21 @@ def test_the_same_command_goes_on_where_it_was_stopped(cli, stopped):
 
 
 @pytest.mark.parametrize(
-    ("change", "options", "said"),
+    ("change", "said"),
     [
-        (lambda folder: write_chats(folder, use_case="another"), [], "the transcripts changed since"),
-        (
-            lambda folder: (folder / "noting.py").write_text(CHECK + "\n"),
-            [],
-            "the milestones changed since",
-        ),
-        (None, ["--judge", "offline"], "the judge (was 'none', now 'offline model') changed since"),
-        (None, ["--tools", "tools.json"], "the tools changed since"),
+        ("transcripts", "the transcripts changed since"),
+        ("milestones", "the milestones changed since"),
+        (["--judge", "offline"], "the judge (was 'none', now 'offline model') changed since"),
+        (["--tools", "tools.json"], "the tools changed since"),
     ],
 )
-def test_another_run_is_told_apart_and_says_what_to_do(cli, stopped, change, options, said):
-    write_json(stopped / "tools.json", {"buy": {}})
-    if change:
-        change(stopped)
+def test_another_run_is_told_apart_and_says_what_to_do(cli, stopped, change, said):
+    write_json("tools.json", {"buy": {}})
+    if change == "transcripts":
+        write_chats(use_case="another")
+    elif change == "milestones":
+        (stopped / "noting.py").write_text(CHECK + "\n")
+    options = change if isinstance(change, list) else []
     before = (stopped / "out.json.partial.jsonl").read_bytes()
     done = cli(*COMMAND, *options)
     assert done.code == 1

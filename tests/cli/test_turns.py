@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Cli
-from tests.cli.shop import clerk, journal, options, serving
+from tests.cli.shop import journal, options
 from tests.reasoning.endpoint import Endpoint, Reply, Request, status, text, tool_call
 
 
@@ -35,14 +34,7 @@ def talks(folder: Path) -> Path:
     return file
 
 
-def repeating(request: Request) -> Reply:
-    """Answers every step as it was recorded, but takes every order for B-1."""
-    if request.messages[-1]["role"] == "tool":
-        return text("It is in the workshop.")
-    return tool_call("get_order", '{"order_id": "B-1"}')
-
-
-def test_the_offline_model_shows_the_figures_with_their_n(cli: Cli, talks: Path) -> None:
+def test_the_offline_model_shows_the_figures_with_their_n(cli, talks):
     done = cli("turns", talks)
     assert done.code == 0, done.err
     assert "4 steps of 2 conversations" in done.words
@@ -54,27 +46,29 @@ def test_the_offline_model_shows_the_figures_with_their_n(cli: Cli, talks: Path)
     assert "get_order → final answer" in done.words
 
 
-def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(cli: Cli, talks: Path) -> None:
-    asked = []
+def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(cli, talks):
+    def repeating(request: Request) -> Reply:
+        """Answers every step but the second as it was recorded, and takes every order for B-1."""
+        if endpoint.calls == 2:
+            return status(400, "no")
+        if request.messages[-1]["role"] == "tool":
+            return text("It is in the workshop.")
+        return tool_call("get_order", '{"order_id": "B-1"}')
 
-    def failing(request: Request) -> Reply:
-        asked.append(request)
-        return status(400, "no") if len(asked) == 2 else repeating(request)
-
-    with Endpoint(failing) as endpoint:
+    with Endpoint(repeating) as endpoint:
         run = ["turns", str(talks), "--out", "r.jsonl", "--json", "--concurrency", "1", *options(endpoint)]
         first = cli(*run, "--limit", "3")
         assert first.lines[0]["metrics"]["errors"] == 1
-        assert len(asked) == 3
+        assert endpoint.calls == 3
         second = cli(*run)
-        assert len(asked) == 5
+        assert endpoint.calls == 5
     assert second.code == 0, second.err
     assert second.lines[0]["metrics"]["action_recall"] == {"count": 4, "n": 4, "rate": 1}
     assert "already held 2 steps" in second.words
 
 
-def test_where_every_step_failed_there_was_no_answer(cli: Cli, talks: Path) -> None:
-    with Endpoint(lambda request: status(401, "a wrong key")) as endpoint:
+def test_where_every_step_failed_there_was_no_answer(cli, talks):
+    with Endpoint(lambda _: status(401, "a wrong key")) as endpoint:
         done = cli("turns", talks, *options(endpoint))
     assert done.code == 3
     assert "every step ended in an error" in done.words
@@ -82,9 +76,8 @@ def test_where_every_step_failed_there_was_no_answer(cli: Cli, talks: Path) -> N
     assert "4 error" in done.words
 
 
-def test_an_agent_is_evaluated_and_none_of_its_tools_runs(cli: Cli, talks: Path, shop: Path) -> None:
-    with Endpoint(serving(clerk(reply="It is in the workshop."))) as endpoint:
-        done = cli("turns", talks, "--agent", shop, "--json", *options(endpoint))
+def test_an_agent_is_evaluated_and_none_of_its_tools_runs(served, talks, shop):
+    done = served("turns", talks, "--agent", shop, "--json", reply="It is in the workshop.")
     assert done.code == 0, done.err
     metrics = done.lines[0]["metrics"]
     assert metrics["action_recall"]["rate"] == metrics["parameter_match"]["rate"] == 1
@@ -101,11 +94,9 @@ def test_an_agent_is_evaluated_and_none_of_its_tools_runs(cli: Cli, talks: Path,
         (["silent.json"], 1, "holds no step"),
     ],
 )
-def test_mistakes_are_told(cli: Cli, talks: Path, arguments: list[str], code: int, said: str) -> None:
+def test_mistakes_are_told(cli, talks, arguments, code, said):
     Path("silent.json").write_text('[{"role": "user", "content": "hello?"}]')
     Path("names.json").write_text('["get_order"]')
-    before = talks.read_text()
     done = cli("turns", *arguments)
     assert (done.code, said in done.words) == (code, True), done.words
     assert "unexpected" not in done.words
-    assert talks.read_text() == before

@@ -1,0 +1,185 @@
+"""`arq-graph milestones author`, `check` and `draw`: making a milestone file, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from arq_graph.milestones import Milestone, MilestoneGraph
+from tests.cli.shop import options
+from tests.milestones.authored import REFUNDS, TOOLS, WORKFLOW
+from tests.reasoning.endpoint import Endpoint, ok
+
+SOUND = """\
+milestones:
+- {name: Start, type: NFC}
+- {name: get_order, type: FC}
+- {name: Agreed, type: NFC, dependencies: [get_order]}
+- {name: cancel, type: FC, tool: cancel_order, dependencies: [Agreed, get_order], requires: all}
+- {name: End, type: NFC, dependencies: [cancel, Agreed]}
+"""
+
+
+@pytest.fixture
+def file(folder: Path) -> Path:
+    path = folder / "graph.yaml"
+    path.write_text(SOUND)
+    return path
+
+
+def test_a_sound_file_is_said_to_be_one(cli, file):
+    done = cli("milestones", "check", file)
+    assert done.code == 0
+    assert "5 milestones: 2 FC, 3 NFC · 1 decided by a judge" in done.out
+    assert "can be measured on" in done.words
+    assert "Errors" not in done.out and "Warnings" not in done.out
+
+
+def test_errors_and_warnings_stand_apart_each_with_its_line(cli, file):
+    file.write_text(SOUND.replace("[cancel, Agreed]", "[cancel, Agred]") + "- {name: lost, type: FC}\n")
+    done = cli("milestones", "check", file)
+    assert done.code == 1
+    errors, warnings = done.words.split("Warnings (1)")
+    wrong = "'End' depends on 'Agred', which is no milestone; did you mean `Agreed`?"
+    assert f"Errors (1) line 6 {wrong}" in errors
+    assert "line 7 End cannot be reached from 'lost': a dead end" in warnings
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        ["get_order", "cancel_order"],
+        {"tools": [{"type": "function", "function": {"name": n}} for n in ("get_order", "cancel_order")]},
+        {"get_order": {"type": "object"}, "cancel_order": {}},
+    ],
+)
+def test_tools_come_as_names_definitions_or_schemas(cli, file, tools):
+    Path("tools.json").write_text(json.dumps(tools))
+    done = cli("milestones", "check", file, "--tools", "tools.json")
+    assert done.code == 0
+    assert "its tools are the agent's" in done.words
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "tools.json: the tools cannot be read"),
+        (b'["a"', "no list of tools (EOF while parsing a list at line 1"),
+        (b"[1]", "a tool without a name"),
+        (b"3", "no list of tools"),
+    ],
+)
+def test_a_file_of_tools_that_cannot_be_used_is_named(cli, file, content, said):
+    if content is not None:
+        Path("tools.json").write_bytes(content)
+    done = cli("milestones", "check", file, "--tools", "tools.json")
+    assert done.code == 1
+    assert said in done.words
+
+
+def drawn(cli, text):
+    Path("graph.yaml").write_text(text)
+    done = cli("milestones", "draw", "graph.yaml")
+    assert done.code == 0, done.err
+    return [line for line in done.out.splitlines() if not line.startswith("%%")]
+
+
+def test_kinds_differ_in_shape_and_alternatives_are_dashed(cli, folder):
+    text = (
+        SOUND.replace("dependencies: [cancel, Agreed]}", "dependencies: [Both, get_order]}")
+        + "- {name: Both, type: Aggregator, dependencies: [cancel, Agreed]}\n"
+    )
+    assert [line.strip() for line in drawn(cli, text)] == [
+        "flowchart TD",
+        'm0(("Start"))',
+        'm1["get_order"]',
+        'm2("Agreed")',
+        'm3["cancel #40;cancel_order#41;"]',
+        'm4(("End"))',
+        'm5{{"Both"}}',
+        "m0 --> m1",
+        "m1 --> m2",
+        "m2 --> m3",
+        "m1 --> m3",
+        "m5 -.-> m4",
+        "m1 -.-> m4",
+        "m3 --> m5",
+        "m2 --> m5",
+    ]
+
+
+def test_nothing_in_a_name_is_taken_for_mermaid(cli, folder):
+    names = [
+        '"]; click m0 "javascript:x"',
+        "end\n  m0 --> m0",
+        "`*bold*`",
+        "1. one",
+        "- x",
+        "__a__",
+        "<b>|{}",
+    ]
+    graph = MilestoneGraph(
+        [
+            Milestone(name="Start", type="NFC"),
+            *(Milestone(name=name, type="NFC") for name in names),
+            Milestone(name="End", type="NFC", dependencies=tuple(names)),
+        ]
+    )
+    lines = drawn(cli, graph.to_yaml())
+    label = r'[^"\[\](){}<>|`*\\]+'
+    nodes = [line for line in lines if re.fullmatch(rf'  m\d+\(\(?"{label}"\)?\)', line)]
+    arrows = [line for line in lines if re.fullmatch(r"  m\d+ (-->|-\.->) m\d+", line)]
+    assert (len(nodes), len(arrows), len(lines)) == (9, 14, 24)
+
+
+@pytest.mark.parametrize("command", ["check", "draw"])
+def test_nothing_in_a_file_drives_the_terminal(cli, file, command):
+    escapes = '- {name: "a\\x1b[31m\\u202e", type: FC, description: "\\x1b]0;x\\x07"}\n'
+    file.write_text(SOUND + escapes)
+    done = cli("milestones", command, file)
+    assert "\x1b[31m" not in done.out + done.err
+    assert "\u202e" not in done.out + done.err
+
+
+@pytest.fixture
+def author(folder: Path) -> list[str]:
+    """The options that name a workflow and tools."""
+    (folder / "workflow.txt").write_text(WORKFLOW)
+    (folder / "tools.json").write_text(json.dumps(TOOLS))
+    named = "--workflow workflow.txt --tools tools.json --out graph.yaml"
+    return ["milestones", "author", *named.split()]
+
+
+def test_a_graph_is_written_and_the_next_step_is_said(cli, author):
+    with Endpoint(lambda _: ok(REFUNDS)) as endpoint:
+        done = cli(*author, *options(endpoint))
+        asked = endpoint.requests[0].messages
+    assert done.code == 0, done.err
+    graph = MilestoneGraph.from_yaml(Path("graph.yaml"), check=False)
+    assert graph.is_unreviewed
+    assert graph.generated_by == endpoint.model_name
+    assert graph.milestone("refund").requires == "all"
+    assert "arq-graph milestones draw graph.yaml" in done.out
+    assert WORKFLOW in asked[-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--workflow", "nowhere.txt", "nowhere.txt cannot be read"),
+        ("--workflow", "latin.txt", "not UTF-8"),
+        ("--out", "nowhere/graph.yaml", "cannot be written"),
+        ("--out", "tools.json", "is there already"),
+    ],
+)
+def test_what_cannot_be_used_is_named(cli, author, option, value, said):
+    Path("latin.txt").write_bytes(b"caf\xe9")
+    author[author.index(option) + 1] = value
+    done = cli(*author, "--model", "offline")
+    assert done.code == 1
+    assert said in done.words
+    assert not Path("graph.yaml").exists()
+    assert json.loads(Path("tools.json").read_text()) == TOOLS
