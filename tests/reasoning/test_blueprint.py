@@ -8,9 +8,7 @@ from abc import ABC
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
-from enum import Enum
-from typing import Annotated, Any, Literal, TypeVar
-from uuid import UUID
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +20,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    ValidationError,
     WithJsonSchema,
     create_model,
     field_validator,
@@ -31,9 +28,6 @@ from pydantic import (
 from arq_graph import ARQ, Reasoner, ScriptedChatModel, errors, query, reinstate, respond, verify
 from tests.reasoning.random_blueprints import RandomBlueprint, blueprints
 from tests.reasoning.strict_subset import assert_strict
-
-T = TypeVar("T")
-MODES = ("arq", "cot", "direct")
 
 
 class Option(ARQ):
@@ -62,14 +56,11 @@ class OnBudget(Recommendation):
 class Judgement(ARQ):
     """Judge one guideline."""
 
-    condition: str = reinstate("The condition.")
     applies: bool = query("Does it apply?")
     score: int = respond("How much, 1 to 10?", ge=1, le=10)
 
 
 class Holder(BaseModel):
-    """Holds a judgement."""
-
     label: str = "none"
     judgement: Judgement
 
@@ -107,40 +98,33 @@ def answered(blueprint: type[ARQ], value: Any, mode: Any = "arq") -> Any:
     return reasoner.ask(blueprint, [HumanMessage("?")], mode=mode).value
 
 
-def describes(schema: dict[str, Any], value: Any) -> bool:
-    return Draft202012Validator(schema).is_valid(value)
-
-
 def keys(blueprint: type[ARQ], mode: Any = "arq") -> list[str]:
     return list(blueprint.response_schema(mode)["properties"])
+
+
+@settings(max_examples=30)
+@given(made=blueprints(), mode=st.sampled_from(("arq", "cot", "direct")), data=st.data())
+def test_any_blueprint_is_strict_ordered_and_reads_its_answers_in_each_mode(
+    made: RandomBlueprint, mode: Any, data: st.DataObject
+) -> None:
+    schema = made.blueprint.response_schema(mode)
+    assert_strict(schema)
+    assert list(schema["properties"]) == made.order(mode)
+    value = data.draw(made.answers(mode))
+    answer = answered(made.blueprint, value, mode)
+    text = json.loads(answer.model_dump_json())
+    if mode == "cot":
+        text = {made.order(mode)[0]: value[made.order(mode)[0]], **text}
+    assert Draft202012Validator(schema).is_valid(text)
+    assert answered(made.blueprint, text, mode) == copy.deepcopy(answer)
 
 
 # Order
 
 
-def test_stages_order_fields_schema_and_dump_whatever_the_order_of_definition():
-    order = ["diet", "in_range", "answer", "fits_everyone"]
-    answer = Recommendation(
-        fits_everyone=True, answer="Lemon.", diet=[], in_range=[Option(fits=True, name="L", distance=1)]
-    )
-    assert keys(Recommendation) == Recommendation.response_schema()["required"] == order
-    assert list(Recommendation.model_json_schema()["properties"]) == list(answer.model_dump()) == order
-    assert list(answer.model_dump()["in_range"][0]) == ["distance", "name", "fits"]
-
-
 def test_a_query_of_a_subclass_lands_in_its_stage_after_the_inherited_ones():
     order = ["diet", "in_range", "budget", "answer", "table", "fits_everyone", "within_budget"]
-    assert keys(OnBudget) == order
-
-    class Stricter(OnBudget):
-        diet: list[str] = reinstate("Every diet, and allergies first.", min_length=1)
-
-    assert keys(Stricter) == order
-
-    class Moved(Recommendation):
-        fits_everyone: bool = query("Would anything fit everyone?")
-
-    assert keys(Moved) == ["fits_everyone", "diet", "in_range", "answer"]
+    assert keys(OnBudget) == list(OnBudget.model_fields) == order
 
     class Cost(ARQ, ABC):
         cost: int = query("What does it cost?")
@@ -152,12 +136,15 @@ def test_a_query_of_a_subclass_lands_in_its_stage_after_the_inherited_ones():
     assert keys(Both) == ["cost", "diet", "in_range", "answer", "cheap", "fits_everyone"]
 
 
-def test_blueprints_that_refer_to_each_other_are_ordered_everywhere():
+def test_blueprints_that_refer_to_each_other_are_ordered_and_reduced_everywhere():
     for blueprint in (Author, Book):
         schema = blueprint.response_schema()
         assert_strict(schema)
         assert list(schema["$defs"]["Author"]["properties"]) == ["name", "books"]
         assert list(schema["$defs"]["Book"]["properties"]) == ["pages", "title", "author"]
+    assert_strict(Book.response_schema("direct"))
+    value = {"title": "T", "author": {"books": [{"title": "U", "author": None}]}}
+    assert answered(Book, value, "direct").model_dump() == value
 
 
 # Definition
@@ -172,6 +159,8 @@ def test_blueprints_that_refer_to_each_other_are_ordered_everywhere():
         ((Annotated[int, Field(default=1)], respond("X?")), r"Asked\.x has a default"),
         ((Annotated[int, Field(alias="y")], respond("X?")), r"Asked\.x has a default or an alias"),
         ((int, query("X?")), "Asked has no response"),
+        ((int, respond("X?", when=lambda _: True)), r"Asked\.x has when=.*\| None"),
+        ((list[int | None], respond("X?", when=lambda _: True)), r"Asked\.x has when=.*\| None"),
     ],
 )
 def test_a_wrong_field_is_named_when_the_class_is_made(field, problem):
@@ -180,7 +169,7 @@ def test_a_wrong_field_is_named_when_the_class_is_made(field, problem):
 
 
 def test_a_query_needs_a_question():
-    for question in ("", "  \n", None, 3):
+    for question in ("  \n", None):
         with pytest.raises(errors.BlueprintDefinitionError, match="needs a question"):
             query(question)
 
@@ -207,22 +196,7 @@ def test_a_forward_reference_is_checked_when_it_is_resolved():
         Late.model_rebuild()
 
 
-def test_ids_may_be_field_names():
-    names = ("G1", "G-2", "a.b", "9", "class", "self", "cls")
-    batch = create_model("Batch", __base__=ARQ, **{name: (Option, respond(f"{name}?")) for name in names})
-    assert_strict(batch.response_schema())
-    answer = answered(batch, {name: {"name": name} for name in names}, "direct")
-    assert [getattr(answer, name).name for name in names] == list(names)
-
-
 # Schema
-
-
-class Colour(Enum):
-    """A colour."""
-
-    RED = "red"
-    BLUE = "blue"
 
 
 class NotJson:
@@ -234,48 +208,36 @@ class NotJson:
     [
         (date, "2024-02-29", {"type": "string"}),
         (Decimal, "0.10", {"type": "string"}),
-        (UUID, "00000000-0000-0000-0000-000000000001", {"type": "string"}),
-        (Colour, "red", {"anyOf": [{"$ref": "#/$defs/Colour"}]}),
         (Literal["a"], "a", {"type": "string", "enum": ["a"]}),
-        (int | None, None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
         (tuple[int, ...], [1, 2], {"type": "array", "items": {"type": "integer"}}),
     ],
 )
 def test_types_are_asked_in_the_subset_and_read_by_pydantic(annotation, value, schema):
     blueprint = defined(annotation)
-    asked = blueprint.response_schema()
-    assert_strict(asked)
-    assert describes(asked, {"x": value})
-    assert asked["properties"]["x"] == {"description": "X?", **schema}
+    assert blueprint.response_schema()["properties"]["x"] == {"description": "X?", **schema}
     for mode in ("arq", "direct"):
         assert answered(blueprint, {"x": value}, mode).model_dump(mode="json") == {"x": value}
 
 
+class Line(BaseModel):
+    extras: dict[str, int] = {}
+
+
 @pytest.mark.parametrize(
-    ("annotation", "where", "reason"),
+    ("annotation", "problem"),
     [
-        (dict[str, int], r"Asked\.x", "open dictionary"),
-        (Any, r"Asked\.x", "any type"),
-        (list, r"Asked\.x\[\]", "any type"),
-        (tuple[int, str], r"Asked\.x", "tuple"),
-        (Callable[[int], int], "Asked", "JSON cannot hold"),
-        (list[NotJson], "Asked", "NotJson"),
+        (dict[str, int], r"Asked\.x: an open dictionary"),
+        (list[Line] | None, r"Asked\.x\[\]\.extras: an open dict"),
+        (Any, r"Asked\.x: a value of any type"),
+        (list, r"Asked\.x\[\]: a value of any type"),
+        (tuple[int, str], r"Asked\.x: a tuple"),
+        (Callable[[int], int], "Asked has a field of a type that JSON cannot hold"),
+        (list[NotJson], "Asked has a field.*NotJson"),
     ],
 )
-def test_a_type_outside_the_subset_is_refused_with_class_field_and_what_to_use(annotation, where, reason):
-    with pytest.raises(errors.BlueprintDefinitionError, match=rf"^{where}.*{reason}"):
+def test_a_type_outside_the_subset_is_refused_with_class_field_and_what_to_use(annotation, problem):
+    with pytest.raises(errors.BlueprintDefinitionError, match=f"^{problem}"):
         defined(annotation)
-
-
-def test_a_type_outside_the_subset_is_found_inside_a_plain_model():
-    class Line(BaseModel):
-        extras: dict[str, int] = {}
-
-    class Order(BaseModel):
-        lines: list[Line]
-
-    with pytest.raises(errors.BlueprintDefinitionError, match=r"^Asked\.x\.lines\[\]\.extras: an open dict"):
-        defined(Order | None)
 
 
 @pytest.mark.parametrize("name", ["größe", "x" * 65])
@@ -284,16 +246,16 @@ def test_a_property_name_that_a_provider_refuses_is_refused(name):
         create_model("Asked", __base__=ARQ, **{name: (int, respond("X?"))})
 
 
+STRING, CLOSED = {"type": "string"}, {"additionalProperties": False}
+
+
 @pytest.mark.parametrize(
     ("given_", "strict"),
     [
-        ({"type": "string", "minLength": 1, "pattern": "a", "format": "date"}, {"type": "string"}),
-        ({"type": ["string", "null"]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-        (
-            {"oneOf": [{"type": "null"}, {"type": "integer"}]},
-            {"anyOf": [{"type": "null"}, {"type": "integer"}]},
-        ),
-        ({"anyOf": [{"type": "string", "format": "date"}, {"type": "string"}]}, {"type": "string"}),
+        ({"type": "string", "minLength": 1, "pattern": "a", "format": "date"}, STRING),
+        ({"type": ["string", "null"]}, {"anyOf": [STRING, {"type": "null"}]}),
+        ({"oneOf": [{"type": "null"}, STRING]}, {"anyOf": [{"type": "null"}, STRING]}),
+        ({"anyOf": [{"type": "string", "format": "date"}, STRING]}, STRING),
         ({"allOf": [{"type": "integer"}]}, {"type": "integer"}),
         ({"const": "a"}, {"type": "string", "enum": ["a"]}),
         ({"enum": ["a", None]}, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
@@ -301,26 +263,19 @@ def test_a_property_name_that_a_provider_refuses_is_refused(name):
             {"enum": [1, True]},
             {"anyOf": [{"type": "integer", "enum": [1]}, {"type": "boolean", "enum": [True]}]},
         ),
-        ({"items": {"type": "string"}}, {"type": "array", "items": {"type": "string"}}),
-        ({"type": "object", "properties": {}, "additionalProperties": True}, "open dictionary"),
+        ({"items": STRING}, {"type": "array", "items": STRING}),
         (
-            {"properties": {"b": {"type": "string"}}},
-            {
-                "type": "object",
-                "properties": {"b": {"type": "string"}},
-                "required": ["b"],
-                "additionalProperties": False,
-            },
+            {"properties": {"b": STRING}},
+            {"type": "object", "properties": {"b": STRING}, "required": ["b"], **CLOSED},
         ),
+        ({"type": "object", "properties": {}, "additionalProperties": True}, "open dictionary"),
         ({"type": "object", "patternProperties": {"a": {}}}, "open dictionary"),
-        ({"type": "array", "prefixItems": [{"type": "string"}]}, "tuple"),
-        ({"allOf": [{"type": "integer"}, {"type": "string"}]}, "several things"),
-        ({"not": {"type": "string"}}, "conditional"),
+        ({"type": "array", "prefixItems": [STRING]}, "tuple"),
+        ({"allOf": [{"type": "integer"}, STRING]}, "several things"),
         ({"type": "object", "properties": {}, "if": {}}, "conditional"),
         ({"type": "file"}, "any type"),
         ({"enum": []}, "without values"),
         ({"enum": [{"a": 1}]}, "cannot be a value"),
-        ({"anyOf": []}, "any type"),
     ],
 )
 def test_a_schema_of_ones_own_is_written_in_the_subset_or_refused(given_, strict):
@@ -328,8 +283,8 @@ def test_a_schema_of_ones_own_is_written_in_the_subset_or_refused(given_, strict
     if isinstance(strict, str):
         with pytest.raises(errors.BlueprintDefinitionError, match=strict):
             defined(annotation)
-        return
-    assert defined(annotation).response_schema()["properties"]["x"] == {"description": "X?", **strict}
+    else:
+        assert defined(annotation).response_schema()["properties"]["x"] == {"description": "X?", **strict}
 
 
 def test_docstrings_and_questions_are_in_the_schema_and_constraints_are_not():
@@ -337,8 +292,8 @@ def test_docstrings_and_questions_are_in_the_schema_and_constraints_are_not():
     assert schema["description"] == "Recommend one restaurant to the group."
     assert schema["$defs"]["Option"]["description"] == "One restaurant."
     assert schema["$defs"]["Option"]["properties"]["name"] == {"description": "Its name.", "type": "string"}
-    with pytest.raises(ValidationError, match="at least 1 character"):
-        Option(fits=True, name="", distance=0)
+    with pytest.raises(errors.BlueprintError, match="at least 1 character"):
+        answered(Option, {"fits": True, "name": "", "distance": 0})
 
 
 # Conditional queries
@@ -352,12 +307,16 @@ class Applied(ARQ):
     reason: str | None = respond("Why?", when=lambda a: a.known)
 
 
-def test_null_is_an_answer_only_where_a_query_does_not_apply():
+def test_null_is_an_answer_only_where_a_query_applies_not():
     assert Applied(applied="no", missing=None, again=None, known=False, reason="").missing is None
-    with pytest.raises(ValidationError) as raised:
-        Applied(applied="partially", missing=None, again=None, known=True, reason=None)
-    assert [error["loc"] for error in raised.value.errors()] == [("missing",), ("reason",)]
-    assert "What is missing?" in raised.value.errors()[0]["msg"]
+    with pytest.raises(errors.BlueprintError) as raised:
+        answered(
+            Applied, {"applied": "partially", "missing": None, "again": None, "known": True, "reason": None}
+        )
+    assert raised.value.attempts[0].error.split("\n") == [
+        'Applied.missing: null is not an answer here: the query applies ("What is missing?")',
+        'Applied.reason: null is not an answer here: the query applies ("Why?")',
+    ]
 
 
 def test_a_condition_on_a_query_counts_as_false_where_there_are_no_queries():
@@ -366,32 +325,10 @@ def test_a_condition_on_a_query_counts_as_false_where_there_are_no_queries():
         answered(Applied, {"again": None, "known": True, "reason": None}, "direct")
 
 
-def test_the_type_of_a_conditional_query_admits_none():
-    assert {"type": "null"} in Applied.response_schema()["properties"]["missing"]["anyOf"]
-    for annotation in (int, Literal["a"], list[int | None], Option):
-        with pytest.raises(errors.BlueprintDefinitionError, match=r"Asked\.x has when=.*\| None"):
-            defined(annotation, respond("X?", when=lambda _: True))
-    for annotation in (int | None, Literal["a", None], Option | None):
-        assert answered(defined(annotation, respond("X?", when=lambda _: False)), {"x": None}).x is None
-
-
 # Verification
 
 
 def test_a_verification_that_fails_is_told_with_its_question_and_answer():
-    answer = OnBudget(
-        diet=[], in_range=[], budget=1, answer="", table="", fits_everyone=False, within_budget=False
-    )
-    assert [(one.blueprint, one.query) for one in answer.unmet()] == [
-        ("OnBudget", "fits_everyone"),
-        ("OnBudget", "within_budget"),
-    ]
-    assert str(answer.unmet()[0]) == (
-        'OnBudget.fits_everyone: "Does the answer respect every diet?" was answered False, which must be True'
-    )
-
-
-def test_a_verification_may_be_a_predicate_none_or_conditional():
     class Checked(ARQ):
         cites: bool = respond("Does it cite?")
         score: int = verify("How good is it?", must_be=lambda score: score >= 7)
@@ -399,9 +336,11 @@ def test_a_verification_may_be_a_predicate_none_or_conditional():
         cited: bool | None = verify("Are its sources real?", must_be=True, when=lambda a: a.cites)
 
     assert Checked(cites=False, score=7, flaw=None, cited=False).unmet() == []
-    bad = Checked(cites=True, score=6, flaw="all", cited=False).unmet()
-    assert [one.query for one in bad] == ["score", "flaw", "cited"]
-    assert "not acceptable" in str(bad[0])
+    assert [str(one) for one in Checked(cites=True, score=6, flaw="all", cited=False).unmet()] == [
+        'Checked.score: "How good is it?" was answered 6, which is not acceptable',
+        "Checked.flaw: \"What is wrong with it?\" was answered 'all', which must be None",
+        'Checked.cited: "Are its sources real?" was answered False, which must be True',
+    ]
 
 
 # Modes
@@ -410,28 +349,18 @@ def test_a_verification_may_be_a_predicate_none_or_conditional():
 def test_a_mode_asks_for_the_response_alone_at_every_depth():
     for mode, first in (("cot", ["reasoning"]), ("direct", [])):
         schema = Batch.response_schema(mode)
-        assert_strict(schema)
         assert list(schema["properties"]) == [*first, "first", "others", "held"]
         assert list(schema["$defs"]["Judgement"]["properties"]) == ["score"]
         assert list(schema["$defs"]["Holder"]["properties"]) == ["label", "judgement"]
-        assert schema["description"] == "Judge each guideline."
-    answer = answered(
-        Batch,
-        {"first": {"score": 3}, "others": [None, {"score": 4}], "held": {"judgement": {"score": 5}}},
-        "direct",
-    )
+    value = {"first": {"score": 3}, "others": [None, {"score": 4}], "held": {"judgement": {"score": 5}}}
+    answer = answered(Batch, value, "direct")
     assert isinstance(answer, Batch)
     assert isinstance(answer.held, Holder)
     assert (answer.first.score, answer.others[1].score, answer.held.judgement.score) == (3, 4, 5)
-    assert answer.model_dump()["first"] == {"score": 3}
-    assert copy.deepcopy(answer) == answer
     assert answer.unmet() == []
-
-
-def test_a_wrong_response_is_refused_in_every_mode():
     for first in ({"score": 11}, {"score": 1, "applies": True}):
         with pytest.raises(errors.BlueprintError, match=r"Batch\.first"):
-            answered(Batch, {"first": first, "others": [], "held": None}, "direct")
+            answered(Batch, {**value, "first": first}, "direct")
 
 
 def test_a_query_that_was_not_asked_says_so_when_it_is_read():
@@ -441,17 +370,8 @@ def test_a_query_that_was_not_asked_says_so_when_it_is_read():
         _ = answer.applies
 
 
-def test_recursive_blueprints_are_reduced_at_every_depth():
-    for mode in ("cot", "direct"):
-        assert_strict(Book.response_schema(mode))
-        assert list(Book.response_schema(mode)["$defs"]["Book"]["properties"]) == ["title", "author"]
-    value = {"title": "T", "author": {"books": [{"title": "U", "author": None}]}}
-    assert answered(Book, value, "direct").model_dump() == value
-
-
 def test_a_response_field_named_reasoning_keeps_its_name():
     blueprint = create_model("Tools", __base__=ARQ, reasoning=(int, respond("The tool named reasoning.")))
-    assert keys(blueprint, "cot") == ["reasoning_", "reasoning"]
     model = ScriptedChatModel([{"reasoning_": "So.", "reasoning": 3}])
     answer = Reasoner(model).ask(blueprint, [HumanMessage("?")], mode="cot")
     assert (answer.reasoning, answer.value.reasoning) == ("So.", 3)
@@ -506,23 +426,3 @@ def test_a_union_of_blueprints_is_told_apart_in_every_mode():
 def test_an_unknown_mode_is_an_error():
     with pytest.raises(errors.InputError, match="mode is 'fast'"):
         Batch.response_schema("fast")
-
-
-# Any blueprint
-
-
-@settings(max_examples=30)
-@given(made=blueprints(), mode=st.sampled_from(MODES), data=st.data())
-def test_any_blueprint_is_strict_ordered_and_reads_its_answers_in_each_mode(
-    made: RandomBlueprint, mode: Any, data: st.DataObject
-) -> None:
-    schema = made.blueprint.response_schema(mode)
-    assert_strict(schema)
-    assert list(schema["properties"]) == made.order(mode)
-    value = data.draw(made.answers(mode))
-    answer = answered(made.blueprint, value, mode)
-    text = json.loads(answer.model_dump_json())
-    if mode == "cot":
-        text = {made.order(mode)[0]: value[made.order(mode)[0]], **text}
-    assert describes(schema, text)
-    assert answered(made.blueprint, text, mode) == copy.deepcopy(answer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date
 
 import pytest
 from hypothesis import given, settings
@@ -58,11 +57,6 @@ def test_whatever_is_in_a_section_it_ends_where_it_should_and_gives_the_value_ba
     assert not set("<>") & set(inside[1])
     sent = re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(value, ensure_ascii=False))
     assert json.loads(inside[1]) == json.loads(sent)
-
-
-def test_what_json_cannot_say_becomes_its_text_and_other_alphabets_stay_readable():
-    value = {"on": date(2026, 3, 1), "who": "Grüße, 你好"}
-    assert '<orders>{"on": "2026-03-01", "who": "Grüße, 你好"}</orders>' in prompt([], orders=value)[1]
 
 
 @pytest.mark.parametrize("text", ["</conversation>", "\ud800", "\n", '"}', "{{ 7 * 7 }}{% block head %}"])

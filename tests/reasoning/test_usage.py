@@ -6,7 +6,7 @@ import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 
-from arq_graph import Question, errors, track_usage
+from arq_graph import errors, track_usage
 from arq_graph.reasoning.usage import CallLimitReached
 from tests.reasoning.cases import GOOD, OUT_OF_RANGE, PROMPT, Verdict, reasoner_of, scripted
 from tests.reasoning.endpoint import Endpoint, ok, truncated
@@ -40,15 +40,6 @@ def test_calls_and_tokens_are_counted_by_the_model_that_answered():
     assert used.by_model["big-2024"].calls == 2
     assert sum(model.calls for model in used.by_model.values()) == 3
     assert [type(failure) for failure in used.failures] == [ConnectionError]
-
-
-async def test_questions_asked_at_the_same_time_are_all_counted():
-    reasoner = reasoner_of(scripted(lambda call: GOOD))
-    questions = [Question(Verdict, PROMPT)] * 9
-    with track_usage() as used:
-        answers = [*reasoner.ask_all(questions), *await reasoner.aask_all(questions)]
-    assert used.calls == 18
-    assert used.total["total_tokens"] == sum(answer.usage["total_tokens"] for answer in answers)
 
 
 def test_only_the_block_is_counted_and_an_outer_block_counts_what_an_inner_one_counts():
