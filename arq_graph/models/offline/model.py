@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -12,13 +12,14 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 from arq_graph.models.in_process import InProcessChatModel, object_message, requested_schema, text_message
 from arq_graph.models.offline.activation import judge_guidelines, settle_guidelines
-from arq_graph.models.offline.customer import play_customer
 from arq_graph.models.offline.instance import UNSAID, Instances
 from arq_graph.models.offline.milestone_answers import draft_milestones, judge_milestones
-from arq_graph.models.offline.next_step import move, plan
 from arq_graph.models.offline.prompt import Prompt, read_prompt
 from arq_graph.models.offline.reply import NOT_UNDERSTOOD, Reply, revise
-from arq_graph.models.offline.tool_choice import candidate_answers
+from arq_graph.models.offline.stems import label, stems
+from arq_graph.models.offline.tool_choice import candidate_answers, move, plan
+
+_MOST_ANSWERS = 2  # times that a simulated user says the same
 
 
 class OfflineChatModel(InProcessChatModel):
@@ -89,7 +90,7 @@ def _suggested(prompt: Prompt, kinds: Instances, properties: Mapping[str, Any]) 
     if "revisions" in properties:
         return revise(prompt)
     if "finished" in properties and "wishes" in sections:
-        return play_customer(prompt)
+        return _play_customer(prompt)
     if "milestones" in properties and "workflow" in sections:
         return draft_milestones(prompt)
     if "steps" in sections and "milestones" in sections:
@@ -99,3 +100,32 @@ def _suggested(prompt: Prompt, kinds: Instances, properties: Mapping[str, Any]) 
     if "guidelines" in sections:
         return judge_guidelines(prompt, properties, kinds)
     return candidate_answers(prompt, properties, kinds) if "tools" in sections else UNSAID
+
+
+def _play_customer(prompt: Prompt) -> dict[str, Any]:
+    """What the user says next, from the sections `wishes`, `known`, `closing` and `talk`."""
+    talk = prompt.entries("talk")
+    said = [str(entry.get("text")) for entry in talk if entry.get("from") == "you"]
+    last = str(talk[-1].get("text")) if talk and talk[-1].get("from") == "agent" else ""
+    closing = str(prompt.sections.get("closing") or "")
+    wishes = [wish for wish in prompt.entries("wishes") if wish.get("request")]
+    begun = [wish for wish in reversed(wishes) if wish["request"] in said]
+    answers = _answers(prompt, begun, stems(last)) if begun and "?" in last else iter(())
+    further = [*answers, *(wish["request"] for wish in wishes if wish not in begun), closing]
+    new = (text for text in further if said.count(text) < (_MOST_ANSWERS if text not in (closing, "") else 1))
+    message = "" if closing and closing in said else next(new, "")
+    return {"message": message or "Exit.", "finished": not message, "one_message_of_the_user": True}
+
+
+def _answers(prompt: Prompt, wishes: list[dict[str, Any]], asked: frozenset[str]) -> Iterator[str]:
+    """What may be said to a question, the fittest first."""
+    for wish in wishes:
+        yield from (str(said) for topic, said in (wish.get("answers") or {}).items() if stems(topic) <= asked)
+        yield from (f"Yes, {offer}, please." for offer in wish.get("accepts") or () if stems(offer) <= asked)
+    for facts in [*(wish.get("slots") for wish in wishes), prompt.sections.get("known")]:
+        known = facts.items() if isinstance(facts, dict) else ()
+        told = [f"the {label(name)} is {value}" for name, value in known if stems(name) <= asked]
+        if told:
+            yield f"T{', '.join(told)[1:]}."
+    yield "I do not know that."
+    yield from (str(wish["fallback"]) for wish in wishes if wish.get("fallback"))
