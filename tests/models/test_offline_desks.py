@@ -182,9 +182,9 @@ def test_a_library_finds_reserves_and_renews(strategy: Any) -> None:
     assert last == NOT_UNDERSTOOD
 
 
-def test_a_vet_asks_for_what_is_missing_and_finds_values_by_their_shape(strategy: Any) -> None:
+def test_a_vet_asks_for_what_is_missing_and_finds_values_by_their_shape() -> None:
     turns = hold(
-        guided(VET, strategy=strategy),
+        guided(VET),
         "I need a free appointment for my cat",
         "2026-05-04",
         "I would like to book a visit at 11:30, my dog is called Rex",
@@ -200,9 +200,9 @@ def test_a_vet_asks_for_what_is_missing_and_finds_values_by_their_shape(strategy
     assert turns[4] == ([], "Please come at once, we are open.")
 
 
-def test_a_bike_rental_takes_numbers_choices_flags_and_variables(strategy: Any) -> None:
+def test_a_bike_rental_takes_numbers_choices_flags_and_variables() -> None:
     turns = hold(
-        guided(BIKES, strategy=strategy),
+        guided(BIKES),
         "What is the price for 3 days?",
         "medium",
         "I want to rent a large bike with a helmet",  # for how long was said of another request

@@ -38,14 +38,6 @@ def test_a_call_shows_messages_arguments_schema_and_blueprint():
     assert [message.type for message in call.messages] == ["system", "human"]
 
 
-def test_without_a_schema_the_blueprint_is_known_from_the_metadata():
-    model = ScriptedChatModel(["{}"])
-    model.bind(response_format={"type": "json_object"}).invoke(
-        "x", config={"metadata": {"arq_blueprint": "Batch"}}
-    )
-    assert (model.calls[0].schema, model.calls[0].blueprint) == (None, "Batch")
-
-
 @pytest.mark.parametrize("choice", ["Reply", "any", {"type": "function", "function": {"name": "Reply"}}])
 def test_a_dict_answers_a_forced_tool_with_a_call(choice):
     model = ScriptedChatModel([{"answer": "yes"}])
