@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ def fingerprint(*things: Any) -> str:
     """A short text that is the same where the things are the same.
 
     A `Path` counts by what the file holds, a function or class by the source file that defines it, a tool by its
-    name, description, schema and function, a model by its fields; anything else as JSON, or as its text.
+    name, description, schema and function, a model by its fields, an object that is called by its class and attributes;
+    anything else as JSON, or as its text.
     """
     told = json.dumps(things, sort_keys=True, default=_described)
     return f"{_DIGEST}{hashlib.blake2b(told.encode(), digest_size=16).hexdigest()}"
@@ -52,10 +54,12 @@ def _described(value: Any) -> Any:
         return [value.name, value.description, argument_schema(value), function]
     if isinstance(value, BaseModel):
         return value.__dict__
+    if isinstance(value, partial):
+        return [value.func, value.args, value.keywords]
+    if inspect.isroutine(value) or inspect.isclass(value):
+        return _source(inspect.unwrap(value))
     if callable(value):
-        return _source(
-            inspect.unwrap(value if inspect.isroutine(value) or inspect.isclass(value) else type(value))
-        )
+        return [type(value), getattr(value, "__dict__", {})]
     return str(value)
 
 

@@ -1,13 +1,14 @@
 """Functions named in a file as "module:function", and the modules that they are imported from.
 
-A module is looked for beside the file first, then on `sys.path`. Where the folder is not on `sys.path`, a module
-beside the file is one of a package that stands for the folder, so that the `tools.py` of two agents are two modules.
+A module is looked for beside the file first, then on `sys.path`. Where an ordinary import would not find it, a
+module beside the file is one of a package that stands for the folder: the `tools.py` of two agents are two modules.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import re
 import sys
 import threading
@@ -47,7 +48,7 @@ def load(reference: str, folder: Path | None = None) -> object:
 def _module(name: str, folder: Path | None) -> ModuleType:
     with _IMPORTING, contextlib.redirect_stdout(sys.stderr):
         try:
-            if not folder or not _file(folder, name) or folder in [Path(each).resolve() for each in sys.path]:
+            if not folder or not _file(folder, name) or _is_importable_from(folder, name):
                 return importlib.import_module(name)
             with _neighbours(folder):
                 return importlib.import_module(f"{_package(folder)}.{name}")
@@ -75,6 +76,16 @@ def _file(folder: Path, name: str) -> Path | None:
     return next(
         (each for each in (path.with_name(f"{path.name}.py"), path / "__init__.py") if each.is_file()), None
     )
+
+
+def _is_importable_from(folder: Path, name: str) -> bool:
+    """Whether an ordinary import finds the very module of this folder; then a second copy would be wrong."""
+    top = name.partition(".")[0]
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return False
+    return spec is not None and Path(spec.origin or "").resolve() == _file(folder, top)
 
 
 def _package(folder: Path) -> str:

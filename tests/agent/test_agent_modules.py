@@ -78,6 +78,16 @@ def test_a_module_that_is_importable_anyway_is_not_loaded_twice(
     assert made.toolbox["get_order"].func is importable_shop.get_order  # type: ignore[attr-defined]
 
 
+def test_of_two_folders_on_the_search_path_each_agent_gets_its_own_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for shop in ("books", "bikes"):
+        write(tmp_path / shop / "pathed_shop.py", module(f"SHOP = {shop!r}"))
+        monkeypatch.syspath_prepend(str(tmp_path / shop))
+    files = [agent_file(tmp_path / shop, "pathed_shop:get_order") for shop in ("books", "bikes")]
+    assert [answer(file) for file in files] == ["books 17", "bikes 17"]
+
+
 def test_what_stands_beside_the_file_comes_before_the_search_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -139,29 +140,38 @@ def test_other_functions_take_the_place_of_tools() -> None:
         made.with_tools({"get_order": "x"})
 
 
+def hold(folder: Path, agent: Agent, world: Any = None, **options: Any) -> Any:
+    """One conversation, whose results are kept in a folder."""
+    user = UserSpec.model_validate({"intents": [{"request": "A lamp?"}]})
+    graph = MilestoneGraph.from_actions([{"name": "get_order", "kwargs": {}}])
+    suite = Suite([Scenario("lamp", user, graph, agent, world, limits=Limits(turns=1))])
+    app = RunnableLambda(lambda _: {"messages": [AIMessage("No.")]})
+    return evaluate(suite, {"app": app}, results=folder / "results.jsonl", **options)
+
+
 @pytest.mark.parametrize(
     ("changed", "told"), [("shop", "the agent's tools"), ("rules", "the agent's guidelines")]
 )
 def test_a_run_is_not_gone_on_with_once_the_source_of_a_function_changed(
     tmp_path: Path, changed: str, told: str
 ) -> None:
-    (tmp_path / "shop.py").write_text("def get(title: str) -> int:\n    'Get it.'\n    return 1\n")
+    (tmp_path / "shop.py").write_text("def get_order(id: str) -> int:\n    'Get it.'\n    return 1\n")
     (tmp_path / "rules.py").write_text("def vip(state):\n    return True\n")
     file = tmp_path / "agent.yaml"
     rule = "{condition: {function: rules:vip}, action: a}"
-    file.write_text("{name: n, profile: p, tools: [shop:get], guidelines: [" + rule + "]}")
-    user = UserSpec.model_validate({"intents": [{"request": "A lamp?"}]})
-    graph = MilestoneGraph.from_actions([{"name": "get", "kwargs": {}}])
-
-    def hold(**options: Any) -> Any:
-        suite = Suite([Scenario("lamp", user, graph, Agent.from_yaml(file), limits=Limits(turns=1))])
-        app = RunnableLambda(lambda _: {"messages": [AIMessage("No.")]})
-        return evaluate(suite, {"app": app}, results=tmp_path / "results.jsonl", **options)
-
-    hold()
-    assert hold(resume=True).conversations
+    file.write_text("{name: n, profile: p, tools: [shop:get_order], guidelines: [" + rule + "]}")
+    hold(tmp_path, Agent.from_yaml(file))
+    assert hold(tmp_path, Agent.from_yaml(file), resume=True).conversations
     with (tmp_path / f"{changed}.py").open("a") as source:
         source.write("TAX = 2\n")
     with pytest.raises(InputError, match=told) as error:
-        hold(resume=True)
+        hold(tmp_path, Agent.from_yaml(file), resume=True)
     assert str(error.value).count("of scenario") == 1
+
+
+def test_a_run_is_not_gone_on_with_in_a_world_of_other_arguments(tmp_path: Path) -> None:
+    made = agent(tools=[get_order])
+    hold(tmp_path, made, partial(dict, get_order=get_order))
+    assert hold(tmp_path, made, partial(dict, get_order=get_order), resume=True).conversations
+    with pytest.raises(InputError, match="the world of scenario"):
+        hold(tmp_path, made, partial(dict, get_order=cancel), resume=True)
