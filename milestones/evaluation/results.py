@@ -1,9 +1,8 @@
 """What is kept of each conversation, so that a run goes on after a kill, and so that it can be measured again.
 
 Each entry of the store of runs is one conversation. `messages` makes it a transcript that `read_transcripts` reads and
-`arq-graph score` scores again; `arq_graph` holds what it was measured as. A conversation that was not finished (a
-ceiling, a model out of reach) has its messages under `unfinished`: it is held again, and what it cost counts all the
-same.
+`arq-graph score` scores again; `arq_graph` holds what it was measured as. One that was not finished (a ceiling, a model
+out of reach) has its messages under `unfinished`: it is held again, and what it cost counts all the same.
 """
 
 from __future__ import annotations

@@ -93,11 +93,9 @@ async def aevaluate(
     fails, the conversation is not measured, and held again when the run is gone on with. What a model raised is known
     from LangChain's callbacks: a lost connection of the app's own, or of a client that has none, is the app's error.
 
-    A LangGraph app with a checkpointer is run with `durability="exit"`, for speed: its state is written once, when a
-    turn ends, waits or raises. A conversation that was cut off is held again from its beginning, in a new thread.
-
-    An app or tool that hangs is left behind at the limit of `seconds`. In a loop of your own, tools that are not async
-    wait in that loop's threads, which Python waits for when it ends; `evaluate` has threads of its own.
+    A LangGraph app with a checkpointer is run with `durability="exit"`, for speed. A conversation that was cut off is
+    held again from its beginning, in a new thread. An app or tool that hangs is left behind at the limit of `seconds`;
+    in a loop of your own, Python waits for its thread when it ends, and `evaluate` has threads of its own.
 
     Args:
         suite: The scenarios; those that are broken are told in the report.

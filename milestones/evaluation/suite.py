@@ -224,7 +224,10 @@ class SuiteFile(Part):
             if key in fields:
                 fields[key] = self._file(index, key, fields[key], read)
         if "world" in fields:
-            fields["world"] = self._world(index, fields["world"])
+            try:
+                fields["world"] = load(fields["world"], self._document.folder)
+            except SpecError as error:
+                raise self._error(index, "world", f"has a `world` that {error}") from error.__cause__
         for kind in kinds or (None,):
             of_kind = f" ({kind})" if kind else ""
             named = {"name": f"{entry.name}{of_kind}", "task": f"{task}{of_kind}" if task else None}
@@ -240,16 +243,6 @@ class SuiteFile(Part):
         if name not in self._read:
             self._read[name] = read(path)
         return self._read[name]
-
-    def _world(self, index: int, name: str) -> Any:
-        try:
-            world = load(name, self._document.folder)
-        except SpecError as error:
-            raise self._error(index, "world", f"has a `world` that {error}") from error.__cause__
-        if not callable(world):
-            said = f"names {name!r} as its `world`, which can make none: name a class, or a function"
-            raise self._error(index, "world", said)
-        return world
 
     def _error(self, index: int, key: str, message: str) -> SpecError:
         entry = self.scenarios[index]

@@ -168,8 +168,7 @@ def _json(path: str | Path) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"the report {path} cannot be read: {error.strerror or error}") from error
-    except json.JSONDecodeError as error:
-        cut = " (cut off: the file ends in the middle)" if not error.doc[error.pos :].strip() else ""
-        raise InputError(f"{path}:{error.lineno}: is not JSON: {error.msg}{cut}; {_HOW}") from error
-    except (ValueError, RecursionError) as error:  # other bytes than UTF-8's, a number without end, a depth
-        raise InputError(f"{path}: is no JSON of a report: {error}; {_HOW}") from error
+    except (ValueError, RecursionError) as error:
+        # The end of a file that was cut off is where its JSON is wrong.
+        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise InputError(f"{path}{line}: is not JSON that a report holds: {error}; {_HOW}") from error

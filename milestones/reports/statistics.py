@@ -28,8 +28,8 @@ _Heap = tuple[float, int]
 def wilson(count: int, n: int) -> tuple[float, float]:
     """The 95% score interval of a share: the shares p for which count / n is within z standard errors of p.
 
-    Its ends are (count + z²/2 ± z sqrt(count (n - count) / n + z²/4)) / (n + z²). Wilson, "Probable inference, the
-    law of succession, and statistical inference", 1927. `count` is 0 to n, and n 1 or more. Cost O(1).
+    Wilson, "Probable inference, the law of succession, and statistical inference", 1927. `count` is 0 to n, and n 1 or
+    more.
     """
     half = _Z * sqrt(count * (n - count) / n + _Z * _Z / 4)
     low, high = ((count + _Z * _Z / 2 + side * half) / (n + _Z * _Z) for side in (-1, 1))
@@ -42,7 +42,7 @@ def mcnemar(only_a: int, only_b: int) -> float:
     Pairs in which both succeed or both fail say nothing. Each of the other n is A's or B's with probability 1/2, so
     p = 2 P(X ≤ min(only_a, only_b)) with X binomial (n, 1/2), at most 1. McNemar, "Note on the sampling error of the
     difference between correlated proportions or percentages", 1947, in its exact form. Pairs have to be
-    independent: for several runs of one task see `sign_flip`. Cost O(n).
+    independent: for several runs of one task see `sign_flip`.
     """
     n = only_a + only_b
     tail, ways = 0, 1
@@ -57,11 +57,10 @@ def pass_hat_k(runs: Mapping[Any, tuple[int, int]], k: int) -> float | None:
 
     Of n runs of which c succeed, this is the share of the choices of k runs that hold successes alone, an estimate
     without bias. Yao et al., "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains", 2024.
-    A task with fewer than k runs says nothing about k and is left out; where no task has k runs, it is None. Give
-    only tasks of which every run is decided: the decided runs of the others are no fair sample.
+    A task with fewer than k runs is left out; where no task has k runs, it is None.
 
     Args:
-        runs: Successes and runs, by task.
+        runs: Successes and runs, by task; of tasks alone of which every run is decided: others are no fair sample.
         k: How many runs, 1 or more.
     """
     shares = [comb(successes, k) / comb(n, k) for successes, n in runs.values() if n >= k]

@@ -110,7 +110,7 @@ def test_every_conversation_gets_tools_of_a_world_of_its_own(folder: Path):
         ("  milestones: milestones.yaml\n", "", 8, "no `milestones`"),
         ("world: shop:Shop", "world: shop:Shap", 12, "did you mean `Shop`?"),
         ("world: shop:Shop", "world: nope:Shop", 12, "names the module 'nope'"),
-        ("world: shop:Shop", "world: shop:number", 12, "which can make none"),
+        ("world: shop:Shop", "world: shop:number", 9, "callable"),
         ("limits: {calls: 9}", "limits: {calls: 0}", 13, "limits.calls"),
         ("intents: [A lamp please]", "intentions: [A lamp please]", 15, "did you mean `intents`?"),
         ("user:\n    intents: [A lamp please]", "task: one", 7, "without `intents`"),
