@@ -1,23 +1,21 @@
-"""200 recorded conversations of a real agent (tau-bench, airline, gpt-4o), where they are at hand."""
+"""200 recorded conversations of a real agent (tau-bench, airline, gpt-4o), where they stand beside the checkout."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from arq_graph.milestones import (
-    MilestoneGraph,
-    Transcript,
-    read_transcripts,
-    score,
-)
+from arq_graph.milestones import MilestoneGraph, Transcript, read_transcripts, score
 from benchmarks.airline import Run, read_runs, why
 from benchmarks.airline_tables import agreement
-from tests.milestones.recorded import AIRLINE as RECORDED
+
+FILE = Path("shared/data/tau_airline/gpt-4o-airline.json")
+RECORDED = next((folder / FILE for folder in Path(__file__).parents if (folder / FILE).exists()), FILE)
+GOLDEN = Path(__file__).with_name("golden_airline.json")
 
 pytestmark = pytest.mark.skipif(not RECORDED.exists(), reason="the recorded conversations are not here")
-
-
-EMPTY = MilestoneGraph.from_actions([])
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +26,7 @@ def transcripts():
 
 
 def test_every_conversation_loads_with_its_task_and_reward(transcripts):
-    assert len(transcripts) == 200
-    assert len({one.id for one in transcripts}) == 200
+    assert len({one.id for one in transcripts}) == len(transcripts) == 200
     assert len({one.task for one in transcripts}) == 50
     assert sum(one.extra["reward"] for one in transcripts) == 84
     # As counted in the file: 1,490 user messages, 1,380 of the agent with text, 1,164 calls and results.
@@ -37,11 +34,27 @@ def test_every_conversation_loads_with_its_task_and_reward(transcripts):
     assert all(one.instructions.startswith("# Airline Agent Policy") for one in transcripts)
 
 
-def test_most_arguments_of_a_real_agent_are_grounded(transcripts):
+def test_they_score_as_before_and_most_arguments_are_grounded(transcripts):
+    """GC and PR of each conversation against its gold actions: in order, and in any order."""
+    scores = {
+        transcript.id: [
+            score(
+                MilestoneGraph.from_actions(
+                    transcript.extra["actions"], ordered=ordered, failed_if="(?i)^error"
+                ),
+                transcript,
+            )
+            for ordered in (True, False)
+        ]
+        for transcript in transcripts
+    }
+    found = {
+        id: [each for one in both for each in (one.goal_completed, one.progress_rate)]
+        for id, both in scores.items()
+    }
+    assert found == json.loads(GOLDEN.read_text())
     values = sum(len(call.arguments) for one in transcripts for _, call in one.calls())
-    invented = sum(
-        len(paths) for one in transcripts for paths in score(EMPTY, one).invented_arguments.values()
-    )
+    invented = sum(len(paths) for one, _ in scores.values() for paths in one.invented_arguments.values())
     assert 0 < invented < 0.25 * values
 
 

@@ -91,6 +91,7 @@ def test_a_quote_is_found_whatever_its_case_its_white_space_and_its_marks(quote,
         ("in the", "It is in the box"),
         ("yes", "Yes, and then some"),
         ("again lat", "Please try again later."),
+        ("order one", "I reorder one thing."),
         ("total is 10", "The total is 100"),
     ],
 )

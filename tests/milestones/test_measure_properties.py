@@ -1,4 +1,4 @@
-"""The measure against its definition, and what must hold of it on any graph and any conversation."""
+"""The measure against its definition and as it was, and what must hold of it on any graph and any conversation."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 
 from arq_graph.milestones import Message, MilestoneGraph, Transcript, Verdict, read_transcript, score
 from tests.milestones.brute_force import Definition
-from tests.milestones.golden_cases import CASES, case
+from tests.milestones.golden_cases import CASES, GOLDEN, case, golden, scored
 
 SEEDS = st.integers(CASES, 10**9)
+
+
+def test_random_graphs_and_conversations_score_as_before():
+    for seed, before in enumerate(json.loads(GOLDEN.read_text())):
+        assert json.loads(json.dumps(golden(scored(*case(seed))))) == before, f"case {seed}"
 
 
 def drawn(seed: int) -> tuple[MilestoneGraph, Transcript]:

@@ -101,9 +101,11 @@ def test_what_a_kind_of_user_must_not_say_is_asked_for_again_and_then_taken_out(
     assert "1002" not in text
 
 
-def test_an_unhelpful_user_keeps_its_wrong_numbers():
-    model = finished("Maybe T-977, for 3?", knows=False)
-    assert talk(user(model, kind="unhelpful"), QUESTION) == ["Maybe T-977, for 3?"]
+def test_an_unhelpful_user_keeps_its_wrong_numbers_and_a_perturbed_one_says_none():
+    wrong = finished("Maybe T-977, for 3?", knows=False)
+    assert talk(user(wrong, kind="unhelpful"), QUESTION) == ["Maybe T-977, for 3?"]
+    corrected = finished("Maybe T-977?", "I do not know.")
+    assert talk(user(corrected, kind="perturbed"), QUESTION) == ["I do not know."]
 
 
 @pytest.mark.parametrize("name", ["AGENT", "**Assistant**", "[agent]", "The AI agent"])
