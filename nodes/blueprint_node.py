@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import cached_property
 from inspect import isawaitable
 from pathlib import Path
@@ -42,8 +43,9 @@ Steps: TypeAlias = "Generator[Sequence[Question[Any]] | Task, Any, Update]"
 
 
 class NodeSettings(TypedDict, total=False):
-    """Settings that all nodes share; `BlueprintNode` says what they mean."""
+    """Settings that the nodes of an agent share; `BlueprintNode` says what they mean."""
 
+    template: str | Path | None
     mode: Mode | None
     temperature: float | None
     reads: Sequence[str] | Mapping[str, Any]
@@ -52,10 +54,14 @@ class NodeSettings(TypedDict, total=False):
     messages_key: str
 
 
-class AgentSettings(NodeSettings, total=False):
-    """What the nodes of an agent take besides: a replacement for the shipped prompt."""
+@dataclass(frozen=True)
+class Batch:
+    """What is asked in one call of several at a time; formed once, so that its head and schema never change."""
 
-    template: str | Path | None
+    of: tuple[Any, ...]
+    blueprint: type[ARQ]
+    head: str
+    name: str
 
 
 class BlueprintNode(Runnable[Any, Update], Generic[B]):
@@ -220,13 +226,12 @@ class AgentNode(BlueprintNode[B]):
         model: BaseChatModel | str | Reasoner,
         agent: Agent,
         blueprint: type[B],
-        *,
-        template: str | Path | None = None,
         **settings: Unpack[NodeSettings],
     ) -> None:
         self.agent = checked_agent(agent)
-        settings = {"temperature": self.default_temperature, **settings}
-        super().__init__(model, blueprint, template or PROMPTS / f"{self.files}.md", **settings)
+        given: dict[str, Any] = {"temperature": self.default_temperature, **settings}
+        template = given.pop("template", None) or PROMPTS / f"{self.files}.md"
+        super().__init__(model, blueprint, template, **given)
 
     def head_of(self, **values: Any) -> str:
         """The head with the agent's profile and glossary, the worked examples, and what else it shows."""
@@ -237,9 +242,10 @@ class AgentNode(BlueprintNode[B]):
         self, conversation: Conversation, variables: Iterable[Mapping[str, Any]], sources: Iterable[str] = ()
     ) -> PromptFacts:
         """What its prompt held, to hold what it says against."""
-        glossary, guidelines = self.agent.glossary, self.agent.guidelines
-        ids = [f"K{number}" for number in range(1, len(glossary) + 1)]
-        terms = [text for term in glossary for text in (term.name, term.description, *term.synonyms)]
+        guidelines, ids = self.agent.guidelines, [entry["id"] for entry in designed(self.agent)["glossary"]]
+        terms = [
+            text for term in self.agent.glossary for text in (term.name, term.description, *term.synonyms)
+        ]
         return PromptFacts(
             conversation,
             {"P", *ids, *(variable["id"] for variable in variables), *sources},

@@ -11,7 +11,7 @@ from typing import Any
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, ToolInsight, WaitingCall
 from arq_graph.nodes.channels import Reader
-from arq_graph.nodes.tool_arguments import Problem, ToolArguments
+from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.turns import matches_of_turn, outcome_of
 from arq_graph.reasoning.conversation import Conversation, Line
 
@@ -87,37 +87,29 @@ class Gate:
         return [self.insight(tool, kind, call.arguments, objection, granted_by=by)]
 
     def insight(
-        self, tool: ToolArguments, kind: Any, arguments: Mapping[str, Any], problem: str = "", **further: Any
+        self,
+        tool: ToolArguments,
+        kind: Any,
+        arguments: Mapping[str, Any],
+        problem: str = "",
+        argument: Argument | None = None,
+        **further: Any,
     ) -> ToolInsight:
-        """What is kept about a call."""
-        return ToolInsight(
-            **{
-                "turn": self.conversation.turn,
-                "tool": tool.name,
-                "kind": kind,
-                "description": tool.tool.description,
-                "problem": problem,
-                "arguments": dict(arguments),
-                "granted_by": self.granted.get(tool.name, ()),
-                **further,
-            }
-        )
+        """What is kept about a call, or about one of its arguments."""
+        about = {
+            "argument": argument and argument.name,
+            "description": argument.description if argument else tool.tool.description,
+            "granted_by": self.granted.get(tool.name, ()),
+            **further,
+        }
+        turn, given = self.conversation.turn, dict(arguments)
+        return ToolInsight(turn=turn, tool=tool.name, kind=kind, problem=problem, arguments=given, **about)
 
     def lacking(
         self, tool: ToolArguments, arguments: Mapping[str, Any], problems: Sequence[Problem]
     ) -> list[ToolInsight]:
         """What is kept about a call whose arguments are missing or invalid."""
-        return [
-            self.insight(
-                tool,
-                problem.kind,
-                arguments,
-                problem.message,
-                **({"argument": each.name, "description": each.description} if each else {}),
-            )
-            for problem in problems
-            for each in [problem.argument]
-        ]
+        return [self.insight(tool, each.kind, arguments, each.message, each.argument) for each in problems]
 
     def _repetition(self, tool: ToolArguments, arguments: Mapping[str, Any], justified: bool | None) -> str:
         """Why a call only repeats one of this turn; empty if it does not, or if there is a reason to."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Unpack
 
@@ -15,8 +14,9 @@ from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError, SpecError
 from arq_graph.nodes.blueprint_node import (
     AgentNode,
-    AgentSettings,
     Answers,
+    Batch,
+    NodeSettings,
     Steps,
     Task,
     Update,
@@ -53,16 +53,6 @@ _ENTAILED = "active because"
 _REMOVED = "not active:"
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Guidelines that are judged in one call; formed once, so that its head and schema never change."""
-
-    guidelines: tuple[Guideline, ...]
-    blueprint: type[ARQ]
-    head: str
-    name: str
-
-
 def default_batch_size(guidelines: int) -> int:
     """5 guidelines a call up to 100 of them, then more, up to 10 a call from 200 on."""
     return min(10, max(5, -(-guidelines // 20)))
@@ -88,7 +78,6 @@ class GuidelineMatcher(AgentNode[ARQ]):
         InputError: A setting is out of its range.
         ReasoningError: When run: a judgement failed under `on_failure="raise"`.
         SpecError: When run: a condition's function fails.
-        StateError: When run: a channel holds something else.
     """
 
     module = "matcher"
@@ -105,7 +94,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         *,
         batch_size: int | None = None,
         on_failure: OnFailure = "raise",
-        **settings: Unpack[AgentSettings],
+        **settings: Unpack[NodeSettings],
     ) -> None:
         super().__init__(model, agent, ARQ, **settings)
         self.on_failure: OnFailure = checked("on_failure", on_failure, OnFailure)
@@ -132,7 +121,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         holds = yield from self._conditions_in_code(state)
         asked: list[tuple[Batch, list[str]]] = []
         for batch in self.batches:
-            judged = [each for each in batch.guidelines if holds.get(each.id) is not False]
+            judged = [each for each in batch.of if holds.get(each.id) is not False]
             if open_now := [each.id for each in judged if _is_open(each, matches.get(each.id))]:
                 asked.append((batch, open_now))
         answers: Answers = []
@@ -140,7 +129,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             answers = yield [self._question(*each, state, conversation, holds) for each in asked]
         for guideline in self.agent.guidelines:
             if _settled_in_code(guideline, matches.get(guideline.id), holds):
-                matches[guideline.id] = _decided(guideline, turn, holds[guideline.id])
+                matches[guideline.id] = _by_code(guideline, turn, holds[guideline.id])
         for (_, ids), answer in zip(asked, answers, strict=True):
             for id in ids:
                 matches[id] = self._match(self.agent.guideline(id), answer, turn, holds.get(id, False))
@@ -241,17 +230,10 @@ class GuidelineMatcher(AgentNode[ARQ]):
         policy = guideline.on_failure or self.on_failure
         if policy == "raise":
             raise error
-        active = policy == "activate"
-        what = "activated" if active else "skipped"
+        what = "activated" if policy == "activate" else "skipped"
         warnings.warn(f"guideline {guideline.id} is {what}: judging it failed: {error}", stacklevel=2)
-        return GuidelineMatch(
-            guideline=guideline.id,
-            turn=turn,
-            active=active,
-            matched=active,
-            rationale=f"{what}, because judging it failed: {type(error).__name__}",
-            origin="failure",
-        )
+        why = f"{what}, because judging it failed: {type(error).__name__}"
+        return _decided(guideline, turn, policy == "activate", rationale=why, origin="failure")
 
     def _related(self, matches: list[GuidelineMatch]) -> list[GuidelineMatch]:
         """Apply the relations between guidelines to what was matched."""
@@ -295,15 +277,14 @@ def _settled_in_code(guideline: Guideline, before: GuidelineMatch | None, holds:
     return before is None and holds.get(guideline.id) is False
 
 
-def _decided(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:
-    always = "it has no condition, and nothing in it is ever done with: always active"
-    return GuidelineMatch(
-        guideline=guideline.id,
-        turn=turn,
-        active=held,
-        matched=held,
-        score=10 if held else 1,
-        rationale=always if guideline.condition is None else f"the condition's function returned {held}",
-        origin="code",
-        continuous=guideline.continuous,
-    )
+def _by_code(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:
+    why = "it has no condition, and nothing in it is ever done with: always active"
+    if guideline.condition is not None:
+        why = f"the condition's function returned {held}"
+    told = {"rationale": why, "origin": "code", "continuous": guideline.continuous}
+    return _decided(guideline, turn, held, score=10 if held else 1, **told)
+
+
+def _decided(guideline: Guideline, turn: str, held: bool, **told: Any) -> GuidelineMatch:
+    """What is known of a guideline without a judgement."""
+    return GuidelineMatch(guideline=guideline.id, turn=turn, active=held, matched=held, **told)

@@ -15,7 +15,7 @@ from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, UnsatisfiedError
 from arq_graph.nodes.blueprint_node import (
     AgentNode,
-    AgentSettings,
+    NodeSettings,
     Steps,
     checked,
     counted,
@@ -79,7 +79,6 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         UnsatisfiedError: When run: violations are left under `on_unsatisfied="raise"`.
         ReasoningError: When run: the model gave no answer. Under `on_unsatisfied="fallback"` an invalid answer
             or a refusal sends the fallback instead.
-        StateError: When run: a channel holds something else.
     """
 
     module = "message"
@@ -100,7 +99,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         blueprint: type[MessageBlueprint] = MessageBlueprint,
         extra_revisions: int = 1,
         on_unsatisfied: OnUnsatisfied = "send_last",
-        **settings: Unpack[AgentSettings],
+        **settings: Unpack[NodeSettings],
     ) -> None:
         super().__init__(model, agent, blueprint, **settings)
         if not (isinstance(blueprint, type) and issubclass(blueprint, MessageBlueprint)):

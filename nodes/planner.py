@@ -242,9 +242,7 @@ class PreActPlanner(Planner):
         **settings: `agrees`, `template`, `temperature` (0.05) and the others, as for `ToolCaller`.
 
     Raises:
-        InputError: `max_steps` is below 1.
-        ReasoningError: When run: the model gave no answer.
-        StateError: When run: a channel holds something else.
+        InputError: `max_steps` is below 1. What running raises is said at `BlueprintNode`.
     """
 
     files = "pre_act_planner"

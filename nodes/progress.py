@@ -65,10 +65,6 @@ class TrackProgress(Runnable[Any, Update]):
         self._agent = agent
         name_channels(self, {messages_key: list[AnyMessage], **our_channels("progress")})
 
-    def __call__(self, state: Any) -> Update:
-        """Run the node on a state."""
-        return self.invoke(state)
-
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far."""
         state = Reader(input, self.messages_key, agent=self._agent)

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.blueprint_node import AgentNode, AgentSettings, Steps, Update
+from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, Update
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import Agrees, Settled, settle
 from arq_graph.nodes.events import ToolsDecided
@@ -23,7 +23,7 @@ from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import Reasoner
 
 
-class StrategyOptions(AgentSettings, total=False):
+class StrategyOptions(NodeSettings, total=False):
     """Settings that all strategies share.
 
     `agrees`: what else is a yes of the customer's than the shipped list has.
@@ -49,7 +49,7 @@ class Strategy(AgentNode[ARQ]):
         blueprint: type[ARQ],
         *,
         agrees: Agrees | None = None,
-        **settings: Unpack[AgentSettings],
+        **settings: Unpack[NodeSettings],
     ) -> None:
         super().__init__(model, agent, blueprint, **settings)
         self.agrees = agrees

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Unpack
 
 from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.blueprint_node import Steps, counted
+from arq_graph.nodes.blueprint_node import Batch, Steps, counted
 from arq_graph.nodes.channels import emit
 from arq_graph.nodes.confirmation import Settled, new_call
 from arq_graph.nodes.events import ToolsDecided, cost_of
@@ -23,15 +22,6 @@ from arq_graph.nodes.turns import rounds_of_turn
 from arq_graph.reasoning.answer import Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import Reasoner
-
-
-@dataclass(frozen=True)
-class ToolBatch:
-    """Tools that are decided on in one call; formed once, so that its head and schema never change."""
-
-    tools: tuple[ToolArguments, ...]
-    blueprint: type[ARQ]
-    head: str
 
 
 class ToolCaller(Strategy):
@@ -49,9 +39,7 @@ class ToolCaller(Strategy):
             `template`, `temperature` (the paper's 0.05), and the others of `BlueprintNode`.
 
     Raises:
-        InputError: `tools_per_call` or `max_rounds` is below 1.
-        ReasoningError: When run: the model gave no answer.
-        StateError: When run: a channel holds something else.
+        InputError: `tools_per_call` or `max_rounds` is below 1. What running raises is said at `BlueprintNode`.
     """
 
     module = "tools"
@@ -73,34 +61,34 @@ class ToolCaller(Strategy):
         tools = list(self.tools.values())
         self.batches = [self._batch(tools[at : at + per_call]) for at in range(0, len(tools), per_call)]
 
-    def _batch(self, tools: Sequence[ToolArguments]) -> ToolBatch:
+    def _batch(self, tools: Sequence[ToolArguments]) -> Batch:
         confirmed = self.agent.confirmed_by("customer")
         blueprint = tool_blueprint(
             tools, compared=len(self.tools) > 1, confirmed=any(tool.name in confirmed for tool in tools)
         )
         head = self.head_of(tools=[shown_tool(self.agent, tool) for tool in tools])
-        return ToolBatch(tuple(tools), blueprint, head)
+        return Batch(tuple(tools), blueprint, head, "+".join(tool.name for tool in tools))
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Decide on every candidate tool."""
         if rounds_of_turn(gate.state.messages(), self.agent.name) >= self.max_rounds:
             return self.update(gate, settled.insights) if settled.insights else {}
         wanted = {*gate.granted, *(call.tool for call in settled.waiting.values())}
-        asked = [batch for batch in self.batches if any(tool.name in wanted for tool in batch.tools)]
+        asked = [batch for batch in self.batches if any(tool.name in wanted for tool in batch.of)]
         answers = yield from self.asked(*(self._question(batch, gate, settled) for batch in asked))
         decided: list[ToolInsight] = [*settled.insights]
         for batch, answer in zip(asked, answers, strict=True):
             decided += settled.still_wanted(gate, getattr(answer.value, "still_wanted", None) or ())
-            for tool in batch.tools:
+            for tool in batch.of:
                 if tool.name in gate.granted:
                     decided += _decided(gate, tool, getattr(answer.value, tool_property(tool.name)))
         emit(ToolsDecided(turn=gate.conversation.turn, decisions=tuple(decided), **cost_of(answers)))
         calls = [new_call(each.tool, each.arguments) for each in decided if each.kind == "run"]
         return self.update(gate, decided, [self.calling(calls)] if calls else ())
 
-    def _question(self, batch: ToolBatch, gate: Gate, settled: Settled) -> Question[Any]:
+    def _question(self, batch: Batch, gate: Gate, settled: Settled) -> Question[Any]:
         conversation, last = gate.conversation, gate.conversation.last_customer_line
-        names = [tool.name for tool in batch.tools]
+        names = [tool.name for tool in batch.of]
         granted = [name for name in self.agent.toolbox if name in gate.granted]
         own = [name for name in granted if name in names]
         active = active_guidelines(self.agent, gate.state, conversation.turn)
@@ -117,7 +105,7 @@ class ToolCaller(Strategy):
         }
         tail = {"variables": shown_variables(self.agent, gate.state), "now": now}
         prompt = self.prompt(conversation, tail, head=batch.head)
-        return Question(batch.blueprint, prompt, name="+".join(names))
+        return Question(batch.blueprint, prompt, name=batch.name)
 
 
 def _decided(gate: Gate, tool: ToolArguments, candidate: Any) -> Iterator[ToolInsight]:
