@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import Agent, create_guided_agent, create_preact_agent
+from arq_graph import Agent, Guideline, create_guided_agent, create_preact_agent
 from arq_graph.milestones import MilestoneGraph
 from arq_graph.nodes import PreActPlanner, ReActPlanner
 from arq_graph.nodes.events import PlanMade
@@ -132,6 +132,16 @@ def test_a_model_that_insists_on_a_failed_call_ends_the_turn(node):
     assert update["plan"][-1].get("call") is None
     assert any("has failed already" in fault for fault in update["plan"][-1]["faults"])
     assert len(asked) == 3
+
+
+@BOTH
+def test_a_call_that_no_active_guideline_grants_is_refused_and_the_model_is_told_what_can_be_called(node):
+    agent = Agent("Desk", "You help.", [Guideline("they cancel", "do it", tools=[cancel])], tools=[get_order])
+    inactive = {"agent": "Desk", "guideline": "G1", "turn": "h1", "active": False, "matched": False}
+    moves = [act("cancel", A1), say("That is not possible.")]
+    update, asked = plan(moves, node=node, agent=agent, state={"guideline_matches": [inactive]})
+    assert (called(update), [each["kind"] for each in update["tool_insights"]]) == ([], ["declined"])
+    assert "no active guideline grants it; the tools that can: get_order" in asked[1].complaint
 
 
 def test_a_plan_that_goes_on_as_if_nothing_had_failed_is_refused():

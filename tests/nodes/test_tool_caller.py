@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import HumanMessage
 
-from arq_graph import Agent, Guideline, errors
+from arq_graph import Agent, Guideline, create_guided_agent, errors
 from arq_graph.nodes import ToolCaller
 from tests.brain import Call, asked_by, brain
 from tests.nodes.order_tools import A1, called, cancel, get_order, ran
@@ -152,6 +152,15 @@ def test_several_tools_can_be_decided_on_in_one_call():
     calls, insights, _ = decide({"cancel": A1}, active=["G1"], tools_per_call=3)
     assert calls == []  # of the batch, but not granted
     assert {insight["tool"] for insight in insights} == {"get_order", "search"}
+
+
+def test_another_round_is_asked_for_only_where_a_tool_has_become_available():
+    for granted_later, rounds in ((2, 2), (9, 4)):
+        judge = {"G1": 9, "G2": lambda asked, score=granted_later: score if asked.turn else 2}
+        model = brain(judge=judge, call={"get_order": A1})
+        agent = Agent("Desk", "You help.", DESK.guidelines)
+        create_guided_agent(model, agent, mode="direct").invoke({"messages": [ASKED]})
+        assert len(asked_by(model, "tools")) == rounds
 
 
 def test_a_tool_may_be_called_like_a_query_of_the_prompt():
