@@ -83,7 +83,7 @@ def evaluate(
     choice = options.choose_model(model, base_url)
     users, decides = (options.choose_if_named(each, base_url) for each in (user_model, judge))
     kept = results or suite.with_name(f"{suite.stem}.results.jsonl")
-    options.require_writable([kept, json, html], [suite])
+    options.require_usable([kept, json, html], [suite])
     tried = Suite.from_yaml(suite, strict=False)
     if not tried.scenarios:
         raise tried.broken[0].error

@@ -87,7 +87,7 @@ def author(
     if known is None:
         raise BadParameter("name the tools: --agent AGENT.yaml or --tools FILE")
     choice = options.choose_model(model, base_url)
-    options.require_writable([out])
+    options.require_usable([out])
     if out.exists():
         raise InputError(f"{out} is there already: name another file, or move this one away")
     text = options.read_text(workflow, "workflow")

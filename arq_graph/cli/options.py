@@ -168,13 +168,15 @@ def read_text(file: Path, what: str) -> str:
         raise InputError(f"the {what} {file} is not UTF-8 text; save it as UTF-8") from error
 
 
-def require_writable(outs: Sequence[Path | None], read: Sequence[Path] = ()) -> None:
-    """Refuse, before a model is paid for what goes into them, files that could not be written in the end."""
-    written = [out for out in outs if out is not None]
-    for out in written:
-        folder = out.absolute().parent
-        if out.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+def require_usable(written: Sequence[Path | None], read: Sequence[Path] = ()) -> None:
+    """Refuse, before a model is paid for what goes into them, files that could not be read or written in the end."""
+    outs = [out for out in written if out is not None]
+    for file in read:
+        if not file.exists() or file.is_dir():
+            raise InputError(f"{file} cannot be read: there is no such file")
+    for out in outs:
+        if out.is_dir() or not os.access(out.absolute().parent, os.W_OK):
             raise InputError(f"{out} cannot be written: name a file in a folder that is there")
-    files = [file.resolve() for file in (*dict.fromkeys(read), *written)]
+    files = [file.resolve() for file in (*dict.fromkeys(read), *outs)]
     if len(set(files)) < len(files):
         raise InputError("what is read and what is written must be different files; one is named twice")

@@ -81,13 +81,9 @@ def score(
         raise BadParameter("--votes is for a judge: name one with --judge")
     known = options.read_tools(agent, tools)
     instructions = instructions_of(Agent.from_yaml(agent)) if agent else None
-    for file in transcripts:
-        if not file.exists() or file.is_dir():
-            raise InputError(f"{file} cannot be read: there is no such file")
-    options.require_writable([json, html], transcripts)
-    graphs: GraphSource = partial(gold_graph, ordered=gold == "ordered")
-    if milestones:
-        graphs = _read_graphs(milestones, known)
+    options.require_usable([json, html], transcripts)
+    ordered = partial(gold_graph, ordered=gold == "ordered")
+    graphs = _read_graphs(milestones, known) if milestones else ordered
     choice = options.choose_if_named(judge, base_url)
     decides = None
     if choice is not None:
@@ -120,13 +116,7 @@ def score(
     if store is not None and not unanswered:
         store.remove()
     show_report(result, output())
-    if choice is None:
-        _hint_at_judge(result)
-    if store is not None and unanswered:
-        warn(
-            f"the judge gave no answer about {counted(unanswered, 'conversation')}; the same command asks again "
-            f"about those alone, the others are kept in {store.file}"
-        )
+    _tell_undecided(result, choice, store, unanswered)
 
 
 def _store(out: Path | None, shaping: Mapping[str, str], *, fresh: bool) -> RunStore | None:
@@ -215,10 +205,18 @@ def _leave_empty_handed(result: Report, unanswered: int, store: RunStore | None)
     raise InputError(f"nothing could be scored: there is no conversation{broken}")
 
 
-def _hint_at_judge(result: Report) -> None:
+def _tell_undecided(
+    result: Report, judge: options.ModelChoice | None, store: RunStore | None, unanswered: int
+) -> None:
     ranges = (one for one in result.conversations if one.progress_range and one.progress_rate is None)
-    if names := list(dict.fromkeys(name for one in ranges for name in one.undecided)):
+    names = list(dict.fromkeys(name for one in ranges for name in one.undecided))
+    if names and judge is None:
         note(
             f"Nothing says whether these were observed: {listed(names)}. Where that matters the figures are a range; "
             "--judge MODEL decides them, or a `check:` in the milestone file."
+        )
+    if store is not None and unanswered:
+        warn(
+            f"the judge gave no answer about {counted(unanswered, 'conversation')}; the same command asks again "
+            f"about those alone, the others are kept in {store.file}"
         )

@@ -24,15 +24,6 @@ class World:
         return self.orders[order_id]
 
 
-def get_order(order_id: str) -> str:
-    """Look up an order.
-
-    Args:
-        order_id: The number of the order, like ORD-1001.
-    """
-    return "unknown"
-
-
 class Echo:
     def invoke(self, input, config=None):
         return "You said: \\x1b[31m" + input["messages"][-1].text
@@ -56,6 +47,7 @@ class Unreached:
         ScriptedChatModel(fail).invoke("hello")
 
 
+get_order = World(0).get_order
 echo, kaputt, unreached = Echo(), Kaputt("kaputt"), Unreached()
 hostile = Kaputt("\\x1b[2J[bold]gone\\nmore")
 '''

@@ -38,10 +38,9 @@ def test_a_piped_conversation_is_answered_line_by_line_and_why_explains_the_last
         ('e\n{"order_id": "B-9"}', ["cancel B-9"], 'order_id="B-9"'),
         ("r\ntoo late", [], "did not allow this call: too late"),
         ("s\nit was cancelled by phone", [], "it was cancelled by phone"),
-        ("what?\napprove", ["cancel B-1"], "Answer with a, e, r or s."),
-        ("e\nnonsense\n[]\n{}\na", ["cancel B-1"], "That is no JSON object"),
+        ("what?\ne\nnonsense\n[]\n{}\napprove", ["cancel B-1"], "Answer with a, e, r or s."),
     ],
-    ids=["approve", "edit", "reject", "respond", "unclear", "no JSON"],
+    ids=["approve", "edit", "reject", "respond", "unclear"],
 )
 def test_the_operator_is_asked_in_the_terminal(served, shop, answer, ran, shown):
     done = served("chat", shop, stdin=f"Cancel B-1\n{answer}\n")

@@ -31,9 +31,8 @@ def test_a_wrong_input_ends_with_1_and_one_message(cli, shop, arguments, said):
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["prepare"], ["schema", "poem"]])
-def test_a_wrong_command_line_ends_with_2(cli, arguments):
-    assert cli(*arguments).code == 2
+def test_a_wrong_command_line_ends_with_2(cli):
+    assert [cli(*line).code for line in (["nonsense"], ["prepare"], ["schema", "poem"])] == [2, 2, 2]
 
 
 @pytest.mark.parametrize("reply", [status(401, "bad key"), refusal("I will not")], ids=["key", "refusal"])
@@ -74,35 +73,25 @@ def test_an_error_that_nobody_foresaw_is_no_bare_traceback_unless_asked_for(cli,
     assert "Traceback" in cli("--debug", "chat", shop).err
 
 
-def test_a_full_disk_is_told_in_a_line(shop):
-    if not Path("/dev/full").exists():
-        pytest.skip("no device that is always full")
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "arq_graph.cli", "check", str(shop)],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+def printing_to(output: int, shop: Path) -> list[str]:
+    """What is said where the output goes to a file descriptor that fails."""
+    command = [sys.executable, "-m", "arq_graph.cli", "check", str(shop)]
+    done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(output)
     assert done.returncode == 1
-    assert "error: the disk is full" in done.stderr
-    assert "Traceback" not in done.stderr
+    return [line for line in done.stderr.splitlines() if not line.startswith(" ")]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told_in_a_line(shop):
+    said = printing_to(os.open("/dev/full", os.O_WRONLY), shop)
+    assert said == ["error: the disk is full: the output could not be written"]
 
 
 def test_a_reader_that_goes_away_is_told_in_a_line(shop):
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run(
-        [sys.executable, "-m", "arq_graph.cli", "check", str(shop)],
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    os.close(writing)
-    assert done.returncode == 1
-    assert done.stderr.splitlines() == ["Whatever was reading the output has closed it."]
+    assert printing_to(writing, shop) == ["Whatever was reading the output has closed it."]
 
 
 @pytest.mark.parametrize("command", [["chat"], ["milestones", "check"]])
