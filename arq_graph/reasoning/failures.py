@@ -85,11 +85,7 @@ class Failure:
 def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failure:
     """Tell what an exception of a model call means; `model` is the one that was called, where it is known."""
     status, names = _http_status(error), _names(error)
-    if (
-        isinstance(error, ContextOverflowError)
-        or getattr(error, "code", None) == "context_length_exceeded"
-        or (status == 400 and "maximum context length" in str(error))  # not every class is told by LangChain
-    ):
+    if isinstance(error, ContextOverflowError) or (status == 400 and "maximum context length" in str(error)):
         return Failure(error, status, advice=_TOO_LONG)
     if _BAD_ADDRESS_NAMES & _names_of_causes(error):
         return Failure(error, status, advice=_ADDRESS)
