@@ -15,6 +15,8 @@ from arq_graph.milestones.users.user import EXIT, UserTurn, drawn_deviation, las
 MOST_NOT_UNDERSTOOD = 2
 """So often in a row a user says that it does not understand; then it leaves."""
 
+VAGUE = "I am not sure. Maybe it is in your system."
+
 
 @dataclass(frozen=True)
 class _Reply:
@@ -156,7 +158,7 @@ class AgendaUser:
             return said
         asked = tuple(asked_for(question, self._facts))
         if self._is_ignorant:
-            return _Reply("answer", "" if asked else self._vague(), asked, fruitless=not asked)
+            return _Reply("answer", "" if asked else VAGUE, asked, fruitless=not asked)
         repeated = tuple(fact for fact in self._facts if fact.is_in(question))
         if repeated and all(fact.name in self._told for fact in asked):
             return _Reply("yes", facts=repeated)
@@ -186,7 +188,7 @@ class AgendaUser:
             key = (topic, reply.moment)
             if names(topic, text, share=share) and not (once and key in self._settled):
                 self._settled.add(key)
-                return _Reply("answer", self._vague(), fruitless=True) if self._is_ignorant else reply
+                return _Reply("answer", VAGUE, fruitless=True) if self._is_ignorant else reply
         return None
 
     @property
@@ -208,7 +210,7 @@ class AgendaUser:
 
     def _said(self, reply: _Reply) -> UserTurn:
         kind, facts, lies = self._departure(reply)
-        told = (self._stated(fact, lies, corrects=reply.moment == "correction") for fact in facts)
+        told = (self._stated(fact, lies) for fact in facts)
         said = " ".join(filter(None, (reply.said, *told)))
         said = let_out(said, self.spec.kind, self.spec.facts, self._seed)
         text = self._line(reply.moment, said) if reply.moment else said
@@ -242,15 +244,15 @@ class AgendaUser:
                 return kind, facts, {facts[0].name: lie}
         return None, facts, {}
 
-    def _stated(self, fact: Fact, lies: dict[str, object], *, corrects: bool) -> str:
+    def _stated(self, fact: Fact, lies: dict[str, object]) -> str:
         """A fact as a sentence, as far as the kind of user says it."""
         value = lies.get(fact.name, fact.value)
         if self._is_ignorant:
             value = wrong_value(fact.value, f"{self._seed}/{self._turn // 2}", self.spec.facts)
         elif self.spec.kind == "perturbed" and is_kept_back(fact.name, fact.value):
-            return f"I mean another {fact.label}." if corrects else f"I do not have the {fact.label} at hand."
+            return f"I do not have the {fact.label} at hand."
         if value is None:
-            return self._vague()
+            return VAGUE
         if isinstance(value, bool):
             return f"{fact.label.capitalize()}: {'yes' if value else 'no'}."
         return f"The {fact.label} is {value}."
@@ -258,10 +260,6 @@ class AgendaUser:
     def _line(self, moment: str, said: str) -> str:
         line = self._chance("line", moment).choice(self._persona.lines_for(moment))
         return line.replace("{said}", said) if "{said}" in line else f"{line} {said}".strip()
-
-    def _vague(self) -> str:
-        lines = ("I am not sure. Maybe it is in your system.", "Hard to tell. Whatever you think is best.")
-        return self._chance("vague").choice(lines)
 
     def _chance(self, *about: object) -> Random:
         """Chance for one purpose in this turn, which no other draw changes."""

@@ -256,3 +256,118 @@ def test_any_record_is_a_transcript_or_a_clear_error(record):
         assert read_transcript(record).events
     except InputError as error:
         assert str(error)
+
+
+# --- Glaive --------------------------------------------------------------------------------------------------------
+
+SYSTEM = """SYSTEM: You are a clerk with access to the following functions. Use them if required -
+{
+    "name": "get_order",
+    "description": "Look an order up",
+    "parameters": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+}
+
+{
+    "name": "roll_dice",
+    "description": "Roll two dice",
+    "parameters": {}
+}
+"""
+CHAT = """USER: Where is A-1?
+
+
+ASSISTANT: Let me see. <functioncall> {"name": "get_order", "arguments": '{"id": "A-1"}'} <|endoftext|>
+
+
+FUNCTION RESPONSE: {"status": "late"}
+
+
+ASSISTANT: It is late. <|endoftext|>
+
+
+"""
+GLAIVE = {"system": SYSTEM, "chat": CHAT, "id": 7}
+
+
+def call_written(text: str) -> Call:
+    transcript = read_transcript({"chat": f"USER: hello\n\n\nASSISTANT: <functioncall> {text} <|endoftext|>"})
+    [(_, call)] = transcript.calls()
+    return call
+
+
+def test_glaive_texts_are_read_with_their_functions():
+    transcript = read_transcript(GLAIVE)
+    assert transcript.events == (
+        Message("user", "Where is A-1?", 0),
+        Message("agent", "Let me see.", 1),
+        Call("get_order", {"id": "A-1"}, None, None, 1),
+        Result(3, "get_order", '{"status": "late"}', False, 2),
+        Message("agent", "It is late.", 3),
+    )
+    assert transcript.id == "7"
+    assert transcript.instructions.startswith("You are a clerk")
+    assert transcript.instructions.endswith("if required -")
+    assert transcript.tools["get_order"]["required"] == ["id"]
+    # A function without arguments is a tool as well.
+    assert [tool["name"] for tool in transcript.extra["tools"]] == ["get_order", "roll_dice"]
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        ("""{"name": "f", "arguments": {"a": 1}}""", {"a": 1}),
+        ("""{"name": "f", "arguments": "{\\"a\\": 1}"}""", {"a": 1}),
+        ("""{"name": "f", "arguments": '{"a": "it's late"}'}""", {"a": "it's late"}),
+        ("""{"name": "f", "arguments": '{"a": "it\\'s late"}'}""", {"a": "it's late"}),
+        ("""{"name": "f", "arguments": '{"a": "}'}"}'}""", {"a": "}'}"}),
+        ("""{"name": "f", "arguments": '{"a": "two\nlines"}'}""", {"a": "two\nlines"}),
+        ("""{"name": "f"}""", {}),
+        ("""{"name": "f", "arguments": null}""", {}),
+    ],
+)
+def test_arguments_are_read_however_they_are_quoted(written, arguments):
+    call = call_written(written)
+    assert (call.tool, call.arguments, call.malformed) == ("f", arguments, None)
+
+
+def test_arguments_beyond_reading_make_a_malformed_call():
+    call = call_written("""{"name": "f", "arguments": '{"a": }'}""")
+    assert (call.tool, call.arguments, call.malformed) == ("f", {}, '{"a": }')
+    cut = call_written("""{"name": "f", "arguments": '{"a": "no end""")
+    assert cut.tool == "f"
+    assert "no end" in str(cut.malformed)
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ({"chat": "USER: hi\nASSISTANT: <functioncall> nothing"}, "part 1: the function call cannot be read"),
+        ({"chat": """USER: hi\nASSISTANT: <functioncall> {"arguments": {}}"""}, "without a name"),
+        ({"chat": "hello USER: hi"}, "does not begin with `USER:`"),
+        ({"system": 'Use {"name": ', "chat": CHAT}, "SYSTEM: function 1 is no JSON"),
+    ],
+)
+def test_a_broken_glaive_record_is_told(record, said):
+    [broken] = read_transcripts([record])
+    assert said in str(broken.error)
+
+
+def test_several_calls_belong_to_one_message():
+    chat = (
+        """USER: both\nASSISTANT: <functioncall> {"name": "f", "arguments": '{"a": 1}'} """
+        """<functioncall> {"name": "g", "arguments": {}}"""
+        " <|endoftext|>\nFUNCTION RESPONSE: one\nFUNCTION RESPONSE: two\n"
+    )
+    assert read_transcript({"chat": chat}).events[1:] == (
+        Call("f", {"a": 1}, None, None, 1),
+        Call("g", {}, None, None, 1),
+        Result(2, "f", "one", False, 2),
+        Result(3, "g", "two", False, 3),
+    )
+
+
+@given(st.dictionaries(st.text("ab'\"\\ {}:é\n", min_size=1, max_size=4), json_values, max_size=3))
+@settings(max_examples=30)
+def test_any_arguments_come_back_from_single_quotes(arguments):
+    call = call_written(f"""{{"name": "f", "arguments": '{json.dumps(arguments)}'}}""")
+    assert call.arguments == arguments
