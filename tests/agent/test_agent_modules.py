@@ -58,9 +58,11 @@ def test_two_agents_may_each_have_a_module_of_one_name(tmp_path: Path) -> None:
 def test_modules_beside_one_file_share_what_they_import_from_there(tmp_path: Path) -> None:
     write(tmp_path / "shared_db.py", "SHOP = 'books'\nCALLS = []")
     write(tmp_path / "shop.py", module("from shared_db import SHOP, CALLS"))
-    write(tmp_path / "rules.py", "from shared_db import CALLS\ndef is_vip(state): return CALLS")
+    write(tmp_path / "rules" / "__init__.py", "")
+    write(tmp_path / "rules" / "calls.py", "from shared_db import CALLS")
+    write(tmp_path / "rules" / "vip.py", "from .calls import CALLS\ndef is_vip(state): return CALLS")
     file = agent_file(tmp_path, "shop:get_order")
-    file.write_text(file.read_text().replace("action:", "condition: {function: rules:is_vip}\n  action:"))
+    file.write_text(file.read_text().replace("action:", "condition: {function: rules.vip:is_vip}\n  action:"))
     agent = Agent.from_yaml(file)
     condition, function = agent.guidelines[0].condition, agent.toolbox["get_order"].func  # type: ignore[attr-defined]
     assert callable(condition)
