@@ -19,19 +19,24 @@ from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.blueprint import Mode
 
 
-def arm(name: str, *, folder: Path | None = None) -> Arm:
-    """The arm of a name.
+def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
+    """The arms of some names.
 
     Args:
-        name: One of `ARMS`; or `module:function`, a function of `(scenario, agent, model)` that makes an app,
+        names: Each one of `ARMS`; or `module:function`, a function of `(scenario, agent, model)` that makes an app,
             or an app itself.
-        folder: Where the module is looked for before `sys.path`.
+        folder: Where modules are looked for before `sys.path`.
 
     Raises:
-        InputError: There is none of that name, the module cannot be imported, or what it holds is no arm.
+        InputError: There is none of a name, a module cannot be imported, or what it holds is no arm; a name stands
+            twice, or there is none at all.
     """
-    if name in ARMS:
-        return ARMS[name]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"name one arm or more, none of them twice; there are {', '.join(ARMS)}")
+    return {name: ARMS[name] if name in ARMS else _own(name, folder) for name in names}
+
+
+def _own(name: str, folder: Path | None) -> Arm:
     module, _, function = name.partition(":")
     if not function or module in ARMS:
         raise InputError(
@@ -44,17 +49,6 @@ def arm(name: str, *, folder: Path | None = None) -> Arm:
         raise InputError(f"the arm {error}") from error.__cause__
     require_arm(name, found)
     return cast(Arm, found)
-
-
-def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
-    """Several arms by name, each as `arm` takes it.
-
-    Raises:
-        InputError: There is none of a name, a name stands twice, or there is none at all.
-    """
-    if not names or len(set(names)) < len(names):
-        raise InputError(f"name one arm or more, none of them twice; there are {', '.join(ARMS)}")
-    return {name: arm(name, folder=folder) for name in names}
 
 
 def _app(strategy: StrategyName, mode: Mode | None = None) -> MakeApp:

@@ -165,11 +165,7 @@ STRATEGIES: Mapping[str, type[StrategySettings]] = {
 
 
 def strategy_of(strategy: str | StrategySettings) -> StrategySettings:
-    """A strategy's settings: as they are given, or the shipped ones of a name.
-
-    Raises:
-        InputError: There is no strategy of that name.
-    """
+    """A strategy's settings: as they are given, or the shipped ones of a name."""
     if isinstance(strategy, StrategySettings):
         return strategy
     if strategy not in STRATEGIES:

@@ -25,7 +25,7 @@ from pydantic import BaseModel
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.apps.resuming import resume_or_invoke
-from arq_graph.apps.strategies import StrategyName, strategy_of
+from arq_graph.apps.strategies import StrategyName
 from arq_graph.cli.options import ModelChoice
 from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
 from arq_graph.cli.screen import diagnostics, note, show_command, warn
@@ -206,7 +206,7 @@ def opened_dialogue(
         app = create_guided_agent(
             model,
             agent,
-            strategy=strategy_of(setup.strategy),
+            strategy=setup.strategy,
             mode=setup.mode,
             milestones=milestones,
             checkpointer=threads,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Exit, Option
 
-from arq_graph.apps.arms import arm as arm_named
+from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import NO_ANSWER, WRONG_INPUT, options
 from arq_graph.cli.evaluate import tell_doubts
 from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
@@ -52,7 +52,7 @@ def simulate(
     tried = _scenario(read, scenario, kind)
     one = Planned(arm, tried, 1, seed if seed is not None else seed_of(read.seed, tried.name, 1))
     tell_doubts(choice, [arm], [])
-    arms = Arms({arm: arm_named(arm, folder=suite.absolute().parent)}, choice.chat_model())
+    arms = Arms(arms_named([arm], folder=suite.absolute().parent), choice.chat_model())
     made = arms.make(one)
     user = make_user(tried.user, seed=one.seed, model=users.chat_model() if users else None)
     console = output()
