@@ -1,0 +1,95 @@
+"""What a conversation leaves in the channels, for each strategy, as it is recorded beside this file.
+
+The model is scripted and asked in direct mode, whose keys survive a change of prompts. After a change that means to
+change records, `python -m tests.apps.test_recorded_runs` writes them anew; read the difference before you keep it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import MemorySaver
+
+from arq_graph import Agent, Guideline, create_guided_agent
+from tests.brain import Move, act, brain, say
+
+RECORDED = Path(__file__).parent / "recorded"
+STRATEGIES = ["tools", "pre-act", "react", "respact"]
+SAID = [
+    "Where is my order A-1?",
+    "Then please cancel it.",
+    "Is there a fee?",
+    "Ok, yes, cancel it please.",
+    "Thanks!",
+]
+
+
+def get_order(order_id: str) -> dict[str, str]:
+    """Look an order up."""
+    return {"order_id": order_id, "status": "delayed"}
+
+
+def cancel_order(order_id: str, refund: bool = True) -> str:
+    """Cancel an order."""
+    return f"{order_id} is cancelled"
+
+
+def held(strategy: str) -> list[str]:
+    """The messages and records that each turn leaves, a line each, their ids told by their places."""
+    desk = Agent(
+        "Desk",
+        "You help with orders.",
+        [
+            Guideline("they ask where an order is", "look it up", tools=[get_order], id="find"),
+            Guideline("they want to cancel", "cancel it", tools=[cancel_order], id="cancel"),
+            Guideline(lambda state: len(state["messages"]) > 6, "be brief", id="brief", continuous=True),
+            Guideline(None, "be kind", id="kind", continuous=True, overrides=["brief"]),
+        ],
+        confirm={"cancel_order": "customer"},
+    )
+    moves: list[Move] = [
+        act("get_order", {"order_id": "A-1"}),
+        say("It is delayed."),
+        act("cancel_order", {"order_id": "A-1"}),
+        say("A cancelled order does not come back."),
+        say("There is none."),
+        say("It is cancelled."),
+        say("You are welcome."),
+    ]
+    judge: dict[str, Any] = {"find": 9, "cancel": 2}
+    model = brain(judge, moves=lambda _: moves.pop(0) if moves else say(), wants=lambda: True)
+    app = create_guided_agent(model, desk, strategy=strategy, mode="direct", checkpointer=MemorySaver())
+    lines: list[str] = []
+    names: dict[str, str] = {}
+    seen = 0
+    for said in SAID:
+        if said == SAID[1]:
+            judge |= {"find": 2, "cancel": 9}
+        state = app.invoke({"messages": [("user", said)]}, {"configurable": {"thread_id": "1"}})
+        for number, message in enumerate(state["messages"], start=1):
+            names[message.id] = f"message {number}"
+            names |= {call["id"]: f"call of message {number}" for call in getattr(message, "tool_calls", ())}
+        names |= {record["id"]: "the question" for record in state.get("agreements", ())}
+        lines += [
+            json.dumps([message.type, message.text, getattr(message, "tool_calls", [])])
+            for message in state["messages"][seen:]
+        ]
+        seen = len(state["messages"])
+        for channel in sorted(state.keys() - {"messages"}):
+            lines += [json.dumps([channel, record], sort_keys=True) for record in state[channel]]
+    for id, name in names.items():
+        lines = [line.replace(f'"{id}"', f'"{name}"') for line in lines]
+    return lines
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_conversation_leaves_the_records_that_it_left_before(strategy: str) -> None:
+    assert held(strategy) == (RECORDED / f"{strategy}.jsonl").read_text().splitlines()
+
+
+if __name__ == "__main__":
+    for each in STRATEGIES:
+        (RECORDED / f"{each}.jsonl").write_text("\n".join(held(each)) + "\n")
