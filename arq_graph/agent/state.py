@@ -193,8 +193,7 @@ class Move(Record):
     """One move of the speaker, kept in the channel `moves` for as long as what it works on lasts.
 
     `text` is the thought, the utterance or the action in a world; for a tool call, the tool's name. In a task, `turn`
-    is the id of the message that began the task. `after` is the id of the line that it came after; `by_code` says that
-    no acceptable move came from the model, and code made the utterance.
+    is the id of the message that began the task. `after` is the id of the line that it came after.
     """
 
     kind: MoveKind
@@ -202,7 +201,6 @@ class Move(Record):
     after: str = ""
     category: SpeechCategory | None = None
     dialogue_act: str | None = None
-    by_code: bool = False
     faults: tuple[str, ...] = ()
 
 

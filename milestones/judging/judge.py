@@ -28,9 +28,6 @@ class Remark:
     text: str
     milestone: str | None = None
 
-    def __str__(self) -> str:
-        return self.text if self.milestone is None else f"{self.milestone}: {self.text}"
-
 
 @dataclass(frozen=True)
 class Judgement:

@@ -282,7 +282,6 @@ class Speaker(Strategy):
                 reply, agreements = put(self.agent, gate.state, reply, waiting)
                 messages.append(reply)
             labels = {name: said[name] for name in ("category", "dialogue_act") if name in said}
-            labels["by_code"] = made.speech is None
             emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
         thoughts = [Move(turn=task, kind="think", text=text, after=after) for text in situation.thoughts]
         move = Move(turn=task, kind=made.kind, text=made.text, after=after, faults=faults, **labels)

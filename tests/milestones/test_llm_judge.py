@@ -23,7 +23,7 @@ def judged(*votes, transcript=None, **options):
 
 
 def remarks(measured):
-    return [str(remark) for remark in measured.judgement.remarks]
+    return [remark.text for remark in measured.judgement.remarks]
 
 
 @pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
