@@ -38,7 +38,7 @@ def predictor(agent: Any, *, tools: Any = None) -> Predictor:
         agent = chat_model(agent)
     if isinstance(agent, BaseChatModel):
         return _of_model(agent, None if tools is None else openai_definitions(tools))
-    if hasattr(agent, "checkpointer"):  # a compiled graph, told without importing langgraph
+    if hasattr(type(agent), "checkpointer"):  # a compiled graph, told without importing langgraph
         return _of_graph(agent)
     if not callable(agent) and not isinstance(agent, Runnable):
         raise InputError(
