@@ -44,7 +44,6 @@ class Request:
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON schema that it asks for."""
         format_ = self.body.get("response_format") or {}
         tools = [tool["function"]["parameters"] for tool in self.body.get("tools") or ()]
         found: dict[str, Any] | None = format_["json_schema"]["schema"] if "json_schema" in format_ else None
@@ -52,13 +51,11 @@ class Request:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages of its prompt."""
         found: list[dict[str, Any]] = self.body.get("messages") or []
         return found
 
     @property
     def prompt(self) -> str:
-        """The text of all messages, joined."""
         return "\n\n".join(_text(message.get("content")) for message in self.messages)
 
 
@@ -78,7 +75,7 @@ class Reply:
     hangs: bool = False
 
 
-Script = Iterable[Reply] | Callable[[Request], Reply]
+Script = Iterable[Reply] | Callable[[Request], Reply | None]
 
 
 def ok(answer: Any) -> Reply:
@@ -100,12 +97,10 @@ def text(words: str | None, *, finish_reason: str = "stop") -> Reply:
 
 
 def truncated(words: str) -> Reply:
-    """An answer that was cut off at the token limit."""
     return text(words, finish_reason="length")
 
 
 def refusal(words: str) -> Reply:
-    """A refusal in OpenAI's shape."""
     return Reply(message=lambda _: {"content": None, "refusal": words})
 
 
@@ -126,7 +121,6 @@ def raw(body: str, *, content_type: str = "application/json") -> Reply:
 
 
 def drop() -> Reply:
-    """The connection is reset."""
     return Reply(drops=True)
 
 
@@ -135,20 +129,16 @@ def hang() -> Reply:
     return Reply(hangs=True)
 
 
-def taking(*methods: str, then: Script, code: int = 400) -> Callable[[Request], Reply]:
+def taking(*methods: str, then: Script, code: int = 400) -> Callable[[Request], Reply | None]:
     """A server that knows only these methods and answers all others with an HTTP error."""
     answer = _scripted(then)
 
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> Reply | None:
         if request.method not in methods:
             return status(code, f"{request.method} is not supported")
         return answer(request)
 
     return script
-
-
-class _ScriptEnded(Exception):
-    """More requests came than the script has replies."""
 
 
 class Endpoint:
@@ -185,7 +175,6 @@ class Endpoint:
 
     @property
     def base_url(self) -> str:
-        """Where it serves."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def chat_model(self, **fields: Any) -> Any:
@@ -197,7 +186,6 @@ class Endpoint:
 
     @property
     def calls(self) -> int:
-        """Requests so far."""
         return len(self.requests)
 
     @property
@@ -226,15 +214,13 @@ class Endpoint:
         return groups
 
     def handle(self, path: str, body: dict[str, Any]) -> Reply:
-        """Record a request and tell what to do with it."""
         request = Request(path, body, monotonic())
         self.requests.append(request)
         if len(self.requests) >= self._gather:
             self._gathered.set()
         self._gathered.wait(60)
-        try:
-            reply = self._answer(request)
-        except _ScriptEnded:
+        reply = self._answer(request)
+        if reply is None:
             self._too_many += 1
             reply = status(418, "the script of the test endpoint has no more replies")
         self._closing.wait(None if reply.hangs else self._latency)
@@ -242,18 +228,9 @@ class Endpoint:
         return Reply(body=_completion(reply, request)) if reply.message else reply
 
 
-def _scripted(script: Script) -> Callable[[Request], Reply]:
-    if callable(script):
-        return script
-    replies = iter(list(script))
-
-    def answer(request: Request) -> Reply:
-        reply = next(replies, None)
-        if reply is None:
-            raise _ScriptEnded
-        return reply
-
-    return answer
+def _scripted(script: Script) -> Callable[[Request], Reply | None]:
+    replies = iter(()) if callable(script) else iter(list(script))
+    return script if callable(script) else lambda _: next(replies, None)
 
 
 def _call(name: str, arguments: str) -> dict[str, Any]:

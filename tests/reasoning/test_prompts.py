@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 
 from arq_graph import ARQ, errors, respond
 from arq_graph.nodes import BlueprintNode
+from arq_graph.reasoning.conversation import Conversation
 from tests.reasoning.cases import scripted
 
 HEAD = "{% block head %}Tell the mood.{% endblock %}"
@@ -146,6 +147,16 @@ def test_what_was_said_beside_a_call_is_shown_and_a_result_without_its_call_too(
     system, agent, result = lines(talk)
     assert (system["from"], agent["text"]) == ("system", "One moment.")
     assert result == {"id": "T1", "from": "tool", "tool": "look", "arguments": {}, "result": "x"}
+
+
+def test_what_the_customer_answers_is_the_turn_of_the_agents_last_reply():
+    talk = [
+        HumanMessage("Hi", id="h1"),
+        AIMessage("Which?"),
+        HumanMessage("Hm", id="h2"),
+        HumanMessage("A", id="h3"),
+    ]
+    assert [Conversation(talk[:end]).answered_turn for end in (1, 3, 4)] == [None, "h1", "h1"]
 
 
 def test_attachments_are_named_and_reasoning_is_not():
