@@ -248,10 +248,7 @@ class _Run:
         return outcomes
 
     def _require_models(self, held: _Held) -> None:
-        if held.is_lost:
-            self.lost += 1
-        elif held.outcome.ended != "budget":
-            self.lost = 0
+        self.lost = self.lost + 1 if held.is_lost else 0
         if self.lost >= MOST_OUT_OF_REACH:
             raise ModelUnavailableError(
                 f"a model was out of reach in {MOST_OUT_OF_REACH} conversations in a row, so the run ends here; the "

@@ -156,6 +156,23 @@ def test_p_of_use_cases_is_corrected_for_their_number():
     assert alone.overall.goal_completion.verdict == "b better"
 
 
+def test_arms_are_compared_in_pairs_and_p_is_corrected_for_their_number():
+    def side(arm, goal, scenarios):
+        about = {"arm": arm, "run": 1}
+        return [
+            talk(f"{arm}{n}", goal, about={**about, "scenario": str(n)}, task=str(n))
+            for n in range(scenarios)
+        ]
+
+    arms = reported(*side("a", False, 6), *side("b", True, 6), *side("c", True, 9))
+    found = {(each.a, each.b): each.overall for each in arms.summary.comparisons}
+    assert [group.pairs for group in found.values()] == [6, 6, 6]
+    # 2 / 2^6 = 0.031 alone.
+    assert found["a", "b"].goal_completion.p == pytest.approx(3 * 2 / 2**6)
+    assert found["a", "b"].goal_completion.verdict == "no difference shown"
+    assert found["b", "c"].goal_completion.p == 1
+
+
 def test_the_customers_own_goal_is_compared_apart_from_end():
     def side(tool):
         said = [

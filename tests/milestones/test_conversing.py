@@ -147,6 +147,15 @@ def test_what_is_asked_within_a_turn_stands_once_however_the_app_keeps_it(questi
     assert held.turns == 3
 
 
+def test_what_the_app_says_in_the_same_words_later_is_no_question():
+    def listen(state: MessagesState) -> Any:
+        interrupt("Anything else?")
+        return {"messages": [AIMessage("Anything else?")]}
+
+    app = graph(listen, lambda state: {"messages": [AIMessage("Anything else?")]})
+    assert texts(converse(app, Says("hi", "no"))) == ["hi", "Anything else?", "no", "Anything else?"]
+
+
 def asking(value: Any, *, for_ever: bool = False) -> Any:
     def node(state: MessagesState) -> Any:
         answer = interrupt(value)

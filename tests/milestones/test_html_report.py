@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from arq_graph.errors import InputError
@@ -202,6 +202,7 @@ def test_no_words_become_markup():
 
 
 @given(st.text(st.characters()), st.text())
+@example("a < b </script x><!-- \u2028", "&lt;")
 @settings(max_examples=30)
 def test_embedded_words_are_the_same_words_and_cannot_end_their_script(said, answer):
     talks = [conversation(user(said), agent(answer))]

@@ -63,6 +63,12 @@ def test_a_broken_record_is_named_and_the_rest_is_scored():
     assert "record 1: the conversation is empty" in broken.error
 
 
+def test_what_was_kept_of_another_conversation_is_not_taken_for_this_one(tmp_path):
+    for said in ([bought(1), bought(2)], [bought(1), conversation(user("no mug"), id="c3")]):
+        report = score_transcripts(said, steps("buy"), results=tmp_path / "kept.jsonl").report()
+        assert [one.id for one in report.conversations] == [one.id for one in said]
+
+
 def test_memory_holds_one_conversation():
     def many() -> Iterator[Transcript]:
         for number in range(60):
