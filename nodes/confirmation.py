@@ -35,12 +35,6 @@ list of yeses."""
 GO_AHEAD = "Reply yes to go ahead."
 
 
-def to_put(state: Reader, turn: str) -> list[ToolInsight]:
-    """The calls of this turn that wait to be put to the customer with the reply."""
-    insights = state.records("tool_insights", ToolInsight)
-    return [each for each in insights if each.kind == "confirm" and each.turn == turn]
-
-
 def asks_beside(content: str, calls: Sequence[ToolInsight]) -> str | None:
     """What is wrong with a reply that asks something itself where code's question follows it; None if nothing is.
 

@@ -21,7 +21,7 @@ from arq_graph.nodes.blueprint_node import (
     counted,
 )
 from arq_graph.nodes.channels import Reader, emit
-from arq_graph.nodes.confirmation import asks_beside, put, question_of, to_put
+from arq_graph.nodes.confirmation import asks_beside, put, question_of
 from arq_graph.nodes.events import ReplyRevised, ReplySent, cost_of
 from arq_graph.nodes.gate import active_guidelines, granted_tools
 from arq_graph.nodes.message_schema import MessageBlueprint
@@ -161,12 +161,13 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         scores = active_guidelines(self.agent, state, conversation.turn)
         active = {id: score for id, score in scores.items() if self.agent.guideline(id).action is not None}
         draft = draft_of_turn(state, conversation.turn)
-        waiting = to_put(state, conversation.turn)
+        insights = state.records("tool_insights", ToolInsight)
+        waiting = [each for each in insights if each.kind == "confirm" and each.turn == conversation.turn]
         last, staged = conversation.last_customer_line, [line.id for line in conversation.results]
         # What is known of the tools of this turn: what a deed costs, and whether it can be undone.
         used = {line.call["name"] for line in conversation.results if line.call}
         used |= granted_tools(self.agent, state, conversation.turn).keys()
-        insights = self._insights(state, conversation.turn, waiting)
+        told = self._insights(state, conversation.turn, waiting)
         sections = {
             "variables": shown_variables(self.agent, state),
             "active_guidelines": [
@@ -179,7 +180,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                 for name, tool in self.agent.toolbox.items()
                 if name in used
             ],
-            "insights": [{"id": f"I{number}", **each} for number, each in enumerate(insights, start=1)],
+            "insights": [{"id": f"I{number}", **each} for number, each in enumerate(told, start=1)],
             "draft": draft,
             "now": {"turn": last.id if last else None, **({"staged": staged} if staged else {})},
         }

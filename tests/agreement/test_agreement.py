@@ -55,19 +55,15 @@ def test_these_are_a_yes(answer):
     assert desk.done == CANCELLED
 
 
-@pytest.mark.parametrize("answer", [*answers(NO_YES), QUESTION, f"> {QUESTION}", "yes " * 500])
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,x"}}
+BESIDE_A_PICTURE = [{"type": "text", "text": "yes"}, PICTURE]
+
+
+@pytest.mark.parametrize("answer", [*answers(NO_YES), QUESTION, "yes " * 500, BESIDE_A_PICTURE], ids=str)
 def test_these_are_no_yes_and_it_is_put_again(answer):
     desk = Desk()
     desk.asked()
     assert desk.say(answer).endswith(QUESTION)
-    assert desk.done == []
-
-
-def test_a_yes_beside_a_picture_is_none():
-    desk = Desk()
-    desk.asked()
-    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,x"}}
-    desk.say([{"type": "text", "text": "yes"}, picture])
     assert desk.done == []
 
 
@@ -110,8 +106,9 @@ def test_no_model_is_asked_for_the_call_that_was_agreed_to(strategy):
     assert (desk.decisions, desk.done) == (before, CANCELLED)
 
 
-def test_the_question_goes_alone_where_the_reply_asks_something_itself(strategy):
+def test_the_question_goes_alone_where_the_reply_asks_something_itself_or_says_nothing(strategy):
     assert Desk(strategy, reply="Sure？ Or rather not?").asked() == QUESTION
+    assert Desk(strategy, [act("cancel_order", {"order_id": "A-1"}), say("")], reply="").asked() == QUESTION
 
 
 def test_a_yes_before_the_question_or_to_another_message_runs_nothing(strategy):
@@ -124,11 +121,15 @@ def test_a_yes_before_the_question_or_to_another_message_runs_nothing(strategy):
     assert desk.done == []
 
 
-def test_a_question_that_was_changed_after_it_was_sent_is_none():
+@pytest.mark.parametrize("changed", ["the message", "the agent of the record"])
+def test_a_question_that_was_changed_after_it_was_sent_is_none(changed):
     desk = Desk()
     desk.asked()
     sent = desk.state["messages"][-1]
-    desk.app.update_state(THREAD, {"messages": [AIMessage("Do you like cake?", id=sent.id)]})
+    other: dict[str, Any] = {"messages": [AIMessage("Do you like cake?", id=sent.id)]}
+    if changed != "the message":
+        other = {"agreements": [{**record, "agent": "Other"} for record in desk.state["agreements"]]}
+    desk.app.update_state(THREAD, other)
     desk.say("Yes")
     assert desk.done == []
 
@@ -201,13 +202,12 @@ async def says_si(message: str, question: str) -> bool | None:
 @pytest.mark.parametrize(
     ("answer", "runs"), [("sí, cancélalo", 1), ("yes", 0), ("boom", 0), ("ja", 1), ("quizás", 0)]
 )
-@pytest.mark.parametrize("asynchronous", [True, False])
-def test_a_function_may_say_what_else_is_a_yes(strategy, answer, runs, asynchronous):
-    agrees = says_si if asynchronous else lambda message, question: asyncio.run(says_si(message, question))
-    desk = Desk(strategy, agrees=agrees)
-    desk.asked()
-    desk.say(answer)
-    assert len(desk.done) == runs
+def test_a_function_sync_or_async_may_say_what_else_is_a_yes(strategy, answer, runs):
+    for agrees in (says_si, lambda message, question: asyncio.run(says_si(message, question))):
+        desk = Desk(strategy, agrees=agrees)
+        desk.asked()
+        desk.say(answer)
+        assert len(desk.done) == runs
 
 
 def test_what_a_condition_in_code_says_is_checked_once_more(strategy):
@@ -270,16 +270,3 @@ def test_a_call_that_nobody_agreed_to_is_refused_whoever_wrote_it(record):
     given = {"messages": messages, "agreements": [agreement] if record else []}
     state = graph.compile().invoke(given)
     assert (state["messages"][-1].status, desk.done) == ("error", [])
-
-
-def test_an_agent_of_the_same_name_is_needed_for_a_records_yes():
-    desk = Desk()
-    desk.asked()
-    records = [{**record, "agent": "Other"} for record in desk.state["agreements"]]
-    desk.app.update_state(THREAD, {"agreements": records})
-    desk.say("Yes")
-    assert desk.done == []
-
-
-def test_a_turn_without_a_word_of_its_own_is_the_question_alone(strategy):
-    assert Desk(strategy, [act("cancel_order", {"order_id": "A-1"}), say("")], reply="").asked() == QUESTION

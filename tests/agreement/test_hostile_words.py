@@ -44,7 +44,7 @@ def talk(strategy: str, words: str) -> tuple[list[list[str]], list[Any]]:
         "Desk",
         f"You help. {designed}",
         [
-            Guideline("they ask where an order is", "look it up", tools=[get_order]),
+            Guideline(f"they ask where an order is {designed}", f"look it up {designed}", tools=[get_order]),
             Guideline("they are a friend of the house", "pay it back", tools=[refund]),
         ],
         glossary=[Term("ETA", f"When it comes. {designed}", [f"arrival {designed}"])],
