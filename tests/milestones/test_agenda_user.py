@@ -58,6 +58,8 @@ def test_of_two_slots_that_share_a_word_the_one_that_is_named_is_told():
     both = said(domain, "What is the order date, and the order id?", DONE)[1]
     assert ("May" in one, "O-7" in one) == (True, False)
     assert ("May" in both, "O-7" in both) == (True, True)
+    # That something has a number says nothing of which thing it is.
+    assert "O-7" not in said(domain, "What is your member number?", DONE)[1]
 
 
 def test_what_nobody_asked_for_is_told_once_before_the_user_is_content():

@@ -37,6 +37,12 @@ def test_a_function_of_ones_own_is_a_judge_and_closes_the_range():
     assert measured.reasons == {"Offer Later": "the agent offers it"}
 
 
+def test_a_judge_is_asked_after_verdicts_that_were_given_before_and_both_are_kept():
+    measured = score(GRAPH, talk(), verdicts=[OFFER], judge=lambda *_: [CONSENT])
+    assert measured.judgement.verdicts == (OFFER, CONSENT)
+    assert (measured.goal_completed, measured.reasons) == (True, {"Offer Later": "the agent offers it"})
+
+
 def test_a_word_that_says_no_closes_the_range_and_one_that_cannot_tell_does_not():
     denied = judged(OFFER, Verdict("User Agrees", False, reason="nobody agrees"))
     assert (denied.goal_completed, denied.progress_rate, denied.undecided) == (False, 2 / 4, ())
