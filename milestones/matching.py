@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,13 +13,44 @@ from arq_graph.milestones.constraints import all_hold
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.milestone import Forbidden, Milestone, Said
-from arq_graph.milestones.observations import ForbiddenEvent, Observations
 from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.tool_schemas import Schema, argument_schemas, has_required_arguments
 from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
 
 EventCheck = Callable[[Event, Sequence[Event]], bool]
 """Asked at every event, with all events before it; must depend on nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForbiddenEvent:
+    """Something happened that must not.
+
+    Args:
+        event: The event's number, from 1.
+        rule: What is forbidden.
+    """
+
+    event: int
+    rule: Forbidden
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """What code and judges saw.
+
+    Args:
+        events: The numbers of the events, from 1 and increasing, at which each milestone was observed.
+        length: How many events there were.
+        undecided: Milestones of which nothing says whether they were observed, in the graph's order.
+        forbidden: The forbidden events, in order.
+        unanswered: Calls, by event number, that have no result: nobody knows whether they succeeded.
+    """
+
+    events: Mapping[str, tuple[int, ...]]
+    length: int
+    undecided: tuple[str, ...] = ()
+    forbidden: tuple[ForbiddenEvent, ...] = ()
+    unanswered: tuple[int, ...] = ()
 
 
 def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None) -> Observations:

@@ -13,7 +13,7 @@ from typing import Any
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.fixpoints import NEVER, Structure, needs, progress, reached_at
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.observations import Observations
+from arq_graph.milestones.matching import Observations
 
 
 def reach(graph: MilestoneGraph, observations: Observations, *, optimistic: bool = False) -> dict[str, int]:

@@ -18,9 +18,8 @@ from arq_graph.milestones.judging.judge import (
     ask_judge,
     in_question,
 )
-from arq_graph.milestones.matching import observe
+from arq_graph.milestones.matching import ForbiddenEvent, Observations, observe
 from arq_graph.milestones.measure import coverage, frontier, goal_completed, path_taken, progress_rate, reach
-from arq_graph.milestones.observations import ForbiddenEvent, Observations
 from arq_graph.milestones.transcript import Result, Transcript
 from arq_graph.milestones.verdicts import Verdict, apply_verdicts
 

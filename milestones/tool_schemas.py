@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
 from arq_graph.errors import ToolError
 
 Schema = Mapping[str, Any]
@@ -52,9 +54,6 @@ def _definition(tool: Any) -> dict[str, Any]:
     if isinstance(tool, str):
         return {"name": name}
     if not isinstance(tool, Mapping):
-        # Slow to import, and scoring needs none.
-        from langchain_core.utils.function_calling import convert_to_openai_tool
-
         try:
             described: dict[str, Any] = convert_to_openai_tool(tool)["function"]
         except Exception as error:

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.observations import Observations
+from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.transcript import Result, Transcript
 
 SHORTEST_QUOTE = 6

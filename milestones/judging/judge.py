@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.measure import reach
 from arq_graph.milestones.milestone import Milestone
-from arq_graph.milestones.observations import Observations
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.verdicts import Verdict
 

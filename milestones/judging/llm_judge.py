@@ -23,8 +23,8 @@ from arq_graph.milestones.judging.shown import (
     with_dependencies,
 )
 from arq_graph.milestones.judging.votes import Hearing, Vote
+from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone
-from arq_graph.milestones.observations import Observations
 from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.reasoning.answer import Question

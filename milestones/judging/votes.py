@@ -11,8 +11,8 @@ from arq_graph.errors import ReasoningError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import Judgement, Remark
 from arq_graph.milestones.judging.shown import milestone_ids
+from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone
-from arq_graph.milestones.observations import Observations
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.verdicts import Verdict, called_at, objection
 from arq_graph.reasoning.answer import Answer, Complaint
