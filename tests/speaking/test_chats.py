@@ -162,6 +162,12 @@ def test_what_the_profile_or_a_variable_tells_is_no_guess(order_id):
     assert desk.calls[0] == ("get_order", {"order_id": order_id})
 
 
+def test_a_default_of_the_tool_is_no_guess():
+    desk = Chat([act("find_table", food="greek", guests=2), say("The Owl.")])
+    desk.hear("A table, greek")
+    assert [tool for tool, _ in desk.calls] == ["find_table"]
+
+
 def test_a_value_that_nobody_told_is_put_to_the_customer_whatever_it_is_said_to_rest_on():
     desk = Chat([act("get_order", order_id="A-9"), say("One moment.")])
     put = 'Get order (order id: "A-9")\nReply yes to go ahead.'

@@ -174,6 +174,8 @@ def test_a_policy_requires_a_tool_before_anything_else_save_questions():
     assert "requires get_order first" in desk.asked[2].complaint
     assert [tool for tool, _ in desk.calls] == ["get_order", "find_table"]
     assert Chat([ask("Which order?")], policies=[FIRST]).hear("Hi") == "Which order?"
+    never = Policy("never", "Nothing is looked up.", forbids=lambda state: ["get_order"])
+    assert Chat([say("Closed.")], policies=[FIRST, never]).hear("Hi") == "Closed."
 
 
 def test_a_policy_never_opens_the_gate():
