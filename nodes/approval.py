@@ -93,16 +93,14 @@ class ApproveCalls(Runnable[Any, Update]):
         return self._carried_out(state, calls, answer.decisions)
 
     def _request(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
-        return {
-            "action_requests": [
-                {"name": call["name"], "args": call["args"], "description": self._description(call)}
-                for call in calls
-            ],
-            "review_configs": [
-                {"action_name": name, "allowed_decisions": ["approve", "edit", "reject", "respond"]}
-                for name in dict.fromkeys(call["name"] for call in calls)
-            ],
-        }
+        asked = [
+            {"name": call["name"], "args": call["args"], "description": self._description(call)}
+            for call in calls
+        ]
+        decisions = ["approve", "edit", "reject", "respond"]
+        names = dict.fromkeys(call["name"] for call in calls)
+        review = [{"action_name": name, "allowed_decisions": decisions} for name in names]
+        return {"action_requests": asked, "review_configs": review}
 
     def _description(self, call: ToolCall) -> str:
         """What is asked about a call: code's own question where the customer is asked, else what the tool does."""

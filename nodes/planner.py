@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
-from arq_graph.nodes.blueprint_node import Steps, Update, checked_agent, counted
+from arq_graph.nodes.blueprint_node import Steps, Update, counted
 from arq_graph.nodes.channels import emit
 from arq_graph.nodes.choice import chosen
 from arq_graph.nodes.confirmation import Settled, asks_beside, new_call, put
@@ -22,10 +22,11 @@ from arq_graph.nodes.gate import Gate, active_guidelines
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, pre_act_blueprint, react_blueprint, tool_property
 from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, kept_insights, read_call, refusals
 from arq_graph.nodes.spec_sections import shown_guideline, shown_tool, shown_variables
-from arq_graph.nodes.strategy import Strategy, StrategyOptions, tools_of
+from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn
 from arq_graph.nodes.violations import PromptFacts, leaks
 from arq_graph.reasoning.answer import Answer, Complaint, Question
+from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Line
 from arq_graph.reasoning.reasoner import Reasoner
 
@@ -90,9 +91,9 @@ class Planner(Strategy):
     ) -> None:
         self.max_steps = counted("max_steps", max_steps)
         self.draft = draft
-        tools = list(tools_of(checked_agent(agent)).values())
-        blueprint = self.of_examples(tools, confirmed=bool(agent.confirmed_by("customer")))
-        super().__init__(model, agent, blueprint, **settings)
+        super().__init__(model, agent, ARQ, **settings)
+        tools, confirmed = list(self.tools.values()), bool(agent.confirmed_by("customer"))
+        self.blueprint = self.of_examples(tools, confirmed=confirmed)
         self.by_property = {tool_property(name): tool for name, tool in self.tools.items()}
         shown = [shown_tool(agent, tool, key) for key, tool in self.by_property.items()]
         self.head = self.head_of(guided=bool(agent.guidelines), tools=shown)

@@ -131,10 +131,3 @@ def test_a_node_works_in_a_chain_like_a_function_and_in_batches(runs):
     assert runs.invoke(chain, "Hi")["messages"][0].text == "Hello"
     assert node(MessageReviser)({"messages": [ASKED]})["messages"][0].text == "Hello"
     assert len(runs.batch(node(GuidelineMatcher), [{"messages": [ASKED]}, {"messages": [ASKED]}])) == 2
-
-
-def test_where_nothing_was_matched_only_unconditional_guidelines_apply_with_a_warning():
-    agent = Agent("Desk", "You help.", [Guideline("they ask", "tell"), Guideline(None, "greet")])
-    with pytest.warns(UserWarning, match="guidelines were not matched in this turn: only those without"):
-        update = MessageReviser(brain(), agent).invoke({"messages": [ASKED]})
-    assert [record["guideline"] for record in update["applied_guidelines"]] == ["G2"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
-from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import Agent, Guideline, create_guided_agent, create_preact_agent
 from arq_graph.milestones import MilestoneGraph
@@ -253,16 +252,6 @@ def test_each_plan_is_an_event():
     first, second = (event for event in events if isinstance(event, PlanMade))
     assert (first.plan.call.tool, first.calls) == ("get_order", 1)
     assert second.plan.final_answer == "It is late."
-
-
-def test_a_call_of_an_earlier_turn_that_nobody_answered_is_settled():
-    call = {"name": "cancel", "args": A1, "id": "c9", "type": "tool_call"}
-    messages = [ASKED, AIMessage("", id="a1", tool_calls=[call]), HumanMessage("Hello?", id="h2")]
-    builder = StateGraph(MessagesState)
-    builder.add_node("plan", PreActPlanner(brain(moves=[say("Hello.")]), DESK))
-    builder.add_edge(START, "plan")
-    state = builder.compile().invoke({"messages": messages})
-    assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "human", "ai"]
 
 
 def test_a_tool_may_be_called_like_the_final_answer():
