@@ -17,7 +17,6 @@ Schema = dict[str, Any]
 Bound = Runnable[LanguageModelInput, BaseMessage]
 """A chat model with its answer's schema bound to it."""
 
-_MAX_REMEMBERED = 512
 _NAME_FIELDS = ("model_name", "model", "model_id", "deployment_name")
 _ADDRESS_FIELDS = ("openai_api_base", "base_url", "azure_endpoint", "endpoint_url", "anthropic_api_url")
 
@@ -132,8 +131,6 @@ def endpoint_of(model: BaseChatModel) -> Endpoint:
     if not any(identity):
         return Endpoint()
     with _lock:
-        if len(_remembered) >= _MAX_REMEMBERED:
-            _remembered.clear()
         return _remembered.setdefault((type(model), *identity), Endpoint())
 
 
