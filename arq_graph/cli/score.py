@@ -26,8 +26,7 @@ from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.graph_choice import GraphSource, fingerprint_of_graphs, gold_graph
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation
-from arq_graph.milestones.reports.sources import read_files
+from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation, read_files
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts

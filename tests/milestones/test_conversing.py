@@ -13,7 +13,6 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from arq_graph import ScriptedChatModel
-from arq_graph.errors import InputError
 from arq_graph.milestones import AgendaUser, Limits, UserSpec, aconverse, converse
 from tests.milestones.evaluated import Answers, Says, buyer, deed, talker
 
@@ -250,8 +249,3 @@ def test_nothing_is_begun_once_it_is_stopped():
     app = Answers(talker)
     held = converse(app, Says("one", "two", "three"), stopped=lambda: len(app.given) >= 2)
     assert (held.ended, texts(held)) == ("budget", ["one", "I see.", "two", "I see."])
-
-
-async def test_a_loop_that_runs_already_is_told_to_await():
-    with pytest.raises(InputError, match="await aconverse"):
-        converse(Answers(talker), Says("one"))
