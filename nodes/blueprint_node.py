@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypedDict, TypeVar, Unpack, get_args
@@ -16,21 +16,23 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
+from langchain_core.tools import StructuredTool
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.nodes.channels import Reader, name_channels, our_channels
 from arq_graph.nodes.spec_sections import designed
+from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import PromptFacts
-from arq_graph.nodes.worked_examples import PROMPTS, worked_examples
 from arq_graph.reasoning.answer import Answer, Question
-from arq_graph.reasoning.blueprint import ARQ, Mode
+from arq_graph.reasoning.blueprint import ARQ, Mode, response_fields
 from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.sections import section
 from arq_graph.reasoning.templates import PromptTemplate
 
+PROMPTS = Path(__file__).parent / "prompts"
 MIN_HISTORY_TOKENS = 100
 
 B = TypeVar("B", bound=ARQ)
@@ -253,6 +255,39 @@ class AgentNode(BlueprintNode[B]):
             (*(each.id for each in guidelines), *(variable["name"] for variable in variables)),
             " ".join([self.agent.profile, *terms, *(each.action or "" for each in guidelines)]),
         )
+
+
+@cache
+def worked_examples(name: str, blueprint_of: Callable[..., type[ARQ]], mode: Mode) -> list[dict[str, Any]]:
+    """The worked examples of a data file as a mode's prompt shows them; their tools make the answers' blueprint.
+
+    In `arq` mode the prompt shows the filled queries, in `cot` and `direct` the response alone.
+    """
+    import yaml  # when it is used: importing is quicker
+
+    found = yaml.safe_load((PROMPTS / f"{name}.yaml").read_text(encoding="utf-8"))
+    return [
+        {"situation": each["situation"], "answer": in_mode(blueprint.model_validate(each["answer"]), mode)}
+        for each in found
+        for blueprint in [blueprint_of([_tool(*tool) for tool in each.get("tools", {}).items()])]
+    ]
+
+
+def in_mode(value: Any, mode: Mode) -> Any:
+    """An answer as a mode has it: all of it, or the response alone."""
+    if isinstance(value, ARQ):
+        if mode == "arq":
+            return value.model_dump(mode="json")
+        return {name: in_mode(getattr(value, name), mode) for name in response_fields(type(value))}
+    if isinstance(value, Mapping):
+        return {name: in_mode(item, mode) for name, item in value.items()}
+    return [in_mode(item, mode) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _tool(name: str, schema: dict[str, Any]) -> ToolArguments:
+    return ToolArguments(
+        StructuredTool(name=name, description=name, args_schema=schema, func=lambda **_: None)
+    )
 
 
 def _run(task: Task) -> Any:

@@ -6,7 +6,7 @@ import pytest
 
 from arq_graph import Agent, Guideline
 from arq_graph.nodes import GuidelineMatcher, MessageReviser, PreActPlanner, ReActPlanner, Speaker, ToolCaller
-from arq_graph.nodes.worked_examples import worked_examples
+from arq_graph.nodes.blueprint_node import worked_examples
 from tests.brain import brain
 from tests.nodes.tool_shapes import CALLS
 from tests.reasoning.strict_subset import assert_strict

@@ -51,6 +51,12 @@ def plain(order_id: str, days: int, weight: float, fast: bool) -> str:
 
 
 @tool
+def structured(category: Category, point: Point, several: set[int]) -> str:
+    """A model that holds itself, a dataclass and a set."""
+    return repr((category.name, category.parts[0].name, point, several))
+
+
+@tool
 def nested(to: Address, lines: list[Line]) -> str:
     """Nested models."""
     return repr((to.model_dump(), [line.model_dump() for line in lines]))
@@ -78,18 +84,6 @@ def dated(on: date, price: Decimal, either: int | str) -> str:
 def open_ended(data: dict[str, Any], anything: Any, pair: tuple[int, str]) -> str:
     """What the strict subset cannot say."""
     return repr((data, anything, pair))
-
-
-@tool
-def recursive(category: Category) -> str:
-    """A model that holds itself."""
-    return repr(category.model_dump())
-
-
-@tool
-def pointed(point: Point, several: set[int]) -> str:
-    """A dataclass and a set."""
-    return repr((point, several))
 
 
 @tool
@@ -165,6 +159,7 @@ OLD_DRAFT = mcp(
 
 NESTED = {"to": {"street": "Main", "zip": None, "default": True}, "lines": [{"product": "tea", "count": 2}]}
 TREE = {"name": "a", "parts": [{"name": "b", "parts": []}]}
+STRUCTURED = {"category": TREE, "point": {"x": 1, "y": 2}, "several": [1, 2]}
 DATED = "(datetime.date(2026, 3, 1), Decimal('1.10'), 'x')"
 OPEN = "({'a': [1, None]}, {'b': 2}, (1, 'x'))"
 SERVED_WITH = {
@@ -179,12 +174,10 @@ CALLS: list[tuple[Any, dict[str, Any], str]] = [
     (plain, {"order_id": "A-1", "days": 2, "weight": 1.5, "fast": True}, "('A-1', 2, 1.5, True)"),
     (nested, NESTED, f"({NESTED['to']}, {NESTED['lines']})"),
     (choices, {"size": "large", "speed": "fast", "level": None}, "(<Size.LARGE: 'large'>, 'fast', None)"),
-    (optional, {"note": None}, "(None, None, ['a'])"),
     (optional, {"note": "x", "extra": 1, "tags": []}, "('x', 1, [])"),
     (dated, {"on": "2026-03-01", "price": "1.10", "either": "x"}, DATED),
     (open_ended, {"data": {"a": [1, None]}, "anything": {"b": 2}, "pair": [1, "x"]}, OPEN),
-    (recursive, {"category": TREE}, repr(TREE)),
-    (pointed, {"point": {"x": 1, "y": 2}, "several": [1, 2]}, "(Point(x=1.0, y=2.0), {1, 2})"),
+    (structured, STRUCTURED, "('a', 'b', Point(x=1.0, y=2.0), {1, 2})"),
     (no_arguments, {}, "done"),
     (awkward, {"copy": "a", "schema": "b", "argument_1": 3, "json": True}, "('a', 'b', 3, True)"),
     (dashed, {"order": "A-1"}, "A-1"),
