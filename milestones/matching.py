@@ -74,8 +74,8 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
         ToolError: A tool has no name.
     """
     observer = _Observer(graph, transcript, argument_schemas(transcript.tools if tools is None else tools))
-    for number, event in transcript.numbered():
-        observer.see(number, event)
+    for event in transcript.events:
+        observer.see(event)
     return Observations(
         {name: tuple(sorted(numbers)) for name, numbers in observer.observed.items()},
         len(transcript),
@@ -86,6 +86,8 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
 
 
 class _Observer:
+    """What was seen of one conversation so far."""
+
     def __init__(self, graph: MilestoneGraph, transcript: Transcript, schemas: Mapping[str, Schema]) -> None:
         self.rules = rules_of(graph)
         self.observed: dict[str, set[int]] = {}
@@ -95,27 +97,29 @@ class _Observer:
         self._transcript = transcript
         self._schemas = schemas
         self._grounding = Grounding() if graph.grounded else None
+        self._now = 0
 
-    def see(self, now: int, event: Event) -> None:
-        """The event of a number. A result may show the call before it to be genuine."""
+    def see(self, event: Event) -> None:
+        """The next event. A result may show the call before it to be genuine."""
+        self._now += 1
         if isinstance(event, Call):
             for rule in self.rules.forbidden_calls.get(event.tool, ()):
                 # Of arguments that cannot be read nothing is known: not that one is absent, either.
                 if not rule.arguments or event.malformed is None:
-                    self._note(now, rule, now, all_hold, rule.arguments, event.arguments)
-            self.waiting[now] = (event, bool(self._grounding and self._grounding.invented(event)))
+                    self._note(rule, self._now, all_hold, rule.arguments, event.arguments)
+            self.waiting[self._now] = (event, bool(self._grounding and self._grounding.invented(event)))
         else:
             voice = event.speaker if isinstance(event, Message) else "tool"
             for listener, pattern in self.rules.words.get(voice, ()):
-                self._note(now, listener, now, pattern.is_in, event.text)
+                self._note(listener, self._now, pattern.is_in, event.text)
         if isinstance(event, Result):
-            self._answered(now, event)
+            self._answered(event)
         if self._grounding is not None:
             self._grounding.hear(event)
         for milestone, function in self.rules.functions:
-            self._note(now, milestone, now, function, event, self._transcript.events[: now - 1])
+            self._note(milestone, self._now, function, event, self._transcript.events[: self._now - 1])
 
-    def _answered(self, now: int, result: Result) -> None:
+    def _answered(self, result: Result) -> None:
         if result.call is None or result.call not in self.waiting:
             return
         call, invented = self.waiting.pop(result.call)
@@ -123,26 +127,23 @@ class _Observer:
         if not watching or result.failed or invented or call.malformed is not None:
             return
         failed_if = self._graph.failed_if
-        if failed_if is not None and self._asked(now, None, failed_if.is_in, result.text):
+        if failed_if is not None and self._holds(None, failed_if.is_in, result.text):
             return
         schema = self._schemas.get(call.tool)
         if schema is None or has_required_arguments(schema, call.arguments):
             for milestone in watching:
-                self._note(now, milestone, result.call, all_hold, milestone.arguments, call.arguments)
+                self._note(milestone, result.call, all_hold, milestone.arguments, call.arguments)
 
-    def _note(
-        self, now: int, rule: Milestone | Forbidden, at: int, holds: Callable[..., bool], *asked: Any
-    ) -> None:
+    def _note(self, rule: Milestone | Forbidden, at: int, holds: Callable[..., bool], *asked: Any) -> None:
         """Note that a rule was met at an event, if it was."""
-        if self._asked(now, rule, holds, *asked):
-            if isinstance(rule, Forbidden):
-                self.forbidden.append(ForbiddenEvent(at, rule))
-            else:
-                self.observed.setdefault(rule.name, set()).add(at)
+        if not self._holds(rule, holds, *asked):
+            return
+        if isinstance(rule, Forbidden):
+            self.forbidden.append(ForbiddenEvent(at, rule))
+        else:
+            self.observed.setdefault(rule.name, set()).add(at)
 
-    def _asked(
-        self, now: int, rule: Milestone | Forbidden | None, holds: Callable[..., bool], *asked: Any
-    ) -> bool:
+    def _holds(self, rule: Milestone | Forbidden | None, holds: Callable[..., bool], *asked: Any) -> bool:
         try:
             return holds(*asked)
         except Exception as error:  # a pattern that does not finish, or whatever a function raises
@@ -150,7 +151,7 @@ class _Observer:
             told = str(error) if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
             of = f" of conversation {self._transcript.id}" if self._transcript.id else ""
             raise SpecError(
-                f"the check of {whose if rule else '`failed_if`'} fails at event {now}{of}: {told}",
+                f"the check of {whose if rule else '`failed_if`'} fails at event {self._now}{of}: {told}",
                 file=self._graph.file,
                 line=rule.line if rule else None,
             ) from error
