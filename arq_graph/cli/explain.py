@@ -22,7 +22,6 @@ _DECIDED = {
     "code": "  decided by code",
     "relation": "  decided by a relation",
     "failure": "  judging it failed",
-    "model": "",
 }
 _MARKS = {"success": ("✓", "green"), "error": ("✗", "red"), "pending": ("○", "yellow")}
 _NOT_RUN = {
@@ -116,7 +115,7 @@ def _guideline(match: GuidelineMatch, texts: tuple[str | None, str | None] | Non
     head = sentence(
         words(match.guideline, "bold cyan" if match.active else "cyan"),
         f"  score {match.score}" if match.score is not None else "",
-        words(_DECIDED[match.origin], "dim"),
+        words(_DECIDED.get(match.origin, ""), "dim"),
         words("  continuous" if match.continuous else "", "dim"),
         words(f"  {applied} applied before" if applied else "", "dim"),
     )

@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from langchain_core.messages import HumanMessage, convert_to_messages
 from pydantic import BaseModel, ValidationError
@@ -23,11 +23,7 @@ from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcri
 from arq_graph.milestones.transcripts.records import read_records
 from arq_graph.reasoning.sections import clean
 
-_TOKENS: tuple[Literal["input_tokens", "output_tokens", "total_tokens"], ...] = (
-    "input_tokens",
-    "output_tokens",
-    "total_tokens",
-)
+_NO_TOKENS = dict.fromkeys(("input_tokens", "output_tokens", "total_tokens"))
 
 
 def run(
@@ -97,8 +93,7 @@ def _report(dialogue: Dialogue, setup: Setup, outcome: Outcome) -> None:
     turn = outcome.turn
     told = turn.model_dump(mode="json")
     usage = {
-        module: {"calls": used.calls, **{name: used.usage[name] if used.usage else None for name in _TOKENS}}
-        for module, used in outcome.usage.items()
+        module: {"calls": used.calls, **(used.usage or _NO_TOKENS)} for module, used in outcome.usage.items()
     }
     record = {
         "thread": dialogue.thread,

@@ -103,7 +103,9 @@ def score(
     read = partial(read_files, transcripts, read=_read_file)
     run = ScoringRun(read(), graphs, tools=known, judge=decides, concurrency=concurrency, store=store)
     # Reading once more costs nothing beside a judge; without one it would take as long as scoring.
-    result = _scored(run, store, choice, sum(1 for _ in read()) if choice else None)
+    total = sum(1 for _ in read()) if choice else None
+    stand_ins = ("the judge",) if choice and choice.spec == options.OFFLINE else ()
+    result = _scored(run, store, total, stand_ins, at_once=choice is not None and concurrency > 1)
     show_broken(result.broken, "scored")
     unanswered = sum(isinstance(one, UnansweredConversation) for one in result.broken)
     if not result.conversations:
@@ -163,7 +165,7 @@ def _checked(graph: MilestoneGraph, tools: Any) -> MilestoneGraph:
 
 
 def _scored(
-    run: ScoringRun, store: RunStore | None, judge: options.ModelChoice | None, total: int | None
+    run: ScoringRun, store: RunStore | None, total: int | None, stand_ins: tuple[str, ...], *, at_once: bool
 ) -> Report:
     """Score all conversations but those that an earlier run has scored."""
     if store is not None and run.kept:
@@ -184,10 +186,9 @@ def _scored(
             advance(isinstance(outcome, BrokenConversation))
 
         try:
-            if judge is None:
-                return run.report(done=done)
-            stand_ins = ("the judge",) if judge.spec == options.OFFLINE else ()
-            return asyncio.run(run.areport(done=done, stand_ins=stand_ins))
+            if at_once:
+                return asyncio.run(run.areport(done=done, stand_ins=stand_ins))
+            return run.report(done=done, stand_ins=stand_ins)
         except ArqGraphError as error:
             if store is not None and run.kept:
                 error.add_note(way_on())

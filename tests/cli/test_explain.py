@@ -18,6 +18,7 @@ def test_it_shows_every_guideline_tool_decision_and_revision_as_it_was(served, c
     assert "Bike shop" in done.out
     assert "turn 2" in done.out
     assert "● look-up  score 9" in done.out
+    assert done.out.count("cancel  score") == 1
     assert "when the customer asks about an order: look the order up" in done.words
     assert "○ cancel  score 2" in done.out
     assert "● polite  score 10  decided by code" in done.out

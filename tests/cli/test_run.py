@@ -34,6 +34,7 @@ def test_each_turn_is_one_json_line_that_says_what_happened(served, shop):
     assert set(first["usage"]) == {"matcher", "tools", "message"}
     assert second["missing"] == [{"tool": "get_order", "argument": "order_id", "problem": "missing"}]
     assert second["tool_calls"] == []
+    assert third["missing"] == []
     (failed,) = third["tool_calls"]
     assert failed["status"] == "error"
     assert "there is no order B-0" in failed["result"]

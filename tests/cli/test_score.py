@@ -10,7 +10,7 @@ from arq_graph import OfflineChatModel
 from arq_graph.milestones.reports.report import read_report
 from tests.cli.score_files import GRAPH, JUDGED, chat, write_json
 from tests.cli.shop import options, serving
-from tests.reasoning.endpoint import Endpoint, status
+from tests.reasoning.endpoint import Endpoint, refusal, status
 
 
 @pytest.fixture
@@ -121,14 +121,29 @@ def test_a_stand_in_as_judge_is_marked(cli, chats):
     assert done.words.startswith("No evidence: the judge was a stand-in.")
 
 
+def judge(endpoint):
+    _, name, option, url = options(endpoint)
+    return ["--judge", name, option, url]
+
+
+def test_what_the_judge_gave_no_answer_about_is_asked_again_alone(cli, chats, folder):
+    answers = serving(OfflineChatModel())
+    with Endpoint(lambda request: refusal("no") if endpoint.calls == 2 else answers(request)) as endpoint:
+        command = ["score", chats, "--milestones", "judged.yaml", "--json", "out.json", "--concurrency", "1"]
+        first = cli(*command, *judge(endpoint))
+        assert "the judge gave no answer about 1 conversation" in first.words
+        assert len(read_report("out.json").conversations) == 2
+        assert endpoint.calls == 3
+        assert cli(*command, *judge(endpoint)).code == 0
+        assert endpoint.calls == 4
+    assert len(read_report("out.json").conversations) == 3
+    assert not (folder / "out.json.partial.jsonl").exists()
+
+
 def test_a_judge_whose_key_is_wrong_ends_the_run_and_what_was_scored_is_kept(cli, chats, folder):
     write_json("chats.json", [chat(id=str(number)) for number in range(12)])
     answers = serving(OfflineChatModel())
     command = ["score", chats, "--milestones", "judged.yaml", "--json", "out.json", "--concurrency", "1"]
-
-    def judge(endpoint):
-        _, name, option, url = options(endpoint)
-        return ["--judge", name, option, url]
 
     with Endpoint(
         lambda request: answers(request) if endpoint.calls <= 5 else status(401, "revoked")
@@ -185,5 +200,5 @@ def test_what_run_prints_and_the_threads_it_keeps_are_scored(cli, score, shop, f
     for recorded in ("run.jsonl", ".arq_graph/threads.sqlite"):
         done, report = score(recorded)
         (one,) = report.conversations
-        assert (one.turns, one.calls) == (2, 1)
+        assert (one.turns, one.calls, one.unanswered_calls) == (2, 1, ())
         assert ("run.jsonl: record 2: no turn that `run` printed" in done.words) == (recorded == "run.jsonl")
