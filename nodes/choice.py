@@ -34,10 +34,10 @@ class StillWanted(ARQ, ABC):
 
 def one_of(question: str, options: Mapping[str, tuple[type[ARQ], str]]) -> Field:
     """A field whose answer is one of several blueprints, for `create_model`."""
-    made = {
-        key: create_model(f"{key}_chosen", __base__=ARQ, __doc__=words, **{key: (blueprint, respond(words))})  # type: ignore[call-overload]
-        for key, (blueprint, words) in options.items()
-    }
+    made = {}
+    for key, (blueprint, words) in options.items():
+        only: Any = {key: (blueprint, respond(words))}
+        made[key] = create_model(f"{key}_chosen", __base__=ARQ, __doc__=words, **only)
     if len(made) == 1:
         return next(iter(made.values())), respond(question)
     tagged: list[Any] = [Annotated[option, Tag(key)] for key, option in made.items()]
