@@ -195,7 +195,7 @@ def _heard(
     """The observations once a judge was heard, and its word with a remark for each verdict that did not count."""
     said = said if isinstance(said, Judgement) else Judgement(tuple(said))
     seen, objections = apply_verdicts(graph, transcript, observations, said.verdicts)
-    remarks = tuple(Remark(f"not counted: {why}", verdict.milestone) for verdict, why in objections)
+    remarks = tuple(Remark(verdict.milestone, f"not counted: {why}") for verdict, why in objections)
     return seen, before + said + Judgement(remarks=remarks)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
@@ -27,78 +26,48 @@ PROMPT = Path(__file__).parent.parent / "prompts" / "milestone_author.md"
 MOST_COMPLAINTS = 20
 _SECONDS = 180.0
 
-# "search" may be an ordinary word of the workflow; "search_orders" and "searchOrders" are not.
-_TOOL_LIKE = re.compile(r"[_\d]|[a-z][A-Z]")
-
 
 def author_milestones(
-    workflow: str,
-    tools: Any,
-    model: BaseChatModel | str,
-    *,
-    max_attempts: int = 3,
-    mode: Mode = "arq",
-    template: str | Path = PROMPT,
+    workflow: str, tools: Any, model: BaseChatModel | str, *, mode: Mode = "arq"
 ) -> MilestoneGraph:
     """Have a model make a milestone graph of a workflow (Pre-Act, 4.3 and Appendix F).
 
     Code checks each draft: every FC is a tool, Start and End are there, no dependency is missing, End can be
-    reached. What is wrong is told to the model, which drafts again. At most 2 `max_attempts` - 1 answers are
-    asked for. The graph is marked as generated and not reviewed, and what only a judge can decide (its NFCs)
-    has no `check`.
+    reached. What is wrong is told to the model, which drafts again; at most five answers are asked for. The graph
+    is marked as generated and not reviewed, and what only a judge can decide (its NFCs) has no `check`.
 
     Args:
         workflow: What the agent is to do, in words.
         tools: The agent's tools: names, LangChain tools, functions, OpenAI tool definitions, or schemas by name.
         model: A chat model, or a string such as `openai:gpt-4o` or `offline`.
-        max_attempts: Drafts that can be read to ask for until one is sound, and answers that cannot be read
-            before the ask ends; 1 or more.
         mode: `arq`, `cot` or `direct`.
-        template: A replacement for the shipped prompt.
 
     Raises:
-        InputError: The workflow is empty, or a setting is out of its range.
+        InputError: The workflow is empty, or there is no such mode.
         ToolError: A tool has no name.
         UnsatisfiedError: No draft was sound; the message says what was wrong with the last one.
         ReasoningError: The model gave no valid answer.
     """
-    reasoner = _reasoner(model, mode, max_attempts)
-    steps = _authoring(workflow, tools, model, template)
+    reasoner = Reasoner(model, module="author", mode=mode, timeout=_SECONDS)
+    steps = _authoring(workflow, tools, model)
     return perform_steps(
         steps, lambda asked: reasoner.ask(asked.blueprint, asked.messages, check=asked.check)
     )
 
 
 async def aauthor_milestones(
-    workflow: str,
-    tools: Any,
-    model: BaseChatModel | str,
-    *,
-    max_attempts: int = 3,
-    mode: Mode = "arq",
-    template: str | Path = PROMPT,
+    workflow: str, tools: Any, model: BaseChatModel | str, *, mode: Mode = "arq"
 ) -> MilestoneGraph:
     """Have a model make a milestone graph of a workflow; all is as in `author_milestones`."""
-    reasoner = _reasoner(model, mode, max_attempts)
-    steps = _authoring(workflow, tools, model, template)
+    reasoner = Reasoner(model, module="author", mode=mode, timeout=_SECONDS)
+    steps = _authoring(workflow, tools, model)
     return await aperform_steps(
         steps, lambda asked: reasoner.aask(asked.blueprint, asked.messages, check=asked.check)
     )
 
 
-def _reasoner(model: BaseChatModel | str, mode: Mode, max_attempts: int) -> Reasoner:
-    return Reasoner(
-        model,
-        module="author",
-        mode=mode,
-        max_attempts=max_attempts,
-        max_candidates=max_attempts,
-        timeout=_SECONDS,
-    )
-
-
 def _authoring(
-    workflow: str, tools: Any, model: BaseChatModel | str, template: str | Path
+    workflow: str, tools: Any, model: BaseChatModel | str
 ) -> Generator[Question[MilestoneAuthoring], Answer[MilestoneAuthoring], MilestoneGraph]:
     """Ask for drafts; the best has no errors and the fewest doubts, and is the latest of those."""
     if not workflow.strip():
@@ -116,21 +85,21 @@ def _authoring(
     last: list[Complaint] = []
 
     def check(answer: MilestoneAuthoring) -> list[Complaint]:
-        milestones, errors, doubts = _checked(answer.milestones, workflow, names)
+        milestones, errors, doubts = _checked(answer.milestones, names)
         if not errors:
             sound.append((len(doubts) + len(answer.unmet()), doubts, milestones))
         last[:] = errors
         return [*errors, *doubts][:MOST_COMPLAINTS]
 
-    prompt = PromptTemplate(template, PROMPT.parent)
+    prompt = PromptTemplate(PROMPT, PROMPT.parent)
     tail = prompt.render("tail", {"workflow": workflow, "tools": shown})
     messages = [SystemMessage(prompt.render("head", {})), HumanMessage(tail)]
     answer = yield Question(MilestoneAuthoring, messages, check)
     if not sound:
         said = "; ".join(error.message for error in last[:MOST_COMPLAINTS])
         raise UnsatisfiedError(
-            f"author: no draft is a graph that can be measured on; the last: {said}. Raise max_attempts, take another "
-            "model, or look at the texts in .attempts.",
+            f"author: no draft is a graph that can be measured on; the last: {said}. Take another model, or "
+            "look at the texts in .attempts.",
             answer.attempts,
         )
     _, doubts, milestones = min(reversed(sound), key=lambda each: each[0])
@@ -145,7 +114,7 @@ def _name_of(model: BaseChatModel) -> str:
 
 
 def _checked(
-    drafts: Sequence[MilestoneDraft], workflow: str, tools: Sequence[str]
+    drafts: Sequence[MilestoneDraft], tools: Sequence[str]
 ) -> tuple[tuple[Milestone, ...], list[Complaint], list[Complaint]]:
     """The milestones of a draft; why nothing could be measured on it, and what may not be meant."""
     names = [_one_line(draft.name) for draft in drafts]
@@ -165,7 +134,6 @@ def _checked(
     errors = [complaint(each.milestone, each.message) for each in found.errors]
     errors += [complaint(*each) for each in _misnamed(graph, tools)]
     doubts = [complaint(each.milestone, each.message) for each in found.warnings]
-    doubts += [complaint(None, message) for message in _left_out(graph, workflow, tools)]
     return milestones, errors, doubts
 
 
@@ -197,11 +165,3 @@ def _misnamed(graph: MilestoneGraph, tools: Sequence[str]) -> Iterator[tuple[str
             )
         if each.name in tools and each.type != "FC" and each.name != START:
             yield each.name, f"{each.name!r} is the name of a tool: make it an FC, or name it otherwise"
-
-
-def _left_out(graph: MilestoneGraph, workflow: str, tools: Sequence[str]) -> Iterator[str]:
-    called = {milestone.called_tool for milestone in graph.milestones if milestone.type == "FC"}
-    for tool in tools:
-        named = _TOOL_LIKE.search(tool) and re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", workflow)
-        if named and tool not in called:
-            yield f"the workflow names the tool {tool!r}, and no FC is its call"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
@@ -16,17 +16,11 @@ from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.verdicts import Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """Something that a reader of the verdicts should know: a quote that was not found, a vote that is missing.
+class Remark(NamedTuple):
+    """What did not count, or is missing, of what was said on a milestone."""
 
-    Args:
-        text: What it is.
-        milestone: The milestone that it is about; None: all of them.
-    """
-
+    milestone: str
     text: str
-    milestone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -38,7 +32,7 @@ class Judgement:
         agreement: By milestone, the share of the votes given that say what the verdict says (where no word
             has more than half of them, the share of the most frequent one), above 0 and up to 1; empty where
             one vote was asked for.
-        remarks: What did not count, what is missing, what the judge was not shown.
+        remarks: What did not count, and which votes are missing.
     """
 
     verdicts: tuple[Verdict, ...] = ()
@@ -55,9 +49,8 @@ class Judgement:
         for verdict in self.verdicts:
             if verdict.reason.strip():
                 reasons.setdefault(verdict.milestone, verdict.reason.strip())
-        for remark in self.remarks:
-            if remark.milestone is not None:
-                reasons[remark.milestone] = f"{reasons.get(remark.milestone, '')} [{remark.text}]".strip()
+        for milestone, text in self.remarks:
+            reasons[milestone] = f"{reasons.get(milestone, '')} [{text}]".strip()
         return reasons
 
     def __add__(self, other: Judgement) -> Judgement:
@@ -90,31 +83,20 @@ class JudgeError(InputError):
     """What was given as a judge is none, or cannot be asked in this way: no conversation can be judged by it."""
 
 
-def in_question(
-    graph: MilestoneGraph, observations: Observations, *, veto: bool = True
-) -> tuple[Milestone, ...]:
+def in_question(graph: MilestoneGraph, observations: Observations) -> tuple[Milestone, ...]:
     """The milestones on which a judge's word can matter, in the graph's order. Cost O(E log V + observations).
 
     They are the NFCs that nothing decided and the FCs whose calls may be vetoed, as far as they could be
     reached at all: what is out of reach even if all that is undecided were observed changes no measure.
 
-    Args:
-        graph: The milestones.
-        observations: What was observed so far.
-        veto: Whether calls may be vetoed.
-
     Raises:
         SpecError: The graph cannot be measured on.
     """
-    if not observations.undecided and not veto:
-        return ()
     at_most = reach(graph, observations, optimistic=True)  # an FC is in it only where code saw a call
     return tuple(
         each
         for each in graph.milestones
-        if each.name in at_most
-        and not each.is_derived
-        and (each.name in observations.undecided or (veto and each.type == "FC"))
+        if each.name in at_most and (each.type == "FC" or each.name in observations.undecided)
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Generator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,21 +13,14 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.blueprint import batch_blueprint
-from arq_graph.milestones.judging.judge import Judgement, Remark, in_question
-from arq_graph.milestones.judging.shown import (
-    milestone_ids,
-    shown_milestones,
-    shown_steps,
-    shown_tools,
-    with_dependencies,
-)
+from arq_graph.milestones.judging.judge import Judgement, in_question
+from arq_graph.milestones.judging.shown import milestone_ids, shown_milestones, shown_steps, shown_tools
 from arq_graph.milestones.judging.votes import Hearing, Vote
 from arq_graph.milestones.matching import Observations
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.reasoning.answer import Question
-from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.sections import as_json
@@ -36,6 +28,7 @@ from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPTS = Path(__file__).parent.parent / "prompts"
 TEMPERATURE_OF_VOTES = 0.7
+MILESTONES_PER_CALL = 8
 _CANDIDATES = 2
 
 
@@ -53,19 +46,14 @@ class LLMJudge:
     the instructions and tools.
 
     Args:
-        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you. Unless the model
-            or the reasoner has a temperature, it is 0 with one vote and 0.7 with several.
+        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you, which decides on
+            mode and temperature. Without one the mode is `arq`, and the temperature, unless the model has one, 0 with
+            one vote and 0.7 with several.
         tools: The agent's tools, as the judge is shown them; None: those that the transcript brings.
         votes: How often each milestone is asked about. The verdict is what more than half of the votes say, step
             included; where there is no such majority it stays undecided. A vote that fails is left out.
-        veto: Whether calls are judged, too; otherwise only NFCs are.
         instructions: What the agent was told; None: what the transcript brings.
-        date: The day of the conversation, where the prompt is to name one.
-        milestones_per_call: How many milestones one ask is about, 1 or more.
-        mode: `arq` (all queries), `cot` (free reasoning, then the response) or `direct`; None: the reasoner's.
         template: A replacement for the shipped prompt.
-        max_transcript_tokens: Bounds the numbered steps. Over it, the longest texts of the conversation are
-            shortened; a conversation that is too long even so is not judged. A remark says either.
 
     Raises:
         InputError: A setting is out of its range, or the model is none.
@@ -79,31 +67,19 @@ class LLMJudge:
         *,
         tools: Any = None,
         votes: int = 1,
-        veto: bool = True,
         instructions: str | None = None,
-        date: str | datetime.date | None = None,
-        milestones_per_call: int = 8,
-        mode: Mode | None = None,
         template: str | Path = PROMPTS / "milestone_judge.md",
-        max_transcript_tokens: int = 60_000,
     ) -> None:
-        if votes < 1 or milestones_per_call < 1:
-            raise InputError(
-                f"votes is {votes} and milestones_per_call {milestones_per_call}: each must be a number from 1 on"
-            )
+        if votes < 1:
+            raise InputError(f"votes is {votes}: it must be at least 1")
         if not isinstance(model, Reasoner):
             temperature = 0.0 if votes == 1 else TEMPERATURE_OF_VOTES
-            model = Reasoner(model, module="judge", mode=mode or "arq", temperature=temperature)
+            model = Reasoner(model, module="judge", temperature=temperature)
         self.reasoner = model
-        self.mode: Mode = mode or model.mode
         self.votes = votes
-        self.veto = veto
-        self.milestones_per_call = milestones_per_call
-        self.max_transcript_tokens = max_transcript_tokens
         self.template = PromptTemplate(template, PROMPTS)
         self.tools = None if tools is None else tool_definitions(tools)
         self.instructions = instructions
-        self.date = None if date is None else str(date)
 
     def __call__(
         self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
@@ -119,59 +95,40 @@ class LLMJudge:
             ReasoningError: The model gave no answer.
             SpecError: The graph cannot be measured on.
         """
-        asking = self._asking(Hearing(graph, transcript, observations))
-        return perform_steps(asking, partial(self.reasoner.ask_all, mode=self.mode))
+        return perform_steps(self._asking(Hearing(graph, transcript, observations)), self.reasoner.ask_all)
 
     async def ajudge(
         self, graph: MilestoneGraph, transcript: Transcript, observations: Observations
     ) -> Judgement:
         """Judge one conversation without blocking; arguments and errors are those of a call."""
         asking = self._asking(Hearing(graph, transcript, observations))
-        return await aperform_steps(asking, partial(self.reasoner.aask_all, mode=self.mode))
+        return await aperform_steps(asking, self.reasoner.aask_all)
 
     def _asking(self, hearing: Hearing) -> Generator[list[Question[Any]], Sequence[Vote], Judgement]:
         """Ask about each batch of milestones, once for each vote, all at the same time."""
-        asked = in_question(hearing.graph, hearing.observations, veto=self.veto)
-        if not asked:
-            return Judgement()
-        steps = shown_steps(hearing.transcript, self.max_transcript_tokens)
-        if steps is None:
-            why = (
-                "not judged: the conversation is too long for the judge, even with each text cut short; raise "
-                f"max_transcript_tokens (it is {self.max_transcript_tokens})"
-            )
-            return Judgement(remarks=(Remark(why),))
+        asked = in_question(hearing.graph, hearing.observations)
+        starts = range(0, len(asked), MILESTONES_PER_CALL)
+        batches = [asked[start : start + MILESTONES_PER_CALL] for start in starts]
+        votes = yield self._questions(hearing, batches)
         said = Judgement()
-        if short := [str(step["step"]) for step in steps if "shortened_from_characters" in step]:
-            numbers = ", ".join(short[:20]) + (", …" if len(short) > 20 else "")
-            said += Judgement(
-                remarks=(Remark(f"the judge was not shown the middle of the texts of steps {numbers}"),)
-            )
-        size = self.milestones_per_call
-        batches = [asked[start : start + size] for start in range(0, len(asked), size)]
-        votes = yield self._questions(hearing, batches, steps)
         for number, batch in enumerate(batches):
             said += hearing.judgement(batch, votes[number * self.votes : (number + 1) * self.votes])
         return said
 
-    def _questions(
-        self, hearing: Hearing, batches: Sequence[Sequence[Milestone]], steps: list[dict[str, Any]]
-    ) -> list[Question[Any]]:
+    def _questions(self, hearing: Hearing, batches: Sequence[Sequence[Milestone]]) -> list[Question[Any]]:
         graph, transcript = hearing.graph, hearing.transcript
         told = {
             "instructions": transcript.instructions if self.instructions is None else self.instructions,
             "tools": shown_tools(tool_definitions(transcript.tools) if self.tools is None else self.tools),
-            "date": self.date,
             "milestones": shown_milestones(graph),
         }
         head = SystemMessage(self.template.render("head", told))
-        body = "<steps>[\n" + ",\n".join(map(as_json, steps)) + "\n]</steps>\n"
+        body = "<steps>[\n" + ",\n".join(map(as_json, shown_steps(transcript))) + "\n]</steps>\n"
         ids, events = milestone_ids(graph), hearing.observations.events
+        seen = {id: list(events[name]) for name, id in ids.items() if events.get(name)}
         candidates = min(_CANDIDATES, self.reasoner.max_candidates)
         questions = []
         for number, batch in enumerate(batches, start=1):
-            near = with_dependencies(graph, batch)
-            seen = {id: list(events[name]) for name, id in ids.items() if name in near and events.get(name)}
             blueprint = batch_blueprint(tuple((ids[each.name], each.type == "FC") for each in batch))
             check = partial(hearing.complaints, batch)
             for vote in range(1, self.votes + 1):

@@ -47,7 +47,7 @@ class Hearing:
         for milestone in batch:
             if failed:
                 why = f"{type(failed[0]).__name__}: {str(failed[0])[:300]}"
-                missing = Remark(f"{len(failed)} of {len(votes)} votes are missing: {why}", milestone.name)
+                missing = Remark(milestone.name, f"{len(failed)} of {len(votes)} votes are missing: {why}")
                 said += Judgement(remarks=(missing,))
             said += self._elected(milestone, [self._ballot(milestone, vote.value) for vote in given])
         return said if len(votes) > 1 else replace(said, agreement={})
@@ -91,12 +91,12 @@ class Hearing:
         ((word, count),) = words.most_common(1)
         agreement = {milestone.name: count / len(ballots)}
         remarks = [
-            Remark(f"{'a vote is ' if len(ballots) > 1 else ''}not counted: {why}", milestone.name)
+            Remark(milestone.name, f"{'a vote is ' if len(ballots) > 1 else ''}not counted: {why}")
             for why in dict.fromkeys(why for _, why in ballots if why)
         ]
         if 2 * count <= len(ballots):
             told = ", ".join(f"{votes} × {_told(*each)}" for each, votes in words.items())
-            remarks.append(Remark(f"undecided: no majority among {told}", milestone.name))
+            remarks.append(Remark(milestone.name, f"undecided: no majority among {told}"))
             return Judgement((Verdict(milestone.name, None),), agreement, tuple(remarks))
         verdict = next(each for each, _ in ballots if (each.achieved, each.event) == word)
         return Judgement((verdict, *self._vetoes(verdict)), agreement, tuple(remarks))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 
 import pytest
@@ -22,14 +21,10 @@ def judged(*votes, transcript=None, **options):
     return score(GRAPH, transcript or talk(), judge=LLMJudge(model(*votes), votes=len(votes), **options))
 
 
-def remarks(measured):
-    return [remark.text for remark in measured.judgement.remarks]
-
-
 @pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
 def test_a_model_closes_the_range_in_every_mode(mode):
     brain = model(ALL_GOOD)
-    measured = score(GRAPH, talk(), judge=LLMJudge(brain, mode=mode))
+    measured = score(GRAPH, talk(), judge=LLMJudge(Reasoner(brain, mode=mode, temperature=0)))
     assert measured.goal_completed is True
     assert measured.reached == {"Start": 0, "get_status": 3, "Offer Later": 5, "User Agrees": 6, "End": 6}
     assert set(measured.reasons) == {"get_status", "Offer Later", "User Agrees"}
@@ -40,22 +35,19 @@ def test_a_model_closes_the_range_in_every_mode(mode):
 
 
 async def test_async_says_the_same_as_sync():
-    votes = (ALL_GOOD, {**ALL_GOOD, "M4": says(False)}, {**ALL_GOOD, "M4": says(False)})
-    judge = LLMJudge(model(*votes), votes=3, milestones_per_call=2)
+    judge = LLMJudge(model(ALL_GOOD, *[{**ALL_GOOD, "M4": says(False)}] * 2), votes=3)
     assert await ascore(GRAPH, talk(), judge=judge) == score(GRAPH, talk(), judge=judge)
 
 
 def test_the_judge_sees_agent_tools_milestones_steps_and_what_code_saw():
     brain = model(ALL_GOOD)
     tool = {"name": "get_status", "description": "Look it up", "parameters": {"type": "object"}}
-    date = datetime.date(2024, 5, 15)
-    score(GRAPH, talk(), judge=LLMJudge(brain, tools=[tool], instructions="You help.", date=date))
+    score(GRAPH, talk(), judge=LLMJudge(brain, tools=[tool], instructions="You help."))
     (call,) = brain.calls
     assert section(call, "agent_instructions") == "You help."
     assert section(call, "agent_tools") == [
         {"name": "get_status", "description": "Look it up", "arguments": {"type": "object"}}
     ]
-    assert section(call, "date") == "2024-05-15"
     assert section(call, "seen") == {"M2": [3]}
     assert section(call, "now") == {"judge": ["M2", "M3", "M4"]}
     assert section(call, "milestones")[2] == {
@@ -85,14 +77,14 @@ def test_what_the_record_brings_of_the_agent_is_shown_unless_the_judge_was_told(
 
 def test_all_asks_about_conversations_of_one_agent_begin_with_the_same_text():
     brain = model(ALL_GOOD)
-    judge = LLMJudge(brain, instructions="You help.", tools=["get_status"], votes=2, milestones_per_call=2)
+    judge = LLMJudge(brain, instructions="You help.", tools=["get_status"], votes=2)
     for transcript in (talk(), talk(agent("Anything else?"))):
         score(GRAPH, transcript, judge=judge)
     assert len({str(call.messages[0].text) for call in brain.calls}) == 1
     assert {call.kwargs["temperature"] for call in brain.calls} == {0.7}  # several votes need some variety
-    bodies = {str(call.messages[1].text) for call in brain.calls[:4]}
-    assert len({body.partition("<seen>")[0] for body in bodies}) == 1
-    assert len(bodies) == 4
+    one, other = (str(call.messages[1].text) for call in brain.calls[:2])
+    assert one != other  # else a cache would make one vote of two
+    assert one.partition("<now>")[0] == other.partition("<now>")[0]
 
 
 def test_nothing_that_is_written_in_a_record_or_a_graph_closes_its_section():
@@ -122,6 +114,7 @@ def test_nothing_that_is_written_in_a_record_or_a_graph_closes_its_section():
 
 
 def test_a_quote_that_is_not_there_is_asked_for_once_more_and_then_counts_for_nothing():
+    assert judged({**ALL_GOOD, "M3": says(True, 5, "“please TRY again   later”")}).goal_completed is True
     brain = model({**ALL_GOOD, "M3": says(True, 5, "call us again tomorrow")})
     measured = score(GRAPH, talk(), judge=LLMJudge(brain))
     assert len(brain.calls) == 2
@@ -130,10 +123,6 @@ def test_a_quote_that_is_not_there_is_asked_for_once_more_and_then_counts_for_no
     assert measured.reasons["Offer Later"] == (
         "so it is [not counted: the quote is not in step 5: 'call us again tomorrow']"
     )
-
-
-def test_quotation_marks_around_a_quote_do_no_harm():
-    assert judged({**ALL_GOOD, "M3": says(True, 5, "“please TRY again   later”")}).goal_completed is True
 
 
 @pytest.mark.parametrize(("step", "left"), [(7, (7,)), (8, (7,)), (3, (3, 7)), (None, (3, 7))])
@@ -159,12 +148,6 @@ def test_a_model_is_not_even_asked_about_a_call_that_code_did_not_see():
     brain = model({"M2": says(True, 3), "M4": says(True, 1, "My download is stuck")})
     assert score(graph, talk(), judge=LLMJudge(brain)).goal_completed is False
     assert section(brain.calls[0], "now")["judge"] == ["M2", "M4"]
-
-
-def test_without_veto_calls_are_not_judged():
-    brain = model({**ALL_GOOD, "M2": says(False)})
-    assert score(GRAPH, talk(), judge=LLMJudge(brain, veto=False)).goal_completed is True
-    assert section(brain.calls[0], "now")["judge"] == ["M3", "M4"]
 
 
 YES = says(True, 6, "I agree to wait", "they agree")
@@ -241,45 +224,21 @@ def test_the_order_of_the_votes_does_not_matter(words):
 def test_a_model_that_answers_rubbish_is_asked_no_more_than_it_may_be():
     brain = ScriptedChatModel(lambda call: '{"nonsense": 1}')
     with pytest.raises(errors.BlueprintError, match="judge asking batch-1"):
-        score(GRAPH, talk(), judge=LLMJudge(brain, votes=2, milestones_per_call=2))
-    assert len(brain.calls) <= 2 * 2 * 3
+        score(GRAPH, talk(), judge=LLMJudge(brain, votes=2))
+    assert len(brain.calls) <= 2 * 3
 
 
-def test_a_long_conversation_is_shortened_in_its_long_texts_and_that_is_said():
-    long = f"start {'word ' * 4_000} end"
-    brain = model(ALL_GOOD)
-    judge = LLMJudge(brain, max_transcript_tokens=600)
-    measured = score(GRAPH, talk(agent(long), called("note", text="x" * 9_000)), judge=judge)
-    steps = section(brain.calls[0], "steps")
-    assert [step["step"] for step in steps] == [*range(1, 10)]
-    assert steps[6]["shortened_from_characters"] == len(long)
-    assert (steps[6]["text"][:5], steps[6]["text"][-3:]) == ("start", "end")
-    assert "shortened_from_characters" in steps[7]
-    assert steps[0]["text"] == "My download is stuck."
-    assert 500 < len(json.dumps(steps)) / 4 <= 650
-    assert measured.goal_completed is True
-    assert remarks(measured) == ["the judge was not shown the middle of the texts of steps 7, 8"]
-
-
-def test_a_conversation_that_is_too_long_even_so_is_not_judged_and_that_is_said():
-    measured = judged(ALL_GOOD, max_transcript_tokens=20)
-    assert measured.progress_range == (1 / 4, 1)
-    assert "too long for the judge" in "".join(remarks(measured))
-
-
-def test_beside_what_is_asked_stand_the_calls_of_it_and_of_what_it_depends_on():
-    graph = graph_of("""
-- {name: Start, type: NFC}
-- {name: get_status, type: FC}
-- {name: note, type: FC}
-- {name: Both, type: Aggregator, dependencies: [get_status, note]}
-- {name: Told, type: NFC, dependencies: [Both]}
-- {name: End, type: NFC, dependencies: [Told]}
-""")
-    brain = model({})
-    score(graph, talk(called("note")), judge=LLMJudge(brain, milestones_per_call=1))
-    seen = {section(call, "now")["judge"][0]: section(call, "seen") for call in brain.calls}
-    assert seen == {"M2": {"M2": [3]}, "M3": {"M3": [7]}, "M5": {"M2": [3], "M3": [7]}}
+def test_many_milestones_are_asked_about_in_batches():
+    names = "ABCDEFGHIJ"
+    states = "".join(f"- {{name: {name}, type: NFC}}\n" for name in names)
+    end = f"- {{name: End, type: NFC, dependencies: [{', '.join(names)}]}}"
+    graph = graph_of(f"- {{name: Start, type: NFC}}\n- {{name: get_status, type: FC}}\n{states}{end}")
+    brain = model({"M12": says(True, 5, "try again later")})
+    assert score(graph, talk(), judge=LLMJudge(brain)).reached["J"] == 5
+    first, second = brain.calls
+    assert section(first, "now")["judge"] == [f"M{number}" for number in range(2, 10)]
+    assert section(second, "now")["judge"] == ["M10", "M11", "M12"]
+    assert section(second, "seen") == {"M2": [3]}
 
 
 def test_settings_prompt_and_reasoner_may_be_ones_own():

@@ -153,7 +153,7 @@ def recorded(*said: str) -> Transcript:
 
 @pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
 def test_as_a_judge_it_quotes_a_sentence_that_stands_there(mode: Any) -> None:
-    judge = LLMJudge("offline", mode=mode)
+    judge = LLMJudge(Reasoner("offline", mode=mode))
     graph = MilestoneGraph.parse_yaml("""
 - {name: Start, type: NFC}
 - {name: Offer Later, type: NFC, description: The agent offers to try again later., dependencies: [Start]}
