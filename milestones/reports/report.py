@@ -14,12 +14,7 @@ from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
 from arq_graph.milestones.reports.differences import ArmComparison, compare_arms
 from arq_graph.milestones.reports.figures import Summary, summarize
-from arq_graph.milestones.reports.records import (
-    BrokenConversation,
-    ConversationRecord,
-    GraphRecord,
-    Record,
-)
+from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord, Record
 from arq_graph.reasoning.sections import clean
 
 SCHEMA: Literal[2] = 2

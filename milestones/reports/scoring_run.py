@@ -21,11 +21,7 @@ from arq_graph.milestones.at_once import at_once
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import AnyJudge, Judge, JudgeError
 from arq_graph.milestones.reports.graph_choice import GraphChoice, GraphSource, fingerprint_of_graphs
-from arq_graph.milestones.reports.records import (
-    BrokenConversation,
-    ConversationRecord,
-    conversation_record,
-)
+from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, conversation_record
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.store import RunStore

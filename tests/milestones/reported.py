@@ -36,7 +36,7 @@ def shop() -> MilestoneGraph:
             Milestone(name="pay", type="FC", dependencies=("find",)),
             Milestone(name="Given up", type="NFC", dependencies=("find",)),
             Milestone(name="End", type="NFC", dependencies=("pay", "Given up")),
-        ],
+        ]
     )
 
 

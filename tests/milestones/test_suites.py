@@ -74,7 +74,7 @@ def test_a_suite_is_read_with_files_and_modules_beside_it(folder: Path):
     suite = Suite.from_yaml(folder / "suite.yaml")
     lamp, *kinds = suite.scenarios
     assert [lamp.name, *(one.name for one in kinds)] == [
-        *("lamp", "kinds (helpful)", "kinds (perturbed)", "kinds (unhelpful)"),
+        *("lamp", "kinds (helpful)", "kinds (perturbed)", "kinds (unhelpful)")
     ]
     assert (suite.seed, suite.name) == (7, "suite")
     assert lamp.limits == Limits(turns=5, calls=9)
