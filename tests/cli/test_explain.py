@@ -41,12 +41,14 @@ def test_programs_get_one_json_object(served, cli, shop):
     assert record["followed"] == ["look-up", "polite"]
 
 
-def test_an_unfinished_turn_says_how_to_go_on(cli, shop):
+def test_an_unfinished_turn_says_how_to_go_on_and_nothing_of_the_turn_before(served, cli, shop):
+    served("run", shop, "-c", "-", "--thread", "t1", stdin="Hello")
     with Endpoint(lambda _: status(401, "revoked")) as endpoint:
         cli("run", shop, "-c", "-", "--thread", "t1", *options(endpoint), stdin="Where is B-1?")
     done = cli("explain")
     assert done.code == 0
     assert "There is no reply yet" in done.out
+    assert "Guidelines: 0 active, 0 not" in done.out
     assert f"arq-graph chat {shop} --thread t1" in done.words
 
 
