@@ -34,6 +34,13 @@ class ModuleUsage:
     calls: int
     usage: UsageMetadata | None
 
+    def __str__(self) -> str:
+        """Calls and tokens in words."""
+        calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'}"
+        if not self.usage:
+            return calls
+        return f"{calls}, {self.usage['input_tokens']:,} tokens read, {self.usage['output_tokens']:,} written"
+
 
 @dataclass
 class _Call:
@@ -82,6 +89,13 @@ class UsageTracker(BaseCallbackHandler):
     def failures(self) -> list[BaseException]:
         """What calls raised, so that a model's lost connection can be told from another's."""
         return [call.failure for call in list(self._calls.values()) if call.failure]
+
+    def __str__(self) -> str:
+        """A line for each module, and one for all: calls and tokens."""
+        total = ModuleUsage(
+            self.calls, self.total if any(each.usage for each in self._calls.values()) else None
+        )
+        return "\n".join(f"{name}: {part}" for name, part in [*self.by_module.items(), ("all", total)])
 
     @property
     def by_module(self) -> dict[str, ModuleUsage]:
@@ -155,6 +169,7 @@ def track_usage(*, max_calls: int | None = None) -> Iterator[UsageTracker]:
         ```python
         with track_usage() as used:
             app.invoke(...)
+        print(used)  # a line for each module, and one for all
         print(used.calls, used.total["total_tokens"], used.by_module["matcher"].calls)
         ```
     """

@@ -274,6 +274,36 @@ def test_a_call_that_needs_agreement_runs_after_the_yes_and_never_after_a_no(
     assert turns[3][1] == "20 euros went to Bees."
 
 
+def test_who_asks_may_have_any_name_and_a_shared_word_alone_is_not_enough() -> None:
+    def look_at_plot(plot: str) -> dict[str, str]:
+        """Look at a plot.
+
+        Args:
+            plot: The number of the plot, like P-12.
+        """
+        return {"water": "low"}
+
+    def give_up_plot(plot: str) -> str:
+        """Give a plot back.
+
+        Args:
+            plot: The number of the plot, like P-12.
+        """
+        return f"{plot} is free again."
+
+    garden = Agent(
+        "Garden",
+        "You help the members of a garden.",
+        [
+            Guideline("the member asks how a plot is doing", "look at the plot", tools=[look_at_plot]),
+            Guideline("the member wants to give up a plot", "give the plot up", tools=[give_up_plot]),
+        ],
+    )
+    turns = hold(guided(garden), "How is my plot doing?", "P-12", "I want to give up my plot P-7.")
+    given = {"plot": "P-12"}, {"plot": "P-7"}
+    assert [calls for calls, _ in turns] == [[], [("look_at_plot", given[0])], [("give_up_plot", given[1])]]
+
+
 @pytest.mark.parametrize("mode", ["cot", "direct"])
 def test_it_works_in_every_mode(mode: Any) -> None:
     ((calls, reply),) = hold(guided(LIBRARY, mode=mode), "I am looking for the book The Hobbit")

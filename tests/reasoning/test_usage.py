@@ -30,6 +30,14 @@ def test_calls_and_tokens_are_counted_by_module():
     )
 
 
+def test_what_was_counted_can_be_printed():
+    with track_usage() as used:
+        reasoner_of(scripted([OUT_OF_RANGE, GOOD]), module="matcher").ask(Verdict, PROMPT)
+        FakeListChatModel(responses=["Hi"]).invoke(PROMPT)
+    spent = f"{used.total['input_tokens']:,} tokens read, {used.total['output_tokens']:,} written"
+    assert str(used).splitlines() == [f"matcher: 2 calls, {spent}", "other: 1 call", f"all: 3 calls, {spent}"]
+
+
 def test_calls_and_tokens_are_counted_by_the_model_that_answered():
     told = AIMessage("Hi", response_metadata={"model_name": "big-2024"})
     with track_usage() as used:

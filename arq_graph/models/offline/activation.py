@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,9 @@ ENOUGH = 0.6  # the share of the weight of its stems from which on a condition h
 
 _STARTS = {"start", "begin", "begun"}
 _ANSWERS = {"yes", "no"}
+_SPEAKER = re.compile(
+    r"\b\w+ (?=(?:asks|wants|says|tells|needs)\b)", re.IGNORECASE
+)  # "member" of "the member asks"
 _LASTING = {"always", "never", "not", "don't", "don’t", "every", "only", "avoid", "keep"}  # of an action
 
 
@@ -29,7 +33,12 @@ def is_constant(condition: str | None) -> bool:
 
 def _is_about_customer(condition: str | None) -> bool:
     """Whether a condition speaks of what the customer says, asks or wants, which no result can tell."""
-    return "customer" in words(condition or "")
+    return "customer" in words(condition or "") or bool(_SPEAKER.search(condition or ""))
+
+
+def _stems(condition: str | None) -> frozenset[str]:
+    """The stems of a condition, without who it is that asks or wants something."""
+    return stems(_SPEAKER.sub("", condition or ""))
 
 
 def _reason(prompt: Prompt, entry: Mapping[str, Any], weight: Mapping[str, float]) -> tuple[bool, str]:
@@ -48,7 +57,7 @@ def _reason(prompt: Prompt, entry: Mapping[str, Any], weight: Mapping[str, float
         return True, "What the last reply asked for is still open."
     best, found = 0.0, "Nothing that was just said or found has its words."
     # Each alternative of "asks for a human or is angry" is enough.
-    for wanted in map(stems, f"{condition} ".split(" or ")):
+    for wanted in map(_stems, f"{condition} ".split(" or ")):
         for place, said in _said(prompt, wanted, by_customer=_is_about_customer(condition)):
             if (part := share(wanted, said, weight)) > best:
                 best, found = part, f"{place} speaks of {', '.join(sorted(wanted & said))}."
@@ -74,7 +83,7 @@ def _said(
 def judge_guidelines(prompt: Prompt, asked: Mapping[str, Any], kinds: Instances) -> dict[str, Any]:
     """The answers to the matcher's queries, by guideline id; null for those that are not to be judged."""
     entries = {str(entry.get("id")): entry for entry in prompt.entries("guidelines")}
-    weight = weights(stems(str(entry.get("condition") or "")) for entry in entries.values())
+    weight = weights(_stems(entry.get("condition")) for entry in entries.values())
     applied = {record.get("guideline") for record in prompt.listed("applied")}
     answers: dict[str, Any] = dict.fromkeys(entries)
     for id in entries.keys() & set(prompt.listed("judge")):

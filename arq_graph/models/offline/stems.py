@@ -17,7 +17,7 @@ _STOP = """
 a an the this that it its is are was be been has have had do does did can could will would may shall should i me my we
 us our you your he she they their them there here and or but if as at by for from in into of on out to up with about
 what which who where so please just any some customer user agent wants want asks ask says say said tells tell needs need
-like get give
+like
 """
 _STOP_WORDS = frozenset(_STOP.split())
 
