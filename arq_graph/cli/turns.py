@@ -20,9 +20,8 @@ from arq_graph.cli.tables import counted, number, show_broken
 from arq_graph.errors import InputError, SpecError, ToolError
 from arq_graph.milestones.turn_level.agents import openai_definitions
 from arq_graph.milestones.turn_level.evaluation import aevaluate_turns, evaluate_turns
-from arq_graph.milestones.turn_level.metrics import TurnMetrics
-from arq_graph.milestones.turn_level.similarity import lexical_similarity
-from arq_graph.milestones.turn_level.steps import DatasetSteps
+from arq_graph.milestones.turn_level.metrics import TurnMetrics, lexical_similarity
+from arq_graph.milestones.turn_level.steps import read_steps
 
 _MOST_PAIRS = 10
 _NO_TOOLS = (
@@ -72,7 +71,7 @@ def turns(
     final answer. No tool runs. A step that failed with an error is asked again by the same command with --out.
     """
     known = options.read_tools(agent, tools)
-    total, without_tools = _count(DatasetSteps(dataset, limit=limit))
+    total, without_tools = _count(dataset, limit)
     if without_tools and known is None:
         warn(_NO_TOOLS)
     choice = options.choose_model(model, base_url)
@@ -109,16 +108,14 @@ def turns(
         raise Exit(NO_ANSWER)
 
 
-def _count(steps: DatasetSteps) -> tuple[int, bool]:
+def _count(dataset: Path, limit: int | None) -> tuple[int, bool]:
     """How many steps there are, and whether no record names a tool."""
-    total, without = 0, True
-    for step in steps:
-        total += 1
-        without = without and not step.transcript.tools and not step.transcript.extra.get("tools")
-    if not total:
-        said = f"; the first broken record: {steps.broken[0].error}" if steps.broken else ""
+    steps, broken = read_steps(dataset, limit)
+    if not steps:
+        said = f"; the first broken record: {broken[0].error}" if broken else ""
         raise InputError(f"the dataset holds no step: no agent's message that follows a user's{said}")
-    return total, without
+    recorded = (step.transcript for step in steps)
+    return len(steps), not any(each.tools or each.extra.get("tools") for each in recorded)
 
 
 def _definitions(tools: Any, file: Path) -> list[dict[str, Any]]:
@@ -134,9 +131,6 @@ def _show(asked: str, metrics: TurnMetrics) -> None:
     said = f"{counted(metrics.steps, 'step')} of {counted(metrics.conversations, 'conversation')} · {asked}"
     console.print(words(said, "bold"), soft_wrap=True)
     console.print(_figures(metrics))
-    wrong = [(kind.replace("_", " "), count) for kind, count in metrics.confusion.items() if count]
-    if wrong:
-        show_titled(console, "What went wrong", _counted(wrong))
     pairs = [(f"{each.truth} → {each.predicted}", each.count) for each in metrics.mistaken]
     if pairs:
         show_titled(console, "Taken for another (truth → predicted)", _counted(pairs[:_MOST_PAIRS]))

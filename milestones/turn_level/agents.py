@@ -1,10 +1,9 @@
-"""Who can be evaluated: a chat model, a compiled graph, a function of the history, or predictions of a file."""
+"""Who can be evaluated: a chat model, a compiled graph, or a function of the history."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -12,13 +11,10 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableLambda
-from pydantic import ConfigDict, ValidationError
 
-from arq_graph.agent.spec_errors import spec_error
 from arq_graph.errors import InputError, ToolError
 from arq_graph.milestones.tool_schemas import tool_definitions
-from arq_graph.milestones.transcripts.records import read_records
-from arq_graph.milestones.turn_level.actions import Action, Text
+from arq_graph.milestones.turn_level.actions import Action, ToolCall
 from arq_graph.milestones.turn_level.steps import TurnStep
 from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.replies import refusal_of
@@ -29,7 +25,7 @@ TIMEOUT = 60.0
 BACKOFF = 0.5
 
 Predictor = Runnable[TurnStep, Any]
-"""Gives an agent's next action at a step: whatever `action_of` understands."""
+"""Gives an agent's next action at a step: whatever `Action.of` understands."""
 
 
 def predictor(agent: Any, *, tools: Any = None) -> Predictor:
@@ -42,8 +38,8 @@ def predictor(agent: Any, *, tools: Any = None) -> Predictor:
         return _of_graph(agent)
     if not callable(agent) and not isinstance(agent, Runnable):
         raise InputError(
-            f"{type(agent).__name__} is no agent: give a chat model or its name, a compiled graph, a function of the "
-            "history, or the `Path` of a file of predictions"
+            f"{type(agent).__name__} is no agent: give a chat model or its name, a compiled graph, or a function of "
+            "the history"
         )
     asked: Predictor = RunnableLambda(TurnStep.history) | agent
     return asked
@@ -163,7 +159,7 @@ class _FirstAction(BaseCallbackHandler):
             given = kwargs.get("inputs")
             arguments = given if isinstance(given, Mapping) else {"input": input_str}
             name = (serialized or {}).get("name") or "tool"
-            self.action = Action.model_validate({"calls": [{"tool": name, "arguments": arguments}]})
+            self.action = Action(calls=(ToolCall(tool=name, arguments=dict(arguments)),))
         raise _HeldBackError
 
 
@@ -179,29 +175,3 @@ def _messages(update: Any) -> Iterator[BaseMessage]:
         yield from _messages(update.update)
     elif hasattr(update, "value"):  # an Overwrite
         yield from _messages(update.value)
-
-
-class Prediction(Action):
-    """A line of a file of predictions."""
-
-    model_config = ConfigDict(coerce_numbers_to_str=True)
-
-    id: Text
-    step: int
-
-
-def read_predictions(file: Path) -> dict[tuple[str, int], Action]:
-    """Predictions that were recorded elsewhere, by conversation and step; see `evaluate_turns`."""
-    found: dict[tuple[str, int], Action] = {}
-    for number, line in enumerate(read_records(file), start=1):
-        place = f"{file}: line {number}"
-        if isinstance(line, InputError):
-            raise InputError(f"{place}: {line}")
-        try:
-            read = Prediction.model_validate(line)
-        except ValidationError as error:
-            raise InputError(f"{place}: {spec_error(error, Prediction, line)}") from None
-        if (read.id, read.step) in found:
-            raise InputError(f"{place}: step {read.step} of conversation {read.id!r} is predicted twice")
-        found[read.id, read.step] = read
-    return found

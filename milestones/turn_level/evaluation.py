@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
@@ -18,11 +17,10 @@ from arq_graph.milestones.at_once import at_once
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.turn_level.actions import Action, action_of
-from arq_graph.milestones.turn_level.agents import predictor, read_predictions
-from arq_graph.milestones.turn_level.metrics import NOT_GIVEN, StepOutcome, TurnMetrics, turn_metrics
-from arq_graph.milestones.turn_level.similarity import lexical_similarity, similarity_of_pairs
-from arq_graph.milestones.turn_level.steps import Dataset, DatasetSteps, TurnStep
+from arq_graph.milestones.turn_level.actions import Action
+from arq_graph.milestones.turn_level.agents import predictor
+from arq_graph.milestones.turn_level.metrics import StepOutcome, TurnMetrics, lexical_similarity, turn_metrics
+from arq_graph.milestones.turn_level.steps import Dataset, TurnStep, read_steps
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
 
 MAX_ERROR = 500
@@ -58,16 +56,13 @@ def evaluate_turns(agent: Any, dataset: Dataset, **settings: Any) -> TurnEvaluat
     Args:
         agent: A chat model or its name: it is given the record's instructions as system message, the history and
             the tools. Or a compiled LangGraph app: it is given the history, and no tool runs. Or a function, or
-            another runnable, of the history as LangChain messages that gives a message, a text, or an object with
-            `calls` or `answer`. Or the `Path` of a JSON Lines file of predictions that were recorded elsewhere,
-            `{"id": …, "step": …, "calls": [{"tool": …, "arguments": {…}}]}` or with `"answer"` a line; a step
-            without one counts as an error.
+            another runnable, of the history as LangChain messages that gives a message (LangChain's or OpenAI's) or a
+            text.
         dataset: A file that `read_transcripts` reads, a transcript, or transcripts.
         tools: The tools that are bound to a chat model: OpenAI definitions, LangChain tools, or schemas by name;
             None: those of each record. Other agents have their own.
-        similarity: How similar two final answers are: LangChain embeddings, of which the cosine counts (Pre-Act
-            takes BGE: `HuggingFaceEmbeddings(model_name="BAAI/bge-large-en-v1.5")` of langchain-huggingface), or a
-            function of two texts, 0 to 1. None takes ROUGE-L, which compares words.
+        similarity: How similar two final answers are: a function of two texts, 0 to 1, such as the cosine of their
+            embeddings (Pre-Act takes BGE). By itself ROUGE-L, which compares words.
         limit: How many steps at most, from the first; None: all.
         results: A JSON Lines file in which each outcome is kept as it comes. Where it holds some of the same run,
             those steps are not asked again, unless they ended in an error. None: nowhere.
@@ -75,14 +70,13 @@ def evaluate_turns(agent: Any, dataset: Dataset, **settings: Any) -> TurnEvaluat
         on_step: Called with each `StepOutcome` as it is there, those of an earlier run included.
 
     Raises:
-        InputError: The agent is none, the dataset or the predictions cannot be read, a prediction belongs to no
-            step, or `results` holds another run.
+        InputError: The agent is none, the dataset cannot be read, or `results` holds another run.
         ToolError: One of the `tools` cannot be described.
     """
     run = _Run(agent, dataset, **settings)
     with run.store or nullcontext():
         for step in run.to_ask():
-            run.take(perform_steps(run.outcome(step), lambda asked: asked[0].invoke(asked[1])))
+            run.take(perform_steps(run.outcome(step), run.predictor.invoke))
     return run.finished()
 
 
@@ -97,10 +91,7 @@ async def aevaluate_turns(
         raise InputError(f"concurrency is {concurrency}: it must be at least 1")
     run = _Run(agent, dataset, **settings)
     with run.store or nullcontext():
-        asked = (
-            (step, aperform_steps(run.outcome(step), lambda asked: asked[0].ainvoke(asked[1])))
-            for step in run.to_ask()
-        )
+        asked = ((step, aperform_steps(run.outcome(step), run.predictor.ainvoke)) for step in run.to_ask())
         async with aclosing(at_once(asked, concurrency)) as outcomes:
             async for _, outcome in outcomes:
                 run.take(outcome)
@@ -116,38 +107,27 @@ class _Run:
         dataset: Dataset,
         *,
         tools: Any = None,
-        similarity: Any = None,
+        similarity: Callable[[str, str], float] = lexical_similarity,
         limit: int | None = None,
         results: str | Path | None = None,
         depends_on: Mapping[str, str] | None = None,
         on_step: Callable[[StepOutcome], None] = lambda _: None,
     ) -> None:
-        if results is not None and not isinstance(dataset, str | Path | Transcript):
-            dataset = list(dataset)  # to tell it from another
-        similarity = similarity or lexical_similarity
-        self._predictions: Mapping[tuple[str, int], Action] = {}
-        if isinstance(agent, Path):
-            self._predictions = read_predictions(agent)
-            self._predictor: Runnable[TurnStep, Any] = RunnableLambda(
-                lambda step: self._predictions.get(step.key)
-            )
-        else:
-            self._predictor = predictor(agent, tools=tools)
-        self._similarity = similarity_of_pairs(similarity)
-        self._steps = DatasetSteps(dataset, limit=limit)
-        self._is_whole = limit is None
+        if not isinstance(dataset, str | Path | Transcript):
+            dataset = list(dataset)
+        self.predictor = predictor(agent, tools=tools)
+        self._similarity = similarity
+        self._steps, self._broken = read_steps(dataset, limit)
         self._on_step = on_step
-        self._outcomes: dict[tuple[str, int], StepOutcome | None] = {}
+        self._outcomes: dict[tuple[str, int], StepOutcome] = {}
         self._kept: dict[tuple[str, int], StepOutcome] = {}
         self.store: RunStore | None = None
         if results is not None:
-            kind = similarity if callable(similarity) else type(similarity)
-            who = fingerprint(agent) if isinstance(agent, Path) else type(agent).__name__
             of = {
                 "the dataset": fingerprint(Path(dataset) if isinstance(dataset, str) else dataset),
-                "the agent": agent if isinstance(agent, str) else who,
+                "the agent": agent if isinstance(agent, str) else type(agent).__name__,
                 "the tools": "those of the records" if tools is None else fingerprint(tools),
-                "the similarity": f"{kind.__name__} {getattr(similarity, 'model', '')}",
+                "the similarity": getattr(similarity, "__name__", type(similarity).__name__),
             }
             self.store = RunStore(results, "turns", {**of, **(depends_on or {})})
             for entry in self.store.entries():
@@ -159,22 +139,19 @@ class _Run:
     def to_ask(self) -> Iterator[TurnStep]:
         """The steps of which no outcome is kept."""
         for step in self._steps:
-            kept = self._outcomes[step.key] = self._kept.get(step.key)
-            if kept is None:
-                yield step
-            else:
+            if kept := self._kept.get(step.key):
+                self._outcomes[step.key] = kept
                 self._on_step(kept)
+            else:
+                yield step
 
-    def outcome(self, step: TurnStep) -> Generator[tuple[Runnable[Any, Any], Any], Any, StepOutcome]:
-        """Ask for the prediction and for the similarity of a step, and compare."""
+    def outcome(self, step: TurnStep) -> Generator[TurnStep, Any, StepOutcome]:
+        """Ask for the prediction of a step, and compare."""
         predicted, error, score = None, None, None
         try:
-            given = yield self._predictor, step
-            predicted = None if given is None else action_of(given)
-            if predicted is None:
-                error = NOT_GIVEN
-            elif step.truth.kind == predicted.kind == "answer":
-                score = yield self._similarity, (step.truth.answer, predicted.answer)
+            predicted = Action.of((yield step))
+            if step.truth.kind == predicted.kind == "answer":
+                score = self._similarity(step.truth.answer, predicted.answer)
             return StepOutcome.of(step, predicted, score, error)
         except Exception as raised:
             error = f"{type(raised).__name__}: {raised}"[:MAX_ERROR]
@@ -189,13 +166,5 @@ class _Run:
 
     def finished(self) -> TurnEvaluation:
         """All outcomes, once every step was asked."""
-        strays = self._predictions.keys() - self._outcomes.keys()
-        if strays and self._is_whole:
-            id, step = min(strays)
-            raise InputError(
-                f"the predictions name step {step} of conversation {id!r}, but the dataset has no such step: are they "
-                "of the same dataset?"
-            )
-        outcomes = tuple(outcome for outcome in self._outcomes.values() if outcome is not None)
-        kept = len(self._kept.keys() & self._outcomes.keys())
-        return TurnEvaluation(outcomes, tuple(self._steps.broken), kept)
+        outcomes = tuple(self._outcomes[step.key] for step in self._steps)
+        return TurnEvaluation(outcomes, tuple(self._broken), len(self._kept.keys() & self._outcomes.keys()))

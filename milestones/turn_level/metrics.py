@@ -1,32 +1,25 @@
-"""One step held against its ground truth, and the figures over all steps."""
+"""One step held against its ground truth, how near two answers are, and the figures over all steps."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import fsum
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Self
 
 from pydantic import Field
+from rapidfuzz.distance import LCSseq
 
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.turn_level.actions import Action, Text, ToolCall
 from arq_graph.milestones.turn_level.steps import TurnStep
 from arq_graph.milestones.values import same_value
 
-NOT_GIVEN = "no prediction was given for this step"
-
-Confusion = Literal[
-    "called_instead_of_answering",  # the truth is a final answer, and a tool was called
-    "answered_instead_of_calling",
-    "wrong_tool",  # others were called, or one of them too few or too many times
-    "wrong_parameters",  # the right tools, with other parameters; the action itself is right
-    "no_action",  # neither words nor calls
-    "error",  # the agent raised
-    "no_prediction",  # recorded predictions leave the step out, or the agent gave None
-]
-"""How a step went wrong."""
-CONFUSIONS: tuple[Confusion, ...] = get_args(Confusion)
+# Scripts without spaces between words are taken character by character.
+_UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
 class StepOutcome(Record):
@@ -36,14 +29,13 @@ class StepOutcome(Record):
         id: The conversation's id.
         step: Which of its steps, from 1.
         truth: The action that was taken.
-        predicted: The action that the agent takes; None where it raised, or where none was given.
+        predicted: The action that the agent takes; None where it raised.
         matched: Whether the action is the right one: both are final answers, or the same tools are called, each
             as many times. Words beside calls do not count.
         parameters: Whether the calls of a matched step pair up with all parameters the same (see
             `values.same_value`); None elsewhere, and where the true call itself is malformed.
         similarity: How similar the answers are, 0 to 1, where both actions are final answers; None also where
             the similarity raised.
-        confusion: How the step went wrong; None where it is right.
         error: What the agent raised, or the similarity; the action is compared all the same where it is there.
     """
 
@@ -54,7 +46,6 @@ class StepOutcome(Record):
     matched: bool
     parameters: bool | None = None
     similarity: Annotated[float, Field(ge=0, le=1)] | None = None
-    confusion: Confusion | None = None
     error: Text | None = None
 
     @classmethod
@@ -65,13 +56,6 @@ class StepOutcome(Record):
         truth = step.truth
         matched = predicted is not None and (truth.kind, truth.tools) == (predicted.kind, predicted.tools)
         parameters = _same_calls(truth.calls, predicted.calls) if predicted and matched else None
-        confusion: Confusion | None = None
-        if predicted is None:
-            confusion = "no_prediction" if error == NOT_GIVEN else "error"
-        elif not matched:
-            confusion = _confusion(truth, predicted)
-        elif parameters is False:
-            confusion = "wrong_parameters"
         return cls(
             id=step.conversation,
             step=step.number,
@@ -80,17 +64,8 @@ class StepOutcome(Record):
             matched=matched,
             parameters=parameters,
             similarity=similarity,
-            confusion=confusion,
             error=error,
         )
-
-
-def _confusion(truth: Action, predicted: Action) -> Confusion:
-    if predicted.kind == "nothing":
-        return "no_action"
-    if truth.kind == "answer":
-        return "called_instead_of_answering"
-    return "answered_instead_of_calling" if predicted.kind == "answer" else "wrong_tool"
 
 
 def _same_calls(truth: Sequence[ToolCall], predicted: Sequence[ToolCall]) -> bool | None:
@@ -104,11 +79,12 @@ def _same_calls(truth: Sequence[ToolCall], predicted: Sequence[ToolCall]) -> boo
     left = list(predicted)
     for call in truth:
         # Sameness is an equivalence, so the first that fits is as good as any.
-        fits = (each.tool == call.tool and same_value(call.arguments, each.arguments) for each in left)
-        at = next((index for index, fit in enumerate(fits) if fit), None)
-        if at is None:
+        fits = (
+            each for each in left if each.tool == call.tool and same_value(call.arguments, each.arguments)
+        )
+        if (fit := next(fits, None)) is None:
             return False
-        del left[at]
+        left.remove(fit)
     return True
 
 
@@ -148,7 +124,7 @@ class PrecisionRecall(Record):
 
 
 class Mistaken(Record):
-    """An action (its tools, or `final answer`) that was taken for another, or `nothing`, `error`, `no prediction`."""
+    """An action (its tools, or `final answer`) that was taken for another, or `nothing`, or `error`."""
 
     truth: str
     predicted: str
@@ -169,9 +145,8 @@ class TurnMetrics(Record):
         final_answers: Over steps: correct are those where both actions are final answers.
         parameter_match: Steps with all parameters right, of the steps with the right tools.
         similarity: Over the steps where both actions are final answers.
-        confusion: How many steps went wrong in which way, all ways named.
         mistaken: Which action was taken for which, most frequent first; wrong parameters are not among them.
-        errors: How many steps have an error: the agent raised, the similarity did, or no prediction was given.
+        errors: How many steps have an error: the agent raised, or the similarity did.
     """
 
     steps: int
@@ -181,7 +156,6 @@ class TurnMetrics(Record):
     final_answers: PrecisionRecall
     parameter_match: Share
     similarity: MeanSimilarity
-    confusion: Mapping[Confusion, int]
     mistaken: tuple[Mistaken, ...] = ()
     errors: int = 0
 
@@ -192,8 +166,11 @@ def turn_metrics(outcomes: Sequence[StepOutcome]) -> TurnMetrics:
     answers = [(truth.kind == "answer", predicted.kind == "answer") for truth, predicted in pairs]
     matches = [each.parameters for each in outcomes if each.parameters is not None]
     similarities = [each.similarity for each in outcomes if each.similarity is not None]
-    confusion = Counter(each.confusion for each in outcomes)
-    mistaken = Counter((each.truth.label, _label(each)) for each in outcomes if not each.matched)
+    mistaken = Counter(
+        (each.truth.label, each.predicted.label if each.predicted else "error")
+        for each in outcomes
+        if not each.matched
+    )
     return TurnMetrics(
         steps=len(pairs),
         conversations=len({each.id for each in outcomes}),
@@ -210,17 +187,12 @@ def turn_metrics(outcomes: Sequence[StepOutcome]) -> TurnMetrics:
         ),
         parameter_match=_share(matches),
         similarity=MeanSimilarity(n=len(similarities), mean=_ratio(fsum(similarities), len(similarities))),
-        confusion={kind: confusion[kind] for kind in CONFUSIONS},
         mistaken=tuple(
             Mistaken(truth=truth, predicted=predicted, count=count)
             for (truth, predicted), count in sorted(mistaken.items(), key=lambda item: (-item[1], item[0]))
         ),
         errors=sum(each.error is not None for each in outcomes),
     )
-
-
-def _label(outcome: StepOutcome) -> str:
-    return outcome.predicted.label if outcome.predicted else str(outcome.confusion).replace("_", " ")
 
 
 def _share(held: Sequence[bool]) -> Share:
@@ -240,3 +212,23 @@ def _precision_recall(correct: int, predicted: int, actual: int) -> PrecisionRec
 
 def _ratio(count: float, n: int) -> float | None:
     return count / n if n else None
+
+
+def lexical_similarity(truth: str, predicted: str) -> float:
+    """The F1 score of the longest common subsequence of words (ROUGE-L; Lin, 2004): 2 · LCS / (m + n).
+
+    Words are compared without case, punctuation and compatibility forms of characters. It measures wording, not
+    meaning: an answer that says the same in other words scores low.
+
+    Returns:
+        0 to 1; 1 only where the words are the same in the same order. Texts without any word are compared as
+        they are. Cost O(m · n / 64).
+    """
+    a, b = _tokens(truth), _tokens(predicted)
+    if not a and not b:
+        return float(truth.strip() == predicted.strip())
+    return 2 * LCSseq.similarity(a, b) / (len(a) + len(b))
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())

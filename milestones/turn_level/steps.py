@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, count, islice
+from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -50,40 +50,29 @@ class TurnStep:
         return messages
 
 
-@dataclass
-class DatasetSteps:
-    """The steps of a dataset, one at a time; a broken record is noted in `broken` and does not stop the rest.
+def read_steps(dataset: Dataset, limit: int | None = None) -> tuple[list[TurnStep], list[BrokenConversation]]:
+    """The first steps of recorded conversations, as many as `limit`, and the broken records that stand among them.
 
     Where two conversations have the same id, the second is called `ID (2)`, and so on.
-
-    Args:
-        dataset: A file that `read_transcripts` reads, a transcript, or transcripts.
-        limit: How many steps at most, from the first; None: all.
     """
-
-    dataset: Dataset
-    limit: int | None = None
-    broken: list[BrokenConversation] = field(default_factory=list)
-
-    def __iter__(self) -> Iterator[TurnStep]:
-        return islice(self._steps(), self.limit)
-
-    def _steps(self) -> Iterator[TurnStep]:
-        self.broken.clear()
-        source, records = None, self.dataset
-        if isinstance(records, str | Path):
-            source, records = str(records), read_transcripts(records)
-        ids: set[str] = set()
-        for record in [records] if isinstance(records, Transcript) else records:
-            if isinstance(record, BrokenRecord):
-                broken = BrokenConversation(source=source, record=record.index, error=str(record.error))
-                self.broken.append(broken)
-                continue
-            known = clean(record.id)
-            names = chain([known], (f"{known} ({number})" for number in count(2)))
-            id = next(name for name in names if name not in ids)
-            ids.add(id)
-            yield from _steps_of(record, id)
+    steps: list[TurnStep] = []
+    broken: list[BrokenConversation] = []
+    source, records = None, dataset
+    if isinstance(records, str | Path):
+        source, records = str(records), read_transcripts(records)
+    ids: set[str] = set()
+    for record in [records] if isinstance(records, Transcript) else records:
+        if limit is not None and len(steps) >= limit:
+            break
+        if isinstance(record, BrokenRecord):
+            broken.append(BrokenConversation(source=source, record=record.index, error=str(record.error)))
+            continue
+        known = clean(record.id)
+        names = chain([known], (f"{known} ({number})" for number in count(2)))
+        id = next(name for name in names if name not in ids)
+        ids.add(id)
+        steps += _steps_of(record, id)
+    return steps[:limit], broken
 
 
 def _steps_of(transcript: Transcript, conversation: str) -> Iterator[TurnStep]:
