@@ -5,10 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from langchain_core.tools import BaseTool
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -35,14 +33,6 @@ By = Literal["customer", "operator", "interrupt"]
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _ID = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
 _RESERVED = re.compile(r"P|[TKVM][0-9]+")  # how prompts name the profile, results, terms, variables, messages
-
-
-_FUNCTION = {
-    "type": "object",
-    "properties": {"function": {"type": "string", "description": "module:function"}},
-    "required": ["function"],
-    "additionalProperties": False,
-}
 
 
 def _identifier(name: str) -> str:
@@ -76,17 +66,16 @@ def _condition(value: object, info: ValidationInfo) -> Condition:
 Text = Annotated[str, Field(min_length=1)]
 Id = Annotated[str, AfterValidator(_identifier)]
 
-if TYPE_CHECKING:
-    ConditionField = Condition
-    ToolField = BaseTool | str
-else:  # Pydantic need not look into callables and LangChain's tools
-    _WORDS = {"anyOf": [{"type": "string", "minLength": 1}, _FUNCTION, {"type": "null"}]}
-    _TOOL = {
-        "type": "string",
-        "description": "module:function, or the name of a tool that stands elsewhere in the file",
-    }
-    ConditionField = Annotated[Any, PlainValidator(_condition), WithJsonSchema(_WORDS)]
-    ToolField = Annotated[Any, PlainValidator(read_tool), WithJsonSchema(_TOOL)]
+_NAMED = {
+    "type": "string",
+    "description": "module:function; of a tool, also the name of one that stands elsewhere",
+}
+_FUNCTION = {"type": "object", "properties": {"function": _NAMED}, "required": ["function"]}
+_WORDS = {"anyOf": [{"type": "string", "minLength": 1}, _FUNCTION, {"type": "null"}]}
+
+ConditionField = Annotated[Condition, PlainValidator(_condition), WithJsonSchema(_WORDS)]
+# `Any`, so that Pydantic does not look into tools of LangChain.
+ToolField = Annotated[Any, PlainValidator(read_tool), WithJsonSchema(_NAMED)]
 
 
 def _described(schema: dict[str, Any], model: type[BaseModel]) -> None:
@@ -118,8 +107,7 @@ class Part(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            wrong = spec_error(error, type(self), values)
-            raise wrong from wrong.__cause__
+            raise spec_error(error, type(self), values) from None
 
     __iter__ = None  # type: ignore[assignment]  # or Pydantic would take one thing for a list of its fields
 
@@ -215,10 +203,6 @@ class Term(Part):
     description: Text
     synonyms: tuple[Text, ...] = ()
 
-    if TYPE_CHECKING:
-
-        def __init__(self, name: str, description: str, synonyms: Sequence[str] = ()) -> None: ...
-
 
 class Variable(Part):
     """Something that may be known about a customer or a conversation.
@@ -238,12 +222,6 @@ class Variable(Part):
     value: JsonValue = None
     settable: bool = False
 
-    if TYPE_CHECKING:
-
-        def __init__(
-            self, name: str, description: str, value: Any = None, *, settable: bool = False
-        ) -> None: ...
-
 
 class Confirmation(Part):
     """Who has to agree to a call of a tool before it runs. In a file, `customer` is short for `{by: customer}`.
@@ -262,10 +240,6 @@ class Confirmation(Part):
     by: By
     ask: Text | None = None
 
-    if TYPE_CHECKING:
-
-        def __init__(self, by: By, ask: str | None = None) -> None: ...
-
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: object) -> object:
@@ -280,18 +254,3 @@ class Confirmation(Part):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"anyOf": [{"enum": ["customer", "operator", "interrupt"]}, handler(schema)]}
-
-    def wrong_arguments(self, arguments: Sequence[str]) -> str | None:
-        """Say what is wrong with `ask` for a tool that takes these arguments; None if nothing is."""
-        try:
-            parts = [part for part in Formatter().parse(self.ask or "") if part[1] is not None]
-        except ValueError as error:
-            return f"is no template ({error}); an argument stands in braces, `{{{{` is a brace"
-        for _, name, spec, kind in parts:
-            if spec or kind or name not in arguments:
-                takes = ", ".join(arguments) or "none"
-                return f"holds {{{name}}}, which is no argument of the tool (its arguments: {takes})"
-        unsaid = [name for name in arguments if name not in [part[1] for part in parts]]
-        if self.ask and unsaid:
-            return f"leaves out {{{unsaid[0]}}}; the customer agrees only to what the question says"
-        return None

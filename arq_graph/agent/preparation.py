@@ -28,6 +28,7 @@ from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.templates import PromptTemplate
 
 BATCH_SIZE = 10
+FOLDER = Path(__file__).parent
 
 A = TypeVar("A", bound=Agent)
 
@@ -90,15 +91,11 @@ def prepare(agent: A, model: BaseChatModel | str, given: str | os.PathLike[str] 
     }
     answers |= new
     if new and path:
-        _write(
-            path, PreparedFile(guidelines={g.id: answers[g.id] for g in agent.guidelines if g.id in answers})
-        )
+        kept = PreparedFile(guidelines={g.id: answers[g.id] for g in agent.guidelines if g.id in answers})
+        write_atomically(path, f"{kept.model_dump_json(indent=2)}\n".encode())
     if failed := next((reply for reply in replies if isinstance(reply, ReasoningError)), None):
-        kept = f"are kept in {path}" if path else "are lost, as no file keeps them"
-        failed.add_note(
-            f"{len(new)} of {len(unknown)} guidelines were answered; these answers {kept}. Prepare again to ask"
-            " for the rest."
-        )
+        where = f"; {path} keeps the answers" if path else ""
+        failed.add_note(f"{len(new)} of {len(unknown)} guidelines were answered{where}.")
         raise failed
     return filled(agent, answers)
 
@@ -131,8 +128,7 @@ def _question(batch: Sequence[Guideline]) -> Question[Any]:
     ids = [g.id for g in batch]
     fields: dict[str, Any] = {id: (StaticProperties, respond(f"Guideline {id}.")) for id in ids}
     blueprint = create_model("Preparation", __base__=ARQ, __doc__="Each guideline by its id.", **fields)
-    file = Path(__file__).with_name("preparation.md")
-    template = PromptTemplate(file, file.parent)
+    template = PromptTemplate(FOLDER / "preparation.md", FOLDER)
     messages = [
         SystemMessage(template.render("head", {"guidelines": shown})),
         HumanMessage(template.render("tail", {"ids": ids})),
@@ -159,10 +155,3 @@ def answers_of(agent: Agent, path: Path) -> dict[str, PreparedAnswer]:
         raise SpecError(f"{said}; delete it and prepare the agent again", file=str(path)) from None
     by_wording = {answer.wording: answer for answer in kept.guidelines.values()}
     return {g.id: by_wording[wording] for g in agent.guidelines if (wording := _wording(g)) in by_wording}
-
-
-def _write(path: Path, answers: PreparedFile) -> None:
-    try:
-        write_atomically(path, f"{answers.model_dump_json(indent=2)}\n".encode())
-    except OSError as error:
-        raise SpecError(f"the prepared answers cannot be written: {error}", file=str(path)) from error

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from string import Formatter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -54,6 +56,14 @@ def _with_own_names(named: tuple[Any, ...]) -> tuple[Any, ...]:
     return named
 
 
+def _says(template: str, arguments: Sequence[str]) -> bool:
+    """Whether a template holds all of these in braces, plainly, and nothing else."""
+    with suppress(ValueError):
+        parts = {part[1:] for part in Formatter().parse(template) if part[1] is not None}
+        return parts == {(name, "", None) for name in arguments}
+    return False
+
+
 def _check_unique(key: str, words: Sequence[str]) -> None:
     twice = [index for index, word in enumerate(words) if word and word in words[:index]]
     if twice:
@@ -94,8 +104,6 @@ class Agent(Part):
     confirm: Mapping[Text, Confirmation] = {}
     fallback: Text = FALLBACK
 
-    _toolbox: dict[str, BaseTool] = PrivateAttr()
-    _relations: Relations = PrivateAttr()
     _by_id: dict[str, Guideline] = PrivateAttr()
     _file: Path | None = PrivateAttr(None)
 
@@ -115,33 +123,35 @@ class Agent(Part):
 
     @model_validator(mode="after")
     def _settle(self, info: ValidationInfo) -> Self:
-        self._relations = Relations(self.guidelines)
         written: dict[Place, Any] = {}
         for index, each in enumerate(self.guidelines):
             written |= {("guidelines", index, "tools", at): tool for at, tool in enumerate(each.tools)}
         written |= {("tools", at): tool for at, tool in enumerate(self.tools)}
-        self._toolbox, problems = gathered(written)
-        problems += [*self._relations.problems(), *self._wrong_confirmations()]
+        box, problems = gathered(written)
+        problems += [*self.relations.problems(), *self._wrong_confirmations(box)]
         if problems:
             raise misfits(*problems)
         self._file = info.context.path if info.context else self._file
-        held = [each.model_copy(update={"tools": self._held(each.tools)}) for each in self.guidelines]
-        self._by_id = {each.id: each for each in held}
+
+        def held(tools: Sequence[BaseTool | str]) -> tuple[BaseTool, ...]:
+            return tuple(box[name] for name in dict.fromkeys(_names(tools)))
+
+        self._by_id = {
+            each.id: each.model_copy(update={"tools": held(each.tools)}) for each in self.guidelines
+        }
         # A frozen model sets its own fields so.
-        self.__dict__ |= {"guidelines": tuple(held), "tools": self._held(self.tools)}
+        self.__dict__ |= {"guidelines": tuple(self._by_id.values()), "tools": held(self.tools)}
         return self
 
-    def _held(self, tools: Sequence[BaseTool | str]) -> tuple[BaseTool, ...]:
-        return tuple(self._toolbox[name] for name in dict.fromkeys(_names(tools)))
-
-    def _wrong_confirmations(self) -> Iterator[Problem]:
+    def _wrong_confirmations(self, tools: Mapping[str, BaseTool]) -> Iterator[Problem]:
         for name, confirmation in self.confirm.items():
-            if name not in self._toolbox:
-                yield ("confirm", name), f"there is no tool of that name{suggestion(name, self._toolbox)}"
-                continue
-            arguments = argument_schema(self._toolbox[name]).get("properties", ())
-            if wrong := confirmation.wrong_arguments(list(arguments)):
-                yield ("confirm", name, "ask"), wrong
+            if name not in tools:
+                yield ("confirm", name), f"there is no tool of that name{suggestion(name, tools)}"
+            elif confirmation.ask:
+                arguments = list(argument_schema(tools[name]).get("properties", ()))
+                if not _says(confirmation.ask, arguments):
+                    takes = " and ".join(f"{{{each}}}" for each in arguments) or "no argument"
+                    yield ("confirm", name, "ask"), f"must hold {takes}, and nothing else in braces"
 
     # Two agents are the same only if they are one: their tools are functions, which do not compare.
     __eq__ = object.__eq__
@@ -150,17 +160,18 @@ class Agent(Part):
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, {len(self.guidelines)} guidelines, {len(self.toolbox)} tools)"
 
-    @property
+    @cached_property
     def toolbox(self) -> Mapping[str, BaseTool]:
         """Every tool by its name."""
-        return MappingProxyType(self._toolbox)
+        tools = [*(tool for each in self.guidelines for tool in each.tools), *self.tools]
+        return MappingProxyType({tool.name: tool for tool in tools})
 
     @cached_property
     def grants(self) -> Mapping[str, tuple[str, ...]]:
         """For each tool's name, the ids of the guidelines that it is attached to."""
         return {
             name: tuple(each.id for each in self.guidelines if name in _names(each.tools))
-            for name in self._toolbox
+            for name in self.toolbox
         }
 
     @cached_property
@@ -168,10 +179,10 @@ class Agent(Part):
         """Names of the tools that may always be called."""
         return frozenset(_names(self.tools))
 
-    @property
+    @cached_property
     def relations(self) -> Relations:
         """What the guidelines say about one another."""
-        return self._relations
+        return Relations(self.guidelines)
 
     @property
     def file(self) -> Path | None:
@@ -209,7 +220,7 @@ class Agent(Part):
         Raises:
             SpecError: A name is that of no tool of this agent, or a function cannot be used as a tool.
         """
-        bound = dict(self._toolbox)
+        bound = dict(self.toolbox)
         for name, value in tools.items():
             if name not in bound:
                 near = suggestion(name, bound)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from arq_graph.agent.yaml_file import Document
 
 Place = tuple[str | int, ...]
-Problem = tuple[Place, str | SpecError]
+Problem = tuple[Place, str]
 
 # By the first word of Pydantic's type of error; its own texts speak of "a valid tuple".
 _MUST_BE = {
@@ -44,32 +44,26 @@ def spec_error(
     what: str = "",
 ) -> SpecError:
     """Tell all that Pydantic found wrong, in a file or in an object that is built in Python."""
-    found: dict[Place, Any] = {}  # of a union's errors at one place the first
+    found: dict[Place, tuple[Any, str]] = {}  # of a union's errors at one place the first
     for each in error.errors(include_url=False):
         missing = each["loc"][-1:] if each["type"] == "missing" else ()
-        found.setdefault((*place_of(values, each["loc"]), *missing), each)
-    told: list[tuple[Any, str]] = []
-    for place, each in found.items():
+        place = (*_place(values, each["loc"]), *missing)
         said = _sentence(place, each, model)
-        if not place:
-            said = f"{f'the {what}' if document else model.__name__} {said}"
-        elif document is None:
-            said = f"{model.__name__}: {said}"
-        told.append((document.line(place) if document else None, said))
-    made = SpecError.of_several(
-        sorted(told) if document else told, file=document.source if document else None
-    )
-    raised = [each["ctx"]["error"] for each in found.values() if each["type"] == "value_error"]
-    made.__cause__ = next((each.__cause__ for each in raised if each.__cause__), None)
-    return made
+        if document is None:
+            said = f"{model.__name__}{':' if place else ''} {said}"
+        elif not place:
+            said = f"the {what} {said}"
+        found.setdefault(place, (document.line(place) if document else None, said))
+    if document is None:
+        return SpecError.of_several(list(found.values()))
+    return SpecError.of_several(sorted(found.values()), file=document.source)
 
 
 def misfits(*found: Problem) -> ValidationError:
     """Return an error for a validator of a whole model to raise about what stands inside it."""
-    errors = [(place, each if isinstance(each, SpecError) else SpecError(each)) for place, each in found]
     details = [
-        InitErrorDetails(type="value_error", loc=place, input=None, ctx={"error": error})
-        for place, error in errors
+        InitErrorDetails(type="value_error", loc=place, input=None, ctx={"error": said})
+        for place, said in found
     ]
     return ValidationError.from_exception_data("misfits", details)
 
@@ -82,7 +76,7 @@ def described(value: object) -> str:
     return f"the {type(value).__name__} {name}" if name else _SHORT.repr(value)
 
 
-def place_of(values: Any, loc: Sequence[str | int]) -> Place:
+def _place(values: Any, loc: Sequence[str | int]) -> Place:
     """Those steps of an error's place that lead somewhere; others are names of the types of a union."""
     place: Place = ()
     for step in loc:
@@ -107,8 +101,7 @@ def _sentence(place: Place, error: Any, model: type[BaseModel]) -> str:
         key, known = str(error["loc"][-1]), dict.fromkeys(_keys(model, error["loc"][:-1]))
         return f"has an unknown key `{key}`{suggestion(key, known)} (its keys: {', '.join(known)})"
     if kind == "value":
-        raised = error["ctx"]["error"]
-        return str(raised) if getattr(raised, "file", None) else f"{field}{raised}"
+        return f"{field}{error['ctx']['error']}"
     must = re.sub(r"^\w+ should ", "must ", error["msg"])
     if fault in ("type", "parsing", "from_float"):
         must = f"must be {_MUST_BE.get(kind, kind)}"
@@ -120,9 +113,9 @@ def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> Iterator[str]:
     """The keys of the mapping at a place of a model."""
     types = [model]
     for step in loc:
-        named = [each for each in types if each.__name__ == step]
         fields = [each.model_fields[str(step)] for each in types if step in each.model_fields]
-        types = named or [inner for field in fields for inner in _models(field.annotation)] or types
+        inner = [found for field in fields for found in _models(field.annotation)]
+        types = [each for each in types if each.__name__ == step] or inner or types
     for each in types:
         yield from each.model_fields
 

@@ -24,14 +24,13 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from arq_graph.agent.spec_errors import place_of, spec_error
+from arq_graph.agent.spec_errors import spec_error
 from arq_graph.errors import SpecError
 
 M = TypeVar("M", bound=BaseModel)
 
 _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # words stay words
 MAX_DEPTH = 40
-_TAG = "tag:yaml.org,2002:"
 _OF_JSON = re.compile(r"true|false|-?(0|[1-9]\d{0,30})(\.\d{1,30}(e[-+]?\d{1,2})?)?", re.ASCII)
 
 
@@ -45,31 +44,16 @@ def parse_model(
 ) -> M:
     """Read a YAML text as a model; a text that is a list alone stands for the field `list_as`."""
     document = Document(text, source)
-    values = {} if document.values is None else document.values
-    if list_as and isinstance(values, list):
-        values = {list_as: values}
     while True:
+        values = document.values()
+        if list_as and isinstance(values, list):
+            values = {list_as: values}
         try:
             return model.model_validate(values, context=document)
         except ValidationError as error:
-            if not _take_as_text(values, document, error):
-                wrong = spec_error(error, model, values, document=document, what=what)
-                raise wrong from wrong.__cause__
-
-
-def _take_as_text(values: Any, document: Document, error: ValidationError) -> bool:
-    """Put words as they stand in the file where text was wanted and a number or truth value was read."""
-    changed = False
-    for each in error.errors(include_url=False):
-        if each["type"] == "string_type" and isinstance(each["input"], bool | int | float):
-            *outer, last = place_of(values, each["loc"])
-            holder = values
-            for step in outer:
-                holder = holder[step]
-            _, node = document.found(each["loc"])
-            holder[last] = node.value
-            changed = True
-    return changed
+            wanted = [each["loc"] for each in error.errors() if each["type"] == "string_type"]
+            if not sum(map(document.quote, wanted)):  # all of them, not only the first
+                raise spec_error(error, model, values, document=document, what=what) from None
 
 
 def read_text(path: str | os.PathLike[str], *, what: str) -> str:
@@ -77,12 +61,11 @@ def read_text(path: str | os.PathLike[str], *, what: str) -> str:
     file = os.fspath(path)
     try:
         content = Path(file).read_bytes()
+        return content.decode("utf-8-sig")
     except FileNotFoundError:
         raise SpecError("there is no such file", file=file) from None
     except OSError as error:
         raise SpecError(f"the {what} cannot be read: {error}", file=file) from error
-    try:
-        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise SpecError(f"is not UTF-8: {error}; save it as UTF-8", file=file, line=line) from None
@@ -95,20 +78,18 @@ class Entry(dict[str, Any]):
 
 
 class Document:
-    """One YAML text, read: no key stands twice, and every value knows its line.
+    """One YAML text: no key stands twice, and every value knows its line.
 
     Attributes:
         source: Where it came from: a file, as it was named, or a word such as "<text>".
-        values: Dicts (`Entry`), lists, texts, numbers, truth values and None; None for an empty document.
     """
 
     def __init__(self, text: str, source: str) -> None:
         self.source = source
-        self._room = 1_000_000 + 4 * len(text)  # aliases could multiply a few lines to billions of values
+        self._most = 1_000_000 + 4 * len(text)
         try:
             self._check_depth(text)
             self._root: Any = yaml.compose(text, _Loader)
-            self.values = None if self._root is None else self._value(self._root)
         except yaml.YAMLError as error:
             said = " ".join(str(error).replace('in "<unicode string>", ', "in ").split())
             mark = getattr(error, "problem_mark", None)
@@ -118,8 +99,6 @@ class Document:
                 file=source,
                 line=mark.line + 1 if mark else None,
             ) from None
-        except RecursionError:
-            raise SpecError("has an alias inside its own anchor", file=source) from None
 
     @property
     def path(self) -> Path:
@@ -131,12 +110,27 @@ class Document:
         """The folder of the file; modules and files that it names are looked for here first."""
         return self.path.resolve().parent
 
+    def values(self) -> Any:
+        """Dicts (`Entry`), lists, texts, numbers, truth values and None; an empty document is an empty dict."""
+        self._room = self._most  # aliases could multiply a few lines to billions of values
+        try:
+            return self._value(self._root) if self._root else {}
+        except RecursionError:
+            raise SpecError("has an alias inside its own anchor", file=self.source) from None
+
     def line(self, place: Sequence[str | int]) -> int:
         """The line of what stands at a place, from 1; steps that do not exist are passed over."""
-        return self.found(place)[0]
+        return self._found(place)[0] + 1
 
-    def found(self, place: Sequence[str | int]) -> tuple[int, Any]:
-        """The line of what stands at a place, and its node of YAML."""
+    def quote(self, place: Sequence[str | int]) -> bool:
+        """Read the number or truth value at a place as text from now on; False where there is none."""
+        node = self._found(place)[1]
+        if not isinstance(node, yaml.ScalarNode) or not isinstance(_word(node), int | float):
+            return False
+        node.style = '"'
+        return True
+
+    def _found(self, place: Sequence[str | int]) -> tuple[int, Any]:
         node = self._root
         line = node.start_mark.line if node else 0
         for step in place:
@@ -147,7 +141,7 @@ class Document:
             elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
                 node = node.value[step]
                 line = node.start_mark.line
-        return line + 1, node
+        return line, node
 
     def _check_depth(self, text: str) -> None:
         depth = 0  # PyYAML's composer in C would overflow the stack on a million brackets
@@ -160,13 +154,14 @@ class Document:
         self._room -= 1 + len(node.value)
         if self._room < 0:
             raise self._error(node, "aliases (`*name`) multiply the file to more than it can hold")
-        if isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}str":
-            return node.value if node.style else _word(node.value)
-        if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
+        if not node.tag.startswith("tag:yaml.org,2002:"):
+            raise self._error(
+                node, f"the tag `{node.tag}` is not known here; text that begins with ! goes in quotes"
+            )
+        if isinstance(node, yaml.ScalarNode):
+            return _word(node)
+        if isinstance(node, yaml.SequenceNode):
             return [self._value(item) for item in node.value]
-        if not isinstance(node, yaml.MappingNode) or node.tag != f"{_TAG}map":
-            said = f"the tag `{node.tag}` is not known here; text that begins with ! goes in quotes"
-            raise self._error(node, said)
         entry = Entry()
         entry.line = node.start_mark.line + 1
         for key, value in node.value:
@@ -181,9 +176,9 @@ class Document:
         return SpecError(message, file=self.source, line=where.start_mark.line + 1)
 
 
-def _word(text: str) -> object:
-    """What a word without quotes means."""
-    lower = text.lower()
-    if lower in ("", "~", "null"):
+def _word(node: yaml.ScalarNode) -> object:
+    """What a word means; in quotes it is text."""
+    lower = node.value.lower()
+    if not node.style and lower in ("", "~", "null"):
         return None
-    return json.loads(lower) if _OF_JSON.fullmatch(lower) else text
+    return json.loads(lower) if not node.style and _OF_JSON.fullmatch(lower) else node.value

@@ -164,7 +164,7 @@ def with_guideline(text: str) -> str:
         (
             desk("confirm:\n  search:\n    by: customer\n    ask: Shall I?\ntools: [orders:search]\n"),
             6,
-            "`confirm.search.ask` leaves out {title}",
+            "`confirm.search.ask` must hold {title}",
         ),
     ],
 )

@@ -75,10 +75,11 @@ def test_who_confirms_a_call_is_said_in_a_word_or_with_the_question() -> None:
 @pytest.mark.parametrize(
     ("by", "ask", "message"),
     [
-        ("customer", "Cancel {order_id}?", r"ask` leaves out \{reason\}"),
-        ("customer", "Cancel {order} for {reason}?", r"holds \{order\}, which is no argument of the tool"),
-        ("customer", "Cancel {order_id:>99999999} for {reason}?", r"holds \{order_id\}, which"),
-        ("customer", "Cancel {order_id for {reason}?", "is no template"),
+        ("customer", "Cancel {order_id}?", r"ask` must hold \{order_id\} and \{reason\}, and nothing else"),
+        ("customer", "Cancel {order} for {order_id} and {reason}?", "nothing else in braces"),
+        ("customer", "Cancel {order_id:>99999999} for {reason}?", "nothing else in braces"),
+        ("customer", "Cancel {order_id!r} for {reason}?", "nothing else in braces"),
+        ("customer", "Cancel {order_id for {reason}?", "nothing else in braces"),
         ("operator", "Cancel {order_id} for {reason}?", "an operator sees the call itself"),
     ],
 )
