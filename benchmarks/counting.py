@@ -51,11 +51,20 @@ def count(guidelines: int) -> Count:
     prompts = sum(len(request.prompt) for request in endpoint.requests)
     return Count(
         calls=endpoint.calls,
-        waves=len(endpoint.waves),
+        waves=waves(endpoint.requests),
         prompt_characters=prompts,
-        schema_characters=endpoint.prompt_characters - prompts,
+        schema_characters=sum(len(json.dumps(each.schema)) for each in endpoint.requests if each.schema),
         tools_run=sum(message.type == "tool" for message in messages),
     )
+
+
+def waves(requests: Sequence[Request]) -> int:
+    """In how many groups, each as large as it can be, the requests overlap in time."""
+    groups, end = 0, float("-inf")
+    for request in sorted(requests, key=lambda request: request.arrived):
+        groups += request.arrived >= end
+        end = max(end, request.answered)
+    return groups
 
 
 def answered_by(chat_model: BaseChatModel) -> Callable[[Request], Reply]:

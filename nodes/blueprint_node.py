@@ -26,7 +26,7 @@ from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import PromptFacts
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, Mode, response_fields
-from arq_graph.reasoning.conversation import Conversation, CountTokens, estimate_tokens
+from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.sections import section
@@ -52,7 +52,6 @@ class NodeSettings(TypedDict, total=False):
     temperature: float | None
     reads: Sequence[str] | Mapping[str, Any]
     max_history_tokens: int
-    count_tokens: CountTokens
     messages_key: str
 
 
@@ -87,7 +86,6 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         mode: `arq` (all queries), `cot` (free reasoning, then the response) or `direct`.
         temperature: Sampling temperature, for models that take one and have none set.
         max_history_tokens: Over it, the history in the prompt is cut to half.
-        count_tokens: How the history's tokens are counted.
         messages_key: Channel of the messages.
 
     Raises:
@@ -116,7 +114,6 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         mode: Mode | None = None,
         temperature: float | None = None,
         max_history_tokens: int = 16_000,
-        count_tokens: CountTokens = estimate_tokens,
         messages_key: str = "messages",
     ) -> None:
         counted("max_history_tokens", max_history_tokens, least=MIN_HISTORY_TOKENS)
@@ -131,7 +128,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         self._write = dict(write or {})
         self._reads = dict(reads) if isinstance(reads, Mapping) else dict.fromkeys(reads, Any)
         self._values = dict(values or {})
-        self._history = (max_history_tokens, count_tokens)
+        self._max_history_tokens = max_history_tokens
         name_channels(self, {**self.channels(), messages_key: list[AnyMessage]})
 
     def channels(self) -> dict[str, Any]:
@@ -197,7 +194,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
 
     def read_conversation(self, state: Reader) -> Conversation:
         """The thread's messages as numbered lines."""
-        return Conversation(state.messages(), *self._history)
+        return Conversation(state.messages(), self._max_history_tokens)
 
     def prompt(
         self, conversation: Conversation, values: Mapping[str, Any], *, head: str | None = None

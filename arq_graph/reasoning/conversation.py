@@ -7,7 +7,7 @@ the next turn begins with the prompt of this one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,8 +15,6 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from arq_graph.reasoning.sections import as_json, clean
-
-CountTokens = Callable[[str], int]
 
 
 def estimate_tokens(text: str) -> int:
@@ -49,7 +47,6 @@ class Conversation:
 
     messages: Sequence[BaseMessage]
     max_tokens: int = 16_000
-    count_tokens: CountTokens = estimate_tokens
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
@@ -96,7 +93,7 @@ class Conversation:
     @cached_property
     def first_shown(self) -> int:
         """Index of the first line that the prompt shows; a turn is shown whole or not at all."""
-        counts = [self.count_tokens(line.text) for line in self.lines]
+        counts = [estimate_tokens(line.text) for line in self.lines]
         start = shown = 0
         later_turns: list[int] = []
         for index, line in enumerate(self.lines):

@@ -5,16 +5,14 @@ with Endpoint([status(429), ok({"answer": "yes"})]) as endpoint:
     ...
 assert endpoint.calls == 2
 
-What it answers with is a list of replies, taken in the order of arrival (one more request than replies is
-answered with 418, and fails the test at the end of the `with` block), or a function of the request.
+It answers with a list of replies in the order of arrival, and with 418 when they are used up, or with what a
+function makes of each request.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import socket
-import struct
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -29,7 +27,6 @@ _model_numbers = itertools.count(1)
 class Request:
     """One request as it arrived, with its times on the monotonic clock."""
 
-    path: str
     body: dict[str, Any]
     arrived: float
     answered: float = float("inf")
@@ -43,11 +40,11 @@ class Request:
         return "function_calling" if self.body.get("tools") else "none"
 
     @property
-    def schema(self) -> dict[str, Any] | None:
-        format_ = self.body.get("response_format") or {}
-        tools = [tool["function"]["parameters"] for tool in self.body.get("tools") or ()]
-        found: dict[str, Any] | None = format_["json_schema"]["schema"] if "json_schema" in format_ else None
-        return found or next(iter(tools), None)
+    def schema(self) -> dict[str, Any]:
+        """The schema that goes with it; empty where none does."""
+        carriers = [*(tool["function"] for tool in self.body.get("tools") or ())]
+        carriers.append((self.body.get("response_format") or {}).get("json_schema") or {})
+        return next((each.get("parameters") or each.get("schema") for each in carriers if each), {})
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -61,21 +58,16 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the endpoint does with a request; the functions below make them.
+    """What the endpoint does with a request: it sends a completion with the message, or else the body, or nothing."""
 
-    It sends a body, or else the completion with the message that `message` makes of the request.
-    """
-
-    status: int = 200
-    body: str = ""
-    content_type: str = "application/json"
     message: Callable[[Request], dict[str, Any]] | None = None
     finish_reason: str = "stop"
-    drops: bool = False
+    status: int = 200
+    body: str = ""
     hangs: bool = False
 
 
-Script = Iterable[Reply] | Callable[[Request], Reply | None]
+Script = Iterable[Reply] | Callable[[Request], Reply]
 
 
 def ok(answer: Any) -> Reply:
@@ -88,25 +80,21 @@ def ok(answer: Any) -> Reply:
             return {"content": json.dumps(answer)}
         return _call(request.body["tools"][0]["function"]["name"], json.dumps(answer))
 
-    return Reply(message=message)
+    return Reply(message)
 
 
-def text(words: str | None, *, finish_reason: str = "stop") -> Reply:
+def text(words: str, *, finish_reason: str = "stop") -> Reply:
     """An answer of the model in words, whether or not a tool was forced."""
-    return Reply(message=lambda _: {"content": words}, finish_reason=finish_reason)
-
-
-def truncated(words: str) -> Reply:
-    return text(words, finish_reason="length")
+    return Reply(lambda _: {"content": words}, finish_reason)
 
 
 def refusal(words: str) -> Reply:
-    return Reply(message=lambda _: {"content": None, "refusal": words})
+    return Reply(lambda _: {"content": None, "refusal": words})
 
 
 def tool_call(name: str, arguments: str) -> Reply:
     """A tool call whose arguments are this text, valid or not."""
-    return Reply(message=lambda _: _call(name, arguments), finish_reason="tool_calls")
+    return Reply(lambda _: _call(name, arguments), "tool_calls")
 
 
 def status(code: int, message: str = "", *, error_code: str | None = None) -> Reply:
@@ -115,63 +103,32 @@ def status(code: int, message: str = "", *, error_code: str | None = None) -> Re
     return Reply(status=code, body=json.dumps({"error": error}))
 
 
-def raw(body: str, *, content_type: str = "application/json") -> Reply:
-    """A 200 response with this very body."""
-    return Reply(body=body, content_type=content_type)
-
-
-def drop() -> Reply:
-    return Reply(drops=True)
-
-
 def hang() -> Reply:
     """No answer, until the endpoint closes."""
     return Reply(hangs=True)
 
 
-def taking(*methods: str, then: Script, code: int = 400) -> Callable[[Request], Reply | None]:
-    """A server that knows only these methods and answers all others with an HTTP error."""
-    answer = _scripted(then)
-
-    def script(request: Request) -> Reply | None:
-        if request.method not in methods:
-            return status(code, f"{request.method} is not supported")
-        return answer(request)
-
-    return script
-
-
 class Endpoint:
-    """The endpoint, serving inside a `with` block.
+    """The endpoint, serving inside a `with` block."""
 
-    Args:
-        script: What it answers with.
-        latency: Seconds that every answer takes.
-        gather: Requests to wait for before any is answered, so that they surely overlap (60 s at most).
-    """
-
-    def __init__(self, script: Script, *, latency: float = 0.0, gather: int = 1) -> None:
-        self._answer = _scripted(script)
-        self._latency = latency
-        self._gather = gather
-        self._gathered = threading.Event()
+    def __init__(self, script: Script) -> None:
+        replies = iter(()) if callable(script) else iter(script)
+        spent = status(418, "the script of the test endpoint has no more replies")
+        self._answer = script if callable(script) else lambda _: next(replies, spent)
         self._closing = threading.Event()
-        self._too_many = 0
         self.requests: list[Request] = []
         self.model_name = f"test-model-{next(_model_numbers)}"
-        self._server = _Server(self)
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.answer = self._reply
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         self._closing.set()
-        self._gathered.set()
         self._server.shutdown()
         self._server.server_close()
-        if kind is None:
-            assert not self._too_many, f"{self._too_many} more requests came than the script has replies"
 
     @property
     def base_url(self) -> str:
@@ -193,44 +150,14 @@ class Endpoint:
         """How each request asked for JSON, in the order of arrival."""
         return [request.method for request in self.requests]
 
-    @property
-    def prompt_characters(self) -> int:
-        """Characters of all prompts, schemas included."""
-        return sum(
-            len(request.prompt) + (len(json.dumps(request.schema)) if request.schema else 0)
-            for request in self.requests
-        )
-
-    @property
-    def waves(self) -> list[list[Request]]:
-        """The requests in maximal groups that overlap in time."""
-        groups: list[list[Request]] = []
-        end = float("-inf")
-        for request in sorted(self.requests, key=lambda request: request.arrived):
-            if request.arrived >= end:
-                groups.append([])
-            groups[-1].append(request)
-            end = max(end, request.answered)
-        return groups
-
-    def handle(self, path: str, body: dict[str, Any]) -> Reply:
-        request = Request(path, body, monotonic())
+    def _reply(self, body: dict[str, Any]) -> tuple[int, bytes]:
+        request = Request(body, monotonic())
         self.requests.append(request)
-        if len(self.requests) >= self._gather:
-            self._gathered.set()
-        self._gathered.wait(60)
         reply = self._answer(request)
-        if reply is None:
-            self._too_many += 1
-            reply = status(418, "the script of the test endpoint has no more replies")
-        self._closing.wait(None if reply.hangs else self._latency)
+        if reply.hangs:
+            self._closing.wait()
         request.answered = monotonic()
-        return Reply(body=_completion(reply, request)) if reply.message else reply
-
-
-def _scripted(script: Script) -> Callable[[Request], Reply | None]:
-    replies = iter(()) if callable(script) else iter(list(script))
-    return script if callable(script) else lambda _: next(replies, None)
+        return reply.status, (_completion(reply, request) if reply.message else reply.body).encode()
 
 
 def _call(name: str, arguments: str) -> dict[str, Any]:
@@ -262,13 +189,10 @@ def _text(content: Any) -> str:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256  # the default of 5 loses connections of a big wave
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
-        super().__init__(("127.0.0.1", 0), _Handler)
+    answer: Callable[[dict[str, Any]], tuple[int, bytes]]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that went away, and connections that were reset on purpose, are no news."""
+        """Clients that went away are no news."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -278,18 +202,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-        reply = self.server.endpoint.handle(self.path, body)
-        if reply.drops or reply.hangs:
-            self.close_connection = True
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.connection.close()
-            return
-        data = reply.body.encode()
-        self.send_response(reply.status)
-        self.send_header("Content-Type", reply.content_type)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        status, data = self.server.answer(body)
+        self.close_connection = not data
+        if data:  # else the connection is lost
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json" if data[:1] != b"<" else "text/html")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Tests read `requests` instead."""

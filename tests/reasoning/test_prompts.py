@@ -214,15 +214,3 @@ def test_a_cut_keeps_whole_turns_and_stays_where_it_is_until_the_next(messages):
         if before and ids_of(before)[0] == ids[0]:
             assert shown[: len(before)] == before
         before = shown
-
-
-def test_tokens_can_be_counted_in_another_way_and_each_line_is_counted_once():
-    talk = [HumanMessage("x" * 40, id=f"h{n}") for n in range(2000)]
-    counted = []
-
-    def count(text):
-        counted.append(text)
-        return 10
-
-    assert len(lines(talk, max_history_tokens=1000, count_tokens=count)) < 110
-    assert len(counted) == 2000

@@ -9,7 +9,9 @@ import threading
 import time
 import weakref
 from contextvars import ContextVar
+from itertools import product
 from types import SimpleNamespace
+from uuid import uuid4
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
@@ -25,32 +27,23 @@ from tests.reasoning.cases import GOOD, OUT_OF_RANGE, PROMPT, UNCERTAIN, Verdict
 # What is asked
 
 
-class Recorder(BaseCallbackHandler):
-    """Keeps what callbacks are told when a model call starts."""
-
-    def __init__(self):
-        self.started = []
-
-    def on_chat_model_start(
-        self, serialized, messages, *, name=None, tags=None, metadata=None, run_id, **kwargs
-    ):
-        self.started.append(SimpleNamespace(name=name, tags=tags, metadata=metadata, run_id=run_id))
-
-
 def test_every_call_names_module_blueprint_batch_and_mode_for_traces():
-    from uuid import uuid4
+    started = []
 
-    recorder, own = Recorder(), uuid4()
-    config = {"callbacks": [recorder], "tags": ["mine"], "metadata": {"thread": "T"}, "run_id": own}
+    class Recorder(BaseCallbackHandler):
+        def on_chat_model_start(self, serialized, messages, *, run_id, **run):
+            started.append((run_id, run))
+
+    own = uuid4()
+    config = {"callbacks": [Recorder()], "tags": ["mine"], "metadata": {"thread": "T"}, "run_id": own}
     reasoner_of(scripted([OUT_OF_RANGE, GOOD]), module="matcher").ask_all(
         [Question(Verdict, PROMPT, name="B2")], config=config
     )
-    first, second = recorder.started
-    assert first.name == "matcher:B2"
-    assert set(first.tags) == {"mine", "nostream"}
+    (first, run), (second, _) = started
+    assert (run["name"], set(run["tags"])) == ("matcher:B2", {"mine", "nostream"})
     wanted = {"thread": "T", "arq_module": "matcher", "arq_blueprint": "Verdict"}
-    assert (wanted | {"arq_batch": "B2", "arq_mode": "arq"}).items() <= first.metadata.items()
-    assert len({own, first.run_id, second.run_id}) == 3
+    assert (wanted | {"arq_batch": "B2", "arq_mode": "arq"}).items() <= run["metadata"].items()
+    assert len({own, first, second}) == 3
 
 
 class Strict(BaseChatModel):
@@ -89,11 +82,10 @@ def test_a_class_is_asked_with_the_first_method_it_takes_and_with_settings_of_it
 
 
 def test_a_schema_is_made_once_and_a_blueprint_that_is_gone_is_not_kept():
-    model = scripted(lambda call: {"G1": 3})
-    reasoner = reasoner_of(model)
+    model = scripted([{"G1": 3}] * 2)
     batch = create_model("Frage[ä]", __base__=ARQ, G1=(int, respond("How many?")))
     for _ in range(2):
-        assert reasoner.ask(batch, PROMPT).value.G1 == 3
+        reasoner_of(model).ask(batch, PROMPT)
     first, second = [call.kwargs["response_format"]["json_schema"] for call in model.calls]
     assert first["schema"] is second["schema"]
     assert first["name"] == "Frage___"
@@ -113,6 +105,7 @@ def test_a_schema_is_made_once_and_a_blueprint_that_is_gone_is_not_kept():
         ({**GOOD, "mood": "fine"}, "Verdict.mood: Extra inputs are not permitted"),
         ("I would say eight.", "Verdict: the answer holds no complete JSON object"),
         ("", "Verdict: the answer holds no complete JSON object"),
+        ('{"rationale": "\ud800', "Verdict: the answer holds no complete JSON object"),
     ],
 )
 def test_a_bad_answer_is_shown_to_the_model_with_what_is_wrong_with_it(bad, complaint):
@@ -122,7 +115,8 @@ def test_a_bad_answer_is_shown_to_the_model_with_what_is_wrong_with_it(bad, comp
     answer = reasoner.ask(Verdict, PROMPT)
     *prompt, own, correction = model.calls[-1].messages
     assert prompt == PROMPT
-    assert own.text == (json.dumps(bad) if isinstance(bad, dict) else bad or "(an empty answer)")
+    shown = json.dumps(bad) if isinstance(bad, dict) else bad or "(an empty answer)"
+    assert own.text == shown.replace("\ud800", "\ufffd")
     assert complaint in correction.text
     assert [attempt.error is None for attempt in answer.attempts] == [False, False, True]
     assert complaint in answer.attempts[1].error
@@ -146,16 +140,13 @@ def test_a_failed_verification_asks_for_a_new_candidate():
     assert answer.usage["total_tokens"] == sum(attempt.usage["total_tokens"] for attempt in answer.attempts)
 
 
-@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
-def test_code_may_complain_in_every_mode(mode):
-    fields = {"arq": GOOD, "cot": {"reasoning": "r", "score": 8}, "direct": {"score": 8}}[mode]
+def test_code_may_complain_in_every_mode():
     complaint = Complaint("Verdict", "score", "too high")
-    model = scripted([fields] * 2)
-    answer = reasoner_of(model, mode=mode, max_candidates=2).ask(
-        Verdict, PROMPT, check=lambda verdict: [complaint]
-    )
-    assert (answer.mode, answer.satisfied, answer.complaints) == (mode, False, (complaint,))
-    assert answer.reasoning == ("r" if mode == "cot" else "")
+    for mode, answer in (("arq", GOOD), ("cot", {"reasoning": "r", "score": 8}), ("direct", {"score": 8})):
+        reasoner = reasoner_of(scripted([answer] * 2), mode=mode, max_candidates=2)
+        given = reasoner.ask(Verdict, PROMPT, check=lambda verdict: [complaint])
+        assert (given.mode, given.satisfied, given.complaints) == (mode, False, (complaint,))
+        assert given.reasoning == ("r" if mode == "cot" else "")
 
 
 def test_unsatisfied_answers_raise_if_that_is_wanted():
@@ -164,18 +155,16 @@ def test_unsatisfied_answers_raise_if_that_is_wanted():
     assert len(raised.value.attempts) == 2
 
 
-@pytest.mark.parametrize(("attempts", "candidates"), [(1, 1), (1, 4), (2, 2), (4, 1), (4, 4)])
+@pytest.mark.parametrize(("attempts", "candidates"), [(1, 3), (2, 2), (3, 1)])
 def test_no_mix_of_bad_answers_makes_more_calls_than_allowed(attempts, candidates):
-    for pattern in range(2**6):
-        answers = [UNCERTAIN if pattern >> bit & 1 else OUT_OF_RANGE for bit in range(6)] + [UNCERTAIN] * 4
+    for answers in product([UNCERTAIN, OUT_OF_RANGE], repeat=4):
         model = scripted(answers)
         try:
             answer = reasoner_of(model, max_attempts=attempts, max_candidates=candidates).ask(Verdict, PROMPT)
             # A valid answer is not thrown away because later ones are invalid.
             assert not answer.satisfied
         except errors.BlueprintError as error:
-            assert len(error.attempts) == attempts
-            assert UNCERTAIN not in [json.loads(attempt.text) for attempt in error.attempts]
+            assert [json.loads(attempt.text) for attempt in error.attempts] == [OUT_OF_RANGE] * attempts
         assert len(model.calls) <= attempts + candidates - 1
 
 
@@ -202,19 +191,19 @@ def test_an_answer_that_was_cut_off_is_asked_again_once_with_a_higher_limit_if_o
     cut = AIMessage('{"rationale": "Th', response_metadata=metadata)
     model = scripted([cut, GOOD], max_tokens=30)
     assert reasoner_of(model).ask(Verdict, PROMPT).satisfied
-    assert [call.kwargs["max_tokens"] for call in model.calls] == [30, 60]
-    assert model.calls[1].messages == PROMPT
+    assert [(call.kwargs["max_tokens"], call.messages) for call in model.calls] == [
+        (30, PROMPT),
+        (60, PROMPT),
+    ]
     for answers, limit, attempts in (([cut], None, 3), ([cut], -1, 3), ([cut] * 2, 30, 3), ([cut], 30, 1)):
-        with pytest.raises(errors.BlueprintError, match=r"matcher asking Verdict.*cut off"):
-            reasoner_of(scripted(answers, max_tokens=limit), max_attempts=attempts, module="matcher").ask(
-                Verdict, PROMPT
-            )
+        with pytest.raises(errors.BlueprintError, match="cut off"):
+            reasoner_of(scripted(answers, max_tokens=limit), max_attempts=attempts).ask(Verdict, PROMPT)
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
-def test_a_complete_answer_is_taken_however_it_ended(reason):
-    message = AIMessage(json.dumps(GOOD) + "\n\n", response_metadata={"finish_reason": reason})
-    assert reasoner_of(scripted([message])).ask(Verdict, PROMPT).satisfied
+def test_a_complete_answer_is_taken_however_it_ended():
+    for reason in ("length", "content_filter"):
+        message = AIMessage(json.dumps(GOOD) + "\n\n", response_metadata={"finish_reason": reason})
+        assert reasoner_of(scripted([message])).ask(Verdict, PROMPT).satisfied
 
 
 # What a model raises
@@ -367,9 +356,8 @@ async def test_a_bug_in_one_of_several_is_raised_and_cancels_the_others():
 # Settings
 
 
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
+def test_a_setting_out_of_its_range_is_named_and_so_is_what_is_no_chat_model():
+    for setting, value in (
         ("max_attempts", 0),
         ("max_candidates", 0),
         ("timeout", 0),
@@ -377,13 +365,7 @@ async def test_a_bug_in_one_of_several_is_raised_and_cancels_the_others():
         ("mode", "chain"),
         ("on_unsatisfied", "ignore"),
         ("base_url", "http://127.0.0.1:1/v1"),
-    ],
-)
-def test_a_setting_out_of_its_range_is_named(setting, value):
-    with pytest.raises(errors.InputError, match=setting):
-        Reasoner(scripted([]), **{setting: value})
-
-
-def test_what_is_no_chat_model_is_told_before_anything_is_asked():
-    with pytest.raises(errors.InputError, match="chat model"):
-        Reasoner(scripted([]).bind(stop=["x"]))
+        ("model", scripted([]).bind(stop=["x"])),
+    ):
+        with pytest.raises(errors.InputError, match=f"^{setting} must be"):
+            Reasoner(**{"model": scripted([]), setting: value})
