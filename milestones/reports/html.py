@@ -13,8 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.reports.html_data import page_data, status
-from arq_graph.milestones.reports.html_words import MAX_CHARACTERS, Words, embedded, shown
+from arq_graph.milestones.reports.html_data import MAX_CHARACTERS, Words, embedded, page_data, shown, status
 from arq_graph.milestones.reports.report import Report, write_whole
 from arq_graph.milestones.transcript import Transcript
 

@@ -8,17 +8,18 @@ of hierarchical system structures" (1981): cycles broken, longest-path layers, b
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import networkx as nx
 
 from arq_graph.milestones.milestone import END, START
 
 Point = tuple[int, float]
-Joined = Sequence[Sequence[int]]
-"""For each item, by its number, the items that it is joined to."""
+Item = Hashable
+"""A milestone, or a bend: the ends of its edge and its layer."""
+Joined = Mapping[Item, Collection[Item]]
 
 # Beyond this many bends in all, edges are drawn straight: so many lines help nobody.
 MOST_BENDS = 4_000
@@ -26,8 +27,7 @@ _WIDTH_OF_BEND = 0.5
 _SWEEPS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """Where a graph's nodes stand.
 
     Args:
@@ -50,29 +50,30 @@ def layered(graph: nx.DiGraph[str]) -> Layout:
     """
     forward = _without_cycles(graph)
     layer = _layers(forward)
-    names = list(forward)
-    number = {name: index for index, name in enumerate(names)}
-    layer_of = [layer[name] for name in names]
-    chains: dict[tuple[str, str], list[int]] = {}
-    # Short edges first: where there are too many bends, the longest go without.
+    drawn: nx.DiGraph[Item] = nx.DiGraph()  # with a bend wherever an edge passes a layer
+    drawn.add_nodes_from(forward)
+    bends: dict[tuple[str, str], list[Item]] = {}
+    # Short edges first: where there are too many bends, the longest go without, and pull at nothing.
     for source, target in sorted(forward.edges, key=lambda edge: layer[edge[1]] - layer[edge[0]]):
-        between = range(layer[source] + 1, layer[target])
-        if len(layer_of) - len(names) + len(between) > MOST_BENDS:
-            between = range(0)
-        bends = range(len(layer_of), len(layer_of) + len(between))
-        layer_of.extend(between)
-        chains[source, target] = [number[source], *bends, number[target]]
-    widths = [1.0] * len(names) + [_WIDTH_OF_BEND] * (len(layer_of) - len(names))
-    points = list(zip(layer_of, _places(layer_of, list(chains.values()), widths), strict=True))
-    bent: dict[tuple[str, str], tuple[Point, ...]] = {}
-    for source, target in graph.edges:
-        chain = chains.get((source, target)) or chains.get((target, source), [])[::-1]
-        bent[source, target] = tuple(points[item] for item in chain[1:-1])
+        passed = range(layer[source] + 1, layer[target])
+        if len(drawn) - len(forward) + len(passed) <= MOST_BENDS:
+            between: list[Item] = [(source, target, number) for number in passed]
+            layer |= zip(between, passed, strict=True)
+            nx.add_path(drawn, [source, *between, target])
+            bends[source, target], bends[target, source] = between, between[::-1]
+    rows: list[list[Item]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
+    for item in drawn:
+        rows[layer[item]].append(item)
+    place = _places(
+        _ordered(rows, drawn), drawn, {item: 1.0 if item in forward else _WIDTH_OF_BEND for item in drawn}
+    )
+    least = min(place.values(), default=0.0)
+    points = {item: (layer[item], round(at - least, 3)) for item, at in place.items()}
     return Layout(
-        {name: points[number[name]] for name in graph},
-        bent,
-        max(layer_of, default=-1) + 1,
-        max((at for _, at in points), default=0.0),
+        {name: points[name] for name in graph},
+        {edge: tuple(points[bend] for bend in bends.get(edge, ())) for edge in graph.edges},
+        len(rows),
+        max((at for _, at in points.values()), default=0.0),
     )
 
 
@@ -92,93 +93,79 @@ def _without_cycles(graph: nx.DiGraph[str]) -> nx.DiGraph[str]:
     return forward
 
 
-def _layers(forward: nx.DiGraph[str]) -> dict[str, int]:
+def _layers(forward: nx.DiGraph[str]) -> dict[Item, int]:
     """Each milestone one layer after the last of those before it; End in the last of all."""
     generations = nx.topological_generations(forward)
-    layer = {name: number for number, names in enumerate(generations) for name in names}
+    layer: dict[Item, int] = {name: number for number, names in enumerate(generations) for name in names}
     if END in layer and not forward.succ[END]:
         layer[END] = max(layer.values())
     return layer
 
 
-def _places(layer_of: Sequence[int], chains: Sequence[Sequence[int]], widths: Sequence[float]) -> list[float]:
-    """A place for each item: few lines cross, none is closer to another than widths allow, the least of all is 0."""
-    rows: list[list[int]] = [[] for _ in range(max(layer_of, default=-1) + 1)]
-    before: list[list[int]] = [[] for _ in layer_of]
-    after: list[list[int]] = [[] for _ in layer_of]
-    for item, layer in enumerate(layer_of):
-        rows[layer].append(item)
-    for chain in chains:
-        for item, follower in pairwise(chain):
-            # An edge without bends leaps over layers, and pulls at nothing.
-            if layer_of[follower] == layer_of[item] + 1:
-                after[item].append(follower)
-                before[follower].append(item)
-    rows = _ordered(rows, before, after)
-    place = [0.0] * len(widths)
-    for row in rows:
-        _move(row, [0.0] * len(row), widths, place)
-    both = [one + other for one, other in zip(before, after, strict=True)]
-    for sweep in range(_SWEEPS):
-        down = sweep % 2 == 0
-        joined = both if sweep >= _SWEEPS - 2 else before if down else after
-        for row in rows if down else reversed(rows):
-            _move(
-                row, [_mean([place[one] for one in joined[item]], place[item]) for item in row], widths, place
-            )
-    least = min(place, default=0.0)
-    return [round(at - least, 3) for at in place]
-
-
-def _ordered(rows: list[list[int]], before: Joined, after: Joined) -> list[list[int]]:
+def _ordered(rows: list[list[Item]], drawn: nx.DiGraph[Item]) -> list[list[Item]]:
     """The same rows, each in an order that has few crossings: barycenters, down and up in turn."""
-    best, fewest = rows, _crossings(rows, after)
-    for sweep in range(_SWEEPS):
-        if not fewest:
-            break
+    best, fewest = rows, _crossings(rows, drawn)
+    for sweep in range(_SWEEPS if fewest else 0):
         down = sweep % 2 == 0
         rows = [list(row) for row in rows]
         position = {item: float(index) for row in rows for index, item in enumerate(row)}
-        joined = before if down else after
         for row in rows if down else reversed(rows):
-            mean = {item: _mean([position[one] for one in joined[item]], position[item]) for item in row}
+            mean = _means(row, drawn.pred if down else drawn.succ, position)
             row.sort(key=mean.__getitem__)
             position |= {item: float(index) for index, item in enumerate(row)}
-        found = _crossings(rows, after)
+        found = _crossings(rows, drawn)
         if found < fewest:
             best, fewest = rows, found
     return best
 
 
-def _crossings(rows: Sequence[Sequence[int]], after: Joined) -> int:
+def _crossings(rows: Sequence[Sequence[Item]], drawn: nx.DiGraph[Item]) -> int:
     """How many pairs of lines between neighbouring rows cross."""
     count = 0
     for row, below in pairwise(rows):
         position = {item: index for index, item in enumerate(below)}
         seen: list[int] = []
         for item in row:
-            ends = sorted(position[one] for one in after[item])
+            ends = sorted(position[one] for one in drawn.succ[item])
             count += sum(len(seen) - bisect_right(seen, end) for end in ends)
             for end in ends:
                 insort(seen, end)
     return count
 
 
-def _mean(values: Sequence[float], otherwise: float) -> float:
-    return sum(values) / len(values) if values else otherwise
+def _places(
+    rows: Sequence[Sequence[Item]], drawn: nx.DiGraph[Item], width: Mapping[Item, float]
+) -> dict[Item, float]:
+    """A place for each item: near those it is joined to, and none closer to another than widths allow."""
+    place = dict.fromkeys(drawn, 0.0)
+    for row in rows:
+        _move(row, place, width, place)
+    joined: list[Joined] = [drawn.pred, drawn.succ] * (_SWEEPS // 2 - 1) + [drawn.to_undirected().adj] * 2
+    for sweep, neighbours in enumerate(joined):
+        for row in reversed(rows) if sweep % 2 else rows:
+            _move(row, _means(row, neighbours, place), width, place)
+    return place
 
 
-def _move(row: Sequence[int], wanted: Sequence[float], widths: Sequence[float], place: list[float]) -> None:
+def _means(row: Iterable[Item], joined: Joined, place: Mapping[Item, float]) -> dict[Item, float]:
+    """The mean of the places that each item is joined to; its own where it is joined to none."""
+    near = {item: [place[one] for one in joined[item]] or [place[item]] for item in row}
+    return {item: sum(values) / len(values) for item, values in near.items()}
+
+
+def _move(
+    row: Sequence[Item], wanted: Mapping[Item, float], width: Mapping[Item, float], place: dict[Item, float]
+) -> None:
     """Put each item of a row at the place nearest to the one wanted, by least squares, that keeps order and room.
 
     Without the room that each needs, it is isotonic regression: neighbours in the wrong order are pooled.
     """
     room = [0.0]
     for left, right in pairwise(row):
-        room.append(room[-1] + (widths[left] + widths[right]) / 2)
+        room.append(room[-1] + (width[left] + width[right]) / 2)
     pools: list[tuple[float, int]] = []
-    for want, taken in zip(wanted, room, strict=False):
-        total, count = want - taken, 1
+    for item, taken in zip(row, room, strict=False):
+        total, count = wanted[item] - taken, 1
         while pools and pools[-1][0] * count > total * pools[-1][1]:
             more, size = pools.pop()
             total, count = total + more, count + size

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
@@ -17,8 +17,6 @@ from arq_graph.milestones.reports.figures import Summary, summarize
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord, Record
 from arq_graph.reasoning.sections import clean
 
-SCHEMA: Literal[2] = 2
-_HOW = "`arq-graph score --json` writes one"
 _WRONG_SHOWN = 3
 
 
@@ -54,13 +52,22 @@ class Report(Record):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    schema_version: Literal[2] = Field(default=SCHEMA, alias="schema")
+    schema_version: Literal[2] = Field(default=2, alias="schema")
     stand_ins: tuple[str, ...] = ()
     conversations: tuple[ConversationRecord, ...]
     broken: tuple[BrokenConversation, ...] = ()
     graphs: Mapping[str, GraphRecord] = {}
     missing: int = 0
     stopped: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_written(cls, held: Any) -> Any:
+        """What a file holds: the summary follows from the rest, and schema 1 is schema 2 without some fields."""
+        if not isinstance(held, dict) or "schema" not in held:
+            return held
+        rest = {name: each for name, each in held.items() if name != "summary"}
+        return rest | ({"schema": 2} if held["schema"] == 1 else {})
 
     @cached_property
     def summary(self) -> ReportSummary:
@@ -135,35 +142,19 @@ def read_report(path: str | Path) -> Report:
     """Read a report that `write_report` wrote, also one of schema 1.
 
     Raises:
-        InputError: It cannot be read, is not JSON, no report, or of another schema; the message names the file and
-            what is wrong.
+        InputError: It cannot be read, is not JSON, or no report; the message names the file and what is wrong.
     """
-    value = _json(path)
-    if not isinstance(value, dict) or not {"schema", "conversations"} <= value.keys():
-        raise InputError(
-            f"{path}: is no report: it must be an object with `schema` and `conversations`; {_HOW}"
-        )
-    if value["schema"] not in (1, SCHEMA):
-        raise InputError(
-            f"{path}: is a report of schema {value['schema']!r}, and this version reads schemas 1 and {SCHEMA}; "
-            "score the conversations again with this version, or compare with the one that wrote it"
-        )
-    given = {name: each for name, each in value.items() if name != "summary"}
     try:
-        return Report.model_validate({**given, "schema": SCHEMA})
-    except ValidationError as error:
-        wrong = error.errors(include_url=False, include_input=False, include_context=False)
-        listed = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong[:_WRONG_SHOWN])
-        more = f"; and {len(wrong) - _WRONG_SHOWN} more" if len(wrong) > _WRONG_SHOWN else ""
-        raise InputError(f"{path}: is no whole report: {listed}{more}; {_HOW}") from error
-
-
-def _json(path: str | Path) -> Any:
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        return Report.model_validate(json.loads(Path(path).read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise InputError(f"the report {path} cannot be read: {error.strerror or error}") from error
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False, include_context=False)
+        told = [".".join(map(str, one["loc"])) + f": {one['msg']}" for one in wrong[:_WRONG_SHOWN]]
+        raise InputError(
+            f"{path}: is no report of schema 1 or 2, as `arq-graph score --json` writes them: {'; '.join(told)}"
+        ) from error
     except (ValueError, RecursionError) as error:
         # The end of a file that was cut off is where its JSON is wrong.
         line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise InputError(f"{path}{line}: is not JSON that a report holds: {error}; {_HOW}") from error
+        raise InputError(f"{path}{line}: is not JSON that a report holds: {error}") from error

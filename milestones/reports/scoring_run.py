@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import (
@@ -65,14 +65,19 @@ class UnansweredConversation(BrokenConversation):
 
 Outcome = ConversationRecord | BrokenConversation
 Done = Callable[[Outcome], None]
-_Chosen = tuple[Transcript, str, MilestoneGraph] | Exception
+
+
+class _Chosen(NamedTuple):
+    transcript: Transcript
+    name: str
+    graph: MilestoneGraph
 
 
 class ScoringRun:
-    """Conversations as they are scored: `for` and `async for` give each outcome as it comes, `report()` all of them.
+    """Conversations that are scored, once: one at a time by `report()`, several at once by `areport()`.
 
-    `score_transcripts` makes one, and says what its settings are and what is raised. `store` holds outcomes as they
-    come; `kept` is what it holds, and `outcomes` what became of each conversation so far, both by place.
+    `score_transcripts` makes one, and says what its settings are and what is raised. `store` holds what was scored as
+    it comes; `kept` is what it holds, and `outcomes` what became of each conversation so far, both by place.
     """
 
     def __init__(
@@ -95,42 +100,31 @@ class ScoringRun:
         self._concurrency = concurrency
         self._store = store
         self.kept = {} if store is None else dict(_kept(store))
-        self._begun = 0
         self._unreached = 0
 
-    def __iter__(self) -> Iterator[Outcome]:
-        with self._store or nullcontext():
-            for one in self._conversations:
-                chosen = self._chosen(one)
-                yield self._done(one, self._before(one) or self._score(one, chosen))
-
-    async def __aiter__(self) -> AsyncIterator[Outcome]:
-        if self._begun > len(self.outcomes):
-            raise InputError(
-                "a loop over this run was left while conversations were under way: make a new run"
-            )
-        # Graphs get their names as conversations are taken, in the order of the source, not as they finish.
-        works = ((one, self._ascore(one, self._chosen(one))) for one in self._conversations)
-        with self._store or nullcontext():
-            async with aclosing(at_once(works, self._concurrency)) as finished:
-                async for one, outcome in finished:
-                    yield self._done(one, outcome)
-
     def report(self, *, done: Done = lambda _: None, stand_ins: Sequence[str] = ()) -> Report:
-        """Score what is left, and report all of it.
+        """Score all conversations, and report them.
 
         Args:
             done: Called with each outcome as it comes, those of an earlier run included.
             stand_ins: What a stand-in did, such as "the judge"; see `Report`.
         """
-        for outcome in self:
-            done(outcome)
+        with self._store or nullcontext():
+            for one in self._conversations:
+                outcome = self._score(one, self._begun(one))
+                self._keep(one, outcome)
+                done(outcome)
         return self._report(stand_ins)
 
     async def areport(self, *, done: Done = lambda _: None, stand_ins: Sequence[str] = ()) -> Report:
-        """Score what is left, several conversations at once; see `report`."""
-        async for outcome in self:
-            done(outcome)
+        """Score all conversations, several at once, each told as it finishes; see `report`."""
+        # Graphs get their names as conversations are taken, in the order of the source, not as they finish.
+        works = ((one, self._ascore(one, self._begun(one))) for one in self._conversations)
+        with self._store or nullcontext():
+            async with aclosing(at_once(works, self._concurrency)) as finished:
+                async for one, outcome in finished:
+                    self._keep(one, outcome)
+                    done(outcome)
         return self._report(stand_ins)
 
     def _report(self, stand_ins: Sequence[str]) -> Report:
@@ -142,45 +136,45 @@ class ScoringRun:
             graphs=self._choice.used,
         )
 
-    def _chosen(self, one: Located) -> _Chosen:
-        self._begun += 1
+    def _begun(self, one: Located) -> _Chosen | Outcome:
+        """What is to be scored, and on which graph; the outcome, where it is known already."""
         if isinstance(one.item, BrokenRecord):
-            return one.item.error
+            return self._failed(one, one.item.error)
         try:
-            return one.item, *self._choice.of(one.item)
+            chosen = _Chosen(one.item, *self._choice.of(one.item))
         except Exception as error:
-            return error
-
-    def _before(self, one: Located) -> Outcome | None:
-        """The outcome of an earlier run, if it is that of this conversation."""
+            return self._failed(one, error)
         kept = self.kept.get(one.place)
-        if kept is None or not _is_of(kept, one.item):
-            self.kept.pop(one.place, None)
-            return None
-        return kept.model_copy(update={"source": one.source})
+        if kept is not None and (kept.id, kept.events) == (one.item.id, len(one.item)):
+            return kept.model_copy(update={"source": one.source})
+        self.kept.pop(one.place, None)
+        return chosen
 
-    def _score(self, one: Located, chosen: _Chosen) -> Outcome:
+    def _score(self, one: Located, begun: _Chosen | Outcome) -> Outcome:
+        if not isinstance(begun, _Chosen):
+            return begun
         try:
-            transcript, name, graph = _unbroken(chosen)
-            measured = score(graph, transcript, tools=self._tools, judge=cast(Judge | None, self._judge))
-            return self._scored(one, transcript, name, measured)
+            judge = cast(Judge | None, self._judge)
+            return self._scored(
+                one, begun, score(begun.graph, begun.transcript, tools=self._tools, judge=judge)
+            )
         except Exception as error:
             return self._failed(one, error)
 
-    async def _ascore(self, one: Located, chosen: _Chosen) -> Outcome:
-        if before := self._before(one):
-            return before
+    async def _ascore(self, one: Located, begun: _Chosen | Outcome) -> Outcome:
+        if not isinstance(begun, _Chosen):
+            return begun
         try:
-            transcript, name, graph = _unbroken(chosen)
-            measured = await ascore(graph, transcript, tools=self._tools, judge=self._judge)
-            return self._scored(one, transcript, name, measured)
+            measured = await ascore(begun.graph, begun.transcript, tools=self._tools, judge=self._judge)
+            return self._scored(one, begun, measured)
         except Exception as error:
             return self._failed(one, error)
 
-    def _scored(self, one: Located, transcript: Transcript, graph: str, measured: Score) -> Outcome:
-        record = conversation_record(transcript, measured, graph=graph, source=one.source, record=one.record)
+    def _scored(self, one: Located, chosen: _Chosen, measured: Score) -> Outcome:
         self._unreached = 0
-        return record
+        return conversation_record(
+            chosen.transcript, measured, graph=chosen.name, source=one.source, record=one.record
+        )
 
     def _failed(self, one: Located, error: Exception) -> Outcome:
         """What is told of a conversation that cannot be scored; raises what concerns all of them."""
@@ -191,15 +185,13 @@ class ScoringRun:
         kind = UnansweredConversation if isinstance(error, ReasoningError) else BrokenConversation
         return kind(source=one.source, record=one.record, error=_said(one, error))
 
-    def _done(self, one: Located, outcome: Outcome) -> Outcome:
-        is_new = one.place not in self.kept
-        if self._store is not None and is_new and not isinstance(outcome, UnansweredConversation):
-            kind = "scored" if isinstance(outcome, ConversationRecord) else "broken"
-            held = outcome.model_dump(mode="json", exclude_defaults=True)
-            self._store.append({"at": one.place, kind: held})
-            self.kept[one.place] = outcome
+    def _keep(self, one: Located, outcome: Outcome) -> None:
         self.outcomes[one.place] = outcome
-        return outcome
+        if isinstance(outcome, ConversationRecord) and one.place not in self.kept:
+            self.kept[one.place] = outcome
+            if self._store is not None:
+                held = outcome.model_dump(mode="json", exclude_defaults=True)
+                self._store.append({"at": one.place, "scored": held})
 
 
 def score_transcripts(
@@ -213,14 +205,12 @@ def score_transcripts(
     results: str | Path | None = None,
     depends_on: Mapping[str, str] | None = None,
 ) -> ScoringRun:
-    """Score conversations: one at a time by `for` or `report()`, several at once by `async for` or `areport()`.
+    """Score conversations: one at a time by `report()`, several at once by `areport()`; each once.
 
     What is wrong with one conversation (its record, its use case, a pattern that does not finish on it, a judge that
     has no answer, any exception of a judge or of a function that gives it its graph) makes a `BrokenConversation`
     that says what and where, and does not stop the rest. What concerns all of them is raised: a graph that cannot be
     measured on before the first, what is wrong with the judge itself where it is first asked.
-
-    Several at once are given as they finish: `record` says where each stands, and the report has them in order.
 
     Args:
         transcripts: What `read_transcripts` gives; memory holds as many as are scored at once.
@@ -231,14 +221,14 @@ def score_transcripts(
         judge: Decides what code cannot, by `areport()` also an async one; None: such milestones stay undecided.
         source: The file that they were read from, for the records.
         concurrency: How many are scored at once, from 1, while a judge waits for its model.
-        results: A JSON Lines file in which each outcome is kept as it comes. Where it holds some of the same run,
-            those conversations are not scored again. None: nowhere.
+        results: A JSON Lines file in which each score is kept as it comes. Where it holds some of the same run, those
+            conversations are not scored again. None: nowhere.
         depends_on: What else the outcomes depend on, by a name that a message can show, such as the judge's model.
 
     Raises:
         SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.
         ToolError: A tool has no name.
-        InputError: `concurrency` is below 1, or `results` holds another run or cannot be written. In the loop: the
+        InputError: `concurrency` is below 1, or `results` holds another run or cannot be written. By `report()`: the
             judge is async or gives no verdicts, or the source cannot be read at all.
         PromptError: The judge's template is wrong.
         ModelRequestError: The model behind the judge refused three conversations in a row.
@@ -284,25 +274,12 @@ def read_files(
             yield Located(BrokenRecord(0, error), None, str(file), number)
 
 
-def _kept(store: RunStore) -> Iterator[tuple[Place, Outcome]]:
+def _kept(store: RunStore) -> Iterator[tuple[Place, ConversationRecord]]:
     for entry in store.entries():
         # What cannot be read is scored again: no outcome is lost, and none counts twice.
         with suppress(KeyError, TypeError, ValueError):
             number, record = entry["at"]
-            kind = ConversationRecord if "scored" in entry else BrokenConversation
-            yield (number, record), kind.model_validate(entry.get("scored") or entry["broken"])
-
-
-def _is_of(kept: Outcome, item: Transcript | BrokenRecord) -> bool:
-    if isinstance(kept, BrokenConversation) or isinstance(item, BrokenRecord):
-        return isinstance(kept, BrokenConversation)
-    return (item.id, len(item)) == (kept.id, kept.events)
-
-
-def _unbroken(chosen: _Chosen) -> tuple[Transcript, str, MilestoneGraph]:
-    if isinstance(chosen, Exception):
-        raise chosen
-    return chosen
+            yield (number, record), ConversationRecord.model_validate(entry["scored"])
 
 
 def _said(one: Located, error: Exception) -> str:

@@ -46,10 +46,6 @@ def says_thanks(graph, transcript, observations):
     yield Verdict("thanked", True, 1, transcript.events[0].text)
 
 
-def scored(outcomes):
-    return [hasattr(one, "goal_completed") for one in outcomes]
-
-
 def test_a_broken_record_is_named_and_the_rest_is_scored():
     chat = {"messages": [{"role": "user", "content": "hi"}]}
     read = read_transcripts([chat, {"messages": []}, chat])
@@ -76,7 +72,7 @@ def test_memory_holds_one_conversation():
 
     tracemalloc.start()
     try:
-        assert sum(1 for _ in score_transcripts(many(), steps("buy"))) == 60
+        assert len(score_transcripts(many(), steps("buy")).report().conversations) == 60
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -114,7 +110,9 @@ def test_a_graph_that_cannot_be_measured_on_is_said_before_anything_is_read():
 
 def test_a_pattern_that_backtracks_for_ever_breaks_one_conversation_and_not_the_next():
     slow = judged(check={"said_by": "agent", "pattern": "^(a|aa)+$"})
-    bad, good = score_transcripts([conversation(agent("a" * 80 + "b")), conversation(agent("aaa"))], slow)
+    said = [conversation(agent("a" * 80 + "b")), conversation(agent("aaa"))]
+    report = score_transcripts(said, slow).report()
+    [bad], [good] = report.broken, report.conversations
     assert "record 0: " in bad.error
     assert "still searching after 1 s" in bad.error
     assert good.goal_completed is True
@@ -153,9 +151,9 @@ def test_any_exception_about_one_conversation_breaks_it_alone():
     def own_graph(transcript):
         return {}["gone"] if transcript.id == "3" else judged()
 
-    outcomes = list(score_transcripts(talks(5), own_graph, judge=judge, source="chats.json"))
-    assert scored(outcomes) == [True, False, False, False, True]
-    assert [one.error for one in outcomes[1:4]] == [
+    report = score_transcripts(talks(5), own_graph, judge=judge, source="chats.json").report()
+    assert [one.id for one in report.conversations] == ["0", "4"]
+    assert [one.error for one in report.broken] == [
         "chats.json: record 1: KeyError: 'price'",
         "chats.json: record 2: the judge refused",
         "chats.json: record 3: KeyError: 'gone'",
@@ -183,7 +181,8 @@ def test_a_model_that_answers_now_and_then_is_within_reach():
             raise RefusalError("no", "no")
         return says_thanks(graph, transcript, observations)
 
-    assert len(list(score_transcripts(talks(30), judged(), judge=sometimes))) == 30
+    report = score_transcripts(talks(30), judged(), judge=sometimes).report()
+    assert (len(report.conversations), len(report.broken)) == (5, 25)
 
 
 def test_what_concerns_every_conversation_is_no_broken_record():
@@ -230,19 +229,6 @@ async def test_several_conversations_wait_for_their_judge_at_once_and_no_more_th
     assert (most, seen[0]) == (4, 4)
     assert [one.id for one in report.conversations] == [str(number) for number in range(20)]
     assert all(one.goal_completed for one in report.conversations)
-
-
-async def test_a_run_that_was_left_with_conversations_under_way_reports_no_part_of_them():
-    async def judge(graph, transcript, observations):
-        if transcript.id != "0":
-            await asyncio.Event().wait()
-        return []
-
-    run = score_transcripts(talks(9), judged(), judge=judge, concurrency=3)
-    async for _ in run:
-        break
-    with pytest.raises(InputError, match="make a new run"):
-        await run.areport()
 
 
 async def test_sync_and_async_report_the_same_in_the_order_of_the_source():

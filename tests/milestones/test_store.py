@@ -48,8 +48,10 @@ def test_what_was_scored_is_not_scored_again_and_reads_the_same(file):
 
 
 def test_each_result_is_on_disk_when_it_is_given(file):
-    for number, _ in enumerate(score_transcripts(TALKS, steps("find"), results=file), start=1):
-        assert len(file.read_bytes().splitlines()) == 1 + number
+    lines = []
+    run = score_transcripts(TALKS, steps("find"), results=file)
+    run.report(done=lambda _: lines.append(len(file.read_bytes().splitlines())))
+    assert lines == [2, 3, 4, 5, 6]
 
 
 @settings(max_examples=30, deadline=None)
@@ -113,9 +115,12 @@ def test_a_file_that_holds_something_else_is_left_as_it_is(file, content):
 
 def test_a_second_run_is_refused_while_the_first_has_the_file(file):
     pytest.importorskip("fcntl")
-    for _ in score_transcripts(TALKS, steps("find"), results=file):
+
+    def begin_another(_):
         with pytest.raises(InputError, match="in use by another run"):
             score_transcripts(TALKS, steps("find"), results=file)
+
+    score_transcripts(TALKS, steps("find"), results=file).report(done=begin_another)
     assert len(score_transcripts(TALKS, steps("find"), results=file).report().conversations) == 5
 
 
