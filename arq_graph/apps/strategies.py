@@ -119,7 +119,6 @@ class ReSpAct(StrategySettings):
         max_steps: How many calls one turn of a chat may make (8), or calls, actions and utterances a task (40).
         max_thoughts: How many thoughts may come before one move.
         max_questions: How many questions may follow each other with nothing done in between.
-        max_results: From how many entries on a tool's result counts as too many.
     """
 
     name: ClassVar[str] = "speak"
@@ -132,7 +131,6 @@ class ReSpAct(StrategySettings):
     max_steps: int | None = None
     max_thoughts: int = 2
     max_questions: int = 3
-    max_results: int = 5
 
     @property
     def is_task(self) -> bool:

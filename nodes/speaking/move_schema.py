@@ -12,7 +12,6 @@ from typing import Any, Literal, cast
 
 from pydantic import create_model
 
-from arq_graph.nodes import choice
 from arq_graph.nodes.choice import StillWanted, call_options, one_of
 from arq_graph.nodes.message_schema import SourcedFact
 from arq_graph.nodes.plan_schema import AskedFor
@@ -90,11 +89,6 @@ def move_blueprint(
     move = one_of("The one move made now.", moves)
     made = create_model("NextMove", __base__=bases, __doc__=NextMove.__doc__, move=move)
     return cast(type[ARQ], made)
-
-
-def property_of(tool: str) -> str:
-    """The property of a move that calls a tool: its name, unless it is called like another move."""
-    return choice.property_of(tool, KINDS)
 
 
 def _speech(

@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from langchain_core.messages import AIMessage, HumanMessage
 
 from arq_graph.agent.state import Move, MoveKind, PlannedCall, ToolInsight, WorldStatus
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call
 from arq_graph.nodes.confirmation import Settled, asks_beside
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.proposed_calls import (
-    ReadCall,
-    asked_for,
-    calls_to_put,
-    quoted,
-    read_call,
-    refusals,
-)
-from arq_graph.nodes.speaking.policies import ToolRules
+from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, quoted, read_call, refusals
+from arq_graph.nodes.speaking.policies import Policy, ToolRules
+from arq_graph.nodes.speaking.speech import questions_in_a_row, task_messages
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.turns import outcome_of
 from arq_graph.nodes.violations import PromptFacts, leaks, no_source, repeats
@@ -33,7 +29,11 @@ from arq_graph.reasoning.sections import as_json
 MAX_SHOWN = 60
 """How many of a world's actions a complaint lists."""
 
+MAX_RESULTS = 5
+"""How many entries of a result are not too many."""
+
 HALF_SAID = "the request is only half said: ask how it goes on"
+MAY_BE_A_TYPE = "it may be a name or a type, or fit elsewhere: ask which"
 
 Fault = tuple[str, str]
 """A place below the move's property, and what is wrong there."""
@@ -58,36 +58,59 @@ class CheckedMove:
     speech: Any = None
 
 
-@dataclass
+@dataclass(frozen=True)
+class SpeakingRules:
+    """What all moves of a speaker are held to."""
+
+    policies: Mapping[str, Policy]
+    is_task: bool
+    in_world: bool
+    max_steps: int
+    max_thoughts: int
+    max_questions: int
+
+
 class Situation:
     """How things stand before a move, and what happened in this run of the node.
 
-    `moves` are those of the turn or task, which message `task` began; `asked` the agent's last questions in a row;
+    `moves` are those of the turn or task, which message `task` began, with the thoughts of this run; `after` is the id
+    of the newest line of the conversation; `asked` the agent's last questions in a row;
     `too_many` is the id of the newest result where it lists more than it should. `half_request` and `still_wanted` are
     what the newest answer says beside its move.
     """
 
-    gate: Gate
-    settled: Settled
-    variables: list[dict[str, Any]]
-    policies: Collection[str]
-    rules: ToolRules
-    facts: PromptFacts
-    grounding: Grounding
-    asked: Sequence[str]
-    questions_left: int
-    max_thoughts: int
-    steps_left: int
-    moves: Sequence[Move]
-    task: str
-    is_task: bool
-    too_many: str
-    world: WorldStatus | None
-    thoughts: list[str] = field(default_factory=list)
-    answers: list[Answer[Any]] = field(default_factory=list)
-    checked: list[CheckedMove] = field(default_factory=list)
-    still_wanted: Sequence[str] = ()
-    half_request: bool = False
+    def __init__(
+        self,
+        gate: Gate,
+        settled: Settled,
+        rules: SpeakingRules,
+        variables: list[dict[str, Any]],
+        facts: PromptFacts,
+        names: Collection[str | None],
+    ) -> None:
+        self.gate, self.settled, self.rules = gate, settled, rules
+        self.variables, self.facts = variables, facts
+        state, conversation, messages = gate.state, gate.conversation, gate.state.messages()
+        task = task_messages(messages)
+        self.task = str(task[0].id or "") if task and isinstance(task[0], HumanMessage) else ""
+        self.moves = [move for move in state.records("moves", Move) if self.task and move.turn == self.task]
+        self.after = conversation.lines[-1].id if conversation.lines else ""
+        own = [each for each in task if isinstance(each, AIMessage) and each.name in names]
+        steps = sum(rules.is_task or bool(message.tool_calls) for message in own)
+        self.steps_left = max(0, rules.max_steps - steps)
+        self.asked = questions_in_a_row(messages)
+        self.questions_left = max(0, rules.max_questions - len(self.asked))
+        self.tool_rules = ToolRules(rules.policies.values(), gate)
+        self.too_many = _too_many_in(conversation) if "narrow_many_results" in rules.policies else ""
+        self.world = state.record("world", WorldStatus) if rules.in_world else None
+        self.grounding = Grounding()
+        said = [line.message.text for line in conversation.lines if line.speaker in ("customer", "tool")]
+        for text in (gate.agent.profile, *(as_json(each["value"]) for each in variables), *said):
+            self.grounding.tell(text)
+        self.answers: list[Answer[Any]] = []
+        self.checked: list[CheckedMove] = []
+        self.still_wanted: Sequence[str] = ()
+        self.half_request = False
 
     @property
     def is_over(self) -> bool:
@@ -95,9 +118,22 @@ class Situation:
         return self.steps_left < 1 or bool(self.world and self.world.done)
 
     @property
-    def earlier_thoughts(self) -> list[Move]:
-        """The thoughts of this turn or task, before this run."""
-        return [move for move in self.moves if move.kind == "think"]
+    def thoughts(self) -> list[dict[str, str]]:
+        """The thoughts of this turn or task, as the prompt shows them; those of this run come after nothing new."""
+        return [
+            {
+                "thought": move.text,
+                **({"after": move.after} if move.after != self.after else {}),
+                "observed": "OK",
+            }
+            for move in self.moves
+            if move.kind == "think"
+        ]
+
+    @property
+    def thoughts_left(self) -> int:
+        """How many thoughts may still come before a move."""
+        return self.rules.max_thoughts - sum("after" not in thought for thought in self.thoughts)
 
     @property
     def insights(self) -> list[ToolInsight]:
@@ -111,11 +147,10 @@ class Situation:
 
     def thought(self, text: str) -> CheckedMove:
         """A thought: there are not too many, and none comes twice."""
-        earlier = [*(move.text for move in self.earlier_thoughts), *self.thoughts]
         wrong = ""
-        if len(self.thoughts) >= self.max_thoughts:
-            wrong = f"{self.max_thoughts} thoughts before a move are enough: speak or act"
-        elif not text.strip() or _plain(text) in map(_plain, earlier):
+        if self.thoughts_left < 1:
+            wrong = f"{self.rules.max_thoughts} thoughts before a move are enough: speak or act"
+        elif not text.strip() or _plain(text) in [_plain(each["thought"]) for each in self.thoughts]:
             wrong = "this was thought before: speak or act"
         return CheckedMove("think", text, refusals=((".thought", wrong),) if wrong else ())
 
@@ -130,24 +165,30 @@ class Situation:
         elif not action:
             wrong = "it is empty"
         elif allowed is not None and action not in allowed:
-            same = [each for each in allowed if _plain(each) == _plain(action)]
-            if len(same) == 1:
-                return CheckedMove("act", same[0])
             wrong = f"it cannot be done now; what can: {', '.join(allowed[:MAX_SHOWN]) or 'nothing'}"
         return CheckedMove("act", action, refusals=((".action", wrong),) if wrong else ())
 
     def call(self, tool: ToolArguments, said: Any) -> CheckedMove:
         """A call: what the gate says to it, with what the policies and the bound of steps say."""
         read = read_call(tool, said)
-        own = set(self._settle(tool, said, read))
-        doubts = {name: why for name, why in self._untold(tool, read.arguments) if name not in own}
-        if "confirm_inferred" in self.policies:
+        asks_which = "name_or_type" in self.rules.policies
+        unclear = [
+            each
+            for each in tool.arguments
+            if asks_which and each.name in read.arguments and _basis(said, each) == "ambiguous"
+        ]
+        problems = [
+            *(each for each in read.problems if each.argument not in unclear),
+            *(Problem(each, "invalid", MAY_BE_A_TYPE) for each in unclear),
+        ]
+        doubts = dict(self._untold(tool, said, read.arguments))
+        if "confirm_inferred" in self.rules.policies:
             doubts |= read.doubts
         verdict = self.gate.check(
             tool,
             read.arguments,
-            read.problems,
-            objection=self.rules.objection(tool.name) if self.steps_left else "no step is left: speak",
+            problems,
+            objection=self.tool_rules.objection(tool.name) if self.steps_left else "no step is left: speak",
             doubt="; ".join(doubts.values()),
         )
         return CheckedMove(
@@ -170,9 +211,9 @@ class Situation:
         elif why := self._unsayable(text, asks=asks or ends is False):
             refused.append((".utterance", why))
         refused += self._unsourced(said)
-        if self.is_task and self.is_over and not ends:
+        if self.rules.is_task and self.is_over and not ends:
             refused.append((".ends_task", "no step is left: end the task, and say how far it got"))
-        if not (asks or waiting) and (owed := self.rules.owed()):
+        if not (asks or waiting) and (owed := self.tool_rules.owed()):
             refused.append(("", f"{owed}; ask for what it lacks"))
         return CheckedMove(
             "speak",
@@ -196,38 +237,26 @@ class Situation:
             return f"{len(self.asked)} questions in a row are enough: act, or say how things stand"
         return ""
 
-    def _settle(self, tool: ToolArguments, said: Any, read: ReadCall) -> Iterator[str]:
-        """Settle what the customer does not care about, and what may be a name or a type; yields what may stand."""
-        for argument in tool.arguments:
-            name, basis = argument.name, getattr(said.arguments, argument.key).basis
-            wrong = None
-            if name not in read.arguments:
-                continue
-            if basis == "ambiguous" and "name_or_type" in self.policies:
-                wrong = Problem(
-                    argument, "invalid", "it may be a name or a type, or fit elsewhere: ask which"
-                )
-            elif basis == "does_not_matter" and "placeholder_for_dont_care" in self.policies:
-                if _is_own_word(tool, argument, read.arguments[name]):
-                    yield name
-                    continue
-                del read.arguments[name]
-                if argument.required:
-                    wrong = Problem(argument, "missing", "the tool needs a value, and has no word for any")
-            if wrong:
-                read.problems[:] = [*(each for each in read.problems if each.argument != argument), wrong]
-
-    def _untold(self, tool: ToolArguments, arguments: Mapping[str, Any]) -> Iterator[Fault]:
+    def _untold(self, tool: ToolArguments, said: Any, arguments: Mapping[str, Any]) -> Iterator[Fault]:
         """The arguments with a value that nobody told the agent.
 
-        A text of several words without a digit may be put together of words that were told apart.
+        A text of several words without a digit may be put together of words that were told apart. Where the customer
+        does not care, a value may be the tool's own: one of its choices, or a word of its description.
         """
-        for name, value in arguments.items():
+        may_be_any = "placeholder_for_dont_care" in self.rules.policies
+        for argument in tool.arguments:
+            if argument.name not in arguments:
+                continue
+            value = arguments[argument.name]
             is_words = isinstance(value, str) and not any(map(str.isdigit, value))
-            told_apart = value.split() if is_words else value
-            is_default = name in tool.defaults and tool.defaults[name] == value
-            if not is_default and self.grounding.invented(Call(tool.name, {name: told_apart})):
-                yield name, f"{quoted(value)} was told by no customer message and no tool"
+            call = Call(tool.name, {argument.name: value.split() if is_words else value})
+            known = [self.grounding]
+            if may_be_any and _basis(said, argument) == "does_not_matter":
+                known.append(Grounding())
+                known[-1].tell(f"{tool.tool.description} {argument.description} {as_json(argument.schema)}")
+            is_default = argument.name in tool.defaults and tool.defaults[argument.name] == value
+            if not is_default and all(each.invented(call) for each in known):
+                yield argument.name, f"{quoted(value)} was told by no customer message and no tool"
 
     def _unsourced(self, said: Any) -> Iterator[Fault]:
         for number, stated in enumerate(getattr(said, "facts", ())):
@@ -245,20 +274,17 @@ class Situation:
             yield ".utterance", f"{self.too_many} holds too many: ask what narrows it down"
         empty = [outcome_of(line) == "empty" for line in self.gate.conversation.results]
         if any(empty[-1:]):
-            if sum(empty) > 1 and "weigh_requirements" in self.policies:
+            if sum(empty) > 1 and "weigh_requirements" in self.rules.policies:
                 yield ".utterance", "nothing meets it all: ask which wish matters more"
-            elif "widen_no_results" in self.policies:
+            elif "widen_no_results" in self.rules.policies:
                 yield ".utterance", "nothing was found: ask what may be wider, or offer an alternative"
         if self.half_request:
             yield ".utterance", HALF_SAID
 
 
-def _is_own_word(tool: ToolArguments, argument: Argument, value: Any) -> bool:
-    """Whether a value is one of the tool's own: among its choices, its default, or named in its description."""
-    if value in (argument.schema or {}).get("enum", ()) or tool.defaults.get(argument.name) == value:
-        return True
-    named = rf"(?<!\w){re.escape(value)}(?!\w)" if isinstance(value, str) and value else r"(?!)"
-    return re.search(named, f"{argument.description}\n{tool.tool.description}", re.IGNORECASE) is not None
+def _basis(said: Any, argument: Argument) -> str:
+    """What the value of a call's argument rests on."""
+    return str(getattr(said.arguments, argument.key).basis)
 
 
 def _plain(text: str) -> list[str]:
@@ -266,10 +292,10 @@ def _plain(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def too_many_in(conversation: Conversation, limit: int) -> str:
-    """The id of the newest result of this turn, where a JSON array in it is longer than a limit; else empty."""
+def _too_many_in(conversation: Conversation) -> str:
+    """The id of the newest result of this turn, where a JSON array in it is too long; else empty."""
     line = conversation.results[-1] if conversation.results else None
-    return line.id if line and _entries(line.message.text) > limit else ""
+    return line.id if line and _entries(line.message.text) > MAX_RESULTS else ""
 
 
 def _entries(text: str) -> int:

@@ -8,12 +8,16 @@ promises without a source, tools that a state requires or forbids.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.messages import AIMessage
+
 from arq_graph.agent.parts import Part, Text
 from arq_graph.errors import InputError, suggestion
+from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.speaking.speech import task_messages
+from arq_graph.nodes.spec_sections import state_for_functions
 
 ByState = Callable[[Any], Iterable[str]]
 """A function of the graph's state that names tools."""
@@ -96,12 +100,24 @@ def policies_of(given: Sequence[str | Policy] | None) -> Mapping[str, Policy]:
     return chosen
 
 
-@dataclass(frozen=True)
 class ToolRules:
-    """The tools that are forbidden now, and those that have to be called before anything else, by their policies."""
+    """The tools that policies forbid now, and those that they require before anything else, each with its policy.
 
-    forbidden: Mapping[str, Policy]
-    required: Mapping[str, Policy]
+    What cannot be called now, or was called already in this turn or task, is not required.
+    """
+
+    def __init__(self, policies: Iterable[Policy], gate: Gate) -> None:
+        state = state_for_functions(gate.agent, gate.state)
+        forbidden: dict[str, Policy] = {}
+        required: dict[str, Policy] = {}
+        for policy in policies:
+            forbidden |= dict.fromkeys(policy.named(policy.forbids, state, gate.tools), policy)
+            required |= dict.fromkeys(policy.named(policy.requires, state, gate.tools), policy)
+        said = [each for each in task_messages(gate.state.messages()) if isinstance(each, AIMessage)]
+        called = {call["name"] for message in said for call in message.tool_calls}
+        open_now = set(gate.granted).difference(called, forbidden)
+        self.forbidden: Mapping[str, Policy] = forbidden
+        self.required = {name: policy for name, policy in required.items() if name in open_now}
 
     def objection(self, tool: str) -> str:
         """Why a tool may not be called now, with the rule; empty if it may."""
@@ -115,21 +131,3 @@ class ToolRules:
             f"the policy {policy.name} requires {tool} first ({policy.rule})"
             for tool, policy in self.required.items()
         )
-
-
-def tool_rules(
-    policies: Iterable[Policy],
-    state: Any,
-    *,
-    tools: Collection[str],
-    granted: Collection[str],
-    called: Collection[str],
-) -> ToolRules:
-    """What policies make of a state; what is not granted, or was called already, is not required."""
-    forbidden: dict[str, Policy] = {}
-    required: dict[str, Policy] = {}
-    for policy in policies:
-        forbidden |= dict.fromkeys(policy.named(policy.forbids, state, tools), policy)
-        required |= dict.fromkeys(policy.named(policy.requires, state, tools), policy)
-    owed = set(required).intersection(granted).difference(called, forbidden)
-    return ToolRules(forbidden, {name: policy for name, policy in required.items() if name in owed})

@@ -8,39 +8,27 @@ from typing import Any, Unpack
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Move, PlannedCall, WorldStatus
+from arq_graph.agent.state import Move, PlannedCall
 from arq_graph.errors import InputError
-from arq_graph.milestones.grounding import Grounding
 from arq_graph.nodes.blueprint_node import Steps, Update, checked, checked_agent, counted
 from arq_graph.nodes.channels import emit, our_channels
 from arq_graph.nodes.choice import chosen as chosen_of
+from arq_graph.nodes.choice import property_of
 from arq_graph.nodes.confirmation import Settled, new_call, put
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided, cost_of
 from arq_graph.nodes.gate import Gate, active_guidelines
 from arq_graph.nodes.proposed_calls import kept_insights
-from arq_graph.nodes.speaking.move_schema import ACT, SPEAK, THINK, Setting, move_blueprint, property_of
-from arq_graph.nodes.speaking.moves import CheckedMove, Situation, too_many_in
-from arq_graph.nodes.speaking.policies import Policy, ToolRules, policies_of, tool_rules
-from arq_graph.nodes.speaking.speech import (
-    SPEECH,
-    category_of,
-    dialogue_acts_of,
-    questions_in_a_row,
-    task_messages,
-)
-from arq_graph.nodes.spec_sections import (
-    shown_guideline,
-    shown_tool,
-    shown_variables,
-    state_for_functions,
-)
+from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, move_blueprint
+from arq_graph.nodes.speaking.moves import CheckedMove, Situation, SpeakingRules
+from arq_graph.nodes.speaking.policies import Policy, ToolRules, policies_of
+from arq_graph.nodes.speaking.speech import SPEECH, category_of
+from arq_graph.nodes.spec_sections import shown_guideline, shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions, tools_of
 from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.reasoner import Reasoner
-from arq_graph.reasoning.sections import as_json
 
 DEFAULT_STEPS: Mapping[Setting, int] = {"chat": 8, "task": 40}
 """How many steps a speaker makes unless set otherwise: calls of a turn; calls, actions and utterances of a task."""
@@ -72,7 +60,6 @@ class Speaker(Strategy):
         max_thoughts: How many thoughts may come before one move.
         max_questions: How many questions may follow each other with nothing done in between; in a task, how many
             utterances that wait for an answer.
-        max_results: From how many entries on a tool's result counts as too many.
         draft: Keep an utterance in `moves`, where `MessageReviser` finds it as its draft, in place of sending it; in
             a chat.
         **settings: `reads` for the channels that policies look at; `agrees`, `template`, `temperature` (0.05) and the
@@ -101,126 +88,91 @@ class Speaker(Strategy):
         max_steps: int | None = None,
         max_thoughts: int = 2,
         max_questions: int = 3,
-        max_results: int = 5,
         draft: bool = False,
         **settings: Unpack[StrategyOptions],
     ) -> None:
         tools = tools_of(checked_agent(agent))
-        self.setting = checked("setting", setting, Setting)
+        self.rules = SpeakingRules(
+            policies=policies_of(policies),
+            is_task=checked("setting", setting, Setting) == "task",
+            in_world=in_world,
+            max_steps=counted("max_steps", DEFAULT_STEPS[setting] if max_steps is None else max_steps),
+            max_thoughts=counted("max_thoughts", max_thoughts, least=0),
+            max_questions=counted("max_questions", max_questions, least=0),
+        )
         self.draft = draft
-        if draft and setting != "chat":
-            raise InputError("draft belongs to a chat: in a task what is said waits for its answer")
-        self.max_steps = counted("max_steps", DEFAULT_STEPS[setting] if max_steps is None else max_steps)
-        self.max_thoughts = counted("max_thoughts", max_thoughts, least=0)
-        self.max_questions = counted("max_questions", max_questions, least=0)
-        self.max_results = counted("max_results", max_results)
-        self.policies = policies_of(policies)
-        self.dialogue_acts = dialogue_acts_of(dialogue_acts)
-        self.in_world = in_world
+        self.dialogue_acts = dict(dialogue_acts or {})
         if in_world and ACT in agent.toolbox:
             raise InputError(f"a tool is called {ACT!r}, as actions in the world are: rename it")
         blueprint = move_blueprint(
             list(tools.values()),
             in_world=in_world,
             setting=setting,
-            policies=self.policies,
+            policies=self.rules.policies,
             dialogue_acts=self.dialogue_acts,
         )
         super().__init__(model, agent, blueprint, **settings)
-        self._by_key = {property_of(name): tool for name, tool in self.tools.items()}
+        self._by_key = {property_of(name, KINDS): tool for name, tool in self.tools.items()}
         self.head = self.head_of(
             guided=bool(agent.guidelines),
             in_world=in_world,
             setting=setting,
-            policies=[{"name": each.name, "rule": each.rule} for each in self.policies.values()],
-            dialogue_acts=dict(self.dialogue_acts),
+            policies=[{"name": each.name, "rule": each.rule} for each in self.rules.policies.values()],
+            dialogue_acts=self.dialogue_acts,
             tools=[shown_tool(agent, tool, key) for key, tool in self._by_key.items()],
         )
 
     def channels(self) -> dict[str, Any]:
         """What it reads and writes besides the messages."""
-        return {**super().channels(), **(our_channels("world") if self.in_world else {})}
+        return {**super().channels(), **(our_channels("world") if self.rules.in_world else {})}
 
     def objections(self, gate: Gate) -> Callable[[str], str]:
         """The policy that does not allow a tool now, with its rule."""
-        return self._rules(gate).objection
-
-    def _rules(self, gate: Gate) -> ToolRules:
-        messages = task_messages(gate.state.messages())
-        return tool_rules(
-            self.policies.values(),
-            state_for_functions(self.agent, gate.state),
-            tools=self.tools,
-            granted=gate.granted,
-            called={call["name"] for m in messages if isinstance(m, AIMessage) for call in m.tool_calls},
-        )
+        return ToolRules(self.rules.policies.values(), gate).objection
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Think as often as it may, then speak or act."""
-        situation = self._situation(gate, settled)
+        conversation, variables = gate.conversation, shown_variables(self.agent, gate.state)
+        active = active_guidelines(self.agent, gate.state, conversation.turn)
+        facts = self.facts(conversation, variables, [*active, *self.tools, *settled.waiting])
+        names = (self.agent.name, self.reply_name)
+        situation = Situation(gate, settled, self.rules, variables, facts, names)
 
         def check(value: Any) -> list[Complaint]:
             key, said = chosen_of(value.move)
             situation.still_wanted = getattr(value, "still_wanted", None) or ()
             # A request is whole once something was done for it.
-            situation.half_request = getattr(value, "half_request", False) and not gate.conversation.results
-            move = self._checked(situation, key, said)
+            situation.half_request = getattr(value, "half_request", False) and not conversation.results
+            if key == THINK:
+                move = situation.thought(said.thought)
+            elif key == SPEAK:
+                move = situation.speech(said)
+            elif key == ACT and self.rules.in_world:
+                move = situation.action(said.action)
+            else:
+                move = situation.call(self._by_key[key], said)
             situation.checked.append(move)
             wrong = [*move.faults, *move.refusals]
             return [Complaint(type(value).__name__, f"move.{key}{place}", why) for place, why in wrong]
 
         while True:
-            prompt = self.prompt(gate.conversation, self._tail(situation), head=self.head)
+            prompt = self.prompt(conversation, self._tail(situation), head=self.head)
             (answer,) = yield from self.asked(Question(self.blueprint, prompt, check=check))
             situation.answers.append(answer)
             move = situation.checked[-1]
             if move.kind != THINK or move.refusals:
                 return self._update(situation)
-            situation.thoughts.append(move.text)
-            emit(Thought(turn=gate.conversation.turn, text=move.text))
-
-    def _situation(self, gate: Gate, settled: Settled) -> Situation:
-        state, conversation, messages = gate.state, gate.conversation, gate.state.messages()
-        variables = shown_variables(self.agent, state)
-        task = task_messages(messages)
-        begun = str(task[0].id or "") if task and isinstance(task[0], HumanMessage) else ""
-        own = [m for m in task if isinstance(m, AIMessage) and m.name in (self.agent.name, self.reply_name)]
-        steps = sum(self.setting == "task" or bool(message.tool_calls) for message in own)
-        active = active_guidelines(self.agent, state, conversation.turn)
-        grounding = Grounding()
-        known = [self.agent.profile, *(as_json(each["value"]) for each in variables)]
-        said = [line.message.text for line in conversation.lines if line.speaker in ("customer", "tool")]
-        for text in (*known, *said):
-            grounding.tell(text)
-        asked = questions_in_a_row(messages)
-        narrows = "narrow_many_results" in self.policies
-        return Situation(
-            gate=gate,
-            settled=settled,
-            variables=variables,
-            policies=self.policies.keys(),
-            rules=self._rules(gate),
-            facts=self.facts(conversation, variables, [*active, *self.tools, *settled.waiting]),
-            grounding=grounding,
-            asked=asked,
-            questions_left=max(0, self.max_questions - len(asked)),
-            max_thoughts=self.max_thoughts,
-            steps_left=max(0, self.max_steps - steps),
-            moves=[move for move in state.records("moves", Move) or [] if begun and move.turn == begun],
-            task=begun,
-            is_task=self.setting == "task",
-            too_many=too_many_in(conversation, self.max_results) if narrows else "",
-            world=state.record("world", WorldStatus) if self.in_world else None,
-        )
+            thought = Move(turn=situation.task, kind=THINK, text=move.text, after=situation.after)
+            situation.moves.append(thought)
+            emit(Thought(turn=conversation.turn, text=move.text))
 
     def _tail(self, situation: Situation) -> dict[str, Any]:
-        gate, rules, world, thoughts = situation.gate, situation.rules, situation.world, situation.thoughts
+        gate, rules, world = situation.gate, situation.tool_rules, situation.world
         active = list(active_guidelines(self.agent, gate.state, gate.conversation.turn))
         guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
-        earlier = [{"thought": move.text, "after": move.after} for move in situation.earlier_thoughts]
         counts = {
             "steps_left": situation.steps_left,
-            "thoughts_left": self.max_thoughts - len(thoughts),
+            "thoughts_left": situation.thoughts_left,
             "questions_left": situation.questions_left,
         }
         further = {
@@ -231,21 +183,10 @@ class Speaker(Strategy):
         return {
             "variables": situation.variables,
             "active_guidelines": guidelines if self.agent.guidelines else None,
-            "thoughts": [
-                {**each, "observed": "OK"} for each in [*earlier, *({"thought": t} for t in thoughts)]
-            ],
+            "thoughts": situation.thoughts,
             "world": world and world.model_dump(mode="json", include=_SHOWN, exclude_none=True),
             "now": self.standing(gate, situation.settled, active, counts, further),
         }
-
-    def _checked(self, situation: Situation, key: str, said: Any) -> CheckedMove:
-        if key == THINK:
-            return situation.thought(said.thought)
-        if key == SPEAK:
-            return situation.speech(said)
-        if key == ACT and self.in_world:
-            return situation.action(said.action)
-        return situation.call(self._by_key[key], said)
 
     def _update(self, situation: Situation) -> Update:
         waiting, made = situation.waiting, situation.checked[-1]
@@ -261,7 +202,6 @@ class Speaker(Strategy):
         decided = made.insights if made.call else ()
         insights = kept_insights(situation.settled, situation.insights, decided, waiting, asks=made.asks)
         faults = tuple(map(str, situation.answers[-1].complaints))
-        after = gate.conversation.lines[-1].id if gate.conversation.lines else ""
         kept: dict[str, Any] = {
             "turn": gate.conversation.turn,
             "decisions": tuple(insights),
@@ -283,10 +223,10 @@ class Speaker(Strategy):
                 messages.append(reply)
             labels = {name: said[name] for name in ("category", "dialogue_act") if name in said}
             emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
-        thoughts = [Move(turn=task, kind="think", text=text, after=after) for text in situation.thoughts]
+        after = situation.after
         move = Move(turn=task, kind=made.kind, text=made.text, after=after, faults=faults, **labels)
         return {
-            "moves": gate.state.written("moves", [*situation.moves, *thoughts, move]),
+            "moves": gate.state.written("moves", [*situation.moves, move]),
             **agreements,
             **self.update(gate, insights, messages),
         }
@@ -294,7 +234,7 @@ class Speaker(Strategy):
     def _labels(self, made: CheckedMove, puts: bool) -> dict[str, Any]:
         """What is kept of an utterance, below which code may put a call."""
         speech = made.speech
-        waits = self.setting == "task" and (puts or not getattr(speech, "ends_task", True))
+        waits = self.rules.is_task and (puts or not getattr(speech, "ends_task", True))
         acts = {"dialogue_act": speech.dialogue_act} if self.dialogue_acts and speech else {}
         category = category_of(speech, asks=made.asks or puts, puts=puts)
         return {"category": category, "asks": made.asks or waits, "waits": waits, **acts}

@@ -6,13 +6,11 @@ The categories are those of the paper's Table 5. They limit nothing: an utteranc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from arq_graph.agent.state import SpeechCategory
-from arq_graph.errors import InputError
 from arq_graph.nodes.yes import asks as asks_something
 
 SPEECH = "speech"
@@ -20,9 +18,6 @@ SPEECH = "speech"
 
 ANSWERS = "answers"
 """Key of a message's `response_metadata`: the id of the utterance that the customer answers within a task."""
-
-_Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-_ACTS = TypeAdapter(Annotated[dict[_Words, _Words], Field(min_length=1)])
 
 
 def category_of(speech: Any, *, asks: bool, puts: bool) -> SpeechCategory:
@@ -41,16 +36,6 @@ def category_of(speech: Any, *, asks: bool, puts: bool) -> SpeechCategory:
     if not asks:
         return "status_update"
     return "clarification_request" if speech.offers_choice else "probing_question"
-
-
-def dialogue_acts_of(given: Mapping[str, str] | None) -> dict[str, str]:
-    """The acts that speech is limited to, by name, with what each does; none where it is free."""
-    try:
-        return {} if given is None else _ACTS.validate_python(given)
-    except ValidationError:
-        raise InputError(
-            f'dialogue_acts is {given!r:.80}: name each act, and say what it does: {{"Affirm": "say yes"}}'
-        ) from None
 
 
 def speech_of(message: BaseMessage) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from arq_graph.agent.environment import Environment, Observation
 from arq_graph.agent.state import WorldStatus
-from arq_graph.errors import InputError, StateError
+from arq_graph.errors import StateError
 from arq_graph.nodes.channels import Reader, emit, name_channels, our_channels
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.speaking.move_schema import ACT
@@ -35,18 +35,12 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
         agent: Name of the specification that the record carries.
 
     Raises:
-        InputError: It is no environment.
         StateError: When run: repeating the thread's actions shows something else than it did.
     """
 
     name = ACT
 
     def __init__(self, environment: Environment, *, seed: int | None = None, agent: str = "") -> None:
-        if isinstance(environment, type) or not isinstance(environment, Environment):
-            raise InputError(
-                f"environment is {environment!r:.80}: give an instance with reset(seed), step(action), actions(), done "
-                "and score"
-            )
         self.environment = environment
         self.seed = seed
         self.agent = agent
@@ -78,7 +72,7 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
         self._taken = None  # until all is repeated, it stands nowhere that is known
         self._beginning = clean(self.environment.reset(self.seed))
         for number, (action, shown) in enumerate(taken, start=1):
-            again = clean(self._step(action).text)
+            again = clean(self.environment.step(action).text)
             if again != shown:
                 raise StateError(
                     f"the world does not repeat itself: action {number} ({action!r}) showed {shown[:80]!r}, and now "
@@ -97,7 +91,7 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
             seen = Observation(why, valid=False)
         else:
             stepped, taken, self._taken = True, self._taken or [], None
-            seen = self._step(action)
+            seen = self.environment.step(action)
             self._taken = [*taken, (action, clean(seen.text))]
         return ToolMessage(
             clean(seen.text),
@@ -106,13 +100,6 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
             status="success" if seen.valid else "error",
             artifact={"action": action, STEPPED: stepped, "valid": seen.valid},
         )
-
-    def _step(self, action: str) -> Observation:
-        try:
-            return self.environment.step(action)
-        except Exception as error:
-            error.add_note(f"raised by {type(self.environment).__name__}.step({action!r})")
-            raise
 
     def _status(self, messages: Sequence[BaseMessage]) -> WorldStatus:
         world = self.environment

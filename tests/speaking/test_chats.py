@@ -117,14 +117,7 @@ def test_speech_can_be_limited_to_acts():
     assert "dialogue_act" not in str(free.asked[0].schema)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"max_questions": -1},
-        {"setting": "theatre"},
-        {"dialogue_acts": {"Ask": " "}},
-    ],
-)
+@pytest.mark.parametrize("wrong", [{"max_questions": -1}, {"setting": "theatre"}])
 def test_a_setting_out_of_its_range_is_told(wrong):
     with pytest.raises(errors.InputError, match=next(iter(wrong))):
         Speaker(speaker([]), DESK, **wrong)

@@ -47,7 +47,7 @@ def test_too_many_results_are_narrowed_down_unless_the_choice_is_left():
     assert desk.asked[1].now["too_many"] == ["T1"]
     assert "ask what narrows it down" in desk.asked[2].complaint
     picked = say("I took the first.", choice_is_left_to_you=True)
-    for settings in ({}, {"max_results": 6}, {"policies": []}):
+    for settings in ({}, {"policies": []}):
         desk = Chat([THAI, say("I took the first.") if settings else picked], **settings)
         desk.hear("thai food, surprise me")
         assert len(desk.asked) == 2
@@ -118,21 +118,16 @@ def test_a_value_that_may_be_a_name_or_a_type_is_asked_about():
 
 
 @pytest.mark.parametrize(
-    ("given", "calls"),
-    [
-        ({"food": "whatever", "area": "any"}, [{"food": "whatever", "area": "any"}]),
-        ({"food": "whatever", "guests": 9}, [{"food": "whatever"}]),
-        ({"food": "noodles"}, []),
-    ],
+    ("given", "put"),
+    [({"food": "whatever", "area": "north"}, False), ({"food": "whatever", "guests": 9}, True)],
 )
-def test_a_dont_care_becomes_the_tool_s_own_word_or_is_left_out(given, calls):
-    script = [act("find_table", **given).resting_on(**dict.fromkeys(given, "does_not_matter")), ask("What?")]
-    desk = Chat(script)
-    desk.hear("A table, I do not mind which")
-    assert [arguments for _, arguments in desk.calls] == calls
-    off = Chat(script, policies=[])
-    off.hear("A table, I do not mind which")
-    assert off.calls == []  # nobody told these values: they are put
+def test_what_the_customer_does_not_care_about_is_no_guess_where_it_is_the_tool_s_own_word(given, put):
+    script = [act("find_table", **given).resting_on(**dict.fromkeys(given, "does_not_matter")), say("Well.")]
+    for policies in (None, []):
+        desk = Chat(script, policies=policies)
+        said = desk.hear("A table, I do not mind which")
+        is_put = put or policies == []
+        assert (said.endswith("Reply yes to go ahead."), desk.calls == []) == (is_put, is_put)
 
 
 def test_a_policy_forbids_a_tool_by_state_and_says_why():

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arq_graph import errors
-from arq_graph.nodes import Speaker
-from tests.speaking.scripted import DESK, THREAD, Chat, act, ask, say, speaker
+from tests.speaking.scripted import DESK, THREAD, Chat, act, ask, say
 
 A1 = {"order_id": "A-1"}
 LOOK = act("get_order", **A1)
@@ -81,8 +80,3 @@ def test_a_call_is_agreed_to_within_a_task(answer, done):
     assert desk.hear("Cancel A-1") == 'Gladly.\n\nCancel order (order id: "A-1")\nReply yes to go ahead.'
     desk.answer(answer)
     assert desk.results == done
-
-
-def test_a_draft_belongs_to_a_chat():
-    with pytest.raises(errors.InputError, match="draft"):
-        Speaker(speaker([]), DESK, setting="task", draft=True)

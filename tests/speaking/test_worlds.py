@@ -55,12 +55,6 @@ def test_a_world_of_free_texts_refuses_by_itself():
     assert home.state["world"][-1]["invalid"] == 1
 
 
-def test_case_and_spaces_do_not_make_an_action_invalid():
-    world = Kitchen()
-    household([do(" Open the  CUPBOARD"), do("wash the mug")], world).hear(TASK)
-    assert world.steps == ["open the cupboard", "wash the mug"]
-
-
 def test_actions_are_bounded_and_the_end_is_told():
     world = Kitchen()
     home = household([do("look")], world, max_steps=4)
@@ -125,22 +119,6 @@ def test_a_world_that_does_not_repeat_itself_is_told():
     home.app.invoke({"messages": [("user", TASK)]}, {"configurable": {"thread_id": "2"}})
     with pytest.raises(errors.StateError, match="does not repeat itself"):
         home.answer("Yes.")
-
-
-@pytest.mark.parametrize("wrong", [Kitchen, object()])
-def test_what_is_no_world_is_told(wrong):
-    with pytest.raises(errors.InputError, match="give an instance"):
-        household(WASHED, wrong)
-
-
-def test_an_error_of_a_world_is_its_own_and_says_where_it_came_from():
-    class Dry(Kitchen):
-        def step(self, action):
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError) as raised:
-        household(WASHED, Dry()).hear(TASK)
-    assert "raised by Dry.step('open the cupboard')" in raised.value.__notes__
 
 
 def test_a_world_and_tools_go_together_but_no_tool_is_called_like_acting():
