@@ -1,4 +1,4 @@
-"""Agents of three domains in simple words, answered by the offline model: a library, a vet, a bike rental."""
+"""Agents in simple words, answered by the offline model: a library, a bike rental, and others."""
 
 from __future__ import annotations
 
@@ -67,37 +67,6 @@ LIBRARY = Agent(
 )
 
 
-def free_slots(day: date, animal: Literal["dog", "cat", "bird"]) -> list[str]:
-    """Look up free appointments.
-
-    Args:
-        day: The day, like 2026-05-04.
-        animal: What kind of animal it is.
-    """
-    return ["09:00", "11:30"]
-
-
-def book_visit(pet_name: str, time: str, email: str) -> str:
-    """Book a visit at the vet.
-
-    Args:
-        pet_name: The name of the pet.
-        time: The time of the visit, like 09:00.
-        email: Where the confirmation goes.
-    """
-    return f"{pet_name} is expected at {time}."
-
-
-VET = Agent(
-    "Vet",
-    "You are the desk of a vet.",
-    [
-        Guideline("the customer asks for a free appointment", "look up free slots", tools=[free_slots]),
-        Guideline("the customer wants to book a visit", "book the visit", tools=[book_visit]),
-        Guideline("the customer says it is bleeding", 'say "Please come at once, we are open."'),
-    ],
-)
-
 Size = Literal["small", "medium", "large"]
 
 
@@ -111,16 +80,18 @@ def tell_price(days: int, size: Size) -> dict[str, Any]:
     return {"price": f"{days * 12} euros"}
 
 
-def rent_bike(days: int, size: Size, city: str, helmet: bool = False) -> str:
+def rent_bike(start: date, days: int, size: Size, city: str, email: str, helmet: bool = False) -> str:
     """Rent a bike to the customer.
 
     Args:
+        start: The first day, like 2026-05-04.
         days: For how many days.
         size: The size of the bike.
         city: In which city.
+        email: Where the confirmation goes.
         helmet: Whether a helmet is rented, too.
     """
-    return f"A {size} bike is yours for {days} days in {city}{' with a helmet' if helmet else ''}."
+    return f"A {size} bike is yours in {city}{' with a helmet' if helmet else ''}."
 
 
 BIKES = Agent(
@@ -182,36 +153,19 @@ def test_a_library_finds_reserves_and_renews(strategy: Any) -> None:
     assert last == NOT_UNDERSTOOD
 
 
-def test_a_vet_asks_for_what_is_missing_and_finds_values_by_their_shape() -> None:
-    turns = hold(
-        guided(VET),
-        "I need a free appointment for my cat",
-        "2026-05-04",
-        "I would like to book a visit at 11:30, my dog is called Rex",
-        "ann@example.org",
-        "Oh, it is bleeding!",
-    )
-    assert turns[0] == ([], "Could you please tell me the day (the day, like 2026-05-04)?")
-    assert turns[1] == ([("free_slots", {"day": "2026-05-04", "animal": "cat"})], "- 09:00\n- 11:30")
-    assert turns[2][0] == []
-    assert "the email" in turns[2][1]
-    booked = {"pet_name": "Rex", "time": "11:30", "email": "ann@example.org"}
-    assert turns[3] == ([("book_visit", booked)], "Rex is expected at 11:30.")
-    assert turns[4] == ([], "Please come at once, we are open.")
-
-
-def test_a_bike_rental_takes_numbers_choices_flags_and_variables() -> None:
+def test_a_bike_rental_takes_numbers_choices_flags_variables_and_what_has_a_known_shape() -> None:
     turns = hold(
         guided(BIKES),
         "What is the price for 3 days?",
         "medium",
-        "I want to rent a large bike with a helmet",  # for how long was said of another request
-        "for 2 days",
+        "I want to rent a large bike with a helmet from 2026-05-04",  # for how long was said of another request
+        "for 2 days, and my address is ann@example.org",
     )
     assert turns[1] == ([("tell_price", {"days": 3, "size": "medium"})], "- price: 36 euros")
-    assert turns[2] == ([], "Could you please tell me the days (for how many days)?")
-    rented = {"days": 2, "size": "large", "city": "Ghent", "helmet": True}
-    assert turns[3][0] == [("rent_bike", rented)]
+    asked = "the days (for how many days) and the email (where the confirmation goes)"
+    assert turns[2] == ([], f"Could you please tell me {asked}?")
+    rented = {"start": "2026-05-04", "days": 2, "size": "large", "city": "Ghent", "email": "ann@example.org"}
+    assert turns[3][0] == [("rent_bike", {**rented, "helmet": True})]
     assert turns[3][1].endswith("with a helmet.\n\nRide safely!")
 
 
@@ -245,19 +199,16 @@ def test_without_guidelines_the_customers_words_choose_the_tool(create: Any) -> 
     assert turns[3][1] == NOT_UNDERSTOOD
 
 
-def donate(fund: str, euros: int) -> str:
-    """Donate money to a fund.
+def test_a_call_that_needs_agreement_runs_after_the_yes_and_never_after_a_no(strategy: Any) -> None:
+    def donate(fund: str, euros: int) -> str:
+        """Donate money to a fund.
 
-    Args:
-        fund: The name of the fund.
-        euros: How many euros.
-    """
-    return f"{euros} euros went to {fund}."
+        Args:
+            fund: The name of the fund.
+            euros: How many euros.
+        """
+        return f"{euros} euros went to {fund}."
 
-
-def test_a_call_that_needs_agreement_runs_after_the_yes_and_never_after_a_no(
-    strategy: Any,
-) -> None:
     guidelines = [Guideline("the customer wants to donate", "make the donation", tools=[donate])]
     bees = Agent("Bees", "You collect for bees.", guidelines, confirm={"donate": "customer"})
     turns = hold(
@@ -304,8 +255,8 @@ def test_who_asks_may_have_any_name_and_a_shared_word_alone_is_not_enough() -> N
     assert [calls for calls, _ in turns] == [[], [("look_at_plot", given[0])], [("give_up_plot", given[1])]]
 
 
-@pytest.mark.parametrize("mode", ["cot", "direct"])
-def test_it_works_in_every_mode(mode: Any) -> None:
-    ((calls, reply),) = hold(guided(LIBRARY, mode=mode), "I am looking for the book The Hobbit")
-    assert calls == [("find_book", {"title": "The Hobbit"})]
-    assert "Shall I reserve it for you?" in reply
+def test_it_works_in_the_modes_without_queries_too() -> None:
+    for mode in ("cot", "direct"):
+        ((calls, reply),) = hold(guided(LIBRARY, mode=mode), "I am looking for the book The Hobbit")
+        assert calls == [("find_book", {"title": "The Hobbit"})]
+        assert "Shall I reserve it for you?" in reply

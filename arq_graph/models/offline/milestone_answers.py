@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from typing import Any
 
 from arq_graph.models.offline.prompt import Prompt
@@ -64,33 +63,21 @@ def _seen(prompt: Prompt, id: str) -> list[int]:
 
 
 def draft_milestones(prompt: Prompt) -> dict[str, Any]:
-    """A chain from Start to End of the tools, in the order in which the workflow names them.
-
-    Where it names none by its words, all tools; where there is none, the workflow's first sentence.
-    """
-    sentences = _sentences(str(prompt.sections.get("workflow") or "")) or ["The workflow is done."]
+    """A chain from Start to End of the tools; where there is none, of the workflow's first sentence."""
+    first = next(iter(_sentences(str(prompt.sections.get("workflow") or ""))), "The workflow is done.")
     tools = {str(tool.get("name")): tool.get("description") for tool in prompt.entries("tools")[:_MOST_TOOLS]}
-    places = {
-        name: place
-        for name in tools
-        for place, sentence in reversed([*enumerate(sentences)])  # so that the first one stays
-        if name in sentence or share(stems(name), stems(sentence)) >= HOLDS_FROM
-    }
-    named = sorted(places, key=places.__getitem__) or list(tools)
-    steps = [(name, "FC", str(tools[name] or name)) for name in named] or [
-        (sentences[0][:80], "NFC", sentences[0])
-    ]
+    steps = [(name, "FC", str(tools[name] or name)) for name in tools] or [(first[:80], "NFC", first)]
     chain = [("Start", "NFC", "The conversation begins."), *steps, ("End", "NFC", "The workflow is done.")]
     drafts: list[dict[str, Any]] = [
-        {"name": name, "type": kind, "description": " ".join(description.split())[:400], "dependencies": []}
-        for name, kind, description in chain
+        {
+            "name": name,
+            "type": kind,
+            "description": " ".join(description.split())[:400],
+            "dependencies": before,
+        }
+        for (name, kind, description), before in zip(
+            chain, [[], *([name] for name, *_ in chain)], strict=False
+        )
     ]
-    for before, after in pairwise(drafts):
-        after["dependencies"] = [before["name"]]
     checks = ("every_tool_has_its_exact_name", "every_way_leads_to_the_end", "requires_follows_the_workflow")
-    return {
-        "goal": sentences[0],
-        "tool_names": list(tools),
-        "milestones": drafts,
-        **dict.fromkeys(checks, True),
-    }
+    return {"goal": first, "tool_names": list(tools), "milestones": drafts, **dict.fromkeys(checks, True)}
