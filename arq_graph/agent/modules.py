@@ -48,10 +48,11 @@ def load(reference: str, folder: Path | None = None) -> object:
 def _module(name: str, folder: Path | None) -> ModuleType:
     with _IMPORTING, contextlib.redirect_stdout(sys.stderr):
         try:
-            if not folder or not _file(folder, name) or _is_importable_from(folder, name):
+            if not folder or not _file(folder, name):
                 return importlib.import_module(name)
+            full_name = name if _is_importable_from(folder, name) else f"{_package(folder)}.{name}"
             with _neighbours(folder):
-                return importlib.import_module(f"{_package(folder)}.{name}")
+                return importlib.import_module(full_name)
         except (Exception, SystemExit) as error:
             missing = error.name if isinstance(error, ModuleNotFoundError) else None
             if missing and f"{name}.".startswith(f"{missing}."):

@@ -58,9 +58,8 @@ class StrategySettings:
         return made
 
     def given(self) -> dict[str, Any]:
-        """What is set otherwise than the node has it by itself."""
-        values = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
-        return {name: value for name, (value, default) in values.items() if value != default}
+        """What the node is made with."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,12 +145,10 @@ class ReSpAct(StrategySettings):
         return super().node(model, agent, draft=draft, **settings)
 
     def given(self) -> dict[str, Any]:
-        """What is set otherwise than the node has it by itself; the world is not in it, only whether there is one."""
-        given = {
-            name: value for name, value in super().given().items() if name not in ("environment", "seed")
-        }
-        setting = "task" if self.is_task else "chat"
-        return {**given, "in_world": self.environment is not None, "setting": setting}
+        """What the node is made with; the world is not in it, only whether there is one."""
+        given = {**super().given(), "setting": "task" if self.is_task else "chat"}
+        del given["seed"]
+        return {"in_world": given.pop("environment") is not None, **given}
 
 
 STRATEGIES: Mapping[str, type[StrategySettings]] = {

@@ -44,15 +44,19 @@ def failure(folder: Path, tool: str) -> str:
     return str(caught.value)
 
 
-def test_two_agents_may_each_have_a_module_of_one_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("on_path", [False, True])
+def test_two_agents_may_each_have_a_module_of_one_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_path: bool
+) -> None:
     files = []
     for shop in ("books", "bikes"):
         write(tmp_path / shop / "neighbour_db.py", f"SHOP = {shop!r}")
-        write(tmp_path / shop / "shop.py", module("from neighbour_db import SHOP"))
-        files.append(agent_file(tmp_path / shop, "shop:get_order"))
-    first, second = map(Agent.from_yaml, files)
-    shops = [agent.toolbox["get_order"].invoke({"order_id": "1"}) for agent in (first, second)]
-    assert shops == ["books 1", "bikes 1"]
+        write(tmp_path / shop / f"shop_{on_path}.py", module("from neighbour_db import SHOP"))
+        files.append(agent_file(tmp_path / shop, f"shop_{on_path}:get_order"))
+        if on_path:
+            monkeypatch.syspath_prepend(str(tmp_path / shop))
+    made = [Agent.from_yaml(file).toolbox["get_order"] for file in files]
+    assert [tool.invoke({"order_id": "1"}) for tool in made] == ["books 1", "bikes 1"]
 
 
 def test_modules_beside_one_file_share_what_they_import_from_there(tmp_path: Path) -> None:
@@ -78,16 +82,6 @@ def test_a_module_that_is_importable_anyway_is_not_loaded_twice(
     import importable_shop  # type: ignore[import-not-found]
 
     assert made.toolbox["get_order"].func is importable_shop.get_order  # type: ignore[attr-defined]
-
-
-def test_of_two_folders_on_the_search_path_each_agent_gets_its_own_module(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for shop in ("books", "bikes"):
-        write(tmp_path / shop / "pathed_shop.py", module(f"SHOP = {shop!r}"))
-        monkeypatch.syspath_prepend(str(tmp_path / shop))
-    files = [agent_file(tmp_path / shop, "pathed_shop:get_order") for shop in ("books", "bikes")]
-    assert [answer(file) for file in files] == ["books 17", "bikes 17"]
 
 
 def test_what_stands_beside_the_file_comes_before_the_search_path(

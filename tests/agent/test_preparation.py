@@ -64,13 +64,13 @@ def test_both_properties_are_filled_in_and_found_again(orders: Path) -> None:
     assert properties(Agent.from_yaml(orders)) == properties(prepared)
 
 
-def test_what_the_designer_decided_wins(orders: Path) -> None:
-    orders.write_text(
-        ORDERS.replace("stay calm", "stay calm\n  continuous: false\n  sensitive_to_tools: true")
-    )
+def test_what_is_decided_is_not_asked_and_of_an_observation_only_its_condition() -> None:
     model = calm_model()
-    assert properties(Agent.from_yaml(orders).prepare(model)) == {"G1": (True, False), "G2": (False, True)}
-    assert asked(model.calls[0]) == ["G1"], "what is decided is not asked"
+    decided = Guideline("a", "b", continuous=False, sensitive_to_tools=True)
+    observed = Guideline("the customer is a member")
+    made = Agent("n", "p", [decided, observed, Guideline(lambda state: True)]).prepare(model)
+    assert properties(made) == {"G1": (False, True), "G2": (None, False), "G3": (None, None)}
+    assert asked(model.calls[0]) == ["G2"]
 
 
 def test_a_reworded_guideline_is_asked_again_and_one_that_moved_keeps_its_answer(orders: Path) -> None:
@@ -121,15 +121,6 @@ def test_a_broken_file_of_answers_is_named(orders: Path) -> None:
     (orders.parent / "orders.prepared.json").write_bytes(b'{"version": 2, "guidelines": {}}')
     with pytest.raises(SpecError, match=r"orders\.prepared\.json: is not a file of prepared.*delete it"):
         Agent.from_yaml(orders)
-
-
-def test_of_an_observation_only_its_condition_is_asked_about() -> None:
-    model = calm_model()
-    made = Agent("n", "p", [Guideline("the customer is a member"), Guideline(lambda state: True)]).prepare(
-        model
-    )
-    assert asked(model.calls[0]) == ["G1"]
-    assert properties(made) == {"G1": (None, False), "G2": (None, None)}
 
 
 def test_answers_are_written_where_a_link_points_to_and_keep_the_mode_of_the_file(orders: Path) -> None:

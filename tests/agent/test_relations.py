@@ -142,16 +142,7 @@ def test_what_is_active_in_the_end_holds_together(case: tuple[Agent, dict[str, i
     for id, by in resolution.entailed.items():
         assert by in active
         assert id in agent.guideline(by).entails
-
-
-@settings(max_examples=30)
-@given(agents_and_scores())
-def test_an_active_guideline_has_the_highest_score_that_reaches_it(
-    case: tuple[Agent, dict[str, int]],
-) -> None:
-    agent, scores = case
-    active = agent.relations.resolve(scores).active
-    for id, score in active.items():
+    for id, score in active.items():  # the highest score that reaches it
         reaching = [id]
         for reached in reaching:
             reaching += [g for g in active if reached in agent.guideline(g).entails and g not in reaching]

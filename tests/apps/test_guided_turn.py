@@ -7,7 +7,7 @@ from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, AgentState, Guideline, Variable, create_guided_agent, errors
 from tests.apps.desk import A1, active, desk, get_order, kinds, late, says, thread
-from tests.brain import DONE, Call, act, asked_by, brain, say
+from tests.brain import DONE, act, asked_by, brain, say
 
 ASKED = says("Where is A-1?")
 STRATEGIES = pytest.mark.parametrize("strategy", ["tools", "pre-act", "react", "respact"])
@@ -23,18 +23,6 @@ def results(state):
 
 
 @STRATEGIES
-def test_a_tool_is_called_with_what_the_customer_gave_and_the_reply_follows(strategy):
-    moves = [act("get_order", A1), say()]
-    model = brain(judge={"G1": 9}, moves=moves, reply="It is late, I am sorry.")
-    state = turn(model, strategy=strategy)
-    assert kinds(state) == ["human", "ai", "tool", "ai"]
-    assert state["messages"][1].tool_calls[0]["args"] == A1
-    assert results(state) == [("A-1 is late", "success")]
-    assert state["messages"][-1].text == "It is late, I am sorry."
-    assert active(state) == ["G1", "G4"]
-
-
-@STRATEGIES
 def test_a_tool_result_activates_another_guideline_in_the_same_turn_and_its_tool_gets_its_round(strategy):
     calls = {"call": {"get_order": A1, "give_discount": A1}}
     moves = {"moves": [act("get_order", A1), act("give_discount", A1), say()]}
@@ -44,16 +32,6 @@ def test_a_tool_result_activates_another_guideline_in_the_same_turn_and_its_tool
     assert [text for text, _ in results(state)] == ["A-1 is late", "5% off A-1"]
     reply = asked_by(model, "message")[-1]
     assert [guideline["id"] for guideline in reply.section("active_guidelines")] == ["G1", "G2", "G4"]
-
-
-def test_the_second_look_judges_only_what_a_tool_result_could_make_true():
-    model = brain(judge={"G1": 9, "G2": late}, call={"get_order": A1})
-    turn(model)
-    judged = [asked.now["judge"] for asked in asked_by(model, "matcher")]
-    assert (sorted(judged[:2]), judged[2:]) == ([["G1", "G2"], ["G3"]], [["G2"]])
-    all_active = brain(judge={"G1": 9, "G2": 9}, call={"get_order": A1})
-    turn(all_active)
-    assert len(asked_by(all_active, "matcher")) == 2  # one call for each batch
 
 
 def test_a_one_time_guideline_is_not_applied_twice_and_a_continuous_one_stays():
@@ -137,13 +115,6 @@ def test_an_agent_without_tools_matches_and_one_without_guidelines_may_have_tool
     assert asked_by(model, "matcher") == []
 
 
-def test_a_better_tool_runs_instead_of_the_one_that_was_proposed():
-    agent = desk(guidelines=[Guideline("always", "help", tools=[get_order]), desk().guidelines[1]])
-    better = Call(A1, {"potentially_better_tool_name": "give_discount"})
-    model = brain(judge={"G1": 9, "G2": 9}, call={"get_order": better, "give_discount": A1})
-    assert results(turn(model, agent)) == [("5% off A-1", "success")]
-
-
 def test_the_bound_of_rounds_ends_a_turn_whose_model_never_stops():
     orders = iter(range(99))
     calls = {"get_order": lambda _: {"order_id": f"A-{next(orders)}"}}
@@ -188,12 +159,3 @@ def test_whoever_embeds_the_agent_may_ask_for_the_whole_state():
     agent = desk(guidelines=[Guideline(lambda state: state["mood"] == "bad", "calm them", continuous=True)])
     app = create_guided_agent(brain(), agent, state_schema=Mine, input_schema=Mine)
     assert [active(app.invoke({**says("Hi"), "mood": mood})) for mood in ("bad", "good")] == [["G1"], []]
-
-
-def test_a_guideline_without_an_action_is_only_observed():
-    agent = desk(guidelines=[Guideline("the customer is in a hurry"), Guideline(None, "be polite")])
-    model = brain(judge={"G1": 9})
-    state = turn(model, agent)
-    assert "G1" in active(state)
-    shown = asked_by(model, "message")[0]
-    assert "G1" not in [guideline["id"] for guideline in shown.section("active_guidelines")]

@@ -8,10 +8,10 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import AgentState, create_guided_agent, create_preact_agent, errors
+from arq_graph import AgentState, create_guided_agent, errors
 from arq_graph.milestones import MilestoneGraph, Verdict, read_transcript, score
 from arq_graph.nodes import TrackProgress
-from tests.apps.desk import desk, get_order, late, says
+from tests.apps.desk import A1, desk, late, says
 from tests.brain import act, brain, say
 
 GRAPH = MilestoneGraph.parse_yaml("""\
@@ -28,7 +28,6 @@ milestones:
 - {name: Calmed Down, type: NFC, description: the customer is calm}
 - {name: End, type: NFC, dependencies: [Calmed Down]}
 """)
-A1 = {"order_id": "A-1"}
 CALLED = [
     HumanMessage("Where is A-1?", id="h1"),
     AIMessage("", tool_calls=[{"name": "get_order", "args": A1, "id": "c1"}]),
@@ -72,11 +71,6 @@ def test_a_judge_is_asked_about_what_code_leaves_a_range():
     assert (without["progress_range"], without["undecided"]) == ([0.0, 1.0], ["Calmed Down"])
 
 
-def test_a_judge_without_milestones_is_a_mistake():
-    with pytest.raises(errors.InputError, match="milestones="):
-        create_preact_agent(brain(), [get_order], judge=lambda *_: [])
-
-
 def test_a_graph_that_cannot_be_measured_on_is_told_before_anything_runs():
     endless = MilestoneGraph.parse_yaml("- {name: Start, type: NFC}")
     with pytest.raises(errors.SpecError, match="no milestone named 'End'"):
@@ -97,7 +91,3 @@ def test_the_node_alone_works_in_a_graph_that_has_only_messages_or_another_chann
     assert builder.compile().invoke({"messages": CALLED})["messages"][-1].text == "rate 0.25"
     progress = TrackProgress(GRAPH, messages_key="talk").invoke({"talk": CALLED})["progress"][-1]
     assert progress["reached"] == ["Start", "get_order"]
-
-
-def test_progress_is_not_kept_where_nobody_asks_for_it():
-    assert "progress" not in create_guided_agent(brain(), desk()).invoke(says("Hi"))

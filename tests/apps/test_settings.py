@@ -23,32 +23,23 @@ ALONE = Agent("Desk", "You help.", tools=[get_order])
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("create", "options", "problem"),
     [
-        ({"strategy": "pre_act"}, "did you mean .*pre-act"),
-        ({"model": None}, "openai:gpt-4o"),
-        ({"model": {"matcher": brain()}}, "one model, or one for each of matcher, strategy, message"),
-        ({"strategy": ToolCalling(max_rounds=0)}, "max_rounds must be a whole number from 1 on"),
-        ({"strategy": ReSpAct(setting="task")}, "create_respact_agent"),
+        (create_guided_agent, {"strategy": "pre_act"}, "did you mean .*pre-act"),
+        (create_guided_agent, {"model": None}, "openai:gpt-4o"),
+        (create_guided_agent, {"model": {"matcher": brain()}}, "one for each of matcher, strategy, message"),
+        (create_guided_agent, {"strategy": ToolCalling(max_rounds=0)}, "max_rounds must be a whole number"),
+        (create_guided_agent, {"strategy": ReSpAct(setting="task")}, "create_respact_agent"),
+        (create_preact_agent, {}, "use create_guided_agent"),
+        (create_respact_agent, {}, "use create_guided_agent"),
+        (create_preact_agent, {"agent": ALONE, "strategy": "tools"}, "use create_guided_agent"),
+        (create_preact_agent, {"agent": "Desk"}, "`tools` must be a list"),
+        (create_preact_agent, {"agent": ALONE, "judge": lambda *_: []}, "give milestones="),
     ],
 )
-def test_a_setting_of_the_guided_agent_that_cannot_be_says_what_to_do(options, problem):
-    with pytest.raises(errors.InputError, match=problem):
-        create_guided_agent(**{"model": brain(), "agent": desk(), **options})
-
-
-@pytest.mark.parametrize(
-    ("create", "agent", "options", "problem"),
-    [
-        (create_preact_agent, desk(), {}, "use create_guided_agent"),
-        (create_respact_agent, desk(), {}, "use create_guided_agent"),
-        (create_preact_agent, ALONE, {"strategy": "tools"}, "use create_guided_agent"),
-        (create_preact_agent, "Desk", {}, "`tools` must be a list"),
-    ],
-)
-def test_an_agent_without_guidelines_that_cannot_be_says_what_to_do(create, agent, options, problem):
+def test_a_setting_that_cannot_be_says_what_to_do(create, options, problem):
     with pytest.raises((errors.InputError, errors.SpecError), match=problem):
-        create(brain(), agent, **options)
+        create(**{"model": brain(), "agent": desk(), **options})
 
 
 def test_each_module_may_have_a_model_of_its_own():
