@@ -125,7 +125,7 @@ def _doubts(graph: MilestoneGraph) -> Iterator[Finding]:
         if len(members) > 1 or any(graph.has_edge(name, name) for name in members):
             names = sorted(members, key=lambda name: graph.milestone(name).line or 0)
             listed = ", ".join(map(repr, names[:MOST_NAMES_SHOWN])) + ", …" * (len(names) > MOST_NAMES_SHOWN)
-            said = f"a cycle: {listed} depend on each other; it is entered only from outside it"
+            said = f"a cycle: {listed} depend on each other; the cycle can only be entered from outside"
             yield _warning(graph.milestone(names[0]), said)
     if START in graph and END in graph:
         structure = Structure.of(graph)

@@ -67,7 +67,7 @@ def _says(template: str, arguments: Sequence[str]) -> bool:
 def _check_unique(key: str, words: Sequence[str]) -> None:
     twice = [index for index, word in enumerate(words) if word and word in words[:index]]
     if twice:
-        raise misfits(*(((at, key), f"stands here twice: {words[at]!r}; give each its own") for at in twice))
+        raise misfits(*(((at, key), f"is used twice: {words[at]!r}; give each its own") for at in twice))
 
 
 def _names(tools: Sequence[BaseTool | str]) -> list[str]:
@@ -146,7 +146,7 @@ class Agent(Part):
     def _wrong_confirmations(self, tools: Mapping[str, BaseTool]) -> Iterator[Problem]:
         for name, confirmation in self.confirm.items():
             if name not in tools:
-                yield ("confirm", name), f"there is no tool of that name{suggestion(name, tools)}"
+                yield ("confirm", name), f"names no tool of this agent{suggestion(name, tools)}"
             elif confirmation.ask:
                 arguments = list(argument_schema(tools[name]).get("properties", ()))
                 if not _says(confirmation.ask, arguments):

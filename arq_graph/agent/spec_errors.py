@@ -46,6 +46,8 @@ def spec_error(
     """Tell all that Pydantic found wrong, in a file or in an object that is built in Python."""
     found: dict[Place, tuple[Any, str]] = {}  # of a union's errors at one place the first
     for each in error.errors(include_url=False):
+        if each["type"] == "default_factory_not_called":  # it only follows from what is wrong elsewhere
+            continue
         missing = each["loc"][-1:] if each["type"] == "missing" else ()
         place = (*_place(values, each["loc"]), *missing)
         said = _sentence(place, each, model)
@@ -101,7 +103,10 @@ def _sentence(place: Place, error: Any, model: type[BaseModel]) -> str:
         key, known = str(error["loc"][-1]), dict.fromkeys(_keys(model, error["loc"][:-1]))
         return f"has an unknown key `{key}`{suggestion(key, known)} (its keys: {', '.join(known)})"
     if kind == "value":
-        return f"{field}{error['ctx']['error']}"
+        said = str(error["ctx"]["error"])  # "names …", or a whole sentence
+        return (
+            f"{field.rstrip()}: {said}" if field and said.startswith(("the ", "there ")) else f"{field}{said}"
+        )
     must = re.sub(r"^\w+ should ", "must ", error["msg"])
     if fault in ("type", "parsing", "from_float"):
         must = f"must be {_MUST_BE.get(kind, kind)}"

@@ -11,7 +11,18 @@ from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import NO_ANSWER, WRONG_INPUT, options
 from arq_graph.cli.evaluate import tell_doubts
 from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
-from arq_graph.cli.screen import LABEL_WIDTH, Row, labelled, note, output, sentence, show_error, spoken, words
+from arq_graph.cli.screen import (
+    LABEL_WIDTH,
+    Row,
+    labelled,
+    note,
+    output,
+    sentence,
+    show_error,
+    spoken,
+    warn,
+    words,
+)
 from arq_graph.cli.tables import ENDS, number
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import Arms
@@ -98,6 +109,8 @@ def _scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scenario:
                 raise broken.error
         known = ", ".join(repr(one.name) for one in suite.scenarios[:8])
         raise InputError(f"there is no scenario {name!r}; there are {known}")
+    if name is None and suite.broken:
+        warn(str(suite.broken[0].error))
     given = wanted[0].replace(user=wanted[0].user.replace(kind=kind or wanted[0].user.kind))
     return next((one for one in wanted if one.user.kind == kind), given)
 
@@ -125,7 +138,7 @@ def _figures(measured: Score) -> list[Row]:
         "goal": f"completed: {goal}",
         "progress": " to ".join(map(number, ends)),
         "reached": ", ".join(measured.reached),
-        "next": ", ".join(measured.frontier),
+        "next": "" if measured.goal_completed else ", ".join(measured.frontier),
         "unknown": ", ".join(measured.undecided),
     }
     rows: list[Row] = [(label, "dim", [words(text)]) for label, text in said.items() if text]

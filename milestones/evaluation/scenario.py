@@ -108,6 +108,7 @@ class Scenario(Part):
         if self.agent is not None:
             fields = {name: getattr(self.agent, name) for name in type(self.agent).model_fields}
             parts |= {f"the agent's {name}": fingerprint(value) for name, value in fields.items()}
+            parts["the agent's guidelines or their tools"] = parts.pop("the agent's guidelines")
         return {f"{name} of scenario {self.name!r}": digest for name, digest in parts.items()}
 
     def fresh_agent(self, seed: int) -> Agent | None:

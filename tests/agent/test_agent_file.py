@@ -145,7 +145,7 @@ NOT_YAML = "Indent with spaces only, and put text in quotes"
         (with_guideline("- condition: c\naction: a\n"), 5, "unknown key `action` (its keys: name, profile,"),
         ("? [a]\n: b\n", 1, "a key must be a word"),
         (with_guideline("- action: a\n- action: {say: hi}\n"), 5, "[1].action` must be text"),
-        (with_guideline("- {action: a, id: x}\n- action: b\n  id: x\n"), 6, "[1].id` stands here twice: 'x'"),
+        (with_guideline("- {action: a, id: x}\n- action: b\n  id: x\n"), 6, "[1].id` is used twice: 'x'"),
         (with_guideline("- action: a\n  tool: [x:y]\n"), 5, "unknown key `tool`; did you mean `tools`?"),
         (with_guideline("- action: a\n  tools: [orders:search, orders:serch]\n"), 5, "mean `search`?"),
         (

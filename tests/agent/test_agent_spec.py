@@ -161,7 +161,7 @@ def test_a_question_says_every_argument_to_the_customer_and_nothing_else(
         (lambda: agent("x"), r"Agent: `guidelines\[0\]` must be a mapping, but is 'x'"),  # type: ignore[arg-type]
         (
             lambda: agent(glossary=[Term("Arc", "x"), Term("ARC", "y")]),
-            r"glossary\[1\].name` stands here twice",
+            r"glossary\[1\].name` is used twice",
         ),
     ],
 )

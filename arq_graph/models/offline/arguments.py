@@ -118,7 +118,7 @@ class Argument:
         named = re.finditer(rf"\b(?i:{either})\b(?: is| called|:)? ({_NAMED}|{_QUOTED})", text)
         yield from (match[1].strip(_MARKS) for match in named)
         yield from (quoted.strip(_MARKS) for quoted in re.findall(_QUOTED, text))
-        if is_answer and len(text.split()) <= _LONGEST_ANSWER and not {"yes", "no"} & set(words(text)):
+        if is_answer and len(text.split()) <= _LONGEST_ANSWER and not {"yes", "no", "not"} & set(words(text)):
             yield _LEADING.sub("", text.strip()).strip(" .!?")
 
     @cached_property

@@ -114,6 +114,7 @@ def candidate_answers(prompt: Prompt, properties: Mapping[str, Any], kinds: Inst
     }
     calls = {name: kinds.asked(kinds.resolved(each).get("items")) for name, each in lists.items() if each}
     answers: dict[str, Any] = {name: prompt.request for name in properties if name not in calls}
+    answers |= {name: {"subtleties_to_be_aware_of": "Nothing calls for it now."} for name in calls}
     for due in due_calls(prompt, calls, kinds):
         call = {"score": 9, "arguments": due.decisions(), "should_run": True}
         call["applicability_rationale"] = "An active guideline calls for it."
