@@ -81,7 +81,6 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
             `{"sentiment": lambda answer: answer.value.sentiment}`.
         reads: Further channels of the state that the template's tail is given by name (None where absent); a
             mapping names their types too.
-        values: Constants for the template.
         module: Name of the step in run names, tags and usage.
         mode: `arq` (all queries), `cot` (free reasoning, then the response) or `direct`.
         temperature: Sampling temperature, for models that take one and have none set.
@@ -109,14 +108,12 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         *,
         write: Mapping[str, Callable[[Answer[B]], Any]] | None = None,
         reads: Sequence[str] | Mapping[str, Any] = (),
-        values: Mapping[str, Any] | None = None,
         module: str | None = None,
         mode: Mode | None = None,
         temperature: float | None = None,
         max_history_tokens: int = 16_000,
         messages_key: str = "messages",
     ) -> None:
-        counted("max_history_tokens", max_history_tokens, least=MIN_HISTORY_TOKENS)
         self.name = self.module = module or self.module
         if not isinstance(model, Reasoner):
             model = Reasoner(model, module=self.module, mode=mode or "arq", temperature=temperature)
@@ -127,8 +124,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         self.messages_key = messages_key
         self._write = dict(write or {})
         self._reads = dict(reads) if isinstance(reads, Mapping) else dict.fromkeys(reads, Any)
-        self._values = dict(values or {})
-        self._max_history_tokens = max_history_tokens
+        self._max_history_tokens = counted("max_history_tokens", max_history_tokens, least=MIN_HISTORY_TOKENS)
         name_channels(self, {**self.channels(), messages_key: list[AnyMessage]})
 
     def channels(self) -> dict[str, Any]:
@@ -138,7 +134,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
     @cached_property
     def head(self) -> str:
         """What its prompts begin with, the same for the life of the node."""
-        return self.template.render("head", self._values)
+        return self.template.render("head", {})
 
     def __call__(self, state: Any) -> Update:
         """Run the node on a state."""
@@ -204,7 +200,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         parts = [
             section(variables, "variables") if variables else "",
             f"<conversation>\n{conversation.text}\n</conversation>",
-            self.template.render("tail", {**self._values, "conversation": conversation, **values}),
+            self.template.render("tail", {"conversation": conversation, **values}),
         ]
         system = SystemMessage(self.head if head is None else head)
         return [system, HumanMessage("\n".join(part for part in parts if part))]

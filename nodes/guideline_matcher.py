@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Generator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 from langchain_core.language_models import BaseChatModel
 
@@ -20,7 +20,6 @@ from arq_graph.nodes.blueprint_node import (
     Steps,
     Task,
     Update,
-    checked,
     counted,
 )
 from arq_graph.nodes.channels import Reader, emit
@@ -47,8 +46,6 @@ from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
-OnFailure = Literal["raise", "activate", "skip"]
-
 _ENTAILED = "active because"
 _REMOVED = "not active:"
 
@@ -68,15 +65,13 @@ class GuidelineMatcher(AgentNode[ARQ]):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         batch_size: How many guidelines one call judges; None: 5 up to 100 guidelines and 10 from 200 on.
-        on_failure: What becomes of guidelines whose judgement cannot be had: `raise`, `activate` them, or `skip`
-            them. A guideline's own `on_failure` goes before; the others are unharmed.
         **settings: `template`, `temperature` (the paper's 0.15) and the others of `BlueprintNode`; `reads` are further
             channels that conditions that are functions look at: they are called with a dict of these, `messages`,
             `variables` and the channels of this library.
 
     Raises:
         InputError: A setting is out of its range.
-        ReasoningError: When run: a judgement failed under `on_failure="raise"`.
+        ReasoningError: When run: a judgement failed, and its guideline does not say what then (`on_failure`).
         SpecError: When run: a condition's function fails.
     """
 
@@ -93,11 +88,9 @@ class GuidelineMatcher(AgentNode[ARQ]):
         agent: Agent,
         *,
         batch_size: int | None = None,
-        on_failure: OnFailure = "raise",
         **settings: Unpack[NodeSettings],
     ) -> None:
         super().__init__(model, agent, ARQ, **settings)
-        self.on_failure: OnFailure = checked("on_failure", on_failure, OnFailure)
         judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
         size = default_batch_size(len(judged)) if batch_size is None else counted("batch_size", batch_size)
         # Those that a tool's result may activate stand together, so that a second look asks no more batches than it
@@ -227,13 +220,14 @@ class GuidelineMatcher(AgentNode[ARQ]):
         )
 
     def _failed(self, guideline: Guideline, error: ReasoningError, turn: str) -> GuidelineMatch:
-        policy = guideline.on_failure or self.on_failure
-        if policy == "raise":
+        if guideline.on_failure == "raise":
             raise error
-        what = "activated" if policy == "activate" else "skipped"
+        is_active = guideline.on_failure == "activate"
+        what = "activated" if is_active else "skipped"
         warnings.warn(f"guideline {guideline.id} is {what}: judging it failed: {error}", stacklevel=2)
         why = f"{what}, because judging it failed: {type(error).__name__}"
-        return _decided(guideline, turn, policy == "activate", rationale=why, origin="failure")
+        told = {"rationale": why, "origin": "failure"}
+        return GuidelineMatch(guideline=guideline.id, turn=turn, active=is_active, matched=is_active, **told)
 
     def _related(self, matches: list[GuidelineMatch]) -> list[GuidelineMatch]:
         """Apply the relations between guidelines to what was matched."""
@@ -282,9 +276,5 @@ def _by_code(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:
     if guideline.condition is not None:
         why = f"the condition's function returned {held}"
     told = {"rationale": why, "origin": "code", "continuous": guideline.continuous}
-    return _decided(guideline, turn, held, score=10 if held else 1, **told)
-
-
-def _decided(guideline: Guideline, turn: str, held: bool, **told: Any) -> GuidelineMatch:
-    """What is known of a guideline without a judgement."""
-    return GuidelineMatch(guideline=guideline.id, turn=turn, active=held, matched=held, **told)
+    score = 10 if held else 1
+    return GuidelineMatch(guideline=guideline.id, turn=turn, active=held, matched=held, score=score, **told)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Unpack
 from uuid import uuid4
 
@@ -13,13 +12,7 @@ from langchain_core.messages import AIMessage
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, UnsatisfiedError
-from arq_graph.nodes.blueprint_node import (
-    AgentNode,
-    NodeSettings,
-    Steps,
-    checked,
-    counted,
-)
+from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, checked, counted
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import asks_beside, put, question_of
 from arq_graph.nodes.events import ReplyRevised, ReplySent, cost_of
@@ -33,26 +26,6 @@ from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
 OnUnsatisfied = Literal["send_last", "fallback", "raise"]
-
-
-@dataclass(frozen=True)
-class Turn:
-    """What one turn's reply is made from.
-
-    `active`: ids of the active guidelines that have an action, with their scores; `draft`: what a planner or a
-    speaker left; `put`: the calls that code's own question puts to the customer; `sections`: the prompt's tail.
-    """
-
-    conversation: Conversation
-    active: Mapping[str, int]
-    draft: str | None
-    put: Sequence[ToolInsight]
-    sections: Mapping[str, Any]
-
-    @property
-    def id(self) -> str:
-        """Id of the customer message that began it."""
-        return self.conversation.turn
 
 
 class MessageReviser(AgentNode[MessageBlueprint]):
@@ -110,44 +83,52 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
     def steps(self, state: Reader) -> Steps:
         """Write the reply of this turn."""
-        turn = self._turn(state)
-        sources = [each["id"] for each in turn.sections["insights"]]
-        sources += [each["name"] for each in turn.sections["tool_descriptions"]]
-        facts = self.facts(turn.conversation, turn.sections["variables"], [*turn.active, *sources])
+        conversation = self.read_conversation(state)
+        turn = conversation.turn
+        scores = active_guidelines(self.agent, state, turn)
+        active = {id: score for id, score in scores.items() if self.agent.guideline(id).action is not None}
+        draft = draft_of_turn(state, turn)
+        insights = state.records("tool_insights", ToolInsight)
+        waiting = [each for each in insights if each.kind == "confirm" and each.turn == turn]
+        sections = {**self._sections(state, conversation, active, waiting), "draft": draft}
+        sources = [each["id"] for each in sections["insights"]]
+        sources += [each["name"] for each in sections["tool_descriptions"]]
+        facts = self.facts(conversation, sections["variables"], [*active, *sources])
         candidates: list[Revision] = []
 
         def check(answer: MessageBlueprint) -> list[Complaint]:
             last = answer.revisions[-1]
-            content = last.content if last.content.strip() else turn.draft or ""
+            content = last.content if last.content.strip() else draft or ""
             found = violations(answer, content, facts)
             # Once only: a reply that still asks something is left out, and code's question goes alone.
             may_revise = self.extra_revisions and not candidates
-            if may_revise and (beside := asks_beside(content, turn.put)):
+            if may_revise and (beside := asks_beside(content, waiting)):
                 found.append(Complaint(type(answer).__name__, "revisions[-1].content", beside))
             # What a subclass verifies with `must_be` is held against the reply too; the reasoner tells the model.
             wrong = tuple(map(str, [*answer.unmet(), *found]))
             candidates.append(
-                Revision(turn=turn.id, content=content, followed=tuple(last.followed), violations=wrong)
+                Revision(turn=turn, content=content, followed=tuple(last.followed), violations=wrong)
             )
-            emit(ReplyRevised(turn=turn.id, content=content, violations=wrong))
+            emit(ReplyRevised(turn=turn, content=content, violations=wrong))
             return found
 
-        prompt = self.prompt(turn.conversation, turn.sections, head=self.head)
+        prompt = self.prompt(conversation, sections, head=self.head)
         most = 1 + self.extra_revisions
         (answer,) = yield [Question(self.blueprint, prompt, check=check, max_candidates=most)]
-        sent = self._choose(answer, candidates, facts, turn)
+        # Code's own question stands in the place of the fallback.
+        sent = self._choose(answer, candidates, facts, draft, "" if waiting else self.agent.fallback)
         written = AIMessage(sent.content, id=str(uuid4()), name=self.reply_name or self.agent.name)
-        reply, agreed = put(self.agent, state, written, turn.put)
+        reply, agreed = put(self.agent, state, written, waiting)
         # Code's question goes alone where the reply asks something.
         is_said = sent.content.strip() in reply.text
-        followed = tuple(id for id in turn.active if id in sent.followed and is_said)
+        followed = tuple(id for id in active if id in sent.followed and is_said)
         final = sent.model_copy(update={"content": reply.text, "followed": followed, "sent": True})
         applied = {each.guideline: each for each in state.records("applied_guidelines", AppliedGuideline)}
         for id in followed:
             times = applied[id].times + 1 if id in applied else 1
-            applied[id] = AppliedGuideline(guideline=id, turn=turn.id, message=str(reply.id), times=times)
+            applied[id] = AppliedGuideline(guideline=id, turn=turn, message=str(reply.id), times=times)
         told = {"content": reply.text, "followed": followed, "satisfied": not sent.violations}
-        emit(ReplySent(turn=turn.id, **told, **cost_of([answer])))
+        emit(ReplySent(turn=turn, **told, **cost_of([answer])))
         others = [each for each in candidates if each is not sent]
         return {
             self.messages_key: [reply],
@@ -156,19 +137,20 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             **agreed,
         }
 
-    def _turn(self, state: Reader) -> Turn:
-        conversation = self.read_conversation(state)
-        scores = active_guidelines(self.agent, state, conversation.turn)
-        active = {id: score for id, score in scores.items() if self.agent.guideline(id).action is not None}
-        draft = draft_of_turn(state, conversation.turn)
-        insights = state.records("tool_insights", ToolInsight)
-        waiting = [each for each in insights if each.kind == "confirm" and each.turn == conversation.turn]
+    def _sections(
+        self,
+        state: Reader,
+        conversation: Conversation,
+        active: Mapping[str, int],
+        waiting: Sequence[ToolInsight],
+    ) -> dict[str, Any]:
+        """What the prompt's tail shows."""
         last, staged = conversation.last_customer_line, [line.id for line in conversation.results]
         # What is known of the tools of this turn: what a deed costs, and whether it can be undone.
         used = {line.call["name"] for line in conversation.results if line.call}
         used |= granted_tools(self.agent, state, conversation.turn).keys()
         told = self._insights(state, conversation.turn, waiting)
-        sections = {
+        return {
             "variables": shown_variables(self.agent, state),
             "active_guidelines": [
                 {**shown_guideline(guideline), "priority": guideline.priority, "score": score}
@@ -181,10 +163,8 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                 if name in used
             ],
             "insights": [{"id": f"I{number}", **each} for number, each in enumerate(told, start=1)],
-            "draft": draft,
             "now": {"turn": last.id if last else None, **({"staged": staged} if staged else {})},
         }
-        return Turn(conversation, active, draft, waiting, sections)
 
     def _set_aside(self, state: Reader, turn: str) -> Iterator[dict[str, Any]]:
         """The guidelines that would be followed, were they not overridden by another one."""
@@ -219,32 +199,26 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         answer: Answer[Any] | ReasoningError,
         candidates: Sequence[Revision],
         facts: PromptFacts,
-        turn: Turn,
+        draft: str | None,
+        fallback: str,
     ) -> Revision:
+        turn, other, why = facts.conversation.turn, fallback, "no candidate was acceptable"
         if isinstance(answer, ReasoningError):
             if self.on_unsatisfied != "fallback" or not isinstance(answer, BlueprintError | RefusalError):
                 raise answer
-            return self._fallback(turn, f"no reply came ({type(answer).__name__})")
-        last = candidates[-1]
-        if not last.violations:
-            return last
-        if self.on_unsatisfied == "raise":
-            raise UnsatisfiedError(
-                f"no acceptable reply within {1 + self.extra_revisions} answers: {'; '.join(last.violations)}",
-                answer.attempts,
-            )
-        if self.on_unsatisfied == "send_last":
-            if _is_fit(last.content, facts):
-                return last
-            if turn.draft is not None and _is_fit(turn.draft, facts):
-                why = "no candidate was acceptable: the draft was sent"
-                return Revision(turn=turn.id, content=turn.draft, violations=(why,))
-        return self._fallback(turn, "no candidate was acceptable")
-
-    def _fallback(self, turn: Turn, why: str) -> Revision:
-        what = "code's question goes alone" if turn.put else "the agent's fallback was sent"
-        content = "" if turn.put else self.agent.fallback
-        return Revision(turn=turn.id, content=content, violations=(f"{why}: {what}",))
+            why = f"no reply came ({type(answer).__name__})"
+        elif not candidates[-1].violations:
+            return candidates[-1]
+        elif self.on_unsatisfied == "raise":
+            wrong = "; ".join(candidates[-1].violations)
+            said = f"no acceptable reply within {1 + self.extra_revisions} answers: {wrong}"
+            raise UnsatisfiedError(said, answer.attempts)
+        elif self.on_unsatisfied == "send_last":
+            if _is_fit(candidates[-1].content, facts):
+                return candidates[-1]
+            other = draft if draft is not None and _is_fit(draft, facts) else fallback
+        what = "the draft" if other == draft else "the fallback"
+        return Revision(turn=turn, content=other, violations=(f"{why}: {what} was sent",))
 
 
 def _is_fit(content: str, facts: PromptFacts) -> bool:

@@ -18,13 +18,13 @@ from arq_graph.nodes.channels import emit
 from arq_graph.nodes.choice import chosen
 from arq_graph.nodes.confirmation import Settled, asks_beside, new_call, put
 from arq_graph.nodes.events import PlanMade, cost_of
-from arq_graph.nodes.gate import Gate, active_guidelines
+from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, pre_act_blueprint, react_blueprint, tool_property
 from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, kept_insights, read_call, refusals
-from arq_graph.nodes.spec_sections import shown_guideline, shown_tool, shown_variables
+from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn
-from arq_graph.nodes.violations import PromptFacts, leaks
+from arq_graph.nodes.violations import leaks
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Line
@@ -52,8 +52,6 @@ class Situation:
     settled: Settled
     plan: Plan | None
     steps_left: int
-    variables: list[dict[str, Any]]
-    facts: PromptFacts
 
     @property
     def results(self) -> tuple[Line, ...]:
@@ -108,15 +106,9 @@ class Planner(Strategy):
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Make or refine the plan of this turn, and take one action."""
-        variables = shown_variables(self.agent, gate.state)
-        situation = Situation(
-            gate,
-            settled,
-            plan_of_turn(gate.state, gate.conversation.turn),
-            max(0, self.max_steps - rounds_of_turn(gate.state.messages(), self.agent.name)),
-            variables,
-            self.facts(gate.conversation, variables),
-        )
+        plan = plan_of_turn(gate.state, gate.conversation.turn)
+        made = rounds_of_turn(gate.state.messages(), self.agent.name)
+        situation = Situation(gate, settled, plan, max(0, self.max_steps - made))
         taken: list[Action] = []
 
         def check(value: Any) -> list[Complaint]:
@@ -143,7 +135,9 @@ class Planner(Strategy):
         if key == FINAL_ANSWER:
             wrong = [] if said.answer.strip() or waiting else ["it is empty"]
             if not self.draft:
-                wrong += leaks(said.answer, situation.facts)
+                gate = situation.gate
+                facts = self.facts(gate.conversation, shown_variables(self.agent, gate.state))
+                wrong += leaks(said.answer, facts)
                 wrong += [why] if (why := asks_beside(said.answer, waiting)) else []
             refused = tuple((f"action.{key}.answer", why) for why in wrong)
             return Action(None, said.answer, tuple(asked_for(said.asks_for, situation.gate)), refused)
@@ -166,16 +160,12 @@ class Planner(Strategy):
 
     def _tail(self, situation: Situation) -> dict[str, Any]:
         gate = situation.gate
-        active = list(active_guidelines(self.agent, gate.state, gate.conversation.turn))
         progress = gate.state.record("progress", Progress)
         milestones = [each.model_dump(exclude_none=True) for each in progress.next] if progress else []
         counts = {"steps_left": situation.steps_left}
-        guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
         return {
-            "variables": situation.variables,
-            "active_guidelines": guidelines if self.agent.guidelines else None,
+            **self.standing(gate, situation.settled, counts, {"next_milestones": milestones}),
             "plan": _shown_plan(situation.plan, situation) if situation.plan else None,
-            "now": self.standing(gate, situation.settled, active, counts, {"next_milestones": milestones}),
         }
 
     def _update(self, situation: Situation, answer: Answer[Any], taken: Sequence[Action]) -> Update:

@@ -16,7 +16,8 @@ from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, Updat
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import Agrees, Settled, settle
 from arq_graph.nodes.events import ToolsDecided
-from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.gate import Gate, active_guidelines
+from arq_graph.nodes.spec_sections import shown_guideline, shown_variables
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import abandoned_calls, left_open, outcome_of
 from arq_graph.reasoning.blueprint import ARQ
@@ -76,16 +77,17 @@ class Strategy(AgentNode[ARQ]):
         self,
         gate: Gate,
         settled: Settled,
-        active: Sequence[str],
         counts: Mapping[str, int],
         further: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """How things stand, as a prompt's section `now` shows it; what holds nothing is left out."""
+        """How things stand, for a prompt's tail; of the section `now`, what holds nothing is left out."""
+        active = list(active_guidelines(self.agent, gate.state, gate.conversation.turn))
+        guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
         objection = self.objections(gate)
         results, last = gate.conversation.results, gate.conversation.last_customer_line
         shown = [(each, {"tool": each.tool, "arguments": each.arguments}) for each in settled.insights]
         listed = {
-            "active": list(active),
+            "active": active,
             "results": [line.id for line in results],
             "failed": [line.id for line in gate.failed],
             "empty": [line.id for line in results if outcome_of(line) == "empty"],
@@ -94,13 +96,18 @@ class Strategy(AgentNode[ARQ]):
             "refused": [{**call, "why": each.problem} for each, call in shown if each.kind != "confirm"],
             **further,
         }
-        return {
+        now = {
             "turn": last.id if last else None,
             "candidates": [
                 name for name in self.agent.toolbox if name in gate.granted and not objection(name)
             ],
             **counts,
             **{name: value for name, value in listed.items() if value},
+        }
+        return {
+            "variables": shown_variables(self.agent, gate.state),
+            "active_guidelines": guidelines if self.agent.guidelines else None,
+            "now": now,
         }
 
     def update(

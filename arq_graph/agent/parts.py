@@ -140,7 +140,7 @@ class Guideline(Part):
         entails: Ids of guidelines that are active whenever this one is.
         depends_on: Ids of guidelines without which this one is not active.
         overrides: Ids of guidelines that are not active while this one is.
-        on_failure: What to do when no valid judgement can be had. None: as the matcher is set.
+        on_failure: What to do when no valid judgement can be had.
         sensitive_to_tools: Whether a tool's result could make the condition true. None: a model is asked, or
             it is taken to be so.
 
@@ -157,7 +157,7 @@ class Guideline(Part):
     entails: tuple[Id, ...] = ()
     depends_on: tuple[Id, ...] = ()
     overrides: tuple[Id, ...] = ()
-    on_failure: OnFailure | None = None
+    on_failure: OnFailure = "raise"
     sensitive_to_tools: bool | None = None
 
     if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Guideline(Part):
             entails: Sequence[str] = (),
             depends_on: Sequence[str] = (),
             overrides: Sequence[str] = (),
-            on_failure: OnFailure | None = None,
+            on_failure: OnFailure = "raise",
             sensitive_to_tools: bool | None = None,
         ) -> None: ...
 

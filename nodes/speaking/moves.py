@@ -89,7 +89,7 @@ class Situation:
         names: Collection[str | None],
     ) -> None:
         self.gate, self.settled, self.rules = gate, settled, rules
-        self.variables, self.facts = variables, facts
+        self.facts = facts
         state, conversation, messages = gate.state, gate.conversation, gate.state.messages()
         task = task_messages(messages)
         self.task = str(task[0].id or "") if task and isinstance(task[0], HumanMessage) else ""

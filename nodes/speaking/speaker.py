@@ -25,7 +25,7 @@ from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setti
 from arq_graph.nodes.speaking.moves import CheckedMove, Situation, SpeakingRules
 from arq_graph.nodes.speaking.policies import Policy, ToolRules, policies_of
 from arq_graph.nodes.speaking.speech import SPEECH, category_of
-from arq_graph.nodes.spec_sections import shown_guideline, shown_tool, shown_variables
+from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions, tools_of
 from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.reasoner import Reasoner
@@ -168,8 +168,6 @@ class Speaker(Strategy):
 
     def _tail(self, situation: Situation) -> dict[str, Any]:
         gate, rules, world = situation.gate, situation.tool_rules, situation.world
-        active = list(active_guidelines(self.agent, gate.state, gate.conversation.turn))
-        guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
         counts = {
             "steps_left": situation.steps_left,
             "thoughts_left": situation.thoughts_left,
@@ -181,11 +179,9 @@ class Speaker(Strategy):
             "forbidden": {tool: policy.name for tool, policy in rules.forbidden.items()},
         }
         return {
-            "variables": situation.variables,
-            "active_guidelines": guidelines if self.agent.guidelines else None,
+            **self.standing(gate, situation.settled, counts, further),
             "thoughts": situation.thoughts,
             "world": world and world.model_dump(mode="json", include=_SHOWN, exclude_none=True),
-            "now": self.standing(gate, situation.settled, active, counts, further),
         }
 
     def _update(self, situation: Situation) -> Update:

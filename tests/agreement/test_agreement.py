@@ -134,23 +134,24 @@ def test_a_question_that_was_changed_after_it_was_sent_is_none(changed):
     assert desk.done == []
 
 
-def several(*proposed: tuple[str, bool]) -> Desk:
+def several(*proposed: tuple[str, bool], agrees: Any = None) -> Desk:
     """A desk whose tool caller proposes several calls at once."""
-    desk = Desk()
+    desk = Desk(agrees=agrees)
     once = iter([[Call({"order_id": order, "refund": refund}) for order, refund in proposed]])
     calls = {"cancel_order": lambda _: next(once, [])}
     desk.answer = Brain(desk.judge, calls, "Certainly.", wants=lambda: True)
     return desk
 
 
-def test_several_calls_stand_in_one_question_and_run_in_order():
-    desk = several(("A-1", True), ("A-2", False))
+def test_several_calls_stand_in_one_question_and_run_in_order_after_a_yes_that_is_read_once():
+    read: list[str] = []
+    desk = several(("A-1", True), ("A-2", False), agrees=lambda message, _: read.append(message))
     assert desk.asked().endswith(
         '1. Cancel order (order id: "A-1", refund: yes)\n2. Cancel order (order id: "A-2", refund: no)\n'
         "Reply yes to go ahead."
     )
     desk.say("Yes, please")
-    assert desk.done == [("A-1", True), ("A-2", False)]
+    assert (desk.done, read) == ([("A-1", True), ("A-2", False)], ["Yes, please"])
 
 
 def test_after_a_failure_the_rest_are_put_again():

@@ -18,20 +18,15 @@ class Mood(ARQ):
 
 
 TEMPLATE = """\
-{% block head %}Tell the mood in {{ language }}.{% endblock %}
+{% block head %}Tell the mood.{% endblock %}
 {% block tail %}{{ orders | section("orders") }} Last: {{ conversation.last_customer_line.id }}{% endblock %}
 """
 ASKED = {"messages": [HumanMessage("Great!", id="h1")]}
 
 
 def node(model, **options):
-    settings = {
-        "write": {"mood": lambda answer: answer.value.mood, "calls": lambda answer: len(answer.attempts)},
-        "reads": ["orders"],
-        "values": {"language": "English"},
-        **options,
-    }
-    return BlueprintNode(model, Mood, TEMPLATE, **settings)
+    write = {"mood": lambda answer: answer.value.mood, "calls": lambda answer: len(answer.attempts)}
+    return BlueprintNode(model, Mood, TEMPLATE, **{"write": write, "reads": ["orders"], **options})
 
 
 def glad(times=1):
@@ -46,7 +41,7 @@ def test_it_writes_what_it_is_told_to_make_of_the_answer_into_a_graph_that_has_o
     (update,) = runs.stream(builder.compile(), ASKED, stream_mode="updates")
     assert update == {"mood": {"mood": "glad", "calls": 1}}
     head, tail = (message.text for message in model.calls[0].messages)
-    assert head == "Tell the mood in English."
+    assert head == "Tell the mood."
     assert tail.endswith("</conversation>\n<orders>null</orders> Last: M1")
 
 
@@ -64,7 +59,6 @@ def test_an_answer_that_never_comes_is_an_error():
         node(ScriptedChatModel(["no"] * 9)).invoke(ASKED)
 
 
-@pytest.mark.parametrize(("missing", "name"), [({"values": {}}, "language"), ({"reads": []}, "orders")])
-def test_a_template_that_cannot_be_rendered_is_an_error(missing, name):
-    with pytest.raises(errors.PromptError, match=f"'{name}' is undefined"):
-        node(glad(), **missing).invoke(ASKED)
+def test_a_template_that_cannot_be_rendered_is_an_error():
+    with pytest.raises(errors.PromptError, match="'orders' is undefined"):
+        node(glad(), reads=[]).invoke(ASKED)
