@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from arq_graph.agent.parts import Part
 from arq_graph.errors import InputError
@@ -19,12 +19,15 @@ Prices = Mapping[str, tuple[float, float]]
 _MILLION = 1_000_000
 
 
-class Ceilings(Part):
-    """What a run may cost; see `aevaluate`."""
+class Budget(Part):
+    """What a run may cost, as `aevaluate` says, and what it has spent."""
 
     max_calls: Annotated[int, Field(ge=1, strict=True)] | None = None
     max_cost: Annotated[Amount, Field(gt=0)] | None = None
     prices: Mapping[str, tuple[Amount, Amount]] = {}
+    _calls: int = PrivateAttr(0)
+    _cost: float = PrivateAttr(0.0)
+    _under_way: list[UsageTracker] = PrivateAttr(default_factory=list)
 
     @model_validator(mode="after")
     def _cost_can_be_known(self) -> Self:
@@ -34,16 +37,6 @@ class Ceilings(Part):
                 "cost, read and written"
             )
         return self
-
-
-class Budget:
-    """What a run has spent of its ceilings."""
-
-    def __init__(self, ceilings: Ceilings) -> None:
-        self._ceilings = ceilings
-        self._calls = 0
-        self._cost = 0.0
-        self._under_way: list[UsageTracker] = []
 
     def add(self, calls: int, cost: float) -> None:
         """Count what is over."""
@@ -64,19 +57,18 @@ class Budget:
     @property
     def reached(self) -> str | None:
         """Which ceiling is reached, in words; None while none is."""
-        most, most_cost = self._ceilings.max_calls, self._ceilings.max_cost
         calls = self._calls + sum(used.calls for used in self._under_way)
-        if most is not None and calls >= most:
-            return f"max_calls: {calls:,} of {most:,} model calls are made"
+        if self.max_calls is not None and calls >= self.max_calls:
+            return f"max_calls: {calls:,} of {self.max_calls:,} model calls are made"
         cost = self._cost + sum(map(self.cost_of, self._under_way))
-        if most_cost is not None and cost >= most_cost:
-            return f"max_cost: {cost:g} of {most_cost:g} is spent"
+        if self.max_cost is not None and cost >= self.max_cost:
+            return f"max_cost: {cost:g} of {self.max_cost:g} is spent"
         return None
 
     def cost_of(self, used: UsageTracker) -> float:
         """What calls cost by the prices; a model without a price, and one that reports no tokens, cost nothing."""
         cost = 0.0
-        for model, spent in used.by_model.items() if self._ceilings.prices else ():
+        for model, spent in used.by_model.items() if self.prices else ():
             price = self._price(model)
             if spent.usage is not None and price is not None:
                 read, written = spent.usage["input_tokens"], spent.usage["output_tokens"]
@@ -85,7 +77,7 @@ class Budget:
 
     def require_known_cost(self, used: UsageTracker) -> None:
         """Refuse to go on where a model has no price, or reports no tokens: a ceiling for cost would not hold."""
-        for model, spent in used.by_model.items() if self._ceilings.max_cost is not None else ():
+        for model, spent in used.by_model.items() if self.max_cost is not None else ():
             is_priced = self._price(model) is not None
             if spent.usage is None or not is_priced:
                 what = "reports no tokens" if is_priced else "has no price in `prices`"
@@ -94,5 +86,5 @@ class Budget:
                 )
 
     def _price(self, model: str) -> tuple[float, float] | None:
-        known = [name for name in self._ceilings.prices if model.startswith(name)]
-        return self._ceilings.prices[max(known, key=len)] if known else None
+        known = [name for name in self.prices if model.startswith(name)]
+        return self.prices[max(known, key=len)] if known else None

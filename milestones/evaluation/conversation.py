@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -28,9 +28,6 @@ from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
 
 App = Any
 """Anything with `invoke` or `ainvoke`, which take `{"messages": […]}` and a config, and give messages."""
-
-Operator = Literal["approve", "reject"]
-"""What is said of calls that wait for an operator."""
 
 MOST_INTERRUPTS = 25
 """So often may an app wait in one turn; more would be a circle."""
@@ -98,7 +95,6 @@ async def aconverse(
     *,
     limits: Limits | None = None,
     thread_id: str | None = None,
-    operator: Operator = "approve",
     stopped: Callable[[], bool] = lambda: False,
     watch: Callable[[Conversation], None] = lambda _: None,
 ) -> Conversation:
@@ -106,20 +102,20 @@ async def aconverse(
 
     A user who is a guide speaks only of what it is asked: once the agent's turn is over and asks nothing, the
     conversation has ended. An app with a checkpointer is given what is new, any other all messages so far. One that is
-    not async runs in a thread. What takes longer than the limit of seconds is cancelled; a thread is left behind.
+    not async runs in a thread. What takes longer than the limit of seconds is cancelled; a thread is left behind. Calls
+    that wait for an operator are approved.
 
     Args:
         app: Anything that is invoked with `{"messages": […]}`.
         user: Who talks to it; made for this conversation.
         limits: How far it may go; those of `Limits()` unless given.
         thread_id: Its thread, for an app that keeps threads; a new one unless given.
-        operator: What is said of calls that wait for an operator.
         stopped: Asked before each turn: whether nothing more is to be begun.
         watch: Called whenever there is something new.
     """
     limits = limits or Limits()
     held = Conversation(thread_id or str(uuid4()), usage=UsageTracker(limits.calls))
-    talk = _Talk(app, user, limits, held, operator, stopped, watch)
+    talk = _Talk(app, user, limits, held, stopped, watch)
     begun, clock = time.monotonic(), asyncio.timeout(limits.seconds)
     try:
         async with clock:
@@ -156,7 +152,6 @@ class _Talk:
     user: User
     limits: Limits
     held: Conversation
-    operator: Operator
     stopped: Callable[[], bool]
     watch: Callable[[Conversation], None]
     user_speaks: bool = False
@@ -237,7 +232,7 @@ class _Talk:
         spoken = value
         if isinstance(value, Mapping):
             if calls := value.get("action_requests"):
-                return {"decisions": [{"type": self.operator} for _ in calls]}
+                return {"decisions": [{"type": "approve"} for _ in calls]}
             spoken = value.get("text") if value.get("type") == "speak" else None
         if not isinstance(spoken, str):
             raise InputError(f"the app waits for what nobody here can answer: {str(value)[:200]}")

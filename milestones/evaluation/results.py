@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ValidationError
 
 from arq_graph.milestones.evaluation.arms import instructions_of
-from arq_graph.milestones.evaluation.suite import Key, Planned
+from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
@@ -31,39 +31,21 @@ Outcome = ConversationRecord | BrokenConversation
 
 
 class Kept(BaseModel):
-    """What an entry says beside the messages: one of `record` and `broken`, and what the conversation cost."""
+    """What an entry says beside the messages: what the conversation cost, and if it is finished, how far it got."""
 
-    arm: str
-    scenario: str
-    run: int
-    seed: int
     calls: int = 0
     cost: float = 0.0
     record: ConversationRecord | None = None
-    broken: BrokenConversation | None = None
-
-    @property
-    def key(self) -> Key:
-        """What tells it from every other one of its suite."""
-        return self.arm, self.scenario, self.run
 
 
 def entry_of(
     one: Planned, outcome: Outcome, messages: Sequence[Mapping[str, Any]], *, calls: int, cost: float
 ) -> dict[str, Any]:
     """A conversation as it is kept."""
-    is_measured = isinstance(outcome, ConversationRecord)
-    kept = Kept(
-        arm=one.arm,
-        scenario=one.scenario.name,
-        run=one.run,
-        seed=one.seed,
-        calls=calls,
-        cost=cost,
-        **{"record" if is_measured else "broken": outcome},
-    )
+    record = outcome if isinstance(outcome, ConversationRecord) else None
+    kept = Kept(calls=calls, cost=cost, record=record)
     entry = {"arq_graph": kept.model_dump(mode="json", exclude_defaults=True)}
-    return entry | (_conversation(one, messages) if is_measured else {"id": one.id, "unfinished": messages})
+    return entry | (_conversation(one, messages) if record else {"id": one.id, "unfinished": messages})
 
 
 def kept_in(entry: Mapping[str, Any]) -> Kept | None:
@@ -79,8 +61,8 @@ def read_results(file: str | Path) -> Iterator[tuple[ConversationRecord, Transcr
     seen = set()
     for one in read_transcripts(file):
         kept = kept_in(one.extra) if isinstance(one, Transcript) else None
-        if isinstance(one, Transcript) and kept and kept.record and kept.key not in seen:
-            seen.add(kept.key)
+        if isinstance(one, Transcript) and kept and kept.record and kept.record.id not in seen:
+            seen.add(kept.record.id)
             yield kept.record, one
 
 

@@ -12,20 +12,20 @@ from uuid import uuid4
 from pydantic import Field
 
 from arq_graph.agent.fingerprint import fingerprint
+from arq_graph.agent.parts import Part
 from arq_graph.errors import InputError, ModelUnavailableError, SpecError
 from arq_graph.milestones.at_once import at_once
 from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
-from arq_graph.milestones.evaluation.budget import Budget, Ceilings, Prices
+from arq_graph.milestones.evaluation.budget import Budget, Prices
 from arq_graph.milestones.evaluation.conversation import (
     Conversation,
-    Operator,
     aconverse,
     is_out_of_reach,
     told,
 )
 from arq_graph.milestones.evaluation.event_loop import run_in_loop
 from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
-from arq_graph.milestones.evaluation.suite import Key, Planned, Suite
+from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.milestones.judging.judge import AnyJudge, AsyncJudge
 from arq_graph.milestones.reports.graph_choice import GraphNames
 from arq_graph.milestones.reports.records import (
@@ -57,12 +57,11 @@ def evaluate(suite: Suite, arms: Mapping[str, Arm], **settings: Any) -> Report:
     return run_in_loop(aevaluate(suite, arms, **settings), "aevaluate")
 
 
-class _Settings(Ceilings):
+class _Settings(Part):
     """The settings of a run; see `aevaluate`."""
 
     runs: Annotated[int, Field(ge=1, strict=True)]
     concurrency: Annotated[int, Field(ge=1, strict=True)]
-    operator: Operator
     judge: AsyncJudge | Callable[..., Any] | None
 
 
@@ -80,7 +79,6 @@ async def aevaluate(
     max_calls: int | None = None,
     max_cost: float | None = None,
     prices: Prices | None = None,
-    operator: Operator = "approve",
     depends_on: Mapping[str, str] | None = None,
     arms_depend_on: Mapping[str, str] | None = None,
     done: Done = lambda _planned, _outcome: None,
@@ -113,7 +111,6 @@ async def aevaluate(
             reached nothing is begun; conversations under way finish their turn, and are held again another time.
         max_cost: What the calls may cost, in the same way; needs `prices`.
         prices: What a million tokens cost, read and written, by the model's name or the beginning of it.
-        operator: What is said of calls that wait for an operator: "approve" or "reject".
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
         arms_depend_on: What single arms depend on beside the code of their functions, by their names.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
@@ -125,15 +122,8 @@ async def aevaluate(
         ModelUnavailableError: Models were out of reach in several conversations in a row; what ended is kept.
     """
     try:
-        settings = _Settings(
-            runs=runs,
-            concurrency=concurrency,
-            max_calls=max_calls,
-            max_cost=max_cost,
-            prices=prices or {},
-            operator=operator,
-            judge=judge,
-        )
+        budget = Budget(max_calls=max_calls, max_cost=max_cost, prices=prices or {})
+        _Settings(runs=runs, concurrency=concurrency, judge=judge)
     except SpecError as error:
         raise InputError(str(error)) from None
     if not suite.scenarios:
@@ -143,7 +133,7 @@ async def aevaluate(
     known = Arms(arms, model)
     graphs = GraphNames()
     names = {one.name: graphs.of(one.milestones, one.name) for one in suite.scenarios}
-    run = _Run(known, names, Budget(settings), user_model, judge, operator)
+    run = _Run(known, names, budget, user_model, judge)
     planned = list(suite.planned(known.names, runs))
     of = {
         "the suite": suite.name,
@@ -151,7 +141,6 @@ async def aevaluate(
         "the model": _named(model),
         "the user's model": _named(user_model),
         "the judge": _named(judge),
-        "the operator": operator,
         **(depends_on or {}),
     }
     parts = {name: digest for one in suite.scenarios for name, digest in one.fingerprints().items()}
@@ -161,7 +150,7 @@ async def aevaluate(
     store = None if results is None else RunStore(results, "evaluation", of, parts=parts, resume=resume)
     with store or nullcontext():
         outcomes = await run.through(planned, concurrency, store, done)
-    found = [outcomes[one.key] for one in planned if one.key in outcomes]
+    found = [outcomes[one.id] for one in planned if one.id in outcomes]
     missing = len(planned) - sum(one.ended != "budget" for one in found)
     unusable = [
         BrokenConversation(scenario=one.name, error=f"{one.name}: {one.error}") for one in suite.broken
@@ -215,33 +204,32 @@ class _Run:
     budget: Budget
     user_model: Any
     judge: AnyJudge | None
-    operator: Operator
     lost: int = field(default=0, init=False)
 
     async def through(
         self, planned: Sequence[Planned], concurrency: int, store: RunStore | None, done: Done
-    ) -> dict[Key, Outcome]:
+    ) -> dict[str, Outcome]:
         """Hold what is still to be held, so many at once; an error ends them all."""
-        outcomes: dict[Key, Outcome] = {}
-        before: dict[Key, ConversationRecord] = {}
+        outcomes: dict[str, Outcome] = {}
+        before: dict[str, ConversationRecord] = {}
         for kept in map(kept_in, store.entries() if store else ()):
             if kept is not None:
                 self.budget.add(kept.calls, kept.cost)
                 if kept.record is not None:
-                    before.setdefault(kept.key, kept.record)
+                    before.setdefault(kept.record.id, kept.record)
         for one in planned:
-            if record := before.get(one.key):
+            if record := before.get(one.id):
                 # A goal decides nothing of what was said; it may have been named since.
-                outcomes[one.key] = record.model_copy(update={"goal": one.scenario.goal})
-                done(one, outcomes[one.key])
-        still = [one for one in planned if one.key not in outcomes]
+                outcomes[one.id] = record.model_copy(update={"goal": one.scenario.goal})
+                done(one, outcomes[one.id])
+        still = [one for one in planned if one.id not in outcomes]
         works = ((one, self._hold(one)) for one in still if self.budget.reached is None)
         async with aclosing(at_once(works, concurrency)) as finished:
             async for one, held in finished:
                 if store is not None:
                     cost = self.budget.cost_of(held.used)
                     store.append(entry_of(one, held.outcome, held.messages, calls=held.used.calls, cost=cost))
-                outcomes[one.key] = held.outcome
+                outcomes[one.id] = held.outcome
                 done(one, held.outcome)
                 self._require_models(held)
                 self.budget.require_known_cost(held.used)
@@ -269,7 +257,6 @@ class _Run:
                 user,
                 limits=one.scenario.limits,
                 thread_id=thread,
-                operator=self.operator,
                 stopped=lambda: self.budget.reached is not None,
             )
             await made.forget(thread)

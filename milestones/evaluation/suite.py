@@ -42,9 +42,6 @@ from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.graph_file import read_yaml as read_milestones
 from arq_graph.milestones.users.spec import Intents, Kind, Text, UserSpec
 
-Key = tuple[str, str, int]
-"""What tells a conversation from every other one of its suite: arm, scenario, run."""
-
 
 @dataclass(frozen=True)
 class BrokenScenario:
@@ -64,13 +61,8 @@ class Planned:
     seed: int
 
     @property
-    def key(self) -> Key:
-        """What tells it from every other one of its suite."""
-        return self.arm, self.scenario.name, self.run
-
-    @property
     def id(self) -> str:
-        """The same as one word for people."""
+        """What tells it from every other one of its suite."""
         return f"{self.scenario.name} / {self.arm} / {self.run}"
 
 

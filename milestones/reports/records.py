@@ -169,7 +169,7 @@ def conversation_record(
 ) -> ConversationRecord:
     """What a report says of one scored conversation; `about` are other fields, such as where it was read."""
     known = transcript.extra.get("arq_graph")  # in a file of an evaluation's results: whose run this is
-    told = known if isinstance(known, Mapping) else {}
+    told = known.get("record", {}) if isinstance(known, Mapping) else {}
     fields = {name: told[name] for name, kind in _EVALUATED.items() if isinstance(told.get(name), kind)}
     fields |= {name: getattr(score, name) for name in _MEASURED} | about
     return ConversationRecord(

@@ -51,7 +51,7 @@ def talk(
         about: What a file of an evaluation's results says of it: arm, goal, …
         **fields: Those of `Transcript`; `reward` is what the record says of its outcome.
     """
-    extra = {"goal": goal, "reward": fields.pop("reward", None), "arq_graph": about or {}}
+    extra = {"goal": goal, "reward": fields.pop("reward", None), "arq_graph": {"record": about or {}}}
     paid = called("pay") if goal else user("hm")
     return conversation(user("please"), called("find"), paid, id=id, extra=extra, **fields)
 

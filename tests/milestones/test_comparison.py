@@ -177,7 +177,11 @@ def test_the_customers_own_goal_is_compared_apart_from_end():
     def side(tool):
         said = [
             conversation(
-                user("hi"), called("find"), called(tool), id=str(n), extra={"arq_graph": {"goal": "pay"}}
+                user("hi"),
+                called("find"),
+                called(tool),
+                id=str(n),
+                extra={"arq_graph": {"record": {"goal": "pay"}}},
             )
             for n in range(8)
         ]

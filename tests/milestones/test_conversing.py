@@ -110,14 +110,13 @@ def test_a_user_who_fails_ends_it_and_is_named():
 # --- what an app waits for within a turn -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("operator", ["approve", "reject"])
-def test_calls_that_wait_for_an_operator_are_decided(operator: Any):
+def test_calls_that_wait_for_an_operator_are_approved():
     def node(state: MessagesState) -> Any:
         answer = interrupt({"action_requests": [{"name": "a", "args": {}}, {"name": "b", "args": {}}]})
         return {"messages": [AIMessage(", ".join(each["type"] for each in answer["decisions"]))]}
 
-    held = converse(graph(node), Says("go"), operator=operator)
-    assert texts(held)[-1] == f"{operator}, {operator}"
+    held = converse(graph(node), Says("go"))
+    assert texts(held)[-1] == "approve, approve"
     assert len(held.turn_seconds) == 1
 
 

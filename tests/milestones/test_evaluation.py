@@ -207,7 +207,6 @@ def test_a_model_that_lacks_its_key_or_is_none_is_told_before_anything_is_held(
             {"runs": "2"},
             {"concurrency": 0},
             {"max_calls": 0},
-            {"operator": "maybe"},
             {"judge": 5},
         ),
         *({"max_cost": 0, "prices": {"m": (1, 1)}}, {"prices": {"m": (1, -1)}}, {"max_cost": 5}),
@@ -344,7 +343,6 @@ def test_a_run_whose_scenario_changed_is_not_gone_on_with_and_told_what_changed(
     [
         ({"model": ScriptedChatModel([], model_name="other")}, "the model"),
         ({"user_model": ScriptedChatModel([], model_name="other")}, "the user's model"),
-        ({"operator": "reject"}, "the operator"),
         ({"depends_on": {"the endpoint": "there"}}, "the endpoint"),
         ({"suite": suite().replace(seed=2)}, "the seed"),
     ],

@@ -236,7 +236,7 @@ def test_the_page_asks_for_nothing_and_makes_no_markup_of_data(page):
 
 def test_what_the_customer_came_for_and_what_a_stand_in_did_is_told(page):
     assert page.data["stand_in"] is None
-    about = {"arq_graph": {"goal": "refund"}}
+    about = {"arq_graph": {"record": {"goal": "refund"}}}
     talks = [
         conversation(called("find_by_mail"), called(tool), id=tool, extra=about)
         for tool in ("refund", "apologise")

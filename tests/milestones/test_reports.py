@@ -149,7 +149,7 @@ def test_how_goal_completion_goes_with_the_recorded_reward():
 
 def test_what_the_customer_came_for_is_told_apart_from_any_road_to_end():
     def came(id, *tools, goal="pay"):
-        extra = {"arq_graph": {"goal": goal, "arm": "guided", "user": "helpful"}}
+        extra = {"arq_graph": {"record": {"goal": goal, "arm": "guided", "user": "helpful"}}}
         return conversation(user("hi"), *map(called, tools), id=id, extra=extra)
 
     graph = shop()
