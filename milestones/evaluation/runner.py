@@ -16,7 +16,6 @@ from arq_graph.agent.parts import Part
 from arq_graph.errors import InputError, ModelUnavailableError, SpecError
 from arq_graph.milestones.at_once import at_once
 from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
-from arq_graph.milestones.evaluation.budget import Budget, Prices
 from arq_graph.milestones.evaluation.conversation import (
     Conversation,
     aconverse,
@@ -39,8 +38,9 @@ from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.models.offline.model import is_stand_in
-from arq_graph.reasoning.usage import UsageTracker
+from arq_graph.reasoning.usage import UsageTracker, track_usage
 
+_AtLeastOne = Annotated[int, Field(ge=1, strict=True)]
 CONCURRENCY = 8
 MOST_OUT_OF_REACH = 3
 """So many conversations in a row whose model is out of reach end a run: the others would fare no better."""
@@ -60,8 +60,9 @@ def evaluate(suite: Suite, arms: Mapping[str, Arm], **settings: Any) -> Report:
 class _Settings(Part):
     """The settings of a run; see `aevaluate`."""
 
-    runs: Annotated[int, Field(ge=1, strict=True)]
-    concurrency: Annotated[int, Field(ge=1, strict=True)]
+    runs: _AtLeastOne
+    concurrency: _AtLeastOne
+    max_calls: _AtLeastOne | None
     judge: AsyncJudge | Callable[..., Any] | None
 
 
@@ -77,8 +78,6 @@ async def aevaluate(
     results: str | Path | None = None,
     resume: bool = False,
     max_calls: int | None = None,
-    max_cost: float | None = None,
-    prices: Prices | None = None,
     depends_on: Mapping[str, str] | None = None,
     arms_depend_on: Mapping[str, str] | None = None,
     done: Done = lambda _planned, _outcome: None,
@@ -109,21 +108,17 @@ async def aevaluate(
             agent's whole specification, milestones, user, world, arms, models, seed) must be what it was.
         max_calls: How many model calls the run may make, earlier parts and users and judge included. Once it is
             reached nothing is begun; conversations under way finish their turn, and are held again another time.
-        max_cost: What the calls may cost, in the same way; needs `prices`.
-        prices: What a million tokens cost, read and written, by the model's name or the beginning of it.
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
         arms_depend_on: What single arms depend on beside the code of their functions, by their names.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
 
     Raises:
-        InputError: A setting cannot be used, a model's key is missing, the file holds other results, or a cost cannot
-            be known.
+        InputError: A setting cannot be used, a model's key is missing, or the file holds other results.
         SpecError: No scenario can be used.
         ModelUnavailableError: Models were out of reach in several conversations in a row; what ended is kept.
     """
     try:
-        budget = Budget(max_calls=max_calls, max_cost=max_cost, prices=prices or {})
-        _Settings(runs=runs, concurrency=concurrency, judge=judge)
+        _Settings(runs=runs, concurrency=concurrency, max_calls=max_calls, judge=judge)
     except SpecError as error:
         raise InputError(str(error)) from None
     if not suite.scenarios:
@@ -133,7 +128,7 @@ async def aevaluate(
     known = Arms(arms, model)
     graphs = GraphNames()
     names = {one.name: graphs.of(one.milestones, one.name) for one in suite.scenarios}
-    run = _Run(known, names, budget, user_model, judge)
+    run = _Run(known, names, user_model, judge, max_calls)
     planned = list(suite.planned(known.names, runs))
     of = {
         "the suite": suite.name,
@@ -166,7 +161,7 @@ async def aevaluate(
         broken=(*unusable, *(one for one in found if isinstance(one, BrokenConversation))),
         graphs=graphs.used,
         missing=missing,
-        stopped=run.budget.reached if missing else None,
+        stopped=run.reached if missing else None,
     )
 
 
@@ -201,10 +196,19 @@ class _Run:
 
     arms: Arms
     graphs: Mapping[str, str]
-    budget: Budget
     user_model: Any
     judge: AnyJudge | None
-    lost: int = field(default=0, init=False)
+    max_calls: int | None
+    calls_before: int = 0
+    used: UsageTracker = field(default_factory=UsageTracker)
+
+    @property
+    def reached(self) -> str | None:
+        """The ceiling in words, once it is reached."""
+        calls = self.calls_before + self.used.calls
+        if self.max_calls is None or calls < self.max_calls:
+            return None
+        return f"max_calls: {calls:,} of {self.max_calls:,} model calls are made"
 
     async def through(
         self, planned: Sequence[Planned], concurrency: int, store: RunStore | None, done: Done
@@ -214,7 +218,7 @@ class _Run:
         before: dict[str, ConversationRecord] = {}
         for kept in map(kept_in, store.entries() if store else ()):
             if kept is not None:
-                self.budget.add(kept.calls, kept.cost)
+                self.calls_before += kept.calls
                 if kept.record is not None:
                     before.setdefault(kept.record.id, kept.record)
         for one in planned:
@@ -223,29 +227,26 @@ class _Run:
                 outcomes[one.id] = record.model_copy(update={"goal": one.scenario.goal})
                 done(one, outcomes[one.id])
         still = [one for one in planned if one.id not in outcomes]
-        works = ((one, self._hold(one)) for one in still if self.budget.reached is None)
-        async with aclosing(at_once(works, concurrency)) as finished:
-            async for one, held in finished:
-                if store is not None:
-                    cost = self.budget.cost_of(held.used)
-                    store.append(entry_of(one, held.outcome, held.messages, calls=held.used.calls, cost=cost))
-                outcomes[one.id] = held.outcome
-                done(one, held.outcome)
-                self._require_models(held)
-                self.budget.require_known_cost(held.used)
+        works = ((one, self._hold(one)) for one in still if self.reached is None)
+        lost = 0
+        with self.used.listening():
+            async with aclosing(at_once(works, concurrency)) as finished:
+                async for one, held in finished:
+                    if store is not None:
+                        store.append(entry_of(one, held.outcome, held.messages, held.used.calls))
+                    outcomes[one.id] = held.outcome
+                    done(one, held.outcome)
+                    lost = lost + 1 if held.is_lost else 0
+                    if lost >= MOST_OUT_OF_REACH:
+                        raise ModelUnavailableError(
+                            f"a model was out of reach in {lost} conversations in a row, so the run ends here; the "
+                            f"last: {held.outcome.error}"
+                        )
         return outcomes
-
-    def _require_models(self, held: _Held) -> None:
-        self.lost = self.lost + 1 if held.is_lost else 0
-        if self.lost >= MOST_OUT_OF_REACH:
-            raise ModelUnavailableError(
-                f"a model was out of reach in {MOST_OUT_OF_REACH} conversations in a row, so the run ends here; the "
-                f"last: {held.outcome.error}"
-            )
 
     async def _hold(self, one: Planned) -> _Held:
         """Hold one conversation; whatever goes wrong in it is told in what it gives."""
-        with self.budget.tracking() as used:
+        with track_usage() as used:
             try:
                 made = self.arms.make(one)
                 user = make_user(one.scenario.user, seed=one.seed, model=self.user_model)
@@ -257,7 +258,7 @@ class _Run:
                 user,
                 limits=one.scenario.limits,
                 thread_id=thread,
-                stopped=lambda: self.budget.reached is not None,
+                stopped=lambda: self.reached is not None,
             )
             await made.forget(thread)
             messages = written(held.messages)
@@ -273,7 +274,7 @@ class _Run:
         """What it was measured as, or why it was not."""
         if held.ended == "budget":
             turns = f"{held.turns} turn{'' if held.turns == 1 else 's'}"
-            return _broken(one, f"stopped after {turns} by {self.budget.reached}", "budget")
+            return _broken(one, f"stopped after {turns} by {self.reached}", "budget")
         if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, held.usage.failures)):
             who = "the simulated user failed" if held.by_user else "the model is out of reach"
             return _broken(one, f"{who}: {told(held.failure)}")
