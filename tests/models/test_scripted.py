@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent, errors
+from arq_graph import ScriptedChatModel, errors
 
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 JSON_SCHEMA = {"type": "json_schema", "json_schema": {"name": "Reply", "schema": SCHEMA, "strict": True}}
@@ -47,34 +47,14 @@ def test_a_dict_answers_a_forced_tool_with_a_call(choice):
     assert (model.calls[0].schema, model.calls[0].blueprint) == (SCHEMA, "Reply")
 
 
-def test_an_exception_in_the_script_is_raised():
+def test_an_exception_in_the_script_is_raised_and_a_call_too_many_is_named():
     model = ScriptedChatModel([TimeoutError("too slow"), "fine"])
     with pytest.raises(TimeoutError, match="too slow"):
         model.invoke("x")
     assert model.invoke("x").content == "fine"
     assert len(model.calls) == 2
-
-
-def test_a_script_that_runs_out_says_which_call_came_too_many():
-    model = ScriptedChatModel(["only one"])
-    model.invoke("x")
-    with pytest.raises(errors.InputError, match=r"1 answers.*'matcher'.*'Reply'"):
-        model.bind(response_format=JSON_SCHEMA).invoke("x", config={"metadata": {"arq_module": "matcher"}})
-
-
-def test_usage_is_reported_and_an_answers_own_usage_is_kept():
-    own = {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}
-    model = ScriptedChatModel(["12345678", AIMessage("x", usage_metadata=own), AIMessage("x")])
-    assert model.invoke("1234").usage_metadata == {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
-    assert model.invoke("1234").usage_metadata == own
-    assert model.invoke("1234").usage_metadata is None
-
-
-def test_a_script_that_ran_out_over_a_refused_answer_says_why_it_was_refused() -> None:
-    agent = Agent("Desk", "You help.", [Guideline("they ask", "answer")])
-    model = ScriptedChatModel([{"G1": {"score": 20, "should_apply": True}}])
-    with pytest.raises(errors.InputError, match=r"(?s)Its prompt ends.*could not be used.*G1\.score"):
-        create_guided_agent(model, agent, mode="direct").invoke({"messages": [("user", "Hi")]})
+    with pytest.raises(errors.InputError, match=r"2 answers.*'matcher'.*'Reply'.*Its prompt ends: Hi"):
+        model.bind(response_format=JSON_SCHEMA).invoke("Hi", config={"metadata": {"arq_module": "matcher"}})
 
 
 def test_only_an_object_becomes_a_call_and_only_where_a_tool_is_forced():
@@ -89,10 +69,8 @@ async def test_a_function_answers_each_call_and_may_be_async():
         await asyncio.sleep(0)
         return call.text.upper()
 
-    assert (
-        ScriptedChatModel(lambda call: {"answer": call.text.upper()}).invoke("abc").content
-        == '{"answer": "ABC"}'
-    )
+    model = ScriptedChatModel(lambda call: {"answer": call.text.upper()})
+    assert model.invoke("abc").content == '{"answer": "ABC"}'
     assert (await ScriptedChatModel(later).ainvoke("abc")).content == "ABC"
 
 
