@@ -43,7 +43,8 @@ class Method:
         )
         for index, message in enumerate(messages):
             if isinstance(message, SystemMessage):
-                return [*messages[:index], _appended(message, text), *messages[index + 1 :]]
+                whole = message.model_copy(update={"content": f"{message.text}\n\n{text}"})
+                return [*messages[:index], whole, *messages[index + 1 :]]
         return [SystemMessage(text), *messages]
 
 
@@ -79,12 +80,6 @@ def _read_arguments(message: BaseMessage) -> str:
     arguments = [json.dumps(call["args"], ensure_ascii=False) for call in message.tool_calls]
     arguments = arguments or [call["args"] or "" for call in message.invalid_tool_calls]
     return "\n".join(arguments) or _read_text(message)
-
-
-def _appended(message: SystemMessage, text: str) -> SystemMessage:
-    if isinstance(message.content, str):
-        return message.model_copy(update={"content": f"{message.content}\n\n{text}"})
-    return message.model_copy(update={"content": [*message.content, {"type": "text", "text": text}]})
 
 
 METHODS = (

@@ -68,28 +68,23 @@ class PromptTemplate:
 
 @lru_cache(maxsize=128)
 def _compiled(text: str, folder: Path) -> tuple[Template, dict[str, list[Any]]]:
-    """A template and its blocks; compiled once, as every node made of a shipped prompt has the same."""
-    environment = _environment(folder)
-    template = environment.from_string(text)
-    return template, _all_blocks(environment, template, text)
+    """A template, and each block's renderers, the most derived first, along the chain of `extends`.
 
-
-def _all_blocks(environment: Environment, template: Template, text: str) -> dict[str, list[Any]]:
-    """Each block's renderers, the most derived first, along the chain of `extends`."""
+    It is compiled once, as every node made of a shipped prompt has the same.
+    """
     from jinja2 import nodes
 
+    environment = _environment(folder)
+    template = environment.from_string(text)
     blocks: dict[str, list[Any]] = {name: [renderer] for name, renderer in template.blocks.items()}
     for parent in environment.parse(text).find_all(nodes.Extends):
         if not isinstance(parent.template, nodes.Const):
             raise PromptError("a prompt template can only extend a template named by a plain string")
         name = parent.template.value
-        base = environment.get_template(name)
-        source, _, _ = environment.loader.get_source(environment, name)  # type: ignore[union-attr]
-        inherited = _all_blocks(environment, base, source)
-        if unknown := [block for block in blocks if block not in inherited]:
+        _, inherited = _compiled((folder / name).read_text(encoding="utf-8"), folder)
+        if unknown := blocks.keys() - inherited:
             raise PromptError(
-                f"{name} has no block {unknown[0]!r} to replace: its blocks are {', '.join(inherited)}"
+                f"{name} has no block {min(unknown)!r} to replace: its blocks are {', '.join(inherited)}"
             )
-        for block, renderers in inherited.items():
-            blocks.setdefault(block, []).extend(renderers)
-    return blocks
+        blocks = {block: [*blocks.get(block, ()), *renderers] for block, renderers in inherited.items()}
+    return template, blocks

@@ -33,11 +33,7 @@ class Reply:
         """The whole reply, never quite the same as one before."""
         text = "\n\n".join(part for part in self._parts() if part)
         times = sum(text in said for said in self.prompt.said)
-        if text == NOT_UNDERSTOOD:
-            return f"{text} ({times + 1})" if times else text
-        if times > 1:
-            return f"We are going round in circles, I have said this {times} times. {text}"
-        return f"As I said: {text}" if times else text
+        return f"{text} ({times + 1})" if times else text
 
     @cached_property
     def question(self) -> str:
