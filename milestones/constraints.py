@@ -82,14 +82,12 @@ class Constraint(Part):
             return False
         if self.regex is not None and (value is None or not self.regex.is_all_of(as_text(value))):
             return False
-        bounds = (self.min, self.max)
-        if any(isinstance(bound, str) for bound in bounds):
-            found: Any = value if isinstance(value, str) else None
-        else:
-            found = as_number(value)
-        if found is None:
-            return bounds == (None, None)
-        return (self.min is None or self.min <= found) and (self.max is None or bool(found <= self.max))
+        if self.min is None and self.max is None:
+            return True
+        is_text = isinstance(self.min, str) or isinstance(self.max, str)
+        found: Any = as_number(value) if not is_text else value if isinstance(value, str) else None
+        above = found is not None and (self.min is None or self.min <= found)
+        return above and (self.max is None or bool(found <= self.max))
 
 
 def _has_keys(written: Any) -> bool:

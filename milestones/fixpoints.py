@@ -37,12 +37,16 @@ class Structure:
         self.needs_all = [milestone.requires == "all" for milestone in graph.milestones]
         self.is_derived = [milestone.is_derived for milestone in graph.milestones]
         self.holds = [milestone.holds for milestone in graph.milestones]
-        self.dependencies = [tuple(map(self.number.__getitem__, graph.pred[name])) for name in self.names]
-        self.dependents = [tuple(map(self.number.__getitem__, graph.succ[name])) for name in self.names]
+        self.dependencies = [
+            tuple(map(self.number.__getitem__, graph.predecessors(name))) for name in self.names
+        ]
+        self.dependents = [tuple(map(self.number.__getitem__, graph.successors(name))) for name in self.names]
         # 0.1 is a tenth, not the binary number next to it.
-        exact = {step: Fraction(str(step)) for step in {milestone.step for milestone in graph.milestones}}
-        self.unit = lcm(*{weight.denominator for weight in exact.values()})
-        self.step = [int(exact[milestone.step] * self.unit) for milestone in graph.milestones]
+        steps = [milestone.step for milestone in graph.milestones]
+        exact = {step: Fraction(str(step)) for step in set(steps)}
+        self.unit = lcm(*(weight.denominator for weight in exact.values()))
+        whole = {step: int(weight * self.unit) for step, weight in exact.items()}
+        self.step = [whole[step] for step in steps]
         self.depth = needs(self, {self.start})
         self.end_is_given = reached_at(self)[self.end] < NEVER
         self.is_sound = False  # until the graph was looked over
@@ -90,13 +94,13 @@ def needs(structure: Structure, reached: Collection[int]) -> list[Whole]:
     further one not in R. The least fixpoint; `NEVER` where there is none (a cycle cannot reach itself).
     Cost O(E log V).
     """
-    step, needs_all, unit = structure.step, structure.needs_all, structure.unit
+    step, needs_all, dependencies = structure.step, structure.needs_all, structure.dependencies
 
     def needed(number: int, before: Whole) -> Whole:
         if not needs_all[number]:
             return step[number] + before
-        missing = sum(1 for dependency in structure.dependencies[number] if dependency not in reached)
-        return step[number] + before + max(missing - 1, 0) * unit
+        missing = sum(dependency not in reached for dependency in dependencies[number])
+        return step[number] + before + max(missing - 1, 0) * structure.unit
 
     return _settled(structure, reached, needed)
 
@@ -140,19 +144,21 @@ def left(structure: Structure, reached: Collection[int], need: list[Whole]) -> l
         beyond, number = heappop(heap)
         if beyond > remaining[number]:
             continue
-        dependencies, step = structure.dependencies[number], structure.step[number]
-        requires_all = structure.needs_all[number] and number not in reached
-        missing = sorted(need[each] for each in dependencies if each not in reached) if requires_all else []
+        dependencies = structure.dependencies[number]
+        missing: list[Whole] = []
+        if number not in reached:
+            beyond += structure.step[number]
+            if structure.needs_all[number]:
+                missing = sorted(need[each] for each in dependencies if each not in reached)
         for dependency in dependencies:
-            cost: Whole = 0 if number in reached else step
-            others = len(missing) - (dependency not in reached)
-            if requires_all and others:
+            way = beyond
+            if missing and (others := len(missing) - (dependency not in reached)):
                 # The largest need among the others: one of the two largest may be the dependency's own.
                 is_largest = dependency not in reached and need[dependency] == missing[-1]
-                cost += missing[-2 if is_largest else -1] + (others - 1) * structure.unit
-            if cost + beyond < remaining[dependency]:
-                remaining[dependency] = cost + beyond
-                heappush(heap, (cost + beyond, dependency))
+                way += missing[-2 if is_largest else -1] + (others - 1) * structure.unit
+            if way < remaining[dependency]:
+                remaining[dependency] = way
+                heappush(heap, (way, dependency))
     return remaining
 
 

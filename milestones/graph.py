@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 else:
     _DiGraph = nx.DiGraph
 
+_START = Milestone(name=START, type="NFC")
+_CALL = Milestone(name="call", type="FC")
+_EXACTLY = Constraint(equals=None)
+
 
 class MilestoneGraph(_DiGraph):
     """The milestones of one use case and how they depend on each other (Pre-Act, 4.3).
@@ -168,21 +172,22 @@ class MilestoneGraph(_DiGraph):
             before = gold[-1].name if ordered and gold else equal
             # Not validated: what is made here is what it must be, and records may hold thousands of actions.
             gold.append(
-                Milestone.model_construct(
-                    name=name,
-                    type="FC",
-                    dependencies=(before or START,),
-                    tool=None if name == tool else tool,
-                    arguments={
-                        key: Constraint.model_construct(equals=value) for key, value in arguments.items()
-                    },
+                _CALL.model_copy(
+                    update={
+                        "name": name,
+                        "dependencies": (before or START,),
+                        "tool": None if name == tool else tool,
+                        "arguments": {
+                            key: _EXACTLY.model_copy(update={"equals": value})
+                            for key, value in arguments.items()
+                        },
+                    }
                 )
             )
             of_tool.append((arguments, name))
         last = tuple(milestone.name for milestone in (gold[-1:] if ordered else gold))
         end = Milestone(name=END, type="NFC", dependencies=last, requires="any" if ordered else "all")
-        start = Milestone(name=START, type="NFC")
-        return cls([start, *gold, end], failed_if=failed_if, grounded=grounded, forbidden=forbidden)
+        return cls([_START, *gold, end], failed_if=failed_if, grounded=grounded, forbidden=forbidden)
 
     @property
     def is_unreviewed(self) -> bool:

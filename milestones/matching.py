@@ -75,7 +75,10 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
     """
     observer = _Observer(graph, transcript, argument_schemas(transcript.tools if tools is None else tools))
     for event in transcript.events:
-        observer.see(event)
+        try:
+            observer.see(event)
+        except Exception as error:  # a pattern that does not finish, or whatever a function raises
+            raise observer.failure(error) from error
     return Observations(
         {name: tuple(sorted(numbers)) for name, numbers in observer.observed.items()},
         len(transcript),
@@ -98,26 +101,30 @@ class _Observer:
         self._schemas = schemas
         self._grounding = Grounding() if graph.grounded else None
         self._now = 0
+        self._rule: Milestone | Forbidden | None = None  # the one that is looked at
 
     def see(self, event: Event) -> None:
         """The next event. A result may show the call before it to be genuine."""
         self._now += 1
         if isinstance(event, Call):
             for rule in self.rules.forbidden_calls.get(event.tool, ()):
+                self._rule = rule
                 # Of arguments that cannot be read nothing is known: not that one is absent, either.
                 if not rule.arguments or event.malformed is None:
-                    self._note(rule, self._now, all_hold, rule.arguments, event.arguments)
+                    self._note(all_hold(rule.arguments, event.arguments), self._now)
             self.waiting[self._now] = (event, bool(self._grounding and self._grounding.invented(event)))
         else:
             voice = event.speaker if isinstance(event, Message) else "tool"
             for listener, pattern in self.rules.words.get(voice, ()):
-                self._note(listener, self._now, pattern.is_in, event.text)
+                self._rule = listener
+                self._note(pattern.is_in(event.text), self._now)
         if isinstance(event, Result):
             self._answered(event)
         if self._grounding is not None:
             self._grounding.hear(event)
         for milestone, function in self.rules.functions:
-            self._note(milestone, self._now, function, event, self._transcript.events[: self._now - 1])
+            self._rule = milestone
+            self._note(function(event, self._transcript.events[: self._now - 1]), self._now)
 
     def _answered(self, result: Result) -> None:
         if result.call is None or result.call not in self.waiting:
@@ -126,35 +133,32 @@ class _Observer:
         watching = self.rules.calls.get(call.tool, ())
         if not watching or result.failed or invented or call.malformed is not None:
             return
-        failed_if = self._graph.failed_if
-        if failed_if is not None and self._holds(None, failed_if.is_in, result.text):
+        self._rule, failed_if = None, self._graph.failed_if
+        if failed_if is not None and failed_if.is_in(result.text):
             return
         schema = self._schemas.get(call.tool)
         if schema is None or has_required_arguments(schema, call.arguments):
             for milestone in watching:
-                self._note(milestone, result.call, all_hold, milestone.arguments, call.arguments)
+                self._rule = milestone
+                self._note(all_hold(milestone.arguments, call.arguments), result.call)
 
-    def _note(self, rule: Milestone | Forbidden, at: int, holds: Callable[..., bool], *asked: Any) -> None:
-        """Note that a rule was met at an event, if it was."""
-        if not self._holds(rule, holds, *asked):
+    def _note(self, is_met: bool, at: int) -> None:
+        """Note where the rule that is looked at was met, if it was."""
+        if not is_met:
             return
-        if isinstance(rule, Forbidden):
-            self.forbidden.append(ForbiddenEvent(at, rule))
-        else:
-            self.observed.setdefault(rule.name, set()).add(at)
+        if isinstance(self._rule, Forbidden):
+            self.forbidden.append(ForbiddenEvent(at, self._rule))
+        elif self._rule is not None:
+            self.observed.setdefault(self._rule.name, set()).add(at)
 
-    def _holds(self, rule: Milestone | Forbidden | None, holds: Callable[..., bool], *asked: Any) -> bool:
-        try:
-            return holds(*asked)
-        except Exception as error:  # a pattern that does not finish, or whatever a function raises
-            whose = f"milestone {rule.name!r}" if isinstance(rule, Milestone) else "`forbidden`"
-            told = str(error) if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
-            of = f" of conversation {self._transcript.id}" if self._transcript.id else ""
-            raise SpecError(
-                f"the check of {whose if rule else '`failed_if`'} fails at event {self._now}{of}: {told}",
-                file=self._graph.file,
-                line=rule.line if rule else None,
-            ) from error
+    def failure(self, error: Exception) -> SpecError:
+        """What to say where the rule that is looked at cannot be decided."""
+        rule = self._rule
+        whose = f"milestone {rule.name!r}" if isinstance(rule, Milestone) else "`forbidden`"
+        told = str(error) if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
+        of = f" of conversation {self._transcript.id}" if self._transcript.id else ""
+        said = f"the check of {whose if rule else '`failed_if`'} fails at event {self._now}{of}: {told}"
+        return SpecError(said, file=self._graph.file, line=rule.line if rule else None)
 
 
 class Rules:

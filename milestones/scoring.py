@@ -193,6 +193,8 @@ def _heard(
     before: Judgement = _NOTHING_SAID,
 ) -> tuple[Observations, Judgement]:
     """The observations once a judge was heard, and its word with a remark for each verdict that did not count."""
+    if not said:
+        return observations, before
     said = said if isinstance(said, Judgement) else Judgement(tuple(said))
     seen, objections = apply_verdicts(graph, transcript, observations, said.verdicts)
     remarks = tuple(Remark(verdict.milestone, f"not counted: {why}") for verdict, why in objections)

@@ -25,7 +25,10 @@ def same_value(one: Any, other: Any) -> bool:
     pairs = [(one, other)]
     while pairs:
         a, b = pairs.pop()
-        if isinstance(a, Mapping) and isinstance(b, Mapping):
+        if isinstance(a, str):
+            if not isinstance(b, str) or (a != b and _normal(a) != _normal(b)):
+                return False
+        elif isinstance(a, Mapping) and isinstance(b, Mapping):
             given = _given(a)
             if given != _given(b):
                 return False
@@ -34,7 +37,10 @@ def same_value(one: Any, other: Any) -> bool:
             if len(a) != len(b):
                 return False
             pairs += zip(a, b, strict=True)
-        elif not _same_scalar(a, b):
+        elif is_number(a) and is_number(b):
+            if a != b and not (math.isnan(a) and math.isnan(b)):
+                return False
+        elif type(a) is not type(b) or a != b:
             return False
     return True
 
@@ -71,14 +77,6 @@ def as_text(value: Any, *, sort_keys: bool = False) -> str:
 
 def _given(value: Mapping[Any, Any]) -> set[Any]:
     return {key for key, inner in value.items() if inner is not None}
-
-
-def _same_scalar(a: Any, b: Any) -> bool:
-    if isinstance(a, str) and isinstance(b, str):
-        return a == b or _normal(a) == _normal(b)
-    if is_number(a) and is_number(b):
-        return bool(a == b) or (math.isnan(a) and math.isnan(b))
-    return type(a) is type(b) and bool(a == b)
 
 
 def _normal(text: str) -> str:
