@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -13,7 +13,7 @@ from pydantic import RootModel, StringConstraints, ValidationError
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
-from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.channels import Reader, name_channels
 from arq_graph.nodes.routing import route_calls
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.speech import ANSWERS, speech_of
@@ -22,12 +22,6 @@ from arq_graph.nodes.turns import pending_calls
 
 class CustomerAnswer(RootModel[Annotated[str, StringConstraints(strict=True, pattern=r"\S")]]):
     """What the customer answers: a text that says something."""
-
-
-class ListenState(TypedDict, total=False):
-    """The channel that listening reads and writes."""
-
-    messages: list[AnyMessage]
 
 
 class Listen(Runnable[Any, dict[str, Any]]):
@@ -42,9 +36,8 @@ class Listen(Runnable[Any, dict[str, Any]]):
 
     name = "listen"
 
-    def __call__(self, state: ListenState) -> dict[str, Any]:
-        """Run the node on a state."""
-        return self.invoke(state)
+    def __init__(self) -> None:
+        name_channels(self, {"messages": list[AnyMessage]})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         """Interrupt for the customer, or take in the answer."""

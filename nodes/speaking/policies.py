@@ -8,7 +8,6 @@ promises without a source, tools that a state requires or forbids.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage
@@ -84,7 +83,7 @@ _RULES = {
     "prompt, never from memory.",
 }
 
-POLICIES: Mapping[str, Policy] = MappingProxyType({name: Policy(name, rule) for name, rule in _RULES.items()})
+POLICIES: Mapping[str, Policy] = {name: Policy(name, rule) for name, rule in _RULES.items()}
 """The shipped policies by name."""
 
 

@@ -20,8 +20,6 @@ from arq_graph.nodes.turns import pending_calls
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import clean
 
-STEPPED = "stepped"
-
 
 class ActInWorld(Runnable[Any, dict[str, Any]]):
     """Take the action that the last message calls for, and write its observation and `world`.
@@ -83,22 +81,22 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
     def _result(self, call: ToolCall) -> ToolMessage:
         action = str(call["args"].get("action", ""))
         allowed = self.environment.actions()
-        stepped = False
         if self.environment.done:
             seen = Observation("the task has ended: nothing can be done any more", valid=False)
         elif allowed is not None and action not in allowed:
             why = f"this cannot be done now; what can: {', '.join(allowed[:MAX_SHOWN]) or 'nothing'}"
             seen = Observation(why, valid=False)
         else:
-            stepped, taken, self._taken = True, self._taken or [], None
+            taken, self._taken = self._taken or [], None
             seen = self.environment.step(action)
-            self._taken = [*taken, (action, clean(seen.text))]
+            # What was not possible has changed nothing.
+            self._taken = [*taken, (action, clean(seen.text))] if seen.valid else taken
         return ToolMessage(
             clean(seen.text),
             name=ACT,
             tool_call_id=call["id"] or "",
             status="success" if seen.valid else "error",
-            artifact={"action": action, STEPPED: stepped, "valid": seen.valid},
+            artifact={"action": action, "valid": seen.valid},
         )
 
     def _status(self, messages: Sequence[BaseMessage]) -> WorldStatus:
@@ -111,23 +109,17 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
             actions=None if allowed is None else tuple(map(clean, allowed)),
             done=world.done,
             score=world.score,
-            taken=sum(each[STEPPED] for each in acted),
+            taken=sum(each["valid"] for each in acted),
             invalid=sum(not each["valid"] for each in acted),
         )
 
 
 def _taken_in(messages: Sequence[BaseMessage]) -> list[tuple[str, str]]:
     """The actions that a thread has taken in the world, each with what it showed."""
-    acted = _acted(messages)
-    return [(each.artifact["action"], str(each.text)) for each in acted if each.artifact[STEPPED]]
+    return [(each.artifact["action"], str(each.text)) for each in _acted(messages) if each.artifact["valid"]]
 
 
 def _acted(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
     """The observations of the world, of actions that it refused, too."""
-    return [
-        message
-        for message in messages
-        if isinstance(message, ToolMessage)
-        and isinstance(message.artifact, dict)
-        and STEPPED in message.artifact
-    ]
+    results = [each for each in messages if isinstance(each, ToolMessage) and each.name == ACT]
+    return [each for each in results if isinstance(each.artifact, dict) and "valid" in each.artifact]
