@@ -28,6 +28,7 @@ def test_a_model_closes_the_range_in_every_mode(mode):
     assert measured.goal_completed is True
     assert measured.reached == {"Start": 0, "get_status": 3, "Offer Later": 5, "User Agrees": 6, "End": 6}
     assert set(measured.reasons) == {"get_status", "Offer Later", "User Agrees"}
+    assert measured.agreement == {}  # one vote has nobody to agree with
     (call,) = brain.calls
     assert call.kwargs["temperature"] == 0
     assert_strict(call.schema)
@@ -42,7 +43,8 @@ async def test_async_says_the_same_as_sync():
 def test_the_judge_sees_agent_tools_milestones_steps_and_what_code_saw():
     brain = model(ALL_GOOD)
     tool = {"name": "get_status", "description": "Look it up", "parameters": {"type": "object"}}
-    score(GRAPH, talk(), judge=LLMJudge(brain, tools=[tool], instructions="You help."))
+    transcript = talk(instructions="What the record brings.", tools={"another": {"type": "object"}})
+    score(GRAPH, transcript, judge=LLMJudge(brain, tools=[tool], instructions="You help."))
     (call,) = brain.calls
     assert section(call, "agent_instructions") == "You help."
     assert section(call, "agent_tools") == [
@@ -61,18 +63,6 @@ def test_the_judge_sees_agent_tools_milestones_steps_and_what_code_saw():
     assert [step["step"] for step in steps] == [1, 2, 3, 4, 5, 6]
     assert steps[2] == {"step": 3, "from": "agent", "calls": "get_status", "arguments": {"id": "D1"}}
     assert steps[3]["result"] == "stuck at 40 %"
-
-
-def test_what_the_record_brings_of_the_agent_is_shown_unless_the_judge_was_told():
-    transcript = talk(instructions="Be brief.", tools={"get_status": {"type": "object", "properties": {}}})
-    brain = model(ALL_GOOD)
-    score(GRAPH, transcript, judge=LLMJudge(brain))
-    score(GRAPH, transcript, judge=LLMJudge(brain, instructions="Be long.", tools=[]))
-    first, second = brain.calls
-    assert section(first, "agent_instructions") == "Be brief."
-    assert section(first, "agent_tools")[0]["name"] == "get_status"
-    assert section(second, "agent_instructions") == "Be long."
-    assert "<agent_tools>" not in second.text
 
 
 def test_all_asks_about_conversations_of_one_agent_begin_with_the_same_text():
@@ -178,13 +168,9 @@ def test_what_more_than_half_of_the_votes_say_is_the_verdict(words, step, agreem
     assert measured.reached.get("User Agrees") == step
     assert ("User Agrees" in measured.undecided) == (step is None)
     assert measured.agreement == {"get_status": 1, "Offer Later": 1, "User Agrees": agreement}
-
-
-def test_a_tie_is_told_and_one_vote_has_nobody_to_agree_with():
-    assert elected(YES, NO).reasons["User Agrees"] == (
-        "[undecided: no majority among 1 × achieved (step 6), 1 × not achieved]"
-    )
-    assert elected(YES).agreement == {}
+    if words == (YES, NO):
+        tie = "no majority among 1 × achieved (step 6), 1 × not achieved"
+        assert measured.reasons["User Agrees"] == f"[undecided: {tie}]"
 
 
 def test_vetoes_are_voted_on_too():

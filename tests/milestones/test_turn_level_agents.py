@@ -13,7 +13,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from arq_graph import ScriptedChatModel, create_guided_agent, errors
+from arq_graph import ScriptedChatModel, errors
 from arq_graph.milestones import (
     BrokenRecord,
     Call,
@@ -23,8 +23,6 @@ from arq_graph.milestones import (
     aevaluate_turns,
     evaluate_turns,
 )
-from tests.apps.desk import desk
-from tests.brain import brain
 from tests.milestones.conversations import agent, called, conversation, user
 
 TALK = conversation(
@@ -82,8 +80,6 @@ def test_tools_of_the_caller_take_the_place_of_those_of_the_record():
     evaluate_turns(model, TALK, tools=[get_order], limit=1)
     (only,) = model.calls[0].kwargs["tools"]
     assert only["function"]["description"] == "Look up an order."
-    with pytest.raises(errors.ToolError, match="a name alone"):
-        evaluate_turns(model, TALK, tools=["get_order"])
 
 
 def test_a_model_that_raises_at_one_step_goes_on_with_the_next_and_a_lost_connection_is_tried_again():
@@ -99,11 +95,13 @@ def test_a_model_that_raises_at_one_step_goes_on_with_the_next_and_a_lost_connec
     assert labels(evaluate_turns(bound, TALK, limit=1)) == ["final answer"]
 
 
-def test_what_is_no_agent_is_told_at_once():
+def test_settings_that_cannot_be_are_told_at_once():
     with pytest.raises(errors.InputError, match="no agent"):
         evaluate_turns(3, TALK)
     with pytest.raises(errors.InputError, match="concurrency is 0"):
         asyncio.run(aevaluate_turns("offline", TALK, concurrency=0))
+    with pytest.raises(errors.ToolError, match="a name alone"):
+        evaluate_turns("offline", TALK, tools=["get_order"])
 
 
 def test_an_async_function_without_a_loop_and_a_record_with_odd_tools_are_errors_of_their_steps():
@@ -149,24 +147,9 @@ def test_an_app_stops_before_its_tools_run(wrap, settings):
 
 
 async def test_an_async_run_says_the_same_of_models_and_apps():
-    for wrap in (lambda app: app, nested):
-        app = wrap(reacting(asks_for(order_id="A-1"), "It is late.", "Bye."))
-        assert labels(await aevaluate_turns(app, TALK, concurrency=1)) == ALL
-    model = ScriptedChatModel([asks_for(order_id="A-1"), "It is late.", "Bye."])
-    assert labels(await aevaluate_turns(model, TALK, concurrency=1)) == ALL
-
-
-def test_the_guided_agent_stops_before_its_tools_run():
-    guided = desk()
-    guided.toolbox["get_order"].func = lambda order_id: RAN.append(order_id)
-    model = brain(
-        judge={"G1": lambda asked: 2 if asked.turn else 9},
-        call={"get_order": {"order_id": "A-1"}},
-        reply="It is late.",
-    )
-    found = evaluate_turns(create_guided_agent(model, guided), TALK, limit=2)
-    assert labels(found) == ALL[:2]
-    assert found.metrics.parameter_match.rate == found.metrics.similarity.mean == 1
+    script = (asks_for(order_id="A-1"), "It is late.", "Bye.")
+    for asked in (reacting(*script), nested(reacting(*script)), ScriptedChatModel(list(script))):
+        assert labels(await aevaluate_turns(asked, TALK, concurrency=1)) == ALL
 
 
 def test_a_node_that_handles_every_error_does_not_get_the_tool_to_run():
@@ -269,17 +252,16 @@ def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(tmp_path):
     assert (whole.kept, sorted(seen)) == (1, [1, 2, 3])
     again = evaluate_turns(ScriptedChatModel([]), TALK, results=file)
     assert (again.outcomes, again.metrics) == (whole.outcomes, whole.metrics)
-    with pytest.raises(errors.InputError, match="the agent"):
-        evaluate_turns("offline", TALK, results=file)
-
-
-def test_results_of_another_run_are_refused_and_left_alone(tmp_path):
-    file = tmp_path / "r.jsonl"
-    evaluate_turns("offline", TALK, results=file, depends_on={"the prompt": "v1"})
+    changes = {
+        "the agent": {},
+        "the tools": {"tools": [get_order]},
+        "the prompt": {"depends_on": {"the prompt": "2"}},
+    }
     before = file.read_bytes()
-    for what, changed in (("the prompt", {"depends_on": {}}), ("the tools", {"tools": [get_order]})):
+    for what, changed in changes.items():
+        other = "offline" if what == "the agent" else model
         with pytest.raises(errors.InputError, match=what):
-            evaluate_turns("offline", TALK, results=file, **{"depends_on": {"the prompt": "v1"}, **changed})
+            evaluate_turns(other, TALK, results=file, **changed)
     with pytest.raises(errors.InputError, match="the dataset"):
-        evaluate_turns("offline", [TALK], results=file, depends_on={"the prompt": "v1"})
+        evaluate_turns(model, [TALK], results=file)
     assert file.read_bytes() == before

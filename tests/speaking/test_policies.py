@@ -31,14 +31,10 @@ def test_all_shipped_ones_are_on_unless_said():
         desk.hear("Hi")
         shown = desk.asked[0].section("policies")
         assert (shown and [each["name"] for each in shown]) == names
+        asked = str(desk.asked[0].schema)
+        for query in ("promises", "facts", "half_request", "choice_is_left_to_you"):
+            assert (query in asked) is (policies is None)
     assert len(POLICIES) == 10
-
-
-def test_what_only_a_policy_needs_is_not_asked_without_it():
-    desk = Chat([say("Hello.")], policies=[])
-    desk.hear("Hi")
-    for query in ("promises", "facts", "half_request", "choice_is_left_to_you"):
-        assert query not in str(desk.asked[0].schema)
 
 
 def test_too_many_results_are_narrowed_down_unless_the_choice_is_left():

@@ -26,14 +26,6 @@ def test_an_utterance_waits_and_its_answer_joins_the_context():
     assert not desk.app.get_state(THREAD).next
 
 
-def test_a_statement_waits_too_and_the_last_word_does_not():
-    desk = task([say("I am at it."), END])
-    desk.hear("Look it up.")
-    assert desk.waits["category"] == "status_update"
-    assert desk.answer("Fine.") == "All is done."
-    assert desk.waits is None
-
-
 @pytest.mark.parametrize("answer", ["  ", 7])
 def test_an_answer_that_says_nothing_can_be_given_again(answer):
     desk = task([ask("Which order?"), END])
@@ -47,7 +39,7 @@ def test_what_waits_counts_as_a_question_and_it_never_waits_for_ever():
     desk = task([say(f"I am at {n}.") for n in range(99)], max_questions=3)
     desk.hear("Look it up.")
     for _ in range(3):
-        assert desk.waits
+        assert desk.waits["category"] == "status_update"
         desk.answer("Hm.")
     assert desk.waits is None
     assert desk.messages[-1].text == DESK.fallback

@@ -55,17 +55,17 @@ def test_a_world_of_free_texts_refuses_by_itself():
     assert home.state["world"][-1]["invalid"] == 1
 
 
+def test_in_a_chat_the_customer_is_told_of_the_end_and_nothing_is_done_any_more():
+    home = household([*WASHED, do("look"), say("It is clean.")], setting="chat")
+    assert home.hear(TASK) == "It is clean."
+    assert "the world's task has ended" in home.asked[3].complaint
+
+
 def test_actions_are_bounded_and_the_end_is_told():
     world = Kitchen()
     home = household([do("look")], world, max_steps=4)
     assert home.hear(TASK) == "I'm sorry, I cannot help with that right now. Please try again in a moment."
     assert (len(world.steps), home.waits) == (4, None)
-
-
-def test_what_was_thought_before_an_action_is_not_thought_again_after_it():
-    home = household([think("It may be there."), do("look"), think("It may be  THERE."), *WASHED])
-    home.hear(TASK)
-    assert "this was thought before" in home.asked[3].complaint
 
 
 def test_it_asks_in_between_and_the_world_waits():
@@ -75,12 +75,6 @@ def test_it_asks_in_between_and_the_world_waits():
     assert home.waits["text"] == "Is it this mug?"
     home.answer("Yes.")
     assert (world.done, world.resets) == (True, [None])
-
-
-def test_in_a_chat_the_customer_is_told_of_the_end_and_nothing_is_done_any_more():
-    home = household([*WASHED, do("look"), say("It is clean.")], setting="chat")
-    assert home.hear(TASK) == "It is clean."
-    assert "the world's task has ended" in home.asked[3].complaint
 
 
 def test_in_another_process_the_actions_are_repeated(tmp_path):
