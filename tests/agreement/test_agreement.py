@@ -26,6 +26,7 @@ def strategy(request: pytest.FixtureRequest) -> str:
 def test_the_call_is_put_with_every_value_and_one_yes_runs_it_once(strategy):
     desk = Desk(strategy)
     assert desk.asked().endswith(QUESTION)
+    desk.judge["G1"] = 2  # "Yes" is no wish to cancel, taken by itself
     desk.say("Yes")
     assert desk.done == CANCELLED
     desk.say("Yes")
@@ -43,28 +44,23 @@ Yes, not | si | nein, ja
 """
 
 
-def answers(table: str) -> list[str]:
-    return [each.strip() for line in table.strip().splitlines() for each in line.split("|")]
-
-
-@pytest.mark.parametrize("answer", answers(YES))
-def test_these_are_a_yes(answer):
-    desk = Desk()
-    desk.asked()
-    desk.say(answer)
-    assert desk.done == CANCELLED
+def answers(table: str, runs: bool) -> list[tuple[str, bool]]:
+    return [(each.strip(), runs) for line in table.strip().splitlines() for each in line.split("|")]
 
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,x"}}
 BESIDE_A_PICTURE = [{"type": "text", "text": "yes"}, PICTURE]
 
 
-@pytest.mark.parametrize("answer", [*answers(NO_YES), QUESTION, "yes " * 500, BESIDE_A_PICTURE], ids=str)
-def test_these_are_no_yes_and_it_is_put_again(answer):
+OTHERS: list[tuple[Any, bool]] = [(QUESTION, False), ("yes " * 500, False), (BESIDE_A_PICTURE, False)]
+
+
+@pytest.mark.parametrize(("answer", "runs"), [*answers(YES, True), *answers(NO_YES, False), *OTHERS], ids=str)
+def test_what_is_a_yes_runs_the_call_and_after_anything_else_it_is_put_again(answer, runs):
     desk = Desk()
     desk.asked()
-    assert desk.say(answer).endswith(QUESTION)
-    assert desk.done == []
+    assert desk.say(answer).endswith(QUESTION) is not runs
+    assert desk.done == (CANCELLED if runs else [])
 
 
 def test_no_number_of_unclear_answers_stands_in_the_way_of_a_yes(strategy):
@@ -223,14 +219,6 @@ def test_what_a_condition_in_code_says_is_checked_once_more(strategy):
     allowed["now"] = False
     desk.say("Yes")
     assert desk.done == []
-
-
-def test_a_judgement_of_the_yes_itself_does_not_take_the_grant_away(strategy):
-    desk = Desk(strategy)
-    desk.asked()
-    desk.judge["G1"] = 2  # "Yes" is no wish to cancel, taken by itself
-    desk.say("Yes")
-    assert desk.done == CANCELLED
 
 
 def test_an_interrupt_asks_in_place_of_the_message(strategy):

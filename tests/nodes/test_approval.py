@@ -146,11 +146,3 @@ def test_an_approved_call_still_has_to_pass_the_gate():
     ((result, status),) = desk.answer(APPROVE)
     assert (desk.ran, status) == ([], "error")
     assert "no active guideline grants it" in result
-
-
-def test_a_new_message_abandons_what_waits_for_approval():
-    desk = Desk()
-    messages = desk.app.invoke({"messages": [("user", "Never mind")]}, THREAD)["messages"]
-    assert [message.type for message in messages[:5]] == ["human", "ai", "tool", "tool", "human"]
-    assert all(m.status == "error" and "abandoned" in m.text for m in messages[2:4])
-    assert desk.ran == []

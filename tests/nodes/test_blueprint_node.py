@@ -6,8 +6,8 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import ARQ, ScriptedChatModel, errors, query, respond, track_usage
-from arq_graph.nodes import BlueprintNode
+from arq_graph import ARQ, Agent, ScriptedChatModel, errors, query, respond, track_usage
+from arq_graph.nodes import BlueprintNode, GuidelineMatcher, MessageReviser, ToolCaller
 
 
 class Mood(ARQ):
@@ -62,3 +62,18 @@ def test_an_answer_that_never_comes_is_an_error():
 def test_a_template_that_cannot_be_rendered_is_an_error():
     with pytest.raises(errors.PromptError, match="'orders' is undefined"):
         node(glad(), reads=[]).invoke(ASKED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting", "value", "problem"),
+    [
+        (GuidelineMatcher, "batch_size", 0, "a whole number from 1 on, not 0"),
+        (ToolCaller, "tools_per_call", 0, "a whole number from 1 on, not 0"),
+        (MessageReviser, "extra_revisions", -1, "a whole number from 0 on, not -1"),
+        (MessageReviser, "max_history_tokens", 99, "a whole number from 100 on, not 99"),
+        (MessageReviser, "on_unsatisfied", "fallbck", "it must be one of 'send_last', 'fallback', 'raise'"),
+    ],
+)
+def test_a_setting_out_of_its_range_is_an_error(kind, setting, value, problem):
+    with pytest.raises(errors.InputError, match=f"^{setting} .*{problem}"):
+        kind(glad(), Agent("Desk", "You help."), **{setting: value})

@@ -107,11 +107,8 @@ def test_a_call_that_no_active_guideline_of_this_agent_and_turn_grants_is_refuse
         assert "no active guideline grants it" in said
 
 
-def test_a_tool_that_is_always_available_needs_no_guideline():
+def test_a_tool_that_is_always_available_needs_no_guideline_and_one_the_agent_does_not_have_is_refused():
     assert results(call("search", words="x"), matches=[match(active=False)]) == [("success", "x")]
-
-
-def test_a_tool_that_the_agent_does_not_have_is_refused():
     assert results(call("format_disk"))[0][0] == "error"
 
 

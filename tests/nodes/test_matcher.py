@@ -42,15 +42,6 @@ def test_six_is_the_lowest_score_that_activates(mode):
     assert active(match(three, judge, mode=mode)[0]) == ["G1"]
 
 
-def test_every_judgement_is_kept_with_its_rationale_and_its_agent():
-    found, _ = match(
-        GREET, {"G1": {"score": 3, "condition_application_rationale": "They only said goodbye."}}
-    )
-    record = found["G1"]
-    assert (record["agent"], record["turn"], record["active"], record["score"]) == ("Desk", "h1", False, 3)
-    assert (record["rationale"], record["origin"]) == ("They only said goodbye.", "model")
-
-
 def test_a_guideline_may_be_called_reasoning_as_the_free_reasoning_is():
     named = agent(Guideline("they ask why", "give reasons", id="reasoning"))
     found, _ = match(named, {"reasoning": 9}, mode="cot")
@@ -68,6 +59,7 @@ def test_a_condition_that_is_not_known_yet_is_inactive_and_says_what_would_decid
     }
     found, _ = match(GREET, {"G1": unknown})
     assert (found["G1"]["active"], found["G1"]["undecided"]) == (False, "when the appointment is")
+    assert found["G1"]["rationale"] == "when the appointment is"
     for known in (2, 9, {**unknown, "score": 9, "should_apply": True}):
         assert match(GREET, {"G1": known})[0]["G1"]["undecided"] == ""
 
@@ -84,17 +76,8 @@ def test_the_score_decides_over_condition_applies_and_what_is_odd_is_remarked():
 
 def test_a_condition_that_is_always_true_is_judged_for_repetition_only():
     always = agent(Guideline(None, "greet"))
-    found, model = match(always, {"G1": {"score": 1, "should_apply": True}})
-    assert active(found) == ["G1"]
-    assert "condition_applies" not in str(asked_by(model, "matcher")[0].schema)
+    assert active(match(always, {"G1": {"score": 1, "should_apply": True}})[0]) == ["G1"]
     assert active(match(always, {"G1": DONE})[0]) == []
-
-
-def test_what_code_knows_for_good_needs_no_model():
-    known = agent(Guideline(None, "be polite", continuous=True), Guideline(is_vip))
-    found, model = match(known, state={**HELLO, "variables": {"tier": "vip"}})
-    assert [(record["active"], record["origin"]) for record in found.values()] == [(True, "code")] * 2
-    assert model.calls == []
 
 
 def is_vip(state):
@@ -102,13 +85,18 @@ def is_vip(state):
     return (state.get("variables") or {}).get("tier") == "vip"
 
 
-def test_a_condition_may_be_a_function_of_the_state():
-    vip = agent(Guideline(is_vip, "be fast", continuous=True), Guideline(is_vip, "thank them"))
+def test_what_code_knows_for_good_needs_no_model_and_a_condition_may_be_a_function_of_the_state():
+    lasting = Guideline(None, "be polite", continuous=True)
+    vip = agent(Guideline(is_vip, "be fast", continuous=True), Guideline(is_vip, "thank them"), lasting)
     found, model = match(vip, {"G2": 9})
-    assert active(found) == []
+    assert [(record["active"], record["origin"]) for record in found.values()] == [
+        (False, "code"),
+        (False, "code"),
+        (True, "code"),
+    ]
     assert model.calls == []
     found, model = match(vip, {"G2": 9}, {**HELLO, "variables": {"tier": "vip"}})
-    assert active(found) == ["G1", "G2"]
+    assert active(found) == ["G1", "G2", "G3"]
     (asked,) = asked_by(model, "matcher")
     assert asked.now == {"turn": "M1", "judge": ["G2"], "holds": ["G2"]}
     assert asked.section("guidelines")[0]["condition"] == "The customer is a VIP."
@@ -119,28 +107,35 @@ def test_a_condition_function_that_fails_says_which_guideline():
         match(agent(Guideline(lambda state: state["nothing"], "help")))
 
 
-# --- observations ----------------------------------------------------------------------------------------------------
-
-
 def look_up(order: str) -> str:
     """Look up an order."""
     return order
 
 
-OBSERVED = agent(
-    Guideline("they name an order", tools=[look_up], id="named"),
-    Guideline("they greet", "greet back", depends_on=["named"]),
-)
-
-
-def test_of_an_observation_only_the_condition_is_judged_and_relations_hang_on_it():
-    found, model = match(OBSERVED, {"named": {"score": 9, "should_apply": False}, "G2": 9})
-    assert active(found) == ["named", "G2"]
-    assert active(match(OBSERVED, {"named": 2, "G2": 9})[0]) == []
-    judged = asked_by(model, "matcher")[0].schema["$defs"]
-    assert not any(
-        "application" in judged[name]["properties"] for name in judged if name == "ConditionJudgement"
+def test_relations_hang_on_an_observation_too():
+    observed = agent(
+        Guideline("they name an order", tools=[look_up], id="named"),
+        Guideline("they greet", "greet back", depends_on=["named"]),
     )
+    assert active(match(observed, {"named": {"score": 9, "should_apply": False}, "G2": 9})[0]) == [
+        "named",
+        "G2",
+    ]
+    assert active(match(observed, {"named": 2, "G2": 9})[0]) == []
+
+
+@pytest.mark.parametrize(
+    ("guideline", "asked", "unasked"),
+    [
+        (Guideline("they name an order"), "ConditionJudgement", "application"),
+        (Guideline("a", "do a", continuous=True), "ConditionJudgement", "application"),
+        (Guideline("a", "do a", continuous=False), "OneTimeApplication", "guideline_is_continuous"),
+        (Guideline(None, "do a"), "ActionJudgement", "condition_applies"),
+    ],
+)
+def test_what_is_known_of_a_guideline_is_not_asked(guideline, asked, unasked):
+    _, model = match(agent(guideline))
+    assert unasked not in asked_by(model, "matcher")[0].schema["$defs"][asked]["properties"]
 
 
 # --- whether the action is due ---------------------------------------------------------------------------------------
@@ -170,32 +165,15 @@ def test_a_continuous_action_is_taken_however_often_it_was_and_what_was_done_is_
         assert len(model.calls) == 1
 
 
-def test_what_is_known_to_be_continuous_is_not_asked():
-    two = agent(Guideline("a", "do a", continuous=True), Guideline("b", "do b", continuous=False))
-    _, model = match(two)
-    questions = {
-        name: set(body["properties"]) for name, body in asked_by(model, "matcher")[0].schema["$defs"].items()
-    }
-    assert "application" not in questions["ConditionJudgement"]
-    assert "guideline_is_continuous" not in questions["OneTimeApplication"]
-
-
-def test_a_contradiction_is_asked_again_once_and_corrected():
+def test_a_contradiction_is_asked_again_once_then_the_leading_answers_decide_and_it_is_remarked_on():
     def corrected(asked):
         return 9 if asked.complaint else {"score": 9, "should_apply": False}
 
-    found, model = match(GREET, {"G1": corrected})
-    assert active(found) == ["G1"]
-    assert len(model.calls) == 2
-    assert "GuidelineJudgement.G1.should_apply" in asked_by(model, "matcher")[1].complaint
-    assert found["G1"]["remarks"] == []
-
-
-def test_a_contradiction_that_stays_is_decided_by_the_leading_answers_and_remarked_on_that_guideline_alone():
     two = agent(Guideline("a", "do a"), Guideline("b", "do b"))
-    found, model = match(two, {"G1": {"score": 9, "should_apply": False}, "G2": 9})
+    found, model = match(two, {"G1": {"score": 9, "should_apply": False}, "G2": corrected})
     assert active(found) == ["G1", "G2"]
     assert len(model.calls) == 2
+    assert "GuidelineJudgement.G1.should_apply" in asked_by(model, "matcher")[1].complaint
     assert "after a second look still" in found["G1"]["remarks"][0]
     assert found["G2"]["remarks"] == []
 
@@ -228,22 +206,16 @@ def test_a_missing_answer_to_a_query_that_applies_is_asked_again():
 TALK = [HumanMessage("Hi", id="h1"), AIMessage("Hello! Which order?", id="a1"), HumanMessage("A-1", id="h2")]
 
 
-def applied(*ids):
-    return [{"agent": "Desk", "guideline": id, "turn": "h1", "message": "a1"} for id in ids]
-
-
-def test_what_was_applied_earlier_is_shown_as_evidence():
-    _, model = match(GREET, {}, {"messages": TALK, "applied_guidelines": applied("G1", "gone")})
-    assert asked_by(model, "matcher")[0].now["applied"] == [{"guideline": "G1", "reply": "M2"}]
-
-
-def test_what_waits_for_an_argument_that_was_asked_for_is_unfinished_and_not_done():
+def test_what_was_applied_is_evidence_but_what_waits_for_an_argument_is_unfinished():
     waiting = {"agent": "Desk", "turn": "h1", "tool": "look_up", "kind": "missing", "argument": "order"}
-    state = {"messages": TALK, "applied_guidelines": applied("G1"), "tool_insights": [waiting]}
-    _, model = match(agent(Guideline("they ask", "look it up", tools=[look_up])), {}, state)
-    now = asked_by(model, "matcher")[0].now
-    assert now["unfinished"] == ["G1"]
-    assert "applied" not in now
+    applied = [
+        {"agent": "Desk", "guideline": id, "turn": "h1", "message": "a1"} for id in ("G1", "G2", "gone")
+    ]
+    state = {"messages": TALK, "applied_guidelines": applied, "tool_insights": [waiting]}
+    desk = agent(Guideline("they greet", "greet back"), Guideline("they ask", "look it up", tools=[look_up]))
+    now = asked_by(match(desk, {}, state)[1], "matcher")[0].now
+    assert now["applied"] == [{"guideline": "G1", "reply": "M2"}]
+    assert now["unfinished"] == ["G2"]
 
 
 def test_relations_are_applied_to_what_was_matched():
@@ -259,17 +231,6 @@ def test_relations_are_applied_to_what_was_matched():
     assert (found["G2"]["origin"], found["G2"]["score"], found["G2"]["matched"]) == ("relation", 8, False)
     assert found["G2"]["remarks"] == ["active because G1 entails it"]
     assert (found["G4"]["matched"], found["G4"]["remarks"]) == (True, ["not active: overridden by G3"])
-
-
-def test_matches_of_another_turn_or_another_agent_are_ignored_and_those_of_others_kept():
-    kept = {"agent": "Shop", "guideline": "G1", "turn": "h1", "active": True, "matched": True}
-    earlier = {"agent": "Desk", "guideline": "G1", "turn": "h0", "active": True, "matched": True, "score": 9}
-    update = GuidelineMatcher(brain(judge={"G1": 2}), GREET).invoke(
-        {**HELLO, "guideline_matches": [kept, earlier]}
-    )
-    other, own = update["guideline_matches"]
-    assert other == kept
-    assert (own["agent"], own["turn"], own["active"]) == ("Desk", "h1", False)
 
 
 def test_the_paper_s_temperature_is_sent_unless_the_model_has_its_own():

@@ -51,14 +51,6 @@ def test_batches_grow_with_the_number_of_guidelines_up_to_ten(guidelines, calls,
     assert (len(judged(model)), max(map(len, judged(model)))) == (calls, size)
 
 
-def test_the_batch_size_can_be_set():
-    model = brain()
-    look(GuidelineMatcher(model, agent(*numbered(3)), batch_size=1))
-    assert judged(model) == [["G1"], ["G2"], ["G3"]]
-    with pytest.raises(errors.InputError, match="batch_size must be a whole number from 1 on, not 0"):
-        GuidelineMatcher(brain(), agent(*numbered(3)), batch_size=0)
-
-
 def test_guidelines_that_a_tool_result_can_activate_stand_together():
     model = brain()
     guidelines = [*numbered(4, sensitive_to_tools=False), *numbered(4)]

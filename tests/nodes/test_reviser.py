@@ -66,36 +66,22 @@ def section(model, name, number=0):
     return asked_by(model, "message")[number].section(name)
 
 
-@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
-def test_the_reply_is_written_as_a_message_and_kept_as_a_revision_in_every_mode(mode):
-    update, _ = reply({"content": "It is on its way.", "followed": ["G2"]}, mode=mode)
-    (message,) = update["messages"]
-    assert (message.content, message.type, message.name) == ("It is on its way.", "ai", "Desk")
-    (revision,) = update["revisions"]
-    assert (revision["content"], revision["sent"], revision["violations"]) == ("It is on its way.", True, [])
-    assert (revision["agent"], revision["turn"]) == ("Desk", "h1")
-    assert [record["guideline"] for record in update["applied_guidelines"]] == ["G2"]
-
-
 # --- what it is told -------------------------------------------------------------------------------------------------
 
 
-def test_only_the_active_guidelines_that_have_an_action_are_in_the_prompt():
-    _, model = reply("Hello", active=("G1", "G2", "G4"))
+def test_the_active_guidelines_that_have_an_action_are_in_the_prompt_and_what_they_override():
+    matches = [*matched("G1", "G3", "G4"), *matched("G5", active=False)]
+    matches += matched("G2", active=False, matched=False)
+    _, model = reply("Hello", channels={"guideline_matches": matches})
     assert section(model, "active_guidelines") == [
         {"id": "G1", "condition": "they ask", "action": "tell the status", "priority": 2, "score": 8},
-        {"id": "G2", "condition": None, "action": "be polite", "priority": 0, "score": 8},
+        {"id": "G3", "condition": "they are rude", "action": "stay calm", "priority": 0, "score": 8},
     ]
-    assert "stay calm" not in asked_by(model, "message")[0].prompt
-    assert section(model, "variables")[0]["value"] == "gold"
-
-
-def test_a_guideline_that_another_one_overrides_is_named_with_what_replaces_it():
-    matches = [*matched("G3"), *matched("G5", active=False), *matched("G1", active=False, matched=False)]
-    _, model = reply("Hello", channels={"guideline_matches": matches})
     assert section(model, "set_aside") == [
         {"id": "G5", "condition": "they want advice", "action": "offer a call", "replaced_by": ["G3"]}
     ]
+    assert "be polite" not in asked_by(model, "message")[0].prompt
+    assert section(model, "variables")[0]["value"] == "gold"
 
 
 def test_what_is_open_in_this_turn_is_an_insight_each_with_an_id():
@@ -149,20 +135,12 @@ def test_a_draft_is_held_to_the_same_rules_and_sent_where_what_replaces_it_is_wo
     update, _ = reply(["", "It ships."], channels=leaking)
     assert "'get_order' is internal" in update["revisions"][0]["violations"][0]
     assert text(update) == "It ships."
-    assert text(reply("I called get_order.", channels=PLANNED)[0]) == "It ships on Monday."
+    update, _ = reply("I called get_order.", channels=PLANNED)
+    assert text(update) == "It ships on Monday."
+    assert update["revisions"][-1]["violations"] == ["no candidate was acceptable: the draft was sent"]
 
 
 # --- code's own question ---------------------------------------------------------------------------------------------
-
-
-def test_code_s_question_stands_below_the_reply_and_what_was_put_is_kept():
-    update, model = reply("It cannot be undone.", active=("G3",), channels={"tool_insights": [CONFIRM]})
-    (shown,) = section(model, "insights")
-    assert (shown["id"], shown["kind"]) == ("I1", "confirm")
-    assert text(update) == f"It cannot be undone.\n\n{shown['question']}"
-    (agreement,) = update["agreements"]
-    assert (agreement["question"], agreement["message"]) == (shown["question"], update["messages"][0].id)
-    assert update["revisions"][-1]["content"] == text(update)
 
 
 @pytest.mark.parametrize("mark", ["?", "؟"])
@@ -198,6 +176,7 @@ def test_what_the_reply_follows_is_remembered_and_counted():
     other, *own = update["applied_guidelines"]
     assert other == before[2]
     sent = update["messages"][0].id
+    assert update["messages"][0].name == "Desk"
     assert {record["guideline"]: (record["turn"], record["message"], record["times"]) for record in own} == {
         "G1": ("h1", sent, 1),
         "G2": ("h1", sent, 4),
@@ -228,11 +207,8 @@ def test_the_last_candidate_is_sent_when_none_is_acceptable_after_so_many_revisi
 def test_the_fallback_is_sent_or_an_error_raised_when_that_is_set():
     said = {"content": "Today.", **UNSOURCED}
     update, _ = reply(said, on_unsatisfied="fallback")
-    assert [(each["content"], each["sent"]) for each in update["revisions"]] == [
-        ("Today.", False),
-        ("Today.", False),
-        ("I cannot say.", True),
-    ]
+    sent = [(each["content"], each["sent"]) for each in update["revisions"]]
+    assert sent == [("Today.", False), ("Today.", False), ("I cannot say.", True)]
     assert update["applied_guidelines"] == []
     with pytest.raises(errors.UnsatisfiedError, match=r"within 2 answers: MessageBlueprint.revisions\[0\]"):
         reply(said, on_unsatisfied="raise")
@@ -262,19 +238,11 @@ def test_an_unusable_answer_or_a_refusal_sends_the_fallback_where_that_is_set(an
 
 
 def test_the_last_of_several_revisions_is_sent():
-    one = {
-        "followed": [],
-        "offered_services": [],
-        "instructions_broken": [],
-        "revision_number": 1,
-        "content": "Draft",
-        "factual_information_provided": [{"fact": "x", "source": None}],
-        "is_repeat_message": False,
-    }
+    one = {"revision_number": 1, "content": "Draft", "followed": [], "is_repeat_message": False, **UNSOURCED}
+    one |= {"offered_services": [], "instructions_broken": []}
     two = {**one, "revision_number": 2, "content": "Better", "factual_information_provided": []}
     update, model = reply({"revisions": [one, two]})
-    assert text(update) == "Better"
-    assert len(model.calls) == 1
+    assert (text(update), len(model.calls)) == ("Better", 1)
 
 
 class Clinic(MessageBlueprint):
@@ -297,10 +265,3 @@ def test_a_domain_subclass_adds_its_queries_into_their_stages_and_holds_the_repl
     assert update["revisions"][0]["violations"][0].startswith("Clinic.no_diagnosis: ")
     with pytest.raises(errors.UnsatisfiedError, match="no_diagnosis"):
         reply(bad, blueprint=Clinic, on_unsatisfied="raise")
-
-
-def test_a_setting_out_of_its_range_is_an_error():
-    with pytest.raises(errors.InputError, match="on_unsatisfied is 'fallbck': it must be one of"):
-        MessageReviser(brain(), DESK, on_unsatisfied="fallbck")
-    with pytest.raises(errors.InputError, match="extra_revisions must be a whole number from 0 on, not -1"):
-        MessageReviser(brain(), DESK, extra_revisions=-1)

@@ -101,6 +101,18 @@ with warnings.catch_warnings():
         return repr((copy, schema, argument_1, json))
 
 
+@tool
+def final_answer(last_customer_message: str) -> str:
+    """A name that a planner's prompt has already."""
+    return last_customer_message
+
+
+@tool
+def last_customer_message(number: int) -> str:
+    """A name that the tool caller's prompt has already."""
+    return str(number)
+
+
 @tool("get-order.v2")
 def dashed(order: str) -> str:
     """A name with a hyphen and a dot."""
@@ -180,6 +192,8 @@ CALLS: list[tuple[Any, dict[str, Any], str]] = [
     (structured, STRUCTURED, "('a', 'b', Point(x=1.0, y=2.0), {1, 2})"),
     (no_arguments, {}, "done"),
     (awkward, {"copy": "a", "schema": "b", "argument_1": 3, "json": True}, "('a', 'b', 3, True)"),
+    (final_answer, {"last_customer_message": "Hi"}, "Hi"),
+    (last_customer_message, {"number": 1}, "1"),
     (dashed, {"order": "A-1"}, "A-1"),
     (injected, {"order": "A-1"}, "('A-1', 2, True, True, 'kept')"),
     (SERVED, SERVED_WITH, repr(SERVED_WITH)),
