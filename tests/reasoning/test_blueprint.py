@@ -434,17 +434,12 @@ def test_config_validators_and_methods_of_a_blueprint_hold_in_every_mode():
         name: Annotated[str, AfterValidator(str.title)] = respond("The name.", max_length=10)
         code: str = respond("The code.")
 
-        @field_validator("code", "doubt")
+        @field_validator("code", "doubt", mode="before")
         @classmethod
-        def _upper(cls, value: str) -> str:
-            return value.upper()
-
-        @field_validator("*", mode="before")
-        @classmethod
-        def _not_empty(cls, value: Any) -> Any:
+        def _upper(cls, value: Any) -> Any:
             if value == "":
                 raise ValueError("it is empty")
-            return value
+            return value.upper()
 
         def label(self) -> str:
             return f"{self.name}/{self.code}"

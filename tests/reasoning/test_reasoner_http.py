@@ -115,17 +115,6 @@ def test_bad_arguments_of_the_forced_tool_are_asked_again(reply):
     assert answer.attempts[0].text
 
 
-def test_an_answer_cut_off_is_asked_again_once_with_twice_the_callers_limit():
-    cut = text('{"rationale": "The', finish_reason="length")
-    with Endpoint([cut]) as endpoint, pytest.raises(errors.BlueprintError, match="cut off") as raised:
-        reasoner_of(endpoint).ask(Verdict, PROMPT)
-    assert raised.value.attempts[0].text == '{"rationale": "The'
-    assert raised.value.attempts[0].usage is not None
-    with Endpoint([cut, ok(GOOD)]) as endpoint:
-        assert reasoner_of(endpoint, model={"max_tokens": 40}).ask(Verdict, PROMPT).satisfied
-    assert [request.body["max_completion_tokens"] for request in endpoint.requests] == [40, 80]
-
-
 def test_a_refusal_is_final_and_so_is_an_answer_that_the_filter_kept_back():
     with Endpoint([refusal("I cannot judge people."), text("", finish_reason="content_filter")]) as endpoint:
         reasoner = reasoner_of(endpoint)

@@ -62,17 +62,16 @@ def test_a_model_that_reports_no_tokens_is_counted_too():
     assert used.calls == 1
 
 
-def test_tokens_of_an_answer_that_was_cut_off_are_counted():
-    with (
-        Endpoint([ok(GOOD), text('{"rationale": "The', finish_reason="length")]) as endpoint,
-        track_usage() as used,
-        pytest.raises(errors.BlueprintError) as raised,
-    ):
+def test_text_and_tokens_of_an_answer_that_was_cut_off_are_kept_and_counted():
+    cut = text('{"rationale": "The', finish_reason="length")
+    with Endpoint([ok(GOOD), cut]) as endpoint, track_usage() as used:
         reasoner = reasoner_of(endpoint.chat_model())
         good = reasoner.ask(Verdict, PROMPT)
-        reasoner.ask(Verdict, PROMPT)
-    cut = raised.value.attempts[0].usage
-    assert used.total["total_tokens"] == good.usage["total_tokens"] + cut["total_tokens"]
+        with pytest.raises(errors.BlueprintError, match="cut off") as raised:
+            reasoner.ask(Verdict, PROMPT)
+    (attempt,) = raised.value.attempts
+    assert attempt.text == '{"rationale": "The'
+    assert used.total["total_tokens"] == good.usage["total_tokens"] + attempt.usage["total_tokens"]
     assert used.by_model[endpoint.model_name].calls == 2
 
 
