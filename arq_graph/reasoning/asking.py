@@ -23,40 +23,29 @@ _MAX_REPEATED = 6_000
 _MAX_QUOTED = 500
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What holds for every ask of a reasoner; see the arguments of `Reasoner`."""
+@dataclass
+class Asking(Generic[B]):
+    """One ask of a question; the arguments of `Reasoner` say what its settings mean.
 
+    A method of asking is `settled` once it is known to work: its failures are then the provider's.
+    """
+
+    question: Question[B]
+    mode: Mode
     module: str
     max_attempts: int
+    max_candidates: int
     on_unsatisfied: Literal["return", "raise"]
     temperature: float | None
     transport: Transport
     endpoint: Endpoint
 
-    @property
-    def model(self) -> BaseChatModel:
-        """The model to ask, with the temperature as long as the endpoint takes one."""
-        temperature = self.temperature if self.endpoint.takes_temperature else None
-        return with_temperature(self.transport.model, temperature)
-
-
-class Asking(Generic[B]):
-    """One ask of a question in a mode, with so many valid answers at most.
-
-    A method of asking is `settled` once it is known to work: its failures are then the provider's.
-    """
-
-    def __init__(self, terms: Terms, question: Question[B], mode: Mode, max_candidates: int) -> None:
-        self._terms = terms
-        self._question = question
-        self._mode: Mode = mode
-        self._max_candidates = max_candidates
-        self._schema = schema_in_mode(question.blueprint, mode)
-        self._name = question.blueprint.__name__
-        self._asked = f"{terms.module} asking {question.name or self._name}"
-        self._model = terms.model
-        self._methods = terms.endpoint.methods
+    def __post_init__(self) -> None:
+        self._schema = schema_in_mode(self.question.blueprint, self.mode)
+        self._name = self.question.blueprint.__name__
+        self._asked = f"{self.module} asking {self.question.name or self._name}"
+        self._model = self._own_model()
+        self._methods = self.endpoint.methods
         self._method, *self._further = self._methods
         self._settled = not self._further
         self._first_failure: Failure | None = None
@@ -64,9 +53,14 @@ class Asking(Generic[B]):
         self._attempts: list[Attempt] = []
         self._candidates: list[Answer[B]] = []
 
+    def _own_model(self) -> BaseChatModel:
+        """The model, with the temperature as long as the endpoint takes one."""
+        temperature = self.temperature if self.endpoint.takes_temperature else None
+        return with_temperature(self.transport.model, temperature)
+
     def steps(self) -> Steps[Answer[B]]:
         """The ask, as a generator of the steps that it needs performed; raises what `Reasoner.ask` says."""
-        read = partial(read_answer, self._question.blueprint, self._mode)
+        read = partial(read_answer, self.question.blueprint, self.mode)
         retry: list[BaseMessage] = []
         while True:
             message = yield from self._reply(retry)
@@ -75,19 +69,19 @@ class Asking(Generic[B]):
             text = self._method.read(message)
             parsed = parse_answer(read, text, self._name)
             if parsed.value is not None:
-                self._terms.endpoint.worked(self._method)
+                self.endpoint.worked(self._method)
                 value, reasoning = parsed.value
-                complaints = (*value.unmet(), *(self._question.check(value) if self._question.check else ()))
+                complaints = (*value.unmet(), *(self.question.check(value) if self.question.check else ()))
                 self._attempts.append(Attempt(text, self._method.name, None, complaints, usage_of(message)))
-                self._candidates.append(Answer(value, reasoning, text, self._mode, complaints))
-                if not complaints or len(self._candidates) >= self._max_candidates:
+                self._candidates.append(Answer(value, reasoning, text, self.mode, complaints))
+                if not complaints or len(self._candidates) >= self.max_candidates:
                     return self._finished()
                 retry = _asked_again(text, "has to be given once more, because", complaints)
                 continue
             self._settled = self._settled or parsed.has_object
             problem = "\n".join(parsed.errors)
             self._attempts.append(Attempt(text, self._method.name, problem, (), usage_of(message)))
-            is_last = len(self._attempts) - len(self._candidates) >= self._terms.max_attempts
+            is_last = len(self._attempts) - len(self._candidates) >= self.max_attempts
             if is_cut_off(message):
                 larger = None if is_last or self._limit_raised else with_more_tokens(self._model)
                 if larger is None:
@@ -103,9 +97,9 @@ class Asking(Generic[B]):
     def _reply(self, retry: Sequence[BaseMessage]) -> Steps[BaseMessage]:
         """The next answer; what a provider refuses of the method or the settings is left out, if it can be."""
         while True:
-            prompt = [*self._method.messages(self._question.messages, self._schema), *retry]
+            prompt = [*self._method.messages(self.question.messages, self._schema), *retry]
             try:
-                reply = yield from self._terms.transport.call(
+                reply = yield from self.transport.call(
                     self._asked, prompt, self._bound, model=self._model, settled=self._settled
                 )
             except ArqGraphError:
@@ -114,9 +108,9 @@ class Asking(Generic[B]):
                 if (hidden := message_from(error)) is not None:
                     return hidden
                 failure = read_failure(error, self._model)
-                if failure.rejects_temperature and self._model is not self._terms.transport.model:
-                    self._terms.endpoint.takes_temperature = False
-                    self._model = self._terms.model
+                if failure.rejects_temperature and self._model is not self.transport.model:
+                    self.endpoint.takes_temperature = False
+                    self._model = self._own_model()
                 elif failure.maybe_unsupported and not self._settled:
                     self._moved_on(failure)
                 elif failure.from_provider:
@@ -148,7 +142,7 @@ class Asking(Generic[B]):
 
     def _finished(self) -> Answer[B]:
         last = self._candidates[-1]
-        if last.complaints and self._terms.on_unsatisfied == "raise":
+        if last.complaints and self.on_unsatisfied == "raise":
             raise UnsatisfiedError(
                 f"{self._asked}: none of {len(self._candidates)} valid answers met its verification; the"
                 f" last: {'; '.join(map(str, last.complaints))[:_MAX_QUOTED]}. Raise max_candidates, or look"
@@ -162,7 +156,7 @@ class Asking(Generic[B]):
         """End without a further try: with the last valid candidate if there was one, else with an error."""
         if self._candidates:
             return self._finished()
-        self._terms.endpoint.was_in_vain(self._method)
+        self.endpoint.was_in_vain(self._method)
         raise BlueprintError(
             f"{self._asked}: no valid answer (attempts: {len(self._attempts)}): {reason}. The raw texts are in"
             " .attempts.",

@@ -19,6 +19,7 @@ from abc import ABC
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from inspect import getattr_static
 from typing import (
     TYPE_CHECKING,
@@ -289,25 +290,21 @@ def _response_model(blueprint: type[ARQ], mode: Mode) -> type[BaseModel]:
         }
         if mode == "cot":
             fields = {_reasoning_key(blueprint): (str, Field(description=_REASONING)), **fields}
+        again: Any = partial(
+            field_validator, check_fields=False
+        )  # a response lacks fields of the blueprint's
+        validators = blueprint.__pydantic_decorators__.field_validators
         made[mode] = create_model(
             blueprint.__name__,
             __config__=blueprint.model_config,
-            __validators__=_field_validators(blueprint),
+            __validators__={
+                name: again(*each.info.fields, mode=each.info.mode)(getattr_static(blueprint, name))
+                for name, each in validators.items()
+            },
             __module__=blueprint.__module__,
             **fields,
         )
     return made[mode]
-
-
-def _field_validators(blueprint: type[ARQ]) -> dict[str, Any]:
-    """The blueprint's field validators, for those of their fields that a response has."""
-    validators = {}
-    for name, validator in blueprint.__pydantic_decorators__.field_validators.items():
-        options: dict[str, Any] = {"mode": validator.info.mode, "check_fields": False}
-        options["json_schema_input_type"] = validator.info.json_schema_input_type
-        decorate: Any = field_validator(*validator.info.fields, **options)
-        validators[name] = decorate(getattr_static(blueprint, name))
-    return validators
 
 
 def _check_fields(blueprint: type[ARQ]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, get_args
 
 from langchain_core.language_models import BaseChatModel
@@ -15,7 +16,7 @@ from langchain_core.runnables.config import ContextThreadPoolExecutor, merge_con
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.asking import Asking, Terms
+from arq_graph.reasoning.asking import Asking
 from arq_graph.reasoning.blueprint import B, Mode
 from arq_graph.reasoning.methods import endpoint_of
 from arq_graph.reasoning.transport import Steps, Transport
@@ -85,15 +86,17 @@ class Reasoner:
         self.model = chat_model(model, base_url=base_url) if isinstance(model, str) else model
         self.module = module
         self.mode: Mode = mode
-        self.max_candidates = max_candidates
-        self._terms = Terms(
+        self._transport = Transport(self.model, timeout=timeout, backoff=backoff)
+        self._asking_of = partial(
+            Asking,
             module=module,
             max_attempts=max_attempts,
             on_unsatisfied=on_unsatisfied,
             temperature=temperature,
-            transport=Transport(self.model, timeout=timeout, backoff=backoff),
+            transport=self._transport,
             endpoint=endpoint_of(self.model),
         )
+        self.max_candidates = max_candidates
 
     def ask(
         self,
@@ -121,7 +124,7 @@ class Reasoner:
             ModelRequestError: The provider rejects the request.
             InputError: There is no such mode.
         """
-        return self._terms.transport.run(*self._asking(Question(blueprint, messages, check), mode, config))
+        return self._transport.run(*self._asking(Question(blueprint, messages, check), mode, config))
 
     async def aask(
         self,
@@ -134,7 +137,7 @@ class Reasoner:
     ) -> Answer[B]:
         """Ask one blueprint; arguments and errors are those of `ask`."""
         asking = self._asking(Question(blueprint, messages, check), mode, config)
-        return await self._terms.transport.arun(*asking)
+        return await self._transport.arun(*asking)
 
     def ask_all(
         self,
@@ -157,7 +160,7 @@ class Reasoner:
 
         def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
             try:
-                return self._terms.transport.run(*self._asking(question, mode, config))
+                return self._transport.run(*self._asking(question, mode, config))
             except ReasoningError as error:
                 return error
 
@@ -185,7 +188,7 @@ class Reasoner:
         async def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
             async with places:
                 try:
-                    return await self._terms.transport.arun(*self._asking(question, mode, config))
+                    return await self._transport.arun(*self._asking(question, mode, config))
                 except ReasoningError as error:
                     return error
 
@@ -203,7 +206,8 @@ class Reasoner:
     ) -> tuple[Steps[Answer[B]], RunnableConfig]:
         """The steps of an ask, and the configuration that its calls run with."""
         mode = mode or self.mode
-        steps = Asking(self._terms, question, mode, question.max_candidates or self.max_candidates).steps()
+        most = question.max_candidates or self.max_candidates
+        steps = self._asking_of(question, mode, max_candidates=most).steps()
         labels = {
             "arq_module": self.module,
             "arq_blueprint": question.blueprint.__name__,
