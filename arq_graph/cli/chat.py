@@ -52,7 +52,8 @@ def chat(
                 output().print()
                 dialogue.tell_way_on()
             raise typer.Exit(INTERRUPTED) from None
-        dialogue.tell_way_on()
+        if dialogue.said():
+            dialogue.tell_way_on()
 
 
 def _begin(dialogue: Dialogue, model: str) -> None:

@@ -47,11 +47,11 @@ def explain(
         id = thread or latest
         found = threads.get_tuple({"configurable": {"thread_id": id}}) if id else None
     turn = view.last_turn(found.checkpoint["channel_values"]) if found else None
+    if id is None:
+        raise InputError("no conversation is kept yet: hold one first with `arq-graph chat AGENT.yaml`")
     if turn is None:
         there = f"; the latest is {latest!r}" if latest else ""
-        raise InputError(
-            f"no conversation is kept in a thread {id or ''!r}{there}; hold one, or name another"
-        )
+        raise InputError(f"no conversation is kept in a thread {id!r}{there}; hold one, or name another")
     about = ThreadNote.in_checkpoint(found)
     if as_json:
         told = turn.model_dump(mode="json")

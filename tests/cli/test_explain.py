@@ -70,6 +70,14 @@ def test_without_a_conversation_it_says_how_to_have_one(cli):
     assert not Path(".arq_graph").exists()
 
 
+def test_where_nothing_was_said_no_thread_is_named(served, cli, shop):
+    silent = served("chat", shop, stdin="/quit\n")
+    assert "--thread" not in silent.err
+    done = cli("explain")
+    assert done.code == 1
+    assert "no conversation is kept yet: hold one first" in done.words
+
+
 def test_the_thread_used_last_is_meant_and_named_where_another_is_unknown(cli, shop):
     for number, thread in enumerate(("monday", "tuesday", "monday")):
         cli("run", shop, "-c", "-", "--thread", thread, stdin=f"Hello {number}")
