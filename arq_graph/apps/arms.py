@@ -20,7 +20,7 @@ from arq_graph.reasoning.blueprint import Mode
 
 
 def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
-    """The arms of some names.
+    """Look up, by name, what `evaluate` is to try.
 
     Args:
         names: Each one of `ARMS`; or `module:function`, a function of `(scenario, agent, model)` that makes an app,

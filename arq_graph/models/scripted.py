@@ -58,7 +58,7 @@ class ScriptedChatModel(InProcessChatModel):
 
     Args:
         answers: A list of answers, or a function of the `ScriptedCall`.
-        model_name: The name it reports; two tests that need different memories of one model differ in it.
+        model_name: The name it reports. A reasoner remembers by it how a model answers: another name begins anew.
         temperature: As on any chat model; a reasoner asks a copy that may have another.
         max_tokens: As on any chat model.
 

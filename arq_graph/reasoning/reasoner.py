@@ -29,11 +29,11 @@ _MAX_THREADS = 64
 class Reasoner:
     """Asks blueprints of a chat model.
 
-    How, depends on what the endpoint takes: a JSON schema in `response_format`, a forced tool call, JSON mode with
-    the schema in the prompt, or the schema in the prompt alone. It is found out with the first calls and
-    remembered for the model's class, name and base URL. One ask gets at most `max_attempts` + `max_candidates` - 1
-    answers; calls that the endpoint refused while this was found out, and retries of calls that were lost, come
-    on top. `watch_waits` of `arq_graph.reasoning.transport` tells of those retries.
+    How it asks depends on what the endpoint takes: a JSON schema in `response_format`, a forced tool call, JSON
+    mode with the schema in the prompt, or the schema in the prompt alone. The first calls find this out, and it
+    is remembered for the model's class, name and base URL. One ask gets at most `max_attempts` +
+    `max_candidates` - 1 answers. Calls that the endpoint refused meanwhile, and retries of calls that were lost,
+    come on top; `watch_waits` of `arq_graph.reasoning.transport` tells of those retries.
 
     Args:
         model: A LangChain chat model, or a string such as "openai:gpt-4o", "offline" or "anthropic:…". It is not

@@ -99,7 +99,7 @@ class SimulatedUser:
     Args:
         spec: Who it is.
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
-        seed: What chance depends on; the model's own is not its matter.
+        seed: What chance depends on, apart from the model's own.
 
     Raises:
         InputError: The model is none.
