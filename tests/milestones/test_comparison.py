@@ -24,15 +24,6 @@ def walked(*lengths: int, task: str | None = None):
     return score_transcripts(said, steps(*names)).report()
 
 
-def test_equal_runs_show_no_difference():
-    whole = of(*[True, False, True] * 40)
-    overall = compare(whole, whole).overall
-    for found in (overall.goal_completion, overall.progress_rate):
-        assert found.verdict == "no difference shown"
-        assert found.difference == found.low == found.high == 0
-        assert (found.p, found.pairs) == (1, 120)
-
-
 def test_a_real_difference_is_found_and_which_is_better():
     a, b = of(*[True] * 10 + [False] * 20), of(*[True] * 22 + [False] * 8)
     better = compare(a, b).overall
@@ -93,27 +84,13 @@ def test_a_few_pairs_are_no_proof_however_they_agree():
 
 def test_what_has_no_counterpart_is_counted_and_named():
     a = reported(talk("a"), talk("b"), *runs("7", True, True, use_case="refund"))
-    b = reported(talk("b"), talk("c"), *runs("7", True, use_case="refund"), talk("a", use_case="x"))
+    seventh = talk("whatever its run is called", task="7", use_case="refund")
+    b = reported(talk("b"), talk("c"), seventh, talk("a", use_case="x"))
     comparison = compare(a, b)
-    assert comparison.overall.pairs == 2
+    assert (comparison.overall.pairs, comparison.runs) == (2, 1)
     assert comparison.only_a == ("conversation a", "refund: task 7 (run 2)")
     assert comparison.only_b == ("conversation c", "x: conversation a")
     assert (comparison.conversations_a, comparison.conversations_b) == (4, 4)
-
-
-def test_a_task_is_paired_whatever_its_runs_are_called():
-    a = reported(talk("first", task="7"), talk("second", False, task="7"))
-    b = reported(talk("x", task="7"), talk("y", False, task="7"))
-    comparison = compare(a, b)
-    assert comparison.runs == 2
-    assert (comparison.overall.split.both, comparison.overall.split.neither) == (1, 1)
-
-
-def test_nothing_in_common_is_no_difference():
-    overall = compare(of(True), reported(talk("x"))).overall
-    assert overall.pairs == 0
-    assert overall.goal_completion.verdict == "no difference shown"
-    assert overall.goal_completion.difference is overall.progress_rate.p is overall.progress_rate.a is None
 
 
 def test_what_one_of_the_two_does_not_know_is_left_out():
@@ -127,13 +104,10 @@ def test_what_one_of_the_two_does_not_know_is_left_out():
 def test_runs_of_one_task_are_no_independent_proof():
     # B completes in each of eight runs what A never does; of one task, and of two. Eight tasks are proof.
     one = compare(reported(*runs("1", *[False] * 8)), reported(*runs("1", *[True] * 8)))
-    assert one.overall.goal_completion.tasks == 1
-    assert one.overall.goal_completion.test == "sign flip"
-    assert one.overall.goal_completion.verdict == "no difference shown"
-    two = compare(
-        reported(*runs("1", *[False] * 4), *runs("2", *[False] * 4)),
-        reported(*runs("1", *[True] * 4), *runs("2", *[True] * 4)),
-    )
+    goal = one.overall.goal_completion
+    assert (one.runs, goal.tasks, goal.test, goal.verdict) == (8, 1, "sign flip", "no difference shown")
+    sides = ([*runs("1", *[goal] * 4), *runs("2", *[goal] * 4)] for goal in (False, True))
+    two = compare(*(reported(*side) for side in sides))
     assert two.overall.goal_completion.p == 2 / 2**2
     assert two.overall.progress_rate.verdict == "no difference shown"
     eight = compare(of(*[False] * 8), of(*[True] * 8)).overall.goal_completion
@@ -151,9 +125,6 @@ def test_p_of_use_cases_is_corrected_for_their_number():
     assert comparison.use_cases["one"].goal_completion.verdict == "no difference shown"
     assert comparison.use_cases["same"].goal_completion.p == 1
     assert comparison.overall.goal_completion.verdict == "b better"
-    alone = compare(of(*[False] * 6, use_case="one"), of(*[True] * 6, use_case="one"))
-    assert alone.use_cases["one"] == alone.overall
-    assert alone.overall.goal_completion.verdict == "b better"
 
 
 def test_arms_are_compared_in_pairs_and_p_is_corrected_for_their_number():

@@ -195,11 +195,6 @@ def test_a_guides_task_has_ended_with_a_turn_that_asks_nothing():
 # --- limits ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_limit_of_turns_ends_it():
-    held = converse(Answers(talker), Says(*"abcdef"), limits=Limits(turns=3))
-    assert (held.ended, held.turns) == ("turns", 3)
-
-
 @pytest.mark.parametrize("passes_config", [True, False])
 def test_no_more_calls_are_made_than_the_limit_whatever_the_app_does(passes_config: bool):
     model = ScriptedChatModel(lambda call: "again")

@@ -50,9 +50,9 @@ def test_a_broken_record_is_named_and_the_rest_is_scored():
     chat = {"messages": [{"role": "user", "content": "hi"}]}
     read = read_transcripts([chat, {"messages": []}, chat])
     report = score_transcripts(read, steps("buy"), source="chats.json").report()
-    assert [(one.id, one.record, one.source) for one in report.conversations] == [
-        ("0", 0, "chats.json"),
-        ("2", 2, "chats.json"),
+    assert [(one.record, one.source) for one in report.conversations] == [
+        (0, "chats.json"),
+        (2, "chats.json"),
     ]
     [broken] = report.broken
     assert broken.record == 1

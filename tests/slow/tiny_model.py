@@ -14,16 +14,19 @@ WIDTH = 64
 LAYERS = 2
 HEADS = 4
 HIDDEN = 128
-EVERY_BYTE = [bytes([code]) for code in range(256)]
-CHARACTERS = [chr(code) for code in range(0x20, 0x7F)] + ["\n", "\t", "ä", "ß", "é", "€", "中", "🧭"]
-PIECES = ["the", "is", "a", "not", "customer", "order", "true", "false", "null", '":', '",', "M1", "T1", "G1"]
-# How likely a token is, as a logit (others: 0 on the average): strings, lists and numbers come to an end.
-HABITS = {'"': 3.0, '",': 3.0, "{": 2.0, "]": 1.5, "true": 1.5, "}": 1.0, ",": 1.0}
-HABITS |= dict.fromkeys("123456789", -3.0) | dict.fromkeys("0-.eE", -4.0)
-# Characters of ASCII have tokens of their own; raw control characters, which no JSON string may hold, are rare.
-HABITS |= {f"<0x{code:02X}>": -5.0 for code in range(0x80)}
-_NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
-_SPACE = "\u2581"  # how SentencePiece writes a space
+# The first three tokens are special ones, and every byte is one: text needs no others.
+TOKENS = [b"<unk>", b"<s>", b"</s>", *(f"<0x{byte:02X}>".encode() for byte in range(256))]
+# How likely a byte is, as a logit (others: 0 on the average): strings, lists and numbers come to an end, and what is
+# no printable character of ASCII is rare.
+HABITS = dict.fromkeys([*range(32), *range(127, 256)], -5.0) | dict.fromkeys(b"123456789", -3.0)
+HABITS |= dict.fromkeys(b"0-.eE", -4.0) | {
+    ord('"'): 3.7,
+    ord("{"): 2.0,
+    ord("]"): 1.5,
+    ord("}"): 1.0,
+    ord(","): 1.0,
+}
+_UNKNOWN, _CONTROL, _BYTE = 2, 3, 6
 
 
 def write_tiny_model(path: Path, seed: int = 0) -> None:
@@ -37,7 +40,6 @@ def write_tiny_model(path: Path, seed: int = 0) -> None:
     import numpy as np
 
     chance = np.random.default_rng(seed)
-    tokens, kinds = _vocabulary()
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(WIDTH)
@@ -47,11 +49,11 @@ def write_tiny_model(path: Path, seed: int = 0) -> None:
     writer.add_head_count_kv(HEADS)
     writer.add_rope_dimension_count(WIDTH // HEADS)
     writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_vocab_size(len(tokens))
+    writer.add_vocab_size(len(TOKENS))
     writer.add_tokenizer_model("llama")
-    writer.add_token_list(tokens)
-    writer.add_token_scores([0.0 if kind == _BYTE else -1.0 for kind in kinds])
-    writer.add_token_types(kinds)
+    writer.add_token_list(TOKENS)
+    writer.add_token_scores([0.0] * len(TOKENS))
+    writer.add_token_types([_UNKNOWN, _CONTROL, _CONTROL] + [_BYTE] * 256)
     writer.add_unk_token_id(0)
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
@@ -70,13 +72,13 @@ def write_tiny_model(path: Path, seed: int = 0) -> None:
 
     # The first dimension is the same large value at every position, and after the norm about √WIDTH: what a
     # token's output row holds there is added to its logit wherever the text stands.
-    embedding = (0.3 * chance.standard_normal((len(tokens), WIDTH))).astype(np.float32)
+    embedding = (0.3 * chance.standard_normal((len(TOKENS), WIDTH))).astype(np.float32)
     embedding[:, 0] = 300.0
     writer.add_tensor("token_embd.weight", embedding)
-    output = (0.3 * chance.standard_normal((len(tokens), WIDTH))).astype(np.float32)
+    output = (0.3 * chance.standard_normal((len(TOKENS), WIDTH))).astype(np.float32)
     output[:, 0] = 0.0
-    for token, logit in HABITS.items():
-        row = tokens.index(token.encode())
+    for byte, logit in HABITS.items():
+        row = TOKENS.index(f"<0x{byte:02X}>".encode())
         output[row] = 0.0
         output[row, 0] = logit / WIDTH**0.5
     writer.add_tensor("output.weight", output)
@@ -93,16 +95,3 @@ def write_tiny_model(path: Path, seed: int = 0) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-
-
-def _vocabulary() -> tuple[list[bytes], list[int]]:
-    """The tokens and their kinds, by id: three special ones, every byte, characters, pieces of words."""
-    tokens = [b"<unk>", b"<s>", b"</s>"]
-    kinds = [_UNKNOWN, _CONTROL, _CONTROL]
-    tokens += [f"<0x{byte[0]:02X}>".encode() for byte in EVERY_BYTE]
-    kinds += [_BYTE] * len(EVERY_BYTE)
-    written = (*CHARACTERS, *PIECES, *(f" {piece}" for piece in PIECES))
-    words = dict.fromkeys(text.replace(" ", _SPACE) for text in written)  # no token twice
-    tokens += [word.encode() for word in words]
-    kinds += [_NORMAL] * len(words)
-    return tokens, kinds
