@@ -206,8 +206,6 @@ class SuiteFile(Part):
         fields, own = (part.model_dump(exclude_unset=True) for part in (self.defaults, entry))
         fields |= own | {key: fields.get(key, {}) | own.get(key, {}) for key in ("user", "limits")}
         user, kinds, task = fields["user"], fields.pop("kinds", ()), fields.pop("task", None)
-        if kinds and "kind" in user:
-            raise self._error(index, "kinds", "has `kinds` and a user of one `kind`: give one of the two")
         if not user.get("intents"):
             raise self._error(index, "user", "has a user without `intents`: add what the user wants")
         if "milestones" not in fields:

@@ -102,7 +102,7 @@ class GraphChoice:
         return self._names.used
 
     def of(self, transcript: Transcript) -> tuple[str, MilestoneGraph]:
-        """The graph of a conversation, and its name.
+        """The name of a conversation's graph, and the graph.
 
         Raises:
             InputError: There is none for its use case.
@@ -114,14 +114,9 @@ class GraphChoice:
             return self._names.of(graph, transcript.task or transcript.id or "milestones"), graph
         name = transcript.use_case
         if name is None or name not in self._source:
-            raise InputError(_no_graph(name, list(self._source)))
+            known = list(map(repr, self._source))
+            listed = ", ".join(known[:_NAMES_SHOWN]) + (", …" if known[_NAMES_SHOWN:] else "")
+            raise InputError(f"its `use_case` is {name!r}, and there are milestone graphs for {listed}")
         if name not in self.used:
             self._names.used[name] = graph_record(self._source[name])
         return name, self._source[name]
-
-
-def _no_graph(use_case: str | None, known: list[str]) -> str:
-    listed = ", ".join(map(repr, known[:_NAMES_SHOWN])) + (", …" if known[_NAMES_SHOWN:] else "")
-    if use_case is None:
-        return f"it names no use case (`use_case`), and each graph is for one: {listed}"
-    return f"there is no milestone graph for its use case {use_case!r}; there are graphs for {listed}"

@@ -92,22 +92,15 @@ def transcripts_shown(report: Report) -> tuple[int, ...]:
 
 def _given(transcripts: Iterable[Transcript | None], report: Report) -> Iterator[tuple[int, Transcript]]:
     """The transcripts that the page shows, each the one that was measured."""
-    records = report.conversations
     wanted = set(transcripts_shown(report))
-    for index, transcript in enumerate(transcripts):
-        if index >= len(records):
-            raise InputError(
-                f"there are more transcripts than the report has conversations ({len(records)}); give one for each, "
-                "in the report's order and without the broken ones"
-            )
+    for index, (record, transcript) in enumerate(zip(report.conversations, transcripts, strict=False)):
         if transcript is None or index not in wanted:
             continue
-        record = records[index]
         if (transcript.id, len(transcript)) != (record.id, record.events):
             raise InputError(
                 f"conversation {index} of the report is {record.id!r} with {record.events} events, but its "
                 f"transcript is {transcript.id!r} with {len(transcript)}; give the transcripts that were measured, "
-                "in the report's order"
+                "in the report's order and without the broken ones"
             )
         yield index, transcript
 

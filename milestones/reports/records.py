@@ -172,6 +172,7 @@ def conversation_record(
     told = known.get("record", {}) if isinstance(known, Mapping) else {}
     fields = {name: told[name] for name, kind in _EVALUATED.items() if isinstance(told.get(name), kind)}
     fields |= {name: getattr(score, name) for name in _MEASURED} | about
+    reward = transcript.extra.get("reward")
     return ConversationRecord(
         id=transcript.id,
         use_case=transcript.use_case,
@@ -184,16 +185,9 @@ def conversation_record(
         turns=sum(isinstance(event, Message) and event.speaker == "user" for event in transcript.events),
         calls=sum(1 for _ in transcript.calls()),
         unanswered_calls=score.observations.unanswered,
-        reward=_finite(transcript.extra.get("reward")),
+        reward=reward if isinstance(reward, int | float) and isfinite(reward) else None,
         **fields,
     )
-
-
-def _finite(value: Any) -> float | None:
-    try:
-        return float(value) if isinstance(value, int | float) and isfinite(value) else None
-    except OverflowError:  # a whole number of hundreds of digits
-        return None
 
 
 def graph_record(graph: MilestoneGraph) -> GraphRecord:

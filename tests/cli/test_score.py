@@ -78,7 +78,7 @@ def test_several_files_and_several_use_cases(cli, chats, folder):
         ("first.json", 1, "greeting"),
         ("second.json", 0, "buying"),
     ]
-    assert "first.json: record 2: there is no milestone graph for its use case 'flying'" in done.words
+    assert "first.json: record 2: its `use_case` is 'flying', and there are" in done.words
     assert list(report.summary.use_cases) == ["buying", "greeting"]
 
 

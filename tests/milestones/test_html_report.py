@@ -145,7 +145,6 @@ def test_what_does_not_fit_the_report_is_refused_and_leaves_the_old_page(tmp_pat
     less = MilestoneGraph([Milestone(name="Start", type="NFC"), Milestone(name="End", type="NFC")])
     for report, given_talks, said in (
         (made(talks), talks[1:], "conversation 0 of the report is 'mug' with 6 events"),
-        (made(talks[:3]), talks, "more transcripts than the report has conversations"),
         (made(talks, graphs={}), talks, "graph 'refunds', which the report does not hold"),
         (made(talks, graphs=made([], less).graphs), talks, "or not with each milestone"),
     ):

@@ -125,7 +125,7 @@ def test_how_goal_completion_goes_with_the_recorded_reward():
     reward = reported(*talks).summary.overall.reward
     assert (reward.both, reward.only_goal, reward.only_reward, reward.neither) == (1, 1, 1, 1)
     assert reward.rate == 0.5
-    for odd in (float("inf"), float("nan"), 10**400, "1", [1]):
+    for odd in (float("inf"), float("nan"), "1", [1]):
         assert reported(talk("a", reward=odd)).conversations[0].reward is None
 
 

@@ -89,8 +89,10 @@ def test_each_use_case_is_measured_on_its_own_graph():
         ("paying", False),
     ]
     flying, unnamed = report.broken
-    assert flying.error.startswith("record 2: there is no milestone graph for its use case 'flying'")
-    assert "names no use case" in unnamed.error
+    assert flying.error.startswith(
+        "record 2: its `use_case` is 'flying', and there are milestone graphs for 'buying'"
+    )
+    assert "its `use_case` is None" in unnamed.error
 
 
 def test_a_graph_that_cannot_be_measured_on_is_said_before_anything_is_read():

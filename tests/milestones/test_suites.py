@@ -13,6 +13,7 @@ from tests.milestones.evaluated import Answers, buyer
 
 FILES = {
     "agent.yaml": "name: Shop\nprofile: A shop.\ntools: [shop:find, shop:buy]\n",
+    "bare.yaml": "name: Shop\nprofile: A shop.\ntools: [shop:find]\n",
     "milestones.yaml": """
 milestones:
 - {name: Start, type: NFC}
@@ -109,7 +110,8 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
         ("limits: {calls: 9}", "limits: {calls: 0}", 13, "limits.calls"),
         ("intents: [A lamp please]", "intentions: [A lamp please]", 15, "did you mean `intents`?"),
         ("user:\n    intents: [A lamp please]", "task: one", 7, "without `intents`"),
-        ("intents: [{request", "kind: helpful, intents: [{request", 17, "give one of the two"),
+        ("agent: agent.yaml", "agent: bare.yaml", None, "'buy' is no tool of the agent"),
+        (SUITE[SUITE.index("scenarios:") :], "scenarios: []\n", None, "no scenarios"),
         ("name: kinds", "name: lamp", None, "two scenarios called 'lamp'"),
         ("- name: kinds", "- task: kinds", 16, "name` is missing"),
         ("  agent: agent.yaml\n", "", 8, "names no `agent`"),
