@@ -173,5 +173,3 @@ def _messages(update: Any) -> Iterator[BaseMessage]:
             yield from _messages(each)
     elif hasattr(update, "update"):  # a Command
         yield from _messages(update.update)
-    elif hasattr(update, "value"):  # an Overwrite
-        yield from _messages(update.value)

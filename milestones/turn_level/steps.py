@@ -111,14 +111,14 @@ def _messages(events: Sequence[Event]) -> Iterator[BaseMessage]:
 def _message(first: int, events: Sequence[Event]) -> AIMessage:
     message = AIMessage("\n".join(event.text for event in events if isinstance(event, Message)))
     for number, call in enumerate(events, start=first):
-        id = f"call_{number}"
-        if isinstance(call, Call) and call.malformed is None:
-            message.tool_calls.append(tool_call(name=call.tool, args=dict(call.arguments), id=id))
-        elif isinstance(call, Call):
-            why = "no JSON object"
-            message.invalid_tool_calls.append(
-                invalid_tool_call(name=call.tool, args=call.malformed, id=id, error=why)
-            )
+        if not isinstance(call, Call):
+            continue
+        about = {"name": call.tool, "id": f"call_{number}"}
+        if call.malformed is None:
+            message.tool_calls.append(tool_call(args=dict(call.arguments), **about))
+        else:
+            wrong = invalid_tool_call(args=call.malformed, error="no JSON object", **about)
+            message.invalid_tool_calls.append(wrong)
     return message
 
 
@@ -132,19 +132,17 @@ def _is_agents(event: Event) -> bool:
     return isinstance(event, Call) or (isinstance(event, Message) and event.speaker == "agent")
 
 
-def _grouped(events: Iterable[Event]) -> Iterator[tuple[int, list[Event]]]:
+def _grouped(events: Iterable[Event]) -> list[tuple[int, list[Event]]]:
     """The events message by message, each with the number of its first event, from 1.
 
     A message of the agent is what it says and the calls that follow directly with the same `step`; every other
     event stands alone.
     """
-    group: list[Event] = []
-    number = 0
+    groups: list[tuple[int, list[Event]]] = []
     for number, event in enumerate(events, start=1):
-        goes_on = group and _is_agents(group[-1]) and event.step == group[-1].step
-        if group and not (goes_on and isinstance(event, Call)):
-            yield number - len(group), group
-            group = []
-        group.append(event)
-    if group:
-        yield number - len(group) + 1, group
+        last = groups[-1][1] if groups else []
+        if isinstance(event, Call) and last and _is_agents(last[-1]) and event.step == last[-1].step:
+            last.append(event)
+        else:
+            groups.append((number, [event]))
+    return groups

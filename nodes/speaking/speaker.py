@@ -211,13 +211,18 @@ class Speaker(Strategy):
             messages.append(self.calling([new_call(call.tool, call.arguments)]))
             emit(ToolsDecided(**kept))
         else:
-            said = self._labels(made, bool(waiting))
+            speech, puts = made.speech, bool(waiting)
+            waits = self.rules.is_task and (puts or not getattr(speech, "ends_task", True))
+            category = category_of(speech, asks=made.asks or puts, puts=puts)
+            labels = {"category": category}
+            if self.dialogue_acts and speech:
+                labels["dialogue_act"] = speech.dialogue_act
+            said = {**labels, "asks": made.asks or waits, "waits": waits}
             if not self.draft:
                 name = self.reply_name or self.agent.name
                 reply = AIMessage(made.text, id=str(uuid4()), name=name, response_metadata={SPEECH: said})
                 reply, agreements = put(self.agent, gate.state, reply, waiting)
                 messages.append(reply)
-            labels = {name: said[name] for name in ("category", "dialogue_act") if name in said}
             emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
         after = situation.after
         move = Move(turn=task, kind=made.kind, text=made.text, after=after, faults=faults, **labels)
@@ -226,11 +231,3 @@ class Speaker(Strategy):
             **agreements,
             **self.update(gate, insights, messages),
         }
-
-    def _labels(self, made: CheckedMove, puts: bool) -> dict[str, Any]:
-        """What is kept of an utterance, below which code may put a call."""
-        speech = made.speech
-        waits = self.rules.is_task and (puts or not getattr(speech, "ends_task", True))
-        acts = {"dialogue_act": speech.dialogue_act} if self.dialogue_acts and speech else {}
-        category = category_of(speech, asks=made.asks or puts, puts=puts)
-        return {"category": category, "asks": made.asks or waits, "waits": waits, **acts}

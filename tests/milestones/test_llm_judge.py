@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arq_graph import Reasoner, ScriptedChatModel, errors, track_usage
-from arq_graph.milestones import LLMJudge, MilestoneGraph, ascore, score
+from arq_graph.milestones import Call, LLMJudge, MilestoneGraph, Result, ascore, score
 from tests.milestones.conversations import agent, called, conversation, graph_of, user
 from tests.milestones.judged import ALL_GOOD, GRAPH, model, says, section, talk
 from tests.reasoning.strict_subset import assert_strict
@@ -43,7 +43,8 @@ async def test_async_says_the_same_as_sync():
 def test_the_judge_sees_agent_tools_milestones_steps_and_what_code_saw():
     brain = model(ALL_GOOD)
     tool = {"name": "get_status", "description": "Look it up", "parameters": {"type": "object"}}
-    transcript = talk(instructions="What the record brings.", tools={"another": {"type": "object"}})
+    failed = [Call("get_status", {}, malformed="{"), Result(7, "get_status", "what?", failed=True)]
+    transcript = talk(failed, instructions="What the record brings.", tools={"another": {"type": "object"}})
     score(GRAPH, transcript, judge=LLMJudge(brain, tools=[tool], instructions="You help."))
     (call,) = brain.calls
     assert section(call, "agent_instructions") == "You help."
@@ -60,9 +61,11 @@ def test_the_judge_sees_agent_tools_milestones_steps_and_what_code_saw():
         "dependencies": ["M2"],
     }
     steps = section(call, "steps")
-    assert [step["step"] for step in steps] == [1, 2, 3, 4, 5, 6]
+    assert [step["step"] for step in steps] == [*range(1, 9)]
     assert steps[2] == {"step": 3, "from": "agent", "calls": "get_status", "arguments": {"id": "D1"}}
     assert steps[3]["result"] == "stuck at 40 %"
+    assert steps[6] == {"step": 7, "from": "agent", "calls": "get_status", "malformed_arguments": "{"}
+    assert (steps[7]["of_step"], steps[7]["failed"]) == (7, True)
 
 
 def test_all_asks_about_conversations_of_one_agent_begin_with_the_same_text():

@@ -103,7 +103,7 @@ def test_an_agent_gives_a_message_or_a_text_and_else_it_is_an_error_of_that_step
         (calls("get", id=1), calls("get", id="1"), True, False),
         (calls("get"), MALFORMED, True, False),
         (several(1, 2), several(2, 1), True, True),
-        (several(1, 2), several(1, 1), True, False),
+        (several(1, 1), several(1, 2), True, False),
     ],
 )
 def test_which_actions_and_parameters_are_the_same(truth, predicted, matched, parameters):
