@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
-from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, UnsatisfiedError
+from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError
 from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, checked, counted
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import asks_beside, put, question_of
@@ -25,7 +25,7 @@ from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
 
-OnUnsatisfied = Literal["send_last", "fallback", "raise"]
+OnUnsatisfied = Literal["send_last", "fallback"]
 
 
 class MessageReviser(AgentNode[MessageBlueprint]):
@@ -43,13 +43,11 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         extra_revisions: How many more times the model is asked when code finds a violation.
         on_unsatisfied: When violations are left: `send_last` sends the last candidate, or where that is empty or gives
             internals away, the draft, or where that does so too or there is none, the agent's `fallback`; `fallback`
-            always sends that sentence, `raise` raises. Where code has a question to put, that stands in the place of
-            the fallback.
+            always sends that sentence. Where code has a question to put, that stands in the place of the fallback.
         **settings: `template`, `temperature` (the paper's 0.1) and the others of `BlueprintNode`.
 
     Raises:
         InputError: A setting is out of its range.
-        UnsatisfiedError: When run: violations are left under `on_unsatisfied="raise"`.
         ReasoningError: When run: the model gave no answer. Under `on_unsatisfied="fallback"` an invalid answer
             or a refusal sends the fallback instead.
     """
@@ -209,10 +207,6 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             why = f"no reply came ({type(answer).__name__})"
         elif not candidates[-1].violations:
             return candidates[-1]
-        elif self.on_unsatisfied == "raise":
-            wrong = "; ".join(candidates[-1].violations)
-            said = f"no acceptable reply within {1 + self.extra_revisions} answers: {wrong}"
-            raise UnsatisfiedError(said, answer.attempts)
         elif self.on_unsatisfied == "send_last":
             if _is_fit(candidates[-1].content, facts):
                 return candidates[-1]

@@ -8,7 +8,7 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from arq_graph.agent.state import NextMilestone, Progress
-from arq_graph.errors import InputError, StateError
+from arq_graph.errors import InputError
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import AnyJudge
@@ -37,7 +37,7 @@ class TrackProgress(Runnable[Any, Update]):
 
     Raises:
         SpecError: The graph cannot be measured on.
-        InputError: `graph` is no `MilestoneGraph`.
+        InputError: `graph` is no `MilestoneGraph`; when run: there is no message yet.
         StateError: When run: a channel holds another type.
         ReasoningError: When run: the judge's model gave no answer.
     """
@@ -69,21 +69,15 @@ class TrackProgress(Runnable[Any, Update]):
         """Measure the conversation so far."""
         state = Reader(input, self.messages_key, agent=self._agent)
         judge: Any = self._judge
-        return self._written(
-            state, score(self.graph, self._transcript(state), tools=self._tools, judge=judge)
-        )
+        transcript = read_messages(state.messages())
+        return self._written(state, score(self.graph, transcript, tools=self._tools, judge=judge))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far, without blocking while a judge is asked."""
         state = Reader(input, self.messages_key, agent=self._agent)
-        measured = await ascore(self.graph, self._transcript(state), tools=self._tools, judge=self._judge)
+        transcript = read_messages(state.messages())
+        measured = await ascore(self.graph, transcript, tools=self._tools, judge=self._judge)
         return self._written(state, measured)
-
-    def _transcript(self, state: Reader) -> Any:
-        messages = state.messages()
-        if not messages:
-            raise StateError(f"channel {self.messages_key!r} holds no message: nothing has happened yet")
-        return read_messages(messages)
 
     def _written(self, state: Reader, measured: Score) -> Update:
         frontier = [self.graph.milestone(name) for name in measured.frontier]
@@ -95,11 +89,9 @@ class TrackProgress(Runnable[Any, Update]):
             progress_range=measured.progress_range,
             next=tuple(
                 NextMilestone(
-                    name=each.name,
-                    description=each.description,
-                    tool=each.called_tool if each.type == "FC" else None,
+                    name=m.name, description=m.description, tool=m.called_tool if m.type == "FC" else None
                 )
-                for each in frontier
+                for m in frontier
             ),
             undecided=measured.undecided,
             forbidden=tuple(str(each.rule) for each in measured.forbidden),

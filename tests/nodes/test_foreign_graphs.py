@@ -74,25 +74,19 @@ def node(kind: Any, key: str = "messages") -> Any:
     )
 
 
-def alone(step: Any, schema: Any) -> Any:
-    builder = StateGraph(schema)
-    builder.add_node("step", step)
-    builder.add_edge(START, "step")
-    return builder.compile()
+def in_a_row(schema: Any, *steps: Any) -> Any:
+    builder = StateGraph(schema).add_sequence([(f"step {n}", step) for n, step in enumerate(steps)])
+    return builder.add_edge(START, "step 0").compile()
 
 
 @pytest.mark.parametrize("kind", WRITES)
 def test_a_node_alone_in_another_graph_loses_no_write(kind):
     for schema, key in STATES:
-        updates, values = [], {}
-        graph = alone(node(kind, key), schema)
-        for mode, part in graph.stream({key: [ASKED]}, stream_mode=["updates", "values"]):
-            if mode == "updates":
-                updates.append(part["step"])
-            else:
-                values = part
-        written = {channel for channel, value in updates[0].items() if value}
+        graph = in_a_row(schema, node(kind, key))
+        (update,) = graph.stream({key: [ASKED]}, stream_mode="updates")
+        written = {channel for channel, value in update["step 0"].items() if value}
         assert written == {key if channel == "messages" else channel for channel in WRITES[kind]}
+        *_, values = graph.stream({key: [ASKED]}, stream_mode="values")
         assert all(values[channel] for channel in written)
 
 
@@ -100,24 +94,20 @@ def test_a_node_alone_in_another_graph_loses_no_write(kind):
 def test_one_node_reads_what_another_wrote(schema, key):
     model = brain(judge={"G1": 9, "G2": 2}, reply="Hello")
     agent = Agent("Desk", "You help.", [Guideline("they greet", "greet"), Guideline("they ask", "tell")])
-    builder = StateGraph(schema)
-    builder.add_node("match", GuidelineMatcher(model, agent, messages_key=key))
-    builder.add_node("reply", MessageReviser(model, agent, messages_key=key))
-    builder.add_edge(START, "match")
-    builder.add_edge("match", "reply")
+    steps = [kind(model, agent, messages_key=key) for kind in (GuidelineMatcher, MessageReviser)]
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        values = list(builder.compile().stream({key: [ASKED]}, stream_mode="values"))[-1]
+        *_, values = in_a_row(schema, *steps).stream({key: [ASKED]}, stream_mode="values")
     assert [record["guideline"] for record in values["applied_guidelines"]] == ["G1"]
 
 
 @pytest.mark.parametrize("schema", [DataclassState, PydanticState])
 def test_a_condition_may_look_at_another_channel_of_the_graph(schema):
     agent = Agent("Desk", "You help.", [Guideline(lambda state: state["own"] == 7, "cheer", continuous=True)])
-    graph = alone(GuidelineMatcher(brain(), agent, reads=["own"]), schema)
+    graph = in_a_row(schema, GuidelineMatcher(brain(), agent, reads=["own"]))
     for own in (7, 0):
         (update,) = graph.stream({"messages": [ASKED], "own": own}, stream_mode="updates")
-        assert update["step"]["guideline_matches"][0]["active"] is (own == 7)
+        assert update["step 0"]["guideline_matches"][0]["active"] is (own == 7)
 
 
 @pytest.mark.parametrize("kind", WRITES)

@@ -15,6 +15,9 @@ PARTIALLY = {
     "guideline_previously_applied": "partially",
     "is_missing_part_cosmetic_or_functional": "cosmetic",
 }
+FUNCTIONAL = {**PARTIALLY, "is_missing_part_cosmetic_or_functional": "functional", "should_apply": True}
+LASTING = {"score": 9, "guideline_is_continuous": True, "should_apply": True}
+NOTHING_DONE = {"guideline_previously_applied": None, "guideline_should_reapply": None}
 
 
 def agent(*guidelines, **fields):
@@ -22,6 +25,7 @@ def agent(*guidelines, **fields):
 
 
 GREET = agent(Guideline("the customer greets", "greet back"))
+ALWAYS = agent(Guideline(None, "greet"))
 
 
 def match(specification, judge=None, state=HELLO, mode="arq", **options):
@@ -36,10 +40,33 @@ def active(found):
 
 
 @pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
-def test_six_is_the_lowest_score_that_activates(mode):
+def test_six_is_the_lowest_score_that_activates_and_what_was_done_is_not_due(mode):
     three = agent(Guideline("a", "do a"), Guideline("b", "do b"), Guideline("c", "do c"))
     judge = {"G1": {"score": 6, "should_apply": True}, "G2": {"score": 5, "should_apply": True}, "G3": DONE}
     assert active(match(three, judge, mode=mode)[0]) == ["G1"]
+
+
+@pytest.mark.parametrize(
+    ("specification", "said", "is_active", "complaint"),
+    [
+        (GREET, PARTIALLY, False, None),  # a cosmetic part counts for nothing
+        (GREET, {**FUNCTIONAL, "guideline_should_reapply": True}, True, None),
+        (GREET, FUNCTIONAL, True, "a functional part is missing"),
+        (GREET, {**DONE, **LASTING}, True, None),
+        (GREET, {**NOTHING_DONE, **LASTING}, True, None),  # what was done is not asked
+        (GREET, {"score": 9, "should_apply": False}, True, "G1.should_apply"),
+        (GREET, {"score": 9, "condition_applies": "yes", "application": None}, False, "G1.application"),
+        # Of a condition that is always true only the repetition is judged, whatever its score.
+        (ALWAYS, {"score": 1, "should_apply": True}, True, None),
+        (ALWAYS, DONE, False, None),
+        (ALWAYS, {**DONE, "score": 2, "should_apply": True}, False, "G1.should_apply"),
+    ],
+)
+def test_whether_the_action_is_due_is_what_the_leading_answers_say(specification, said, is_active, complaint):
+    found, model = match(specification, {"G1": said})
+    assert found["G1"]["active"] is is_active
+    assert complaint is None or complaint in asked_by(model, "matcher")[1].complaint
+    assert len(model.calls) == (2 if complaint else 1)
 
 
 def test_a_guideline_may_be_called_reasoning_as_the_free_reasoning_is():
@@ -72,12 +99,6 @@ def test_the_score_decides_over_condition_applies_and_what_is_odd_is_remarked():
         "the model reinstated another action than the guideline's",
         "condition_applies is no, the score 8 decides",
     ]
-
-
-def test_a_condition_that_is_always_true_is_judged_for_repetition_only():
-    always = agent(Guideline(None, "greet"))
-    assert active(match(always, {"G1": {"score": 1, "should_apply": True}})[0]) == ["G1"]
-    assert active(match(always, {"G1": DONE})[0]) == []
 
 
 def is_vip(state):
@@ -141,30 +162,6 @@ def test_what_is_known_of_a_guideline_is_not_asked(guideline, asked, unasked):
 # --- whether the action is due ---------------------------------------------------------------------------------------
 
 
-def test_a_missing_functional_part_makes_the_action_due_again_and_a_cosmetic_one_does_not():
-    functional = {
-        **PARTIALLY,
-        "is_missing_part_cosmetic_or_functional": "functional",
-        "guideline_should_reapply": True,
-        "should_apply": True,
-    }
-    found, model = match(GREET, {"G1": functional})
-    assert active(found) == ["G1"]
-    assert len(model.calls) == 1
-    assert active(match(GREET, {"G1": PARTIALLY})[0]) == []
-    found, model = match(GREET, {"G1": {**functional, "guideline_should_reapply": False}})
-    assert active(found) == ["G1"]
-    assert "a functional part is missing" in asked_by(model, "matcher")[1].complaint
-
-
-def test_a_continuous_action_is_taken_however_often_it_was_and_what_was_done_is_not_asked():
-    lasting = {"score": 9, "guideline_is_continuous": True, "should_apply": True}
-    for done in (DONE, {"guideline_previously_applied": None, "guideline_should_reapply": None}):
-        found, model = match(GREET, {"G1": {**done, **lasting}})
-        assert (active(found), found["G1"]["continuous"]) == (["G1"], True)
-        assert len(model.calls) == 1
-
-
 def test_a_contradiction_is_asked_again_once_then_the_leading_answers_decide_and_it_is_remarked_on():
     def corrected(asked):
         return 9 if asked.complaint else {"score": 9, "should_apply": False}
@@ -176,21 +173,6 @@ def test_a_contradiction_is_asked_again_once_then_the_leading_answers_decide_and
     assert "GuidelineJudgement.G1.should_apply" in asked_by(model, "matcher")[1].complaint
     assert "after a second look still" in found["G1"]["remarks"][0]
     assert found["G2"]["remarks"] == []
-
-
-def test_a_contradiction_about_a_condition_that_code_knows_is_asked_again_whatever_its_score():
-    found, model = match(agent(Guideline(None, "greet")), {"G1": {**DONE, "score": 2, "should_apply": True}})
-    assert active(found) == []
-    assert len(model.calls) == 2
-
-
-def test_where_the_condition_holds_the_action_has_to_be_judged():
-    def later(asked):
-        return DONE if asked.complaint else {"score": 9, "condition_applies": "yes", "application": None}
-
-    found, model = match(GREET, {"G1": later})
-    assert active(found) == []
-    assert "G1.application" in asked_by(model, "matcher")[1].complaint
 
 
 def test_a_missing_answer_to_a_query_that_applies_is_asked_again():

@@ -61,12 +61,6 @@ def test_the_prompt_names_types_in_words_and_required_arguments_and_none_that_ar
     assert (served["order-id"]["key"], served["where"].get("key")) == ("argument_1", None)
 
 
-def test_keys_of_arguments_that_are_no_property_names_never_collide():
-    properties = {"argument_2": {"type": "string"}, "B": {"type": "string"}}
-    clash = shapes.mcp("clash", {"type": "object", "properties": properties})
-    assert decided(clash, {"argument_2": "x", "B": "y"})[0] == [{"argument_2": "x", "B": "y"}]
-
-
 def test_given_and_null_is_not_the_same_as_not_given():
     @tool
     def note(text: str | None = "default") -> str:

@@ -168,6 +168,9 @@ OLD_DRAFT = mcp(
         "additionalProperties": False,
     },
 )
+CLASH = mcp(
+    "clash", {"type": "object", "properties": {"argument_2": {"type": "string"}, "B": {"type": "string"}}}
+)
 
 NESTED = {"to": {"street": "Main", "zip": None, "default": True}, "lines": [{"product": "tea", "count": 2}]}
 TREE = {"name": "a", "parts": [{"name": "b", "parts": []}]}
@@ -197,6 +200,7 @@ CALLS: list[tuple[Any, dict[str, Any], str]] = [
     (dashed, {"order": "A-1"}, "A-1"),
     (injected, {"order": "A-1"}, "('A-1', 2, True, True, 'kept')"),
     (SERVED, SERVED_WITH, repr(SERVED_WITH)),
+    (CLASH, {"argument_2": "x", "B": "y"}, "{'argument_2': 'x', 'B': 'y'}"),
     (OLD_DRAFT, {"unit": {"code": "kg"}}, "{'unit': {'code': 'kg'}}"),
 ]
 """A tool, the arguments it is called with, and what it should say that it received."""
