@@ -1,6 +1,5 @@
 # Every public name, once. `X as X` is how a stub says that it passes a name on.
 
-from .authoring.author import aauthor_milestones as aauthor_milestones
 from .authoring.author import author_milestones as author_milestones
 from .evaluation.conversation import aconverse as aconverse
 from .evaluation.conversation import converse as converse
@@ -13,7 +12,6 @@ from .graph import MilestoneGraph as MilestoneGraph
 from .judging.llm_judge import LLMJudge as LLMJudge
 from .milestone import Milestone as Milestone
 from .reports.comparison import compare as compare
-from .reports.graph_choice import gold_graph as gold_graph
 from .reports.html import write_html as write_html
 from .reports.report import Report as Report
 from .reports.report import read_report as read_report
@@ -34,5 +32,4 @@ from .turn_level.evaluation import evaluate_turns as evaluate_turns
 from .users.agenda import AgendaUser as AgendaUser
 from .users.simulated import SimulatedUser as SimulatedUser
 from .users.spec import UserSpec as UserSpec
-from .users.user import UserTurn as UserTurn
 from .verdicts import Verdict as Verdict

@@ -7,6 +7,7 @@ python -m examples.textworld.text_adventure openai:gpt-4o 7  # a model, and the 
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import tempfile
 from typing import Any
@@ -17,8 +18,7 @@ from langgraph.types import Command
 from arq_graph import ReSpAct, create_respact_agent
 from arq_graph.milestones import Message, MilestoneGraph, Transcript, score
 from arq_graph.milestones.users.simulated import make_user
-from arq_graph.milestones.users.spec import Intent, UserSpec
-from arq_graph.milestones.users.user import User
+from arq_graph.milestones.users.spec import Intent, User, UserSpec
 from examples.textworld.environment import TextWorldEnvironment, make_text_game
 from examples.textworld.episode import episode_transcript, play_episode
 
@@ -40,12 +40,9 @@ def guide(world: TextWorldEnvironment) -> UserSpec:
 def hold(app: Any, user: User) -> dict[str, Any]:
     """Hold one task: the guide gives it, and answers what the agent asks on the way."""
     thread: Any = {"configurable": {"thread_id": "house"}}
-    state = app.invoke({"messages": [("user", user.speak(()).text)]}, thread)
-    while "__interrupt__" in state:
-        turn = user.speak(spoken(state))
-        if turn.ends:
-            break
-        state = app.invoke(Command(resume=turn.text), thread)
+    state = app.invoke({"messages": [("user", asyncio.run(user.aspeak(())))]}, thread)
+    while "__interrupt__" in state and (said := asyncio.run(user.aspeak(spoken(state)))) is not None:
+        state = app.invoke(Command(resume=said), thread)
     return dict(state)
 
 

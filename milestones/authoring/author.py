@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,8 @@ from arq_graph.milestones.authoring.blueprint import MilestoneAuthoring, Milesto
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import START, Milestone
 from arq_graph.milestones.tool_schemas import tool_definitions
-from arq_graph.reasoning.answer import Answer, Complaint, Question
+from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import Mode
-from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.templates import PromptTemplate
@@ -34,7 +33,8 @@ def author_milestones(
 
     Code checks each draft: every FC is a tool, Start and End are there, no dependency is missing, End can be
     reached. What is wrong is told to the model, which drafts again; at most five answers are asked for. The graph
-    is marked as generated and not reviewed, and what only a judge can decide (its NFCs) has no `check`.
+    is marked as generated and not reviewed, and what only a judge can decide (its NFCs) has no `check`. The best
+    draft has no errors and the fewest doubts, and is the latest of those.
 
     Args:
         workflow: What the agent is to do, in words.
@@ -48,28 +48,6 @@ def author_milestones(
         UnsatisfiedError: No draft was sound; the message says what was wrong with the last one.
         ReasoningError: The model gave no valid answer.
     """
-    reasoner = Reasoner(model, module="author", mode=mode, timeout=_SECONDS)
-    steps = _authoring(workflow, tools, model)
-    return perform_steps(
-        steps, lambda asked: reasoner.ask(asked.blueprint, asked.messages, check=asked.check)
-    )
-
-
-async def aauthor_milestones(
-    workflow: str, tools: Any, model: BaseChatModel | str, *, mode: Mode = "arq"
-) -> MilestoneGraph:
-    """Have a model make a milestone graph of a workflow; all is as in `author_milestones`."""
-    reasoner = Reasoner(model, module="author", mode=mode, timeout=_SECONDS)
-    steps = _authoring(workflow, tools, model)
-    return await aperform_steps(
-        steps, lambda asked: reasoner.aask(asked.blueprint, asked.messages, check=asked.check)
-    )
-
-
-def _authoring(
-    workflow: str, tools: Any, model: BaseChatModel | str
-) -> Generator[Question[MilestoneAuthoring], Answer[MilestoneAuthoring], MilestoneGraph]:
-    """Ask for drafts; the best has no errors and the fewest doubts, and is the latest of those."""
     if not workflow.strip():
         raise InputError("the workflow is empty: say in words what the agent is to do")
     shown = [
@@ -94,7 +72,8 @@ def _authoring(
     prompt = PromptTemplate(PROMPT, PROMPT.parent)
     tail = prompt.render("tail", {"workflow": workflow, "tools": shown})
     messages = [SystemMessage(prompt.render("head", {})), HumanMessage(tail)]
-    answer = yield Question(MilestoneAuthoring, messages, check)
+    reasoner = Reasoner(model, module="author", mode=mode, timeout=_SECONDS)
+    answer = reasoner.ask(MilestoneAuthoring, messages, check=check)
     if not sound:
         said = "; ".join(error.message for error in last[:MOST_COMPLAINTS])
         raise UnsatisfiedError(

@@ -21,7 +21,7 @@ from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
 from arq_graph.milestones.transcripts.messages import events_of
 from arq_graph.milestones.users.hearing import asks_something
-from arq_graph.milestones.users.user import User, last_words
+from arq_graph.milestones.users.spec import User, last_words
 from arq_graph.reasoning.failures import read_failure
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import CallLimitReached, UsageTracker
@@ -192,11 +192,11 @@ class _Talk:
 
     async def _hear(self) -> str:
         self.user_speaks = True
-        turn = await self.user.aspeak(self.held.said)
+        text = await self.user.aspeak(self.held.said)
         self.user_speaks = False
-        if turn.ends or self.held.turns >= self.limits.turns:
-            raise _Ended("user" if turn.ends else "turns")
-        return clean(turn.text)
+        if text is None or self.held.turns >= self.limits.turns:
+            raise _Ended("user" if text is None else "turns")
+        return clean(text)
 
     async def _answer(self, turn: Turn) -> None:
         """The app's turn, until it waits for nothing."""

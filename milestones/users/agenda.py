@@ -9,8 +9,7 @@ from random import Random
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.hearing import Fact, Heard, asked_for, names, others_said
 from arq_graph.milestones.users.kinds import is_kept_back, let_out, misheard, wrong_value
-from arq_graph.milestones.users.spec import Deviation, UserSpec, persona_of
-from arq_graph.milestones.users.user import EXIT, UserTurn, drawn_deviation, last_words
+from arq_graph.milestones.users.spec import Deviation, UserSpec, last_words, persona_of
 
 MOST_NOT_UNDERSTOOD = 2
 """So often in a row a user says that it does not understand; then it leaves."""
@@ -52,7 +51,7 @@ class AgendaUser:
         self._is_ignorant = spec.kind == "unhelpful"
         self._turn = 0
         self._is_leaving = False
-        self._held: UserTurn | None = None
+        self._held: str | None = None
         self._departed: set[tuple[Deviation, tuple[Fact, ...]]] = set()
         self._not_understood = 0
         self._begin(0)
@@ -69,19 +68,11 @@ class AgendaUser:
         self._volunteered = False
         self._strain = 0
 
-    async def aspeak(self, said: Sequence[Message]) -> UserTurn:
-        """What the user says next; all is as in `speak`."""
-        return self.speak(said)
-
-    def speak(self, said: Sequence[Message]) -> UserTurn:
-        """What the user says next.
-
-        Args:
-            said: The messages of user and agent so far, oldest first; none of them asks for the opening.
-        """
+    async def aspeak(self, said: Sequence[Message]) -> str | None:
+        """What the user says next; see `User`."""
         self._turn += 1
         if self._is_leaving or self._turn > self.spec.max_turns:
-            return UserTurn(EXIT, ends=True)
+            return None
         if self._turn == 1:
             return self._said(_Reply("" if self.spec.role == "guide" else "opening", self._wish))
         if self._held is not None:
@@ -208,7 +199,7 @@ class AgendaUser:
             return _Reply("answer", self._challenges.pop(0))
         return _Reply("", self.spec.closing, leaves=True)
 
-    def _said(self, reply: _Reply) -> UserTurn:
+    def _said(self, reply: _Reply) -> str | None:
         kind, facts, lies = self._departure(reply)
         told = (self._stated(fact, lies) for fact in facts)
         said = " ".join(filter(None, (reply.said, *told)))
@@ -219,16 +210,14 @@ class AgendaUser:
         self._told |= {fact.name for fact in self._facts if fact in is_heard or fact.is_in(text)}
         if kind == "asr":
             text = misheard(text, self._chance("asr"))
-        if not text.strip():
-            return UserTurn(EXIT, ends=True)
-        if kind == "off_topic":
-            self._held = UserTurn(text)
-            text = self._line("side_question", "")
-        return UserTurn(text, deviation=kind)
+        if text.strip() and kind == "off_topic":
+            self._held = text
+            return self._line("side_question", "")
+        return text if text.strip() else None
 
     def _departure(self, reply: _Reply) -> tuple[Deviation | None, tuple[Fact, ...], dict[str, object]]:
         """How this turn departs from the happy path, if it does; what is told then, and what of it wrongly."""
-        kind, facts = drawn_deviation(self.spec, self._seed, self._turn), reply.facts
+        kind, facts = self.spec.deviation(self._seed, self._turn), reply.facts
         if reply.moment == "correction" or reply.leaves:
             return None, facts, {}
         if kind is None or kind in ("asr", "off_topic"):

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from rapidfuzz import fuzz, process
 
-from arq_graph.milestones.values import as_number
-
 CONFIRMATION = "Reply yes to go ahead."
 """How the question ends by which code asks for the customer's agreement."""
 
@@ -93,14 +91,8 @@ def others_said(text: str, fact: Fact) -> set[str]:
         return set(re.findall(re.sub(r"\d+", lambda _: r"\d+", whole(value)), text, re.IGNORECASE))
     label = r"[\s_]+".join(words_of(fact.name))
     behind = re.findall(rf"\b{label}: (\"[^\"\n]+\"|\w+(?:[.,:-]\w+)*)", text, re.IGNORECASE)
-    return {said.strip('"') for said in behind if not _is_same(fact.value, said.strip('"'))}
-
-
-def _is_same(value: object, said: str) -> bool:
-    if isinstance(value, bool):
-        return said.casefold() in (("yes", "true") if value else ("no", "false"))
-    number = as_number(value)
-    return number is not None and as_number(said) == number
+    right = {str(True): ("yes", "true"), str(False): ("no", "false")}.get(value, ())
+    return {said.strip('"') for said in behind if said.strip('"').casefold() not in right}
 
 
 def _says(phrases: Iterable[str], text: str) -> bool:

@@ -9,14 +9,13 @@ from random import Random
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import HumanMessage, SystemMessage
 
 from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.agenda import AgendaUser
 from arq_graph.milestones.users.kinds import is_kept_back, leaks, let_out, misheard
-from arq_graph.milestones.users.spec import Deviation, Intent, UserSpec, persona_of
-from arq_graph.milestones.users.user import EXIT, User, UserTurn, drawn_deviation
-from arq_graph.reasoning.answer import Answer, Complaint
+from arq_graph.milestones.users.spec import Deviation, Intent, User, UserSpec, persona_of
+from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.reasoner import Reasoner
 from arq_graph.reasoning.templates import PromptTemplate
@@ -115,48 +114,33 @@ class SimulatedUser:
         self._blueprint: type[_Speaking] = IgnorantUserSpeaking if spec.kind == "unhelpful" else UserSpeaking
         self._head = self._template.render("head", self._shown_to_model())
         self._turn = 0
-        self._is_over = False
 
-    def speak(self, said: Sequence[Message]) -> UserTurn:
-        """What the user says next.
-
-        Args:
-            said: The messages of user and agent so far, oldest first; none of them asks for the opening.
+    async def aspeak(self, said: Sequence[Message]) -> str | None:
+        """What the user says next; see `User`.
 
         Raises:
             ReasoningError: The model gave no answer.
         """
-        asked = self._asked(said)
-        if asked is None:
-            return self._exit()
-        deviation, prompt = asked
-        return self._turn_of(self.reasoner.ask(self._blueprint, prompt, check=self._complaints), deviation)
-
-    async def aspeak(self, said: Sequence[Message]) -> UserTurn:
-        """What the user says next; all is as in `speak`."""
-        asked = self._asked(said)
-        if asked is None:
-            return self._exit()
-        deviation, prompt = asked
-        answer = await self.reasoner.aask(self._blueprint, prompt, check=self._complaints)
-        return self._turn_of(answer, deviation)
-
-    def _asked(self, said: Sequence[Message]) -> tuple[Deviation | None, list[BaseMessage]] | None:
-        """How this turn departs from the happy path, and the prompt for it; None where the user is done."""
         self._turn += 1
-        if self._is_over or self._turn > self.spec.max_turns:
+        if self._turn > self.spec.max_turns:
             return None
-        deviation = drawn_deviation(self.spec, self._seed, self._turn)
+        deviation = self.spec.deviation(self._seed, self._turn)
         now: dict[str, Any] = {"message_number": self._turn, "of_at_most": self.spec.max_turns}
         if deviation in _HOW:
             now["this_time"] = _HOW[deviation]
         shown = _shown(said)
         tail = self._template.render("tail", {"talk": shown, "now": now, "opening": not shown})
-        return deviation, [SystemMessage(self._head), HumanMessage(tail)]
-
-    def _exit(self) -> UserTurn:
-        self._is_over = True
-        return UserTurn(EXIT, ends=True)
+        prompt = [SystemMessage(self._head), HumanMessage(tail)]
+        answer = await self.reasoner.aask(self._blueprint, prompt, check=self._complaints)
+        message = _said(answer.value)
+        if answer.value.finished or _EXIT.fullmatch(message):
+            return None
+        message = _LINE_OF_AGENT.split(message, maxsplit=1)[0].strip()
+        if leaks(message, self.spec.kind, self.spec.facts):
+            message = self._allowed(message)
+        if message and deviation == "asr":
+            message = misheard(message, Random(f"{self._seed}/asr/{self._turn}"))
+        return message or None
 
     def _shown_to_model(self) -> dict[str, Any]:
         spec, persona = self.spec, persona_of(self.spec.persona)
@@ -208,17 +192,6 @@ class SimulatedUser:
                 else "it says a true value, which you do not know: say another, or none"
             )
         return [Complaint("UserSpeaking", "message", wrong)] if wrong else []
-
-    def _turn_of(self, answer: Answer[_Speaking], deviation: Deviation | None) -> UserTurn:
-        message = _said(answer.value)
-        if answer.value.finished or not message or _EXIT.fullmatch(message):
-            return self._exit()
-        message = _LINE_OF_AGENT.split(message, maxsplit=1)[0].strip()
-        if leaks(message, self.spec.kind, self.spec.facts):
-            message = self._allowed(message)
-        if deviation == "asr":
-            message = misheard(message, Random(f"{self._seed}/asr/{self._turn}"))
-        return UserTurn(message, deviation=deviation) if message.strip() else self._exit()
 
 
 def make_user(spec: UserSpec, *, seed: int, model: BaseChatModel | str | Reasoner | None = None) -> User:

@@ -1,11 +1,13 @@
-"""Who a simulated user is: what it wants and knows, how it behaves, and how it talks (its persona)."""
+"""A user in a conversation, and who a simulated one is: what it wants and knows, and how it talks (its persona)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Literal
+from random import Random
+from typing import Annotated, Literal, Protocol, get_args
 
 from pydantic import BeforeValidator, Field, RootModel, field_validator
 
@@ -13,13 +15,13 @@ from arq_graph.agent.parts import Part
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.patterns import PatternText
+from arq_graph.milestones.transcript import Message
 
 _PERSONAS = Path(__file__).with_name("personas.yaml")
 
 Role = Literal["customer", "guide"]
 Kind = Literal["helpful", "perturbed", "unhelpful"]
-Deviation = Literal["partial", "incorrect", "off_topic", "asr"]
-
+Deviation = Literal["off_topic", "incorrect", "partial", "asr"]
 
 Text = Annotated[str, Field(min_length=1, max_length=4_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -132,3 +134,30 @@ class UserSpec(Part):
         """Names and values of all that the user knows, those of slots with the same name included."""
         groups = (self.knowledge, *(intent.slots for intent in self.intents))
         return tuple(dict.fromkeys(fact for group in groups for fact in group.items()))
+
+    def deviation(self, seed: int, turn: int) -> Deviation | None:
+        """How a turn departs from the happy path, by chance; the first one only through the recogniser of speech."""
+        kinds: tuple[Deviation, ...] = get_args(Deviation) if turn > 1 else ("asr",)
+        for kind in kinds:
+            if Random(f"{seed}/deviation/{kind}/{turn}").random() < self.deviations.get(kind, 0.0):
+                return kind
+        return None
+
+
+class User(Protocol):
+    """A user of one conversation. Each conversation needs one of its own."""
+
+    async def aspeak(self, said: Sequence[Message]) -> str | None:
+        """What the user says next; None where it has nothing left to say.
+
+        Args:
+            said: The messages of user and agent so far, oldest first; none of them asks for the opening.
+        """
+        ...
+
+
+def last_words(said: Sequence[Message]) -> str:
+    """What the agent said since the user last spoke."""
+    latest = takewhile(lambda message: message.speaker != "user", reversed(said))
+    words = [each.text for each in latest if each.speaker == "agent" and each.text.strip()]
+    return "\n".join(reversed(words))

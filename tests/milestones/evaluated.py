@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from arq_graph import Agent, ScriptedChatModel
-from arq_graph.milestones import Message, MilestoneGraph, Scenario, Suite, UserSpec, UserTurn
+from arq_graph.milestones import Message, MilestoneGraph, Scenario, Suite, UserSpec
 
 FIND_AND_BUY = MilestoneGraph.from_actions([{"name": "find", "kwargs": {}}, {"name": "buy", "kwargs": {}}])
 
@@ -20,12 +20,9 @@ class Says:
         self.words = list(words)
         self.heard: list[tuple[Message, ...]] = []
 
-    def speak(self, said: Sequence[Message]) -> UserTurn:
+    async def aspeak(self, said: Sequence[Message]) -> str | None:
         self.heard.append(tuple(said))
-        return UserTurn(self.words.pop(0)) if self.words else UserTurn("Exit.", ends=True)
-
-    async def aspeak(self, said: Sequence[Message]) -> UserTurn:
-        return self.speak(said)
+        return self.words.pop(0) if self.words else None
 
 
 def deed(tool: str, number: int = 0, result: str = "done", **arguments: Any) -> list[BaseMessage]:

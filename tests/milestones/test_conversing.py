@@ -100,7 +100,7 @@ def test_what_an_app_with_a_checkpointer_did_before_it_raised_is_kept():
 
 def test_a_user_who_fails_ends_it_and_is_named():
     class Silent(Says):
-        def speak(self, said: Any) -> Any:
+        async def aspeak(self, said: Any) -> Any:
             raise RuntimeError("no words")
 
     held = converse(Answers(talker), Silent())

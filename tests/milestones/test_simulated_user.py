@@ -38,7 +38,6 @@ def test_the_model_says_what_the_user_says_until_it_has_finished():
     model = finished("Where is my order?", "[User]: It is ORD-1002.")
     assert talk(user(model), QUESTION) == ["Where is my order?", "It is ORD-1002."]
     assert {call.module for call in model.calls} == {"user"}
-    assert user(finished("Where is my order?")).speak(()).text == "Where is my order?"
 
 
 @pytest.mark.parametrize("word", ["Exit.", '"EXIT"'])
