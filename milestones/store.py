@@ -26,6 +26,7 @@ if sys.platform != "win32":
 
 VERSION = 2
 _BEGINNING = b'{"arq_graph": "'
+_INSTEAD = "name another file, or move this one away"
 
 
 class RunStore:
@@ -35,8 +36,7 @@ class RunStore:
     time has the file, where the system can lock files. Making a store reads and locks the file; entering it writes.
 
     Every entry depends on all that `of` names; `parts` name what only some entries depend on, such as single scenarios:
-    another run may leave parts out or add some. `resume` goes on with what is there, `fresh` begins again whatever is
-    there, and otherwise there must be nothing; `instead` is what a refusal recommends.
+    another run may leave parts out or add some. `resume` goes on with what is there; otherwise there must be nothing.
     """
 
     def __init__(
@@ -47,8 +47,6 @@ class RunStore:
         *,
         parts: Mapping[str, str] | None = None,
         resume: bool = True,
-        fresh: bool = False,
-        instead: str = "name another file, or move this one away",
     ) -> None:
         self.file = Path(file)
         self._head: dict[str, Any] = {
@@ -58,7 +56,7 @@ class RunStore:
             "parts": dict(parts or {}),
         }
         self._parts_before: dict[str, str] = {}
-        self._resume, self._fresh, self._instead = resume, fresh, instead
+        self._resume = resume
         self._stream: FileIO | None = None
         self._open()
 
@@ -70,7 +68,6 @@ class RunStore:
             self._stream.truncate(self._size)
         if not self._size or not self._head["parts"].keys() <= self._parts_before.keys():
             self.append(self._head)
-        self._fresh = False
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -134,8 +131,7 @@ class RunStore:
             self._stream = self.file.open("ab", buffering=0)
             try:
                 _lock(self._stream, self.file)
-                if not self._fresh:
-                    self._read()
+                self._read()
             except BaseException:
                 self.close()
                 raise
@@ -155,11 +151,11 @@ class RunStore:
     def _compare(self, head: Mapping[str, Any]) -> None:
         if [head.get("arq_graph"), head.get("version")] != [self._head["arq_graph"], VERSION]:
             raise InputError(
-                f"{self.file} holds no results of this kind and version of arq_graph; {self._instead}"
+                f"{self.file} holds no results of this kind and version of arq_graph; {_INSTEAD}"
             )
         if not self._resume:
             raise InputError(
-                f"{self.file} holds results already: go on with them by --resume (`resume=True`), or {self._instead}"
+                f"{self.file} holds results already: go on with them by --resume (`resume=True`), or {_INSTEAD}"
             )
         self._parts_before |= head["parts"]
         both = head["parts"].keys() & self._head["parts"].keys()
@@ -167,7 +163,7 @@ class RunStore:
         if others := changed(*shaped):
             raise InputError(
                 f"{self.file} holds the results of an unfinished run, and this is another: {', '.join(others)} "
-                f"changed since. To go on with it, give what was given then; or {self._instead}"
+                f"changed since. To go on with it, give what was given then; or {_INSTEAD}"
             )
 
 

@@ -17,7 +17,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.apps.strategies import StrategyName
 from arq_graph.cli.screen import note
 from arq_graph.errors import InputError, SpecError, ToolError
-from arq_graph.milestones.tool_schemas import tool_name
+from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.blueprint import Mode
 
@@ -139,19 +139,12 @@ def read_tools(agent: Path | None, tools: Path | None) -> Any:
 
 
 def _defined(file: Path) -> Any:
+    text = read_text(file, "list of tools")
     try:
-        found = from_json(file.read_bytes())
-        if isinstance(found, dict) and isinstance(found.get("tools"), list):
-            found = found["tools"]
-        if isinstance(found, dict) and found and all(isinstance(schema, dict) for schema in found.values()):
-            return found
-        if not isinstance(found, list):
-            raise ValueError("it must be a list")  # noqa: TRY004, TRY301
-        for tool in found:
-            tool_name(tool)
-    except OSError as error:
-        raise SpecError(f"the tools cannot be read: {error.strerror}", file=str(file)) from None
-    except (ValueError, ToolError) as error:
+        found = from_json(text)
+        found = found.get("tools", found) if isinstance(found, dict) else found
+        argument_schemas(found)
+    except (ValueError, TypeError, ToolError) as error:
         wanted = "it holds, as JSON, tool names, OpenAI tool definitions, or schemas by name"
         raise SpecError(f"no list of tools ({error}); {wanted}", file=str(file)) from None
     return found

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
@@ -73,34 +72,16 @@ class Progress(BaseCallbackHandler):
             if self._status is not None:
                 self._status.start()
 
-    def name_step(self, step: str) -> None:
-        """Name the step under way."""
-        if self._status is not None:
-            self._status.update(f"{printable(step, 60)} …")
-
     def tell_wait(self, seconds: float, error: BaseException) -> None:
         """Say that the model did not answer and is asked again soon; without a terminal, too, where nobody waits."""
         reason = printable(str(error) or type(error).__name__, 100)
         diagnostics().print(words(f"no answer yet ({reason}); asking again in {seconds:.0f} s", "yellow"))
 
-    def on_chain_start(
-        self,
-        serialized: dict[str, Any] | None,
-        inputs: Any,
-        *,
-        run_id: UUID,
-        metadata: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_chain_start(self, *args: Any, metadata: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         """A node begins."""
-        if step := _STEPS.get((metadata or {}).get("langgraph_node", "")):
-            self.name_step(step)
-
-    def on_tool_start(
-        self, serialized: dict[str, Any] | None, input_str: str, *, run_id: UUID, **kwargs: Any
-    ) -> None:
-        """A tool begins."""
-        self.name_step(f"running {(serialized or {}).get('name') or 'a tool'}")
+        step = _STEPS.get((metadata or {}).get("langgraph_node", ""))
+        if step and self._status is not None:
+            self._status.update(f"{step} …")
 
 
 @contextmanager

@@ -9,21 +9,19 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from langchain_core.messages import HumanMessage, convert_to_messages
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from typer import Exit, Option
 
 from arq_graph.cli import WAITING, options
 from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import Dialogue, Setup, opened_dialogue
 from arq_graph.cli.screen import note, print_json
-from arq_graph.cli.turn import Outcome, ToolRun
+from arq_graph.cli.turn import Outcome, Turn
 from arq_graph.errors import InputError
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript
 from arq_graph.milestones.transcripts.records import read_records
 from arq_graph.reasoning.sections import clean
-
-_NO_TOKENS = dict.fromkeys(("input_tokens", "output_tokens", "total_tokens"))
 
 
 def run(
@@ -91,26 +89,9 @@ def read_customer_turns(path: Path) -> list[str]:
 
 def _report(dialogue: Dialogue, setup: Setup, outcome: Outcome) -> None:
     turn = outcome.turn
+    usage = {module: {"calls": used.calls, **(used.usage or {})} for module, used in outcome.usage.items()}
     told = turn.model_dump(mode="json")
-    usage = {
-        module: {"calls": used.calls, **(used.usage or _NO_TOKENS)} for module, used in outcome.usage.items()
-    }
-    record = {
-        "thread": dialogue.thread,
-        **{name: told[name] for name in ("turn", "customer", "reply")},
-        "active": turn.active,
-        "tool_calls": told["tool_calls"],
-        "missing": [
-            {"tool": each.tool, "argument": each.argument, "problem": each.problem or each.kind}
-            for each in turn.of_kind("missing", "invalid")
-        ],
-        "followed": turn.followed,
-        "violations": turn.violations,
-        "usage": usage,
-        "progress": told["progress"],
-        "calls": outcome.calls,
-        "waiting": [{"tool": call["name"], "arguments": call["args"]} for call in outcome.waiting],
-    }
+    record = {"thread": dialogue.thread, **told, "calls": outcome.calls, "usage": usage}
     if not outcome.waiting:
         print_json(record)
         note(f"turn {turn.turn}: {outcome.calls} model calls, {outcome.seconds:.1f} s")
@@ -124,14 +105,10 @@ def _report(dialogue: Dialogue, setup: Setup, outcome: Outcome) -> None:
     raise Exit(WAITING)
 
 
-class _Printed(BaseModel):
-    """What of a printed turn a transcript is made of."""
+class _Printed(Turn):
+    """A turn as it is printed."""
 
     thread: str
-    turn: int
-    customer: str
-    reply: str | None
-    tool_calls: tuple[ToolRun, ...]
 
     def messages(self) -> Iterator[dict[str, Any]]:
         yield {"type": "human", "content": self.customer}
@@ -139,12 +116,8 @@ class _Printed(BaseModel):
             call = {"name": run.tool, "args": run.arguments, "id": f"{self.turn}.{number}"}
             yield {"type": "ai", "content": "", "tool_calls": [call]}
             if run.result is not None:
-                yield {
-                    "type": "tool",
-                    "tool_call_id": call["id"],
-                    "content": run.result,
-                    "status": run.status,
-                }
+                result = {"tool_call_id": call["id"], "content": run.result, "status": run.status}
+                yield {"type": "tool", **result}
         if self.reply is not None:
             yield {"type": "ai", "content": self.reply}
 

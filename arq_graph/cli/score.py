@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from typer import Argument, BadParameter, Exit, Option
+from typer import Argument, Exit, Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
@@ -21,9 +20,10 @@ from arq_graph.cli.screen import note, output, warn
 from arq_graph.cli.tables import counted, listed, show_broken, show_report, write_outputs
 from arq_graph.errors import ArqGraphError, InputError, SpecError
 from arq_graph.milestones.evaluation.arms import instructions_of
+from arq_graph.milestones.evaluation.event_loop import run_in_loop
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.llm_judge import LLMJudge
-from arq_graph.milestones.reports.graph_choice import GraphSource, fingerprint_of_graphs, gold_graph
+from arq_graph.milestones.reports.graph_choice import GraphSource, fingerprint_of_graphs
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation, read_files
@@ -45,17 +45,13 @@ def score(
         ),
     ],
     milestones: Annotated[
-        list[str] | None,
+        list[str],
         Option(
             "--milestones",
             metavar="[NAME=]FILE",
             help="The milestone file. Several: one for each use case, named NAME or as the file is.",
         ),
-    ] = None,
-    gold: Annotated[
-        Literal["ordered", "unordered"] | None,
-        Option("--gold", help="Instead: the gold actions that each record holds, as tau-bench's do."),
-    ] = None,
+    ],
     agent: options.AgentOption = None,
     tools: options.ToolsFile = None,
     judge: options.Judge = None,
@@ -66,46 +62,39 @@ def score(
     ] = 8,
     html: options.HtmlOut = None,
     json: options.ReportOut = None,
-    fresh: Annotated[
-        bool, Option("--fresh", help="Begin again where an earlier run was not finished.")
-    ] = False,
 ) -> None:
     """Measure how far recorded conversations got: goal completion and progress rate.
 
     With --json or --html, results are kept as they come: the same command goes on with a run that was stopped.
     """
-    if bool(milestones) == bool(gold):
-        raise BadParameter("say what to measure on: --milestones FILE, or --gold (one of them)")
-    if judge is None and votes != 1:
-        raise BadParameter("--votes is for a judge: name one with --judge")
     known = options.read_tools(agent, tools)
     instructions = instructions_of(Agent.from_yaml(agent)) if agent else None
     options.require_usable([json, html], transcripts)
-    ordered = partial(gold_graph, ordered=gold == "ordered")
-    graphs = _read_graphs(milestones, known) if milestones else ordered
+    graphs = _read_graphs(milestones, known)
     choice = options.choose_if_named(judge, base_url)
-    decides = None
-    if choice is not None:
-        asked = choice.chat_model()
-        decides = LLMJudge(asked, tools=known, votes=votes, instructions=instructions)
+    asked = choice.chat_model() if choice else None
+    decides = LLMJudge(asked, tools=known, votes=votes, instructions=instructions) if asked else None
     shaping = {
         "the transcripts": fingerprint(*transcripts),
-        "the milestones": f"gold, {gold}" if gold else fingerprint_of_graphs(graphs),
+        "the milestones": fingerprint_of_graphs(graphs),
         "the tools": fingerprint(known),
         "the agent's instructions": fingerprint(instructions),
         "the judge": choice.name if choice else "none",
         "its votes": str(votes),
         "arq_graph": version("arq_graph"),
     }
-    store = _store(json or html, shaping, fresh=fresh)
+    out = json or html
+    store = RunStore(out.with_name(f"{out.name}.partial.jsonl"), "score", shaping) if out else None
     if choice and not store:
         note("Nothing is kept of a run that is stopped; with --json FILE it can be gone on with.")
     read = partial(read_files, transcripts, read=_read_file)
-    run = ScoringRun(read(), graphs, tools=known, judge=decides, concurrency=concurrency, store=store)
+    # Without a judge nothing is waited for.
+    at_once = concurrency if choice else 1
+    run = ScoringRun(read(), graphs, tools=known, judge=decides, concurrency=at_once, store=store)
     # Reading once more costs nothing beside a judge; without one it would take as long as scoring.
     total = sum(1 for _ in read()) if choice else None
     stand_ins = ("the judge",) if choice and choice.spec == options.OFFLINE else ()
-    result = _scored(run, store, total, stand_ins, at_once=choice is not None and concurrency > 1)
+    result = _scored(run, store, total, stand_ins)
     show_broken(result.broken, "scored")
     unanswered = sum(isinstance(one, UnansweredConversation) for one in result.broken)
     if not result.conversations:
@@ -118,14 +107,6 @@ def score(
         store.remove()
     show_report(result, output())
     _tell_undecided(result, choice, store, unanswered)
-
-
-def _store(out: Path | None, shaping: Mapping[str, str], *, fresh: bool) -> RunStore | None:
-    """Where results are kept as they come; None where no file is written beside which they could be."""
-    if out is None or (out.exists() and not out.is_file()):
-        return None  # a pipe or a device has nothing beside it
-    kept = out.with_name(f"{out.name}.partial.jsonl")
-    return RunStore(kept, "score", shaping, fresh=fresh, instead="give --fresh to begin again")
 
 
 def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
@@ -164,33 +145,30 @@ def _checked(graph: MilestoneGraph, tools: Any) -> MilestoneGraph:
     return graph
 
 
-def _scored(
-    run: ScoringRun, store: RunStore | None, total: int | None, stand_ins: tuple[str, ...], *, at_once: bool
-) -> Report:
+def _scored(run: ScoringRun, store: RunStore | None, total: int | None, stand_ins: tuple[str, ...]) -> Report:
     """Score all conversations but those that an earlier run has scored."""
     if store is not None and run.kept:
         note(f"Going on: {store.file} holds {counted(len(run.kept), 'conversation')} of an earlier run.")
 
     def way_on() -> str:
-        if store is None:
-            return "Nothing is kept: with --json FILE a run can be gone on with."
         scored = counted(len(run.kept), "conversation")
-        return f"{scored} scored so far, kept in {store.file}: the same command goes on from there."
+        return (
+            f"{scored} scored so far, kept in {store.file}: the same command goes on from there."
+            if store
+            else ""
+        )
 
     with (
         leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on()}")),
         progress_bar("scoring", total, "broken") as advance,
     ):
-
-        def done(outcome: Any) -> None:
-            advance(isinstance(outcome, BrokenConversation))
-
         try:
-            if at_once:
-                return asyncio.run(run.areport(done=done, stand_ins=stand_ins))
-            return run.report(done=done, stand_ins=stand_ins)
+            scoring = run.areport(
+                done=lambda outcome: advance(isinstance(outcome, BrokenConversation)), stand_ins=stand_ins
+            )
+            return run_in_loop(scoring, "areport")
         except ArqGraphError as error:
-            if store is not None and run.kept:
+            if run.kept:
                 error.add_note(way_on())
             raise
 

@@ -51,6 +51,7 @@ class Turn(BaseModel):
     moves: tuple[Move, ...]
     progress: Progress | None
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def active(self) -> tuple[str, ...]:
         """Ids of the active guidelines."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,9 +16,9 @@ from arq_graph.cli import NO_ANSWER, options
 from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.screen import note, output, print_json, show_error, show_titled, warn, words
 from arq_graph.cli.tables import counted, number, show_broken
-from arq_graph.errors import InputError, SpecError, ToolError
-from arq_graph.milestones.turn_level.agents import openai_definitions
-from arq_graph.milestones.turn_level.evaluation import aevaluate_turns, evaluate_turns
+from arq_graph.errors import InputError
+from arq_graph.milestones.evaluation.event_loop import run_in_loop
+from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
 from arq_graph.milestones.turn_level.metrics import TurnMetrics, lexical_similarity
 from arq_graph.milestones.turn_level.steps import read_steps
 
@@ -71,8 +70,12 @@ def turns(
     final answer. No tool runs. A step that failed with an error is asked again by the same command with --out.
     """
     known = options.read_tools(agent, tools)
-    total, without_tools = _count(dataset, limit)
-    if without_tools and known is None:
+    steps, broken = read_steps(dataset, limit)
+    if not steps:
+        said = f"; the first broken record: {broken[0].error}" if broken else ""
+        raise InputError(f"the dataset holds no step: no agent's message that follows a user's{said}")
+    recorded = (step.transcript for step in steps)
+    if known is None and not any(each.tools or each.extra.get("tools") for each in recorded):
         warn(_NO_TOOLS)
     choice = options.choose_model(model, base_url)
     asked: Any = choice.chat_model()
@@ -80,49 +83,32 @@ def turns(
     if agent is not None:
         asked = create_guided_agent(asked, Agent.from_yaml(agent), mode=mode)
         name, who = f"{agent} ({mode}), {choice.name}", f"{fingerprint(agent)}, {mode}"
-    note(f"{name} · {total} steps")
-    run: dict[str, Any] = {
-        "tools": None if tools is None else _definitions(known, tools),
-        "limit": limit,
-        "results": out,
-        "depends_on": {"the model": choice.name, "the agent": who},
-    }
-    with progress_bar("steps", total, "failed") as advance:
-        run["on_step"] = lambda outcome: advance(outcome.error is not None)
-        if concurrency == 1:
-            found = evaluate_turns(asked, dataset, **run)
-        else:
-            found = asyncio.run(aevaluate_turns(asked, dataset, concurrency=concurrency, **run))
+    note(f"{name} · {len(steps)} steps")
+    with progress_bar("steps", len(steps), "failed") as advance:
+        evaluation = aevaluate_turns(
+            asked,
+            dataset,
+            tools=known if agent is None else None,
+            limit=limit,
+            results=out,
+            depends_on={"the model": choice.name, "the agent": who},
+            on_step=lambda outcome: advance(outcome.error is not None),
+            concurrency=concurrency,
+        )
+        found = run_in_loop(evaluation, "aevaluate_turns")
     if found.kept:
         note(f"{out} already held {counted(found.kept, 'step')}, which were not asked again")
     show_broken(found.broken, "read")
     if as_json:
         compared = {"dataset": str(dataset), "asked": name, "similarity": lexical_similarity.__name__}
-        broken = [broken.model_dump() for broken in found.broken]
-        print_json({**compared, "metrics": found.metrics.model_dump(), "broken": broken})
+        lost = [each.model_dump() for each in found.broken]
+        print_json({**compared, "metrics": found.metrics.model_dump(), "broken": lost})
     else:
         _show(name, found.metrics)
     if found.metrics.errors == found.metrics.steps:
         error = InputError(f"every step ended in an error; the last: {found.outcomes[-1].error}")
         show_error(error, str(error))
         raise Exit(NO_ANSWER)
-
-
-def _count(dataset: Path, limit: int | None) -> tuple[int, bool]:
-    """How many steps there are, and whether no record names a tool."""
-    steps, broken = read_steps(dataset, limit)
-    if not steps:
-        said = f"; the first broken record: {broken[0].error}" if broken else ""
-        raise InputError(f"the dataset holds no step: no agent's message that follows a user's{said}")
-    recorded = (step.transcript for step in steps)
-    return len(steps), not any(each.tools or each.extra.get("tools") for each in recorded)
-
-
-def _definitions(tools: Any, file: Path) -> list[dict[str, Any]]:
-    try:
-        return openai_definitions(tools)
-    except ToolError as error:
-        raise SpecError(str(error), file=str(file)) from None
 
 
 def _show(asked: str, metrics: TurnMetrics) -> None:

@@ -27,7 +27,7 @@ from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
+from arq_graph.milestones.transcripts.formats import BrokenRecord
 
 CONCURRENCY = 8
 MOST_UNREACHED = 3
@@ -243,11 +243,7 @@ def score_transcripts(
 
 
 def read_files(
-    files: Sequence[Path],
-    *,
-    use_case: str | None = None,
-    limit: int | None = None,
-    read: Callable[[Path], Iterable[Transcript | BrokenRecord]] = read_transcripts,
+    files: Sequence[Path], read: Callable[[Path], Iterable[Transcript | BrokenRecord]]
 ) -> Iterator[Located]:
     """The conversations of several files, one at a time; memory holds one.
 
@@ -255,21 +251,12 @@ def read_files(
 
     Args:
         files: The files.
-        use_case: Conversations of this use case alone; None: all. Broken records are always given.
-        limit: How many conversations at most, above 0; None: all. Broken records do not count.
         read: Reads one file, as `read_transcripts` does.
     """
-    given = 0
     for number, file in enumerate(files):
         try:
             for record, item in enumerate(read(file)):
-                if isinstance(item, Transcript):
-                    if use_case is not None and item.use_case != use_case:
-                        continue
-                    given += 1
                 yield Located(item, record, str(file), number)
-                if given == limit:
-                    return
         except InputError as error:
             yield Located(BrokenRecord(0, error), None, str(file), number)
 

@@ -34,13 +34,12 @@ def test_a_piped_conversation_is_answered_line_by_line_and_why_explains_the_last
 @pytest.mark.parametrize(
     ("answer", "ran", "shown"),
     [
-        ("a", ["cancel B-1"], '"cancelled": true'),
         ('e\n{"order_id": "B-9"}', ["cancel B-9"], 'order_id="B-9"'),
         ("r\ntoo late", [], "did not allow this call: too late"),
         ("s\nit was cancelled by phone", [], "it was cancelled by phone"),
-        ("what?\ne\nnonsense\n[]\n{}\napprove", ["cancel B-1"], "Answer with a, e, r or s."),
+        ("what?\ne\nnonsense\n[]\n{}\napprove", ["cancel B-1"], '"cancelled": true'),
     ],
-    ids=["approve", "edit", "reject", "respond", "unclear"],
+    ids=["edit", "reject", "respond", "unclear, then approve"],
 )
 def test_the_operator_is_asked_in_the_terminal(served, shop, answer, ran, shown):
     done = served("chat", shop, stdin=f"Cancel B-1\n{answer}\n")

@@ -19,6 +19,7 @@ DESK = Path(__file__).parents[2] / "examples" / "order_desk"
 def test_check_sums_up_guidelines_tools_and_what_is_doubtful(cli, shop):
     tools = shop.with_name("desk.py")
     tools.write_text(tools.read_text().replace("def get_order", "async def get_order"))
+    shop.write_text(shop.read_text().replace("cancel_order: operator", "cancel_order: customer"))
     done = cli("check", shop)
     assert done.code == 0
     assert "Guidelines (3)" in done.out
@@ -26,7 +27,8 @@ def test_check_sums_up_guidelines_tools_and_what_is_doubtful(cli, shop):
     assert "calls cancel_order" in done.out
     assert "Tools (2)" in done.out
     assert "takes order_id: string, reason: string, optional" in done.out
-    assert "asks the operator first" in done.out
+    assert "asks the customer first" in done.out
+    assert 'asked as: "' in done.out
     assert "2 of 3 guidelines are unprepared" in done.words
     assert "'get_order' is async only" in done.words
     assert "can be run" in done.out
@@ -39,11 +41,6 @@ def test_check_names_file_and_line_of_a_mistake(cli, shop):
     assert f"{shop}:8:" in done.err.replace("\n", "")
     assert "get_order" in done.err
     assert done.out == ""
-
-
-def test_check_prints_the_question_that_a_customer_is_asked(cli, shop):
-    shop.write_text(shop.read_text().replace("cancel_order: operator", "cancel_order: customer"))
-    assert 'asked as: "' in cli("check", shop).out
 
 
 def test_graph_prints_mermaid_and_nothing_else(cli, shop):

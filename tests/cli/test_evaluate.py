@@ -83,7 +83,6 @@ def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_a_way_on(evaluate)
     ("arms", "options", "said"),
     [
         ("guidde", [], "did you mean `guided`"),
-        ("nowhere:make", [], "names the module 'nowhere'"),
         ("guided", ["--results", "suite.yaml"], "must be different files"),
     ],
 )

@@ -29,12 +29,12 @@ def test_each_turn_is_one_json_line_that_says_what_happened(served, shop):
     (call,) = first["tool_calls"]
     assert (call["tool"], call["arguments"], call["status"]) == ("get_order", {"order_id": "B-1"}, "success")
     assert json.loads(call["result"])["status"] == "in the workshop"
-    assert first["violations"] == first["missing"] == first["waiting"] == []
     assert first["calls"] == sum(module["calls"] for module in first["usage"].values()) > 2
     assert set(first["usage"]) == {"matcher", "tools", "message"}
-    assert second["missing"] == [{"tool": "get_order", "argument": "order_id", "problem": "missing"}]
+    assert [(each["kind"], each["argument"]) for each in second["tool_decisions"]] == [
+        ("missing", "order_id")
+    ]
     assert second["tool_calls"] == []
-    assert third["missing"] == []
     (failed,) = third["tool_calls"]
     assert failed["status"] == "error"
     assert "there is no order B-0" in failed["result"]
@@ -48,7 +48,6 @@ def test_the_run_stops_where_an_operator_is_needed_and_can_be_approved(served, s
     assert waits.code == 4
     (line,) = waits.lines
     assert line["reply"] is None
-    assert line["waiting"] == [{"tool": "cancel_order", "arguments": {"order_id": "B-1"}}]
     assert f"arq-graph chat {shop} --thread 't 1'" in line["what_to_do"]
     assert "--approve" in line["what_to_do"]
     assert line["tool_calls"][0]["status"] == "pending"
@@ -63,23 +62,16 @@ def test_the_run_stops_where_an_operator_is_needed_and_can_be_approved(served, s
     assert "already holds" in again.err
 
 
-@pytest.mark.parametrize(
-    "said",
-    ["\\ud800 half a character", "\\u0000\\u001b[31m red", ""],
-    ids=["lone surrogate", "control characters", "nothing"],
-)
-def test_whatever_a_customer_writes_comes_out_as_a_line(cli, shop, said):
-    Path("talk.json").write_text(f'["{said}"]')
+def test_whatever_a_customer_writes_comes_out_as_a_line(cli, shop):
+    Path("talk.json").write_text('["\\ud800 half a character", "\\u0000\\u001b[31m red", ""]')
     done = cli("run", shop, "-c", "talk.json")
     assert done.code == 0, done.err
-    (line,) = done.lines
-    assert line["reply"]
+    assert [bool(line["reply"]) for line in done.lines] == [True] * 3
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("talk.txt", "Where is B-1?\n\nThanks!\n"),
         ("talk.json", '["Where is B-1?", {"role": "assistant", "content": "x"}, ["user", "Thanks!"]]'),
         (
             "talk.jsonl",
@@ -97,8 +89,11 @@ def test_a_conversation_is_read_in_every_form(cli, shop, name, text):
     ("name", "text", "said"),
     [
         ("talk.txt", " \n\n", "holds nothing"),
-        ("talk.jsonl", '{"role": "user", "content": "Hi"}\n{"texts": "Hi"}\n', "talk.jsonl: is no JSON of"),
-        ("talk.json", "[7]", "Unsupported message type"),
+        (
+            "talk.jsonl",
+            '["user", "Hi"]\n7\n',
+            "talk.jsonl: is no JSON of texts or chat messages: Unsupported",
+        ),
     ],
 )
 def test_a_mistake_in_a_conversation_is_named(cli, shop, name, text, said):

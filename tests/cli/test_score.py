@@ -82,24 +82,6 @@ def test_several_files_and_several_use_cases(cli, chats, folder):
     assert list(report.summary.use_cases) == ["buying", "greeting"]
 
 
-@pytest.mark.parametrize(("order", "completed"), [("unordered", True), ("ordered", False)])
-def test_gold_actions_of_the_records_are_measured_on(cli, folder, order, completed):
-    actions = [{"name": "buy", "kwargs": {}}, {"name": "find", "kwargs": {}}]
-    run = {
-        "traj": chat("find", "buy")["messages"],
-        "task_id": 7,
-        "reward": 1,
-        "info": {"task": {"actions": actions}},
-    }
-    write_json("runs.json", [{**run, "trial": trial} for trial in range(2)])
-    done = cli("score", "runs.json", "--gold", order, "--json", "out.json")
-    assert done.code == 0, done.err
-    report = read_report("out.json")
-    assert [one.goal_completed for one in report.conversations] == [completed] * 2
-    assert list(report.graphs) == ["task 7"]
-    assert "pass^k" in done.out
-
-
 def test_the_tools_may_come_from_the_agent_s_file(cli, shop, chats):
     done = cli("score", chats, "--milestones", "shop.yaml", "--agent", shop)
     assert done.code == 1
@@ -163,25 +145,11 @@ def test_a_judge_whose_key_is_wrong_ends_the_run_and_what_was_scored_is_kept(cli
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ([], "--milestones FILE, or --gold"),
-        (["--milestones", "shop.yaml", "--votes", "3"], "name one with --judge"),
-    ],
-)
-def test_a_wrong_command_line_is_wrong_usage(cli, chats, options, said):
-    done = cli("score", chats, *options)
-    assert done.code == 2
-    assert said in done.words
-
-
-@pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["gone.json", "--gold", "ordered"], "gone.json cannot be read"),
-        ([".", "--gold", "ordered"], ". cannot be read"),
-        (["chats.json", "--gold", "ordered", "--json", "no/such/out.json"], "cannot be written"),
-        (["chats.json", "--gold", "ordered", "--json", "chats.json"], "must be different files"),
+        (["gone.json", "--milestones", "shop.yaml"], "gone.json cannot be read"),
+        (["chats.json", "--milestones", "shop.yaml", "--json", "no/such/out.json"], "cannot be written"),
+        (["chats.json", "--milestones", "shop.yaml", "--json", "chats.json"], "must be different files"),
         (["chats.json", "--milestones", "shop.yaml", "--milestones", "shop=shop.yaml"], "'shop'"),
     ],
 )

@@ -43,7 +43,6 @@ def test_an_address_from_a_dotenv_file_never_meets_a_key_of_the_environment_in_s
 @pytest.mark.parametrize(
     ("environ", "options", "said"),
     [
-        ({}, [], "No model and no key is set"),
         ({"ARQ_GRAPH_BASE_URL": "http://127.0.0.1:9/v1"}, [], "--model"),
         ({"ARQ_GRAPH_BASE_URL": "127.0.0.1:9"}, ["--model", "m"], "must begin with http"),
         ({"ARQ_GRAPH_MODEL": "openai:gpt-4o"}, ["--model", "offline"], "offline model"),

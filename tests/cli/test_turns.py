@@ -88,7 +88,7 @@ def test_an_agent_is_evaluated_and_none_of_its_tools_runs(served, talks, shop):
     ("arguments", "code", "said"),
     [
         (["missing.json"], 1, "missing.json cannot be read"),
-        (["talks.jsonl", "--tools", "names.json"], 1, "names.json: a name alone tells a model nothing"),
+        (["talks.jsonl", "--tools", "names.json"], 1, "a name alone tells a model nothing"),
         (["talks.jsonl", "--agent", "a", "--tools", "t"], 2, "twice: give one"),
         (["silent.json"], 1, "holds no step"),
     ],
