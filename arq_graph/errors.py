@@ -21,10 +21,12 @@ Every message says what was wrong, where, and what to do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from arq_graph.reasoning.answer import Attempt
+
+_T = TypeVar("_T")
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -85,6 +87,13 @@ class StateError(ArqGraphError, ValueError):
 
 class InputError(ArqGraphError, ValueError):
     """What a person or a file handed in cannot be used: a conversation, a thread id, a confirmation."""
+
+
+def checked_type(name: str, given: object, wanted: type[_T], way: str) -> _T:
+    """Return what is of the type that is wanted; of anything else, such as a file's name, say how to get it."""
+    if not isinstance(given, wanted):
+        raise InputError(f"{name} is a {type(given).__name__}: {way}")
+    return given
 
 
 class ToolError(ArqGraphError, ValueError):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from arq_graph.agent.modules import load
-from arq_graph.errors import SpecError
+from arq_graph.errors import SpecError, checked_type
 from arq_graph.milestones.constraints import all_hold
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import Grounding
@@ -72,7 +72,10 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
     Raises:
         SpecError: A pattern does not finish, or a function cannot be loaded; file and line are named.
         ToolError: A tool has no name.
+        InputError: The graph or the transcript is none.
     """
+    checked_type("graph", graph, MilestoneGraph, "read one with MilestoneGraph.from_yaml(path)")
+    checked_type("transcript", transcript, Transcript, "read one with read_transcript(messages)")
     observer = _Observer(graph, transcript, argument_schemas(transcript.tools if tools is None else tools))
     for event in transcript.events:
         try:

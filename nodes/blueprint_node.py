@@ -19,7 +19,7 @@ from langchain_core.runnables.config import run_in_executor
 from langchain_core.tools import StructuredTool
 
 from arq_graph.agent.spec import Agent
-from arq_graph.errors import InputError, ReasoningError
+from arq_graph.errors import InputError, ReasoningError, checked_type
 from arq_graph.nodes.channels import Reader, name_channels, our_channels
 from arq_graph.nodes.spec_sections import designed
 from arq_graph.nodes.tool_arguments import ToolArguments
@@ -298,11 +298,9 @@ def _run(task: Task) -> Any:
 
 def checked_agent(agent: object) -> Agent:
     """An agent, not what one is made from."""
-    if not isinstance(agent, Agent):
-        raise InputError(
-            f"agent is a {type(agent).__name__}: make one with Agent(…), or read one with Agent.from_yaml(path)"
-        )
-    return agent
+    return checked_type(
+        "agent", agent, Agent, "make one with Agent(…), or read one with Agent.from_yaml(path)"
+    )
 
 
 def counted(setting: str, value: object, *, least: int = 1) -> int:

@@ -8,7 +8,7 @@ from langchain_core.messages import AnyMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from arq_graph.agent.state import NextMilestone, Progress
-from arq_graph.errors import InputError
+from arq_graph.errors import checked_type
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import AnyJudge
@@ -53,10 +53,7 @@ class TrackProgress(Runnable[Any, Update]):
         agent: str = "",
         messages_key: str = "messages",
     ) -> None:
-        if not isinstance(graph, MilestoneGraph):
-            raise InputError(
-                f"milestones is a {type(graph).__name__}: read one with MilestoneGraph.from_yaml(path)"
-            )
+        checked_type("milestones", graph, MilestoneGraph, "read one with MilestoneGraph.from_yaml(path)")
         require_sound(graph)
         self.graph = graph
         self.messages_key = messages_key

@@ -62,7 +62,9 @@ class Arms:
 
     def __init__(self, arms: Mapping[str, Arm], model: Any = None) -> None:
         if not isinstance(arms, Mapping) or not arms:
-            raise InputError(f"the arms are {arms!r}; give a mapping of names to apps")
+            raise InputError(
+                f"the arms are {arms!r}; give a mapping of names to apps, such as arms(['guided'])"
+            )
         for name, arm in arms.items():
             require_arm(name, arm)
         self.names = tuple(arms)

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.parts import Part
-from arq_graph.errors import InputError, ModelUnavailableError, SpecError
+from arq_graph.errors import InputError, ModelUnavailableError, SpecError, checked_type
 from arq_graph.milestones.at_once import at_once
 from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
 from arq_graph.milestones.evaluation.conversation import (
@@ -117,6 +117,7 @@ async def aevaluate(
         SpecError: No scenario can be used.
         ModelUnavailableError: Models were out of reach in several conversations in a row; what ended is kept.
     """
+    checked_type("suite", suite, Suite, "read one with Suite.from_yaml(path)")
     try:
         _Settings(runs=runs, concurrency=concurrency, max_calls=max_calls, judge=judge)
     except SpecError as error:

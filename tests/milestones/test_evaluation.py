@@ -215,6 +215,8 @@ def test_a_setting_out_of_its_range_is_refused_before_anything_is_held(settings:
 def test_what_is_no_arm_is_refused(arms: Any, told: str):
     with pytest.raises(InputError, match=told):
         evaluate(suite(), arms)
+    with pytest.raises(InputError, match=r"suite is a str: .*Suite.from_yaml"):
+        evaluate("suite.yaml", {"app": Answers(talker)})
 
 
 async def test_it_can_be_awaited_and_a_loop_that_runs_already_is_told_apart():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arq_graph.errors import SpecError
+from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones import Call, MilestoneGraph, Result, Transcript, score
 from tests.milestones.conversations import agent, called, conversation, user
 
@@ -24,6 +24,13 @@ def observed(graph: MilestoneGraph, transcript: Transcript, **options) -> tuple[
 
 
 FC = graph_of("type: FC, tool: get_order")
+
+
+def test_what_is_no_graph_or_transcript_is_refused_with_the_way_to_one():
+    with pytest.raises(InputError, match=r"transcript is a list: .*read_transcript"):
+        score(FC, [{"role": "user", "content": "hi"}])
+    with pytest.raises(InputError, match=r"graph is a str: .*from_yaml"):
+        score("goals.yaml", conversation(user("hi")))
 
 
 def test_a_genuine_call_is_observed_at_the_call_each_time():
