@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from arq_graph.nodes.speaking.policies import Policy, ToolRules
 from arq_graph.nodes.speaking.speech import questions_in_a_row, task_messages
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.turns import outcome_of
-from arq_graph.nodes.violations import PromptFacts, leaks, no_source, repeats
+from arq_graph.nodes.violations import PromptFacts, leaks, no_source
 from arq_graph.nodes.yes import asks as asks_something
 from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.conversation import Conversation
@@ -253,7 +254,8 @@ class Situation:
             known = [self.grounding]
             if may_be_any and _basis(said, argument) == "does_not_matter":
                 known.append(Grounding())
-                known[-1].tell(f"{tool.tool.description} {argument.description} {as_json(argument.schema)}")
+                choices = as_json((argument.schema or {}).get("enum", ()))
+                known[-1].tell(f"{tool.tool.description} {argument.description} {choices}")
             is_default = argument.name in tool.defaults and tool.defaults[argument.name] == value
             if not is_default and all(each.invented(call) for each in known):
                 yield argument.name, f"{quoted(value)} was told by no customer message and no tool"
@@ -268,8 +270,6 @@ class Situation:
 
     def _faults(self, said: Any) -> Iterator[Fault]:
         """What a statement is asked again for, and said all the same if it does not get better."""
-        if repeats(said.utterance, self.gate.conversation):
-            yield ".utterance", "an earlier message says exactly this"
         if self.too_many and not said.choice_is_left_to_you:
             yield ".utterance", f"{self.too_many} holds too many: ask what narrows it down"
         empty = [outcome_of(line) == "empty" for line in self.gate.conversation.results]
@@ -294,14 +294,10 @@ def _plain(text: str) -> list[str]:
 
 def _too_many_in(conversation: Conversation) -> str:
     """The id of the newest result of this turn, where a JSON array in it is too long; else empty."""
-    line = conversation.results[-1] if conversation.results else None
-    return line.id if line and _entries(line.message.text) > MAX_RESULTS else ""
-
-
-def _entries(text: str) -> int:
-    try:
-        result = json.loads(text)
-    except (ValueError, RecursionError):
-        return 0
-    inside = list(result.values()) if isinstance(result, dict) else [result]
-    return max((len(each) for each in inside if isinstance(each, list)), default=0)
+    for line in conversation.results[-1:]:
+        with suppress(ValueError, RecursionError):  # no JSON
+            result = json.loads(line.message.text)
+            inside = result.values() if isinstance(result, dict) else [result]
+            if any(isinstance(each, list) and len(each) > MAX_RESULTS for each in inside):
+                return line.id
+    return ""
