@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from uuid import uuid4
 
 from pydantic import Field
@@ -175,20 +175,13 @@ def _named(thing: Any) -> str:
     return next((each for each in names if isinstance(each, str)), type(thing).__name__)
 
 
-@dataclass(frozen=True)
-class _Held:
+class _Held(NamedTuple):
     """What became of a conversation, what was said in it, and what it used, its user and judge included."""
 
     outcome: Outcome
     used: UsageTracker
     messages: Sequence[Mapping[str, Any]] = ()
     failure: BaseException | None = None
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether it was not measured because a model was out of reach."""
-        is_broken = isinstance(self.outcome, BrokenConversation)
-        return is_broken and is_out_of_reach(self.failure, self.used.failures)
 
 
 @dataclass
@@ -237,7 +230,9 @@ class _Run:
                         store.append(entry_of(one, held.outcome, held.messages, held.used.calls))
                     outcomes[one.id] = held.outcome
                     done(one, held.outcome)
-                    lost = lost + 1 if held.is_lost else 0
+                    is_broken = isinstance(held.outcome, BrokenConversation)
+                    is_lost = is_broken and is_out_of_reach(held.failure, held.used.failures)
+                    lost = lost + 1 if is_lost else 0
                     if lost >= MOST_OUT_OF_REACH:
                         raise ModelUnavailableError(
                             f"a model was out of reach in {lost} conversations in a row, so the run ends here; the "

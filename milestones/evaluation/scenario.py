@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import rules_of
 from arq_graph.milestones.milestone import END
+from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
 from arq_graph.milestones.users.spec import Text, UserSpec
 
 World = Callable[..., Any]
@@ -97,12 +99,10 @@ class Scenario(Part):
 
     def fingerprints(self) -> dict[str, str]:
         """A digest of each thing that shapes its conversations, by a name that a message can show."""
-        graph = self.milestones
-        rules = [graph.failed_if, graph.grounded, *map(str, graph.forbidden)]
         parts = {
             "the user": fingerprint(self.user),
             "the limits": fingerprint(self.limits),
-            "the milestones": fingerprint([*map(str, graph.milestones), *rules]),
+            "the milestones": fingerprint_of_graphs(self.milestones),
             "the world": fingerprint(inspect.unwrap(self.world)) if self.world else "none",
         }
         if self.agent is not None:
@@ -118,7 +118,10 @@ class Scenario(Part):
         """
         if self.agent is None or self.world is None:
             return self.agent
-        made = self.world(seed=seed) if _takes_seed(self.world) else self.world()
+        takes_seed = False
+        with suppress(ValueError):  # some callables of C have no signature
+            takes_seed = "seed" in inspect.signature(self.world).parameters
+        made = self.world(seed=seed) if takes_seed else self.world()
         get = made.get if isinstance(made, Mapping) else partial(getattr, made)
         tools = {name: function for name in self.agent.toolbox if (function := get(name, None)) is not None}
         if not tools:
@@ -127,10 +130,3 @@ class Scenario(Part):
                 f"with their names: {', '.join(self.agent.toolbox) or 'the agent has no tools'}"
             )
         return self.agent.with_tools(tools)
-
-
-def _takes_seed(world: World) -> bool:
-    try:
-        return "seed" in inspect.signature(world).parameters
-    except ValueError:  # some callables of C have no signature
-        return False

@@ -46,8 +46,7 @@ def compare(a: Report, b: Report) -> Comparison:
     which is arbitrary: then whole tasks are drawn for the intervals, and the signs of whole tasks are turned. Among
     use cases p is corrected by Holm. Cost O(n), and a bounded number of draws a group.
     """
-    several = _in_several_files(a.conversations) | _in_several_files(b.conversations)
-    of_a, of_b = _by_key(a.conversations, several), _by_key(b.conversations, several)
+    of_a, of_b = _by_key(a.conversations), _by_key(b.conversations)
     pairs = {key: Pair(key.cluster, one, of_b[key]) for key, one in of_a.items() if key in of_b}
     use_cases: dict[str, list[Pair]] = {}
     for key, pair in pairs.items():
@@ -87,24 +86,16 @@ class _Key(NamedTuple):
         return self[:3]
 
 
-def _by_key(records: Sequence[ConversationRecord], several: set[Hashable]) -> dict[_Key, ConversationRecord]:
-    """The records by what they are paired by; an id that stands in several files is an id within its file."""
+def _by_key(records: Sequence[ConversationRecord]) -> dict[_Key, ConversationRecord]:
+    """The records by what they are paired by."""
     runs: Counter[Hashable] = Counter()
     keyed: dict[_Key, ConversationRecord] = {}
     for record in records:
-        if record.task is not None:
-            key = _Key(record.use_case, "task", record.task)
-        else:
-            of = f" of {record.source}" if (record.use_case, record.id) in several else ""
-            key = _Key(record.use_case, "conversation", f"{record.id}{of}")
+        named = ("conversation", record.id) if record.task is None else ("task", record.task)
+        key = _Key(record.use_case, *named)
         runs[key.cluster] += 1
         keyed[key._replace(run=runs[key.cluster])] = record
     return keyed
-
-
-def _in_several_files(records: Sequence[ConversationRecord]) -> set[Hashable]:
-    files = {(one.use_case, one.id, one.source) for one in records if one.task is None}
-    return {name for name, count in Counter(file[:2] for file in files).items() if count > 1}
 
 
 def _different_graphs(a: Report, b: Report, pairs: Sequence[Pair]) -> tuple[str, ...]:

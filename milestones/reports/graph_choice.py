@@ -53,7 +53,7 @@ def fingerprint_of_graphs(source: GraphSource) -> str:
         named = [one for one in graph.milestones if isinstance(one.check, str)]
         checks = [load_check(str(one.check), file=graph.file, line=one.line) for one in named]
         rules = repr((graph.milestones, graph.failed_if, graph.grounded, graph.forbidden))
-        parts.append((name, graph.file, rules, *map(fingerprint, checks)))
+        parts.append((name, rules, *map(fingerprint, checks)))
     return fingerprint(*parts)
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from arq_graph.errors import InputError
@@ -225,16 +226,10 @@ class Words:
         if isinstance(event, Call):
             if event.malformed is not None:
                 return {"tool": event.tool, "malformed": self.text(event.malformed)}
-            arguments = [[str(name), self.text(_as_text(value))] for name, value in event.arguments.items()]
+            written = partial(json.dumps, ensure_ascii=False, indent=2, skipkeys=True, default=str)
+            arguments = [[name, self.text(written(value))] for name, value in event.arguments.items()]
             return {"tool": event.tool, "arguments": arguments}
-        known = {"call": event.call, "failed": event.failed or None}
-        return {"result": event.tool, "text": self.text(event.text)} | {
-            name: value for name, value in known.items() if value is not None
-        }
-
-
-def _as_text(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, indent=2, default=str)
-    except (TypeError, ValueError, RecursionError):  # keys of several types, a value that holds itself
-        return str(value)
+        found: dict[str, Any] = {"result": event.tool, "text": self.text(event.text)}
+        if event.call is not None:
+            found["call"] = event.call
+        return found | ({"failed": True} if event.failed else {})

@@ -33,9 +33,7 @@ def refund_graph() -> MilestoneGraph:
             Milestone(name="find_by_mail", type="FC"),
             Milestone(name="refund", type="FC", dependencies=("find_by_number", "find_by_mail")),
             Milestone(name="Comforted", type="NFC", check={"pattern": "sorry", "said_by": "agent"}),
-            Milestone(
-                name="Pleased", type="NFC", description="The customer is content.", dependencies=("refund",)
-            ),
+            Milestone(name="Pleased", type="NFC", dependencies=("refund",)),
             Milestone(name="Both", type="Aggregator", dependencies=("refund", "Comforted")),
             Milestone(name="End", type="NFC", dependencies=("Both",)),
         ],

@@ -203,20 +203,17 @@ def test_a_setting_out_of_its_range_is_refused_before_anything_is_held(settings:
     assert not app.threads
 
 
-@pytest.mark.parametrize(
-    ("arms", "told"),
-    [
-        ({"x": 3}, "the arm 'x' is neither an app"),
-        ({"x": lambda messages: messages}, r"nor a function of \(scenario, agent, model\)"),
-        (["x"], "give a mapping"),
-        ({}, "give a mapping"),
-    ],
-)
-def test_what_is_no_arm_is_refused(arms: Any, told: str):
-    with pytest.raises(InputError, match=told):
-        evaluate(suite(), arms)
+def test_what_is_no_arm_is_refused():
+    for arm in (3, lambda messages: messages):
+        with pytest.raises(
+            InputError, match=r"neither an app, .*, nor a function of \(scenario, agent, model\)"
+        ):
+            evaluate(suite(), {"x": arm})
+    for arms in (["x"], {}):
+        with pytest.raises(InputError, match="give a mapping"):
+            evaluate(suite(), arms)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"suite is a str: .*Suite.from_yaml"):
-        evaluate("suite.yaml", {"app": Answers(talker)})
+        evaluate("suite.yaml", {"app": Answers(talker)})  # type: ignore[arg-type]
 
 
 async def test_it_can_be_awaited_and_a_loop_that_runs_already_is_told_apart():
@@ -319,9 +316,9 @@ def test_a_run_that_changed_is_not_gone_on_with_and_told_what_changed(
 # --- what it costs ---------------------------------------------------------------------------------------------------
 
 
-def asks(calls: int, name: str = "gpt-4o-2024", usage: UsageMetadata | None = USAGE) -> Any:
+def asks(calls: int) -> Any:
     """An app that makes so many calls a turn."""
-    model = ScriptedChatModel(lambda call: AIMessage("hi", usage_metadata=usage), model_name=name)
+    model = ScriptedChatModel(lambda call: AIMessage("hi", usage_metadata=USAGE))
 
     class Asks:
         made = model

@@ -63,6 +63,8 @@ def test_what_was_kept_of_another_conversation_is_not_taken_for_this_one(tmp_pat
     for said in ([bought(1), bought(2)], [bought(1), conversation(user("no mug"), id="c3")]):
         report = score_transcripts(said, steps("buy"), results=tmp_path / "kept.jsonl").report()
         assert [one.id for one in report.conversations] == [one.id for one in said]
+    # The head, two of the first run, and the one that was new.
+    assert len((tmp_path / "kept.jsonl").read_bytes().splitlines()) == 4
 
 
 def test_memory_holds_one_conversation():
