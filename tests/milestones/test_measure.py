@@ -77,19 +77,6 @@ def test_what_came_in_the_wrong_order_counts_from_when_it_is_done_again():
     assert again.repeated_calls == (5,)
 
 
-@pytest.mark.parametrize("order", ["xy", "yx"])
-def test_a_cycle_may_be_walked_in_either_order(order):
-    cycle = graph(
-        "ask",
-        "name: x, type: FC, dependencies: [ask, y]",
-        "name: y, type: FC, dependencies: [ask, x]",
-        end("x", "y", more=", requires: all"),
-    )
-    done = measured(cycle, "ask", *order)
-    assert done.progress_rate == 1
-    assert (done.reached[order[0]], done.reached[order[1]]) == (3, 5)
-
-
 FORBIDDEN = """
 forbidden:
 - {tool: cancel_order, arguments: {order_id: {absent: true}}}
@@ -148,27 +135,6 @@ def test_five_unordered_actions_go_up_in_sixths():
     assert [each.progress_rate for each in rates] == [0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 1]
 
 
-@pytest.mark.parametrize(("holds", "at"), [("true", 3), ("false", None)])
-def test_a_state_that_holds_may_come_before_its_dependencies(holds, at):
-    vip = f"check: {{said_by: user, pattern: vip}}, holds: {holds}, dependencies: [get_order]"
-    states = graph("get_order", f"name: Is Vip, type: NFC, {vip}", end("Is Vip"))
-    # get_order at 2; the state still holds at 3, the first event after it. What does not hold was over at 1.
-    talk = conversation(user("I am a vip"), called("get_order"))
-    assert score(states, talk).reached.get("Is Vip") == score(states, talk).reached.get("End") == at
-
-
-def test_one_event_may_serve_several_independent_milestones_but_not_one_before_the_other():
-    shared = graph(
-        "name: any order, type: FC, tool: get_order",
-        "name: order 7, type: FC, tool: get_order, arguments: {id: 7}",
-        "name: order 7 again, type: FC, tool: get_order, dependencies: [order 7]",
-        end("any order", "order 7", more=", requires: all"),
-    )
-    done = score(shared, conversation(called("get_order", id=7)))
-    assert done.goal_completed is True
-    assert "order 7 again" not in done.reached
-
-
 def test_calls_of_one_message_count_in_the_order_listed_once_their_results_are_there():
     calls = (Call("a", {}, "1"), Call("b", {}, "2"))
     in_order = Transcript((*calls, Result(2, "b", "ok"), Result(1, "a", "ok")))
@@ -203,29 +169,6 @@ def test_a_join_that_requires_any_is_reached_with_the_first_and_is_no_step():
     longer = join("type: Aggregator, requires: any", "name: c, type: FC, dependencies: [both]", end("c"))
     assert measured(longer, "a").progress_rate == 1 / 3
     assert measured(longer, "a").frontier == ("b", "c")
-
-
-def test_joins_of_either_kind_nest():
-    nested = graph(
-        *"abcd",
-        "name: ab, type: Aggregator, dependencies: [a, b]",
-        "name: cd, type: Aggregator, dependencies: [c, d]",
-        "name: one pair, type: Aggregator, requires: any, dependencies: [ab, cd]",
-        end("one pair"),
-    )
-    # One pair takes 2, End 1. Half of one pair: 1 of 3; half of each is no more than that.
-    assert measured(nested, "a").progress_rate == measured(nested, "a", "c").progress_rate == 1 / 3
-    done = measured(nested, "c", "d")
-    assert (done.progress_rate, done.path_taken) == (1, ("Start", "c", "d", "cd", "one pair", "End"))
-
-
-def test_requires_all_waits_like_a_join_but_is_a_step_of_its_own():
-    both = join("type: FC, requires: all")
-    # both: depth 1 (its own) + 1 (largest need) + 1 (one further) = 3, then End: way 4. With a: (3 - 2) / 4.
-    assert measured(both, "a").progress_rate == 1 / 4
-    # Called before b it does not count: a and b done, both's need is 1: (3 - 1) / (3 + 1).
-    early = measured(both, "a", "both", "b")
-    assert (early.progress_rate, early.frontier) == (2 / 4, ("both",))
 
 
 def test_weights_are_exact_shares_of_the_way():

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from arq_graph import Reasoner, ScriptedChatModel
-from arq_graph.milestones import SimulatedUser, UserSpec, converse
-from tests.milestones.talking import Lines, speaking, talk
+from arq_graph import ScriptedChatModel
+from arq_graph.milestones import SimulatedUser, UserSpec
+from tests.milestones.talking import speaking, talk
 
 QUESTION = "Your order ID?"
 SHOP: dict[str, Any] = {
@@ -119,19 +119,6 @@ def test_deviations_are_drawn_by_code_and_asked_for_in_the_prompt():
     talk(user(model, deviations={"incorrect": 1.0}), QUESTION)
     assert ["by mistake" in call.text for call in model.calls] == [False, True, True]
     assert talk(user(finished("ORD-1002"), deviations={"asr": 1.0}), QUESTION) == ["ord 1 0 0 2"]
-
-
-@pytest.mark.parametrize("extra", [{"reasoning": "…"}, {}], ids=["cot", "direct"])
-def test_the_other_modes_need_the_response_alone(extra: dict[str, str]):
-    answers = [{"message": "Where?", "finished": finished, **extra} for finished in (False, True)]
-    reasoner = Reasoner(ScriptedChatModel(answers), module="user", mode="cot" if extra else "direct")
-    assert talk(user(reasoner), QUESTION) == ["Where?"]
-
-
-def test_a_model_that_gives_no_answer_ends_the_conversation_as_the_users_failure():
-    held = converse(Lines(QUESTION), user(ScriptedChatModel(lambda call: "no JSON at all")))
-    assert held.ended == "error"
-    assert held.by_user
 
 
 def test_the_offline_model_plays_a_conversation_that_ends():
