@@ -62,6 +62,7 @@ class AgendaUser:
         self._wish = self._intent.request
         known = {**dict(self.spec.facts), **self._intent.slots}
         self._facts = [Fact(name, value, self.spec.asked_as.get(name, ())) for name, value in known.items()]
+        self._slots = [fact for fact in self._facts if fact.name in self._intent.slots]
         self._told: set[str] = set()
         self._settled: set[tuple[str, str]] = set()
         self._given: set[_Reply] = set()
@@ -101,7 +102,13 @@ class AgendaUser:
             return _Reply("", "Yes" if self._agrees(heard.text) else "No")
         if self._intent.done_when is not None and self._intent.done_when.is_in(heard.text):
             return self._next()
-        parts = [self._answer(each) for each in heard.questions] or [self._remark(heard.text)]
+        parts = [self._answer(each) for each in heard.questions]
+        if not parts:
+            # To an offer something is said once, and what is named is told if it was not yet.
+            named = tuple(asked_for(heard.text, self._untold))
+            parts = [
+                self._of_spec(heard.text, once=True) or (_Reply("answer", facts=named) if named else None)
+            ]
         if answers := [part for part in parts if part is not None]:
             facts = dict.fromkeys(fact for each in answers for fact in each.facts)
             said = " ".join(dict.fromkeys(filter(None, (each.said for each in answers))))
@@ -161,12 +168,6 @@ class AgendaUser:
                 return _Reply("yes")
         return None
 
-    def _remark(self, text: str) -> _Reply | None:
-        """What is said to a message without a question: to an offer once, and what it names and was not told yet."""
-        said = self._of_spec(text, once=True)
-        asked = tuple(asked_for(text, self._untold))
-        return said or (_Reply("answer", facts=asked) if asked else None)
-
     def _of_spec(self, text: str, *, once: bool = False) -> _Reply | None:
         """What the spec has for a topic or an offer."""
         replies = [
@@ -181,10 +182,6 @@ class AgendaUser:
                 self._settled.add(key)
                 return _Reply("answer", VAGUE, fruitless=True) if self._is_ignorant else reply
         return None
-
-    @property
-    def _slots(self) -> tuple[Fact, ...]:
-        return tuple(each for each in self._facts if each.name in self._intent.slots)
 
     @property
     def _untold(self) -> tuple[Fact, ...]:
@@ -220,16 +217,15 @@ class AgendaUser:
         kind, facts = self.spec.deviation(self._seed, self._turn), reply.facts
         if reply.moment == "correction" or reply.leaves:
             return None, facts, {}
-        if kind is None or kind in ("asr", "off_topic"):
+        if kind in ("asr", "off_topic"):
             return kind, facts, {}
         # What was told wrongly or in part is told well when it is asked for again.
-        is_new = (kind, facts) not in self._departed
-        self._departed.add((kind, facts))
-        if kind == "partial" and is_new and len(facts) > 1:
-            return kind, facts[: self._chance("part").randrange(1, len(facts))], {}
-        if kind == "incorrect" and is_new and facts:
+        if kind is not None and facts and (kind, facts) not in self._departed:
+            self._departed.add((kind, facts))
             lie = wrong_value(facts[0].value, self._seed, self.spec.facts)
-            if lie is not None:
+            if kind == "partial" and len(facts) > 1:
+                return kind, facts[: self._chance("part").randrange(1, len(facts))], {}
+            if kind == "incorrect" and lie is not None:
                 return kind, facts, {facts[0].name: lie}
         return None, facts, {}
 

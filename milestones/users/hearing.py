@@ -96,7 +96,7 @@ def others_said(text: str, fact: Fact) -> set[str]:
 
 
 def _says(phrases: Iterable[str], text: str) -> bool:
-    return any(fuzz.partial_ratio(phrase.casefold(), text.casefold()) >= 95 for phrase in phrases)
+    return any(fuzz.partial_ratio(phrase, text, processor=str.casefold) >= 95 for phrase in phrases)
 
 
 def _share(phrase: str, there: list[str]) -> float:

@@ -9,9 +9,8 @@ from datetime import date, timedelta
 from random import Random
 
 from arq_graph.milestones.users.hearing import NAMES_OF_IDENTIFIERS, whole, words_of
-from arq_graph.milestones.users.spec import Kind
+from arq_graph.milestones.users.spec import Kind, Value
 
-Value = str | int | float | bool
 Facts = Iterable[tuple[str, Value]]
 
 _NOT_AT_HAND = "I do not have that at hand."

@@ -157,10 +157,10 @@ class SimulatedUser:
 
     def _wish(self, intent: Intent) -> dict[str, Any]:
         """An intent as the model is shown it: as much of the oracle as the kind of user has."""
-        hidden = {"done_when", "slots"}
-        only = {"request"} if self.spec.kind == "unhelpful" else None
-        shown = intent.model_dump(include=only, exclude=hidden, exclude_defaults=True)
-        slots = {"slots": self._known(intent.slots)} if intent.slots and not only else {}
+        if self.spec.kind == "unhelpful":
+            return {"request": self._allowed(intent.request)}
+        shown = intent.model_dump(exclude={"done_when", "slots"}, exclude_defaults=True)
+        slots = {"slots": self._known(intent.slots)} if intent.slots else {}
         return {key: self._allowed(value) for key, value in shown.items()} | slots
 
     def _known(self, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class SimulatedUser:
         return [self._allowed(text) for text in value]
 
     def _complaints(self, answer: _Speaking) -> list[Complaint]:
-        message, wrong = _said(answer), None
+        message, wrong = _said(answer), ""
         if _LINE_OF_AGENT.search(message):
             wrong = "there is a line of the agent in it: say what you, the user, say, without the name of a speaker"
         elif not message and not answer.finished:

@@ -72,6 +72,8 @@ def test_a_call_that_failed_or_cannot_be_read_is_no_genuine_call(call, result):
         ("{min: 1e3}", [1000, 2000], [9]),
         ("{min: 2, regex: '1?[0-9]'}", [2, 12], [1, 22]),
         ("{min: 2024-01-01, max: 2024-12-31}", ["2024-05-20"], ["2025-01-01", 5]),
+        ("{max: 2024-12-31}", ["2024-05-20"], ["2025-01-01", 5]),
+        ("Zoe\u0308", ["Zo\u00eb", " Zo\u00eb "], ["Zoe", "zo\u00eb"]),
         ("{one_of: [economy, business]}", ["economy"], ["first", None]),
         ("{absent: false}", ["x", 0, ""], [None]),
     ],
