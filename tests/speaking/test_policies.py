@@ -57,6 +57,7 @@ def test_too_many_results_are_narrowed_down_unless_the_choice_is_left():
     ("result", "is_many"),
     [
         ('{"items": [1, 2, 3, 4, 5, 6], "page": 1}', True),
+        ("[1, 2, 3, 4, 5]", False),
         ("six tables", False),
         ("[" * 100_000, False),
     ],
