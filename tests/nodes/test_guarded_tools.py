@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from langchain_core.tools import InjectedToolCallId, StructuredTool, tool
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import Command
@@ -135,15 +135,12 @@ def test_a_tool_may_write_to_the_state():
     assert (state["messages"][-1].text, state["variables"]) == ("remembered", {"name": "Ada"})
 
 
-@pytest.mark.parametrize("as_mcp", [False, True])
-def test_an_async_only_tool_runs_in_an_async_run_and_says_so_in_a_sync_one(as_mcp):
+def test_an_async_only_tool_runs_in_an_async_run_and_says_so_in_a_sync_one():
     async def look(words: str) -> str:
         """Look."""
         return f"found {words}"
 
-    schema = {"type": "object", "properties": {"words": {"type": "string"}}, "required": ["words"]}
-    served = StructuredTool(name="look", description="Look.", args_schema=schema, coroutine=look)
-    app = graph(Agent("Desk", "You help.", tools=[served if as_mcp else look]))
+    app = graph(Agent("Desk", "You help.", tools=[look]))
     given = ask(call("look", words="x"), matches=())
     assert asyncio.run(app.ainvoke(given))["messages"][-1].text == "found x"
     with pytest.raises(

@@ -221,21 +221,14 @@ def test_a_planner_is_shown_the_milestones_that_could_come_next(create, strategy
     assert state["progress"][-1]["goal_completed"] is True
 
 
-def test_the_bound_on_steps_leaves_only_the_final_answer():
+def test_each_plan_is_an_event_and_the_bound_on_steps_leaves_only_the_final_answer():
     moves = [act("get_order", {"order_id": f"A-{n}"}) for n in range(9)]
     model = brain(moves=lambda asked: moves.pop(0) if moves else say("Enough."))
-    app = create_preact_agent(model, DESK)
-    state = app.invoke({"messages": [ASKED]})
-    assert sum(message.type == "tool" for message in state["messages"]) == 8
+    events = list(create_preact_agent(model, DESK).stream({"messages": [ASKED]}, stream_mode="custom"))
+    plans = [event for event in events if isinstance(event, PlanMade)]
+    assert [(event.plan.call is not None, event.calls) for event in plans] == [*[(True, 1)] * 8, (False, 2)]
+    assert plans[-1].plan.final_answer == "Enough."
     assert asked_by(model, "planner")[-1].now["steps_left"] == 0
-
-
-def test_each_plan_is_an_event():
-    app = create_preact_agent(brain(moves=[act("get_order", A1), say("It is late.")]), DESK)
-    events = list(app.stream({"messages": [ASKED]}, stream_mode="custom"))
-    first, second = (event for event in events if isinstance(event, PlanMade))
-    assert (first.plan.call.tool, first.calls) == ("get_order", 1)
-    assert second.plan.final_answer == "It is late."
 
 
 @pytest.mark.parametrize(
