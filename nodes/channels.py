@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypedDict, TypeVar, get_origin, get_type_hints
 
 from langchain_core.messages import AnyMessage, convert_to_messages
@@ -25,21 +26,14 @@ def our_channels(*names: str) -> dict[str, Any]:
     return {name: _OURS[name] for name in names}
 
 
+@dataclass(frozen=True)
 class Reader:
     """One node's view of a state, whatever the state is: a dict, a dataclass or a Pydantic model."""
 
-    def __init__(
-        self,
-        state: Any,
-        messages_key: str = "messages",
-        channels: Mapping[str, Any] | None = None,
-        *,
-        agent: str = "",
-    ) -> None:
-        self.state = state
-        self.messages_key = messages_key
-        self.agent = agent
-        self._channels = channels or {}
+    state: Any
+    messages_key: str = "messages"
+    channels: Mapping[str, Any] = field(default_factory=dict)
+    agent: str = ""
 
     @property
     def given(self) -> Any:
@@ -49,7 +43,7 @@ class Reader:
         """
         if not isinstance(self.state, Mapping):
             return self.state
-        kinds = {name: get_origin(kind) or kind for name, kind in self._channels.items()}
+        kinds = {name: get_origin(kind) or kind for name, kind in self.channels.items()}
         return {**{name: kind() for name, kind in kinds.items() if kind in (list, dict)}, **self.state}
 
     def get(self, channel: str) -> Any:

@@ -135,6 +135,7 @@ def test_a_draft_is_held_to_the_same_rules_and_sent_where_what_replaces_it_is_wo
     update, _ = reply(["", "It ships."], channels=leaking)
     assert "'get_order' is internal" in update["revisions"][0]["violations"][0]
     assert text(update) == "It ships."
+    assert text(reply("I called get_order.", channels=leaking)[0]) == "I cannot say."
     update, _ = reply("I called get_order.", channels=PLANNED)
     assert text(update) == "It ships on Monday."
     assert update["revisions"][-1]["violations"] == ["no candidate was acceptable: the draft was sent"]
@@ -233,6 +234,11 @@ def test_an_unusable_answer_or_a_refusal_sends_the_fallback_where_that_is_set(an
     assert text(MessageReviser(model, DESK, on_unsatisfied="fallback").invoke(state)) == "I cannot say."
     with pytest.raises(error):
         MessageReviser(model, DESK).invoke(state)
+
+
+def test_a_model_that_cannot_be_reached_is_an_error_whatever_is_set():
+    with pytest.raises(errors.ModelUnavailableError):
+        reply(errors.ModelUnavailableError("down"), on_unsatisfied="fallback")
 
 
 def test_the_last_of_several_revisions_is_sent():
