@@ -72,6 +72,10 @@ def test_no_text_leaves_its_line_or_is_read_as_a_template(text):
 def test_blocks_are_rendered_one_at_a_time_and_from_a_file_too(tmp_path):
     template = "{% block head %}{% block task %}Do it.{% endblock %}{% endblock %}" + TAIL
     assert prompt([], template)[0] == "Do it."
+    mine = (
+        '{% extends "message_reviser.md" %}{% block head %}Mine.{% endblock %}{% block tail %}{% endblock %}'
+    )
+    assert prompt([], mine)[0] == "Mine."
     (tmp_path / "mine.md").write_text(template)
     assert prompt([], tmp_path / "mine.md")[0] == "Do it."
 
@@ -172,6 +176,17 @@ def test_a_long_message_is_shortened_in_the_middle():
         (line,) = lines([message], max_history_tokens=1000)
         assert line[key] == f"{'a' * 500} … {'b' * 500}"
         assert line["shortened_from_characters"] == 1200
+
+
+def test_a_history_over_the_budget_is_cut_to_half_of_it():
+    talk = [HumanMessage("x" * 400, id=f"h{number}") for number in range(10)]
+    assert [line.get("id") for line in lines(talk, max_history_tokens=1000)] == [
+        None,
+        "M7",
+        "M8",
+        "M9",
+        "M10",
+    ]
 
 
 BUDGET = 400

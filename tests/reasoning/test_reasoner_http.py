@@ -40,6 +40,7 @@ def test_the_first_method_that_a_server_takes_carries_the_schema_from_then_on(co
     assert json.loads(answer.text) == GOOD
     request, wanted = endpoint.requests[-1], Verdict.response_schema()
     head, _ = request.messages
+    assert head["content"].startswith(PROMPT[0].text)
     if request.method in ORDER[:2]:
         tools, format_ = request.body.get("tools"), request.body.get("response_format")
         carrier = tools[0]["function"] if tools else format_["json_schema"]
