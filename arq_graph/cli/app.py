@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-import sqlite3
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -19,7 +18,7 @@ from dotenv import dotenv_values
 from typer.core import TyperCommand, TyperGroup
 
 from arq_graph.cli import INTERRUPTED, NO_ANSWER, WRONG_INPUT
-from arq_graph.cli.screen import diagnostics, note, settle, show_error, warn, words
+from arq_graph.cli.screen import diagnostics, note, show_error, warn, words
 from arq_graph.errors import ArqGraphError, ReasoningError
 
 _COMMANDS = {
@@ -64,8 +63,7 @@ class Commands(TyperGroup):
 
 
 def _imported(name: str) -> Any:
-    console = diagnostics()
-    with console.status("loading …") if console.is_terminal else nullcontext():
+    with diagnostics().status("loading …"):
         found = getattr(import_module(f"arq_graph.cli.{_MODULES.get(name, name)}"), name)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False)
@@ -112,7 +110,6 @@ def reported(*, debug: bool) -> Iterator[None]:
         except (Exception, SystemExit) as error:
             if hasattr(error, "exit_code"):  # Typer's own: wrong usage, or a command that is done
                 raise
-            settle()
             if debug:
                 diagnostics().print(words("".join(traceback.format_exception(error))), soft_wrap=True)
             show_error(error, _message(error))
@@ -124,8 +121,6 @@ def _message(error: BaseException) -> str:
         return str(error)
     if isinstance(error, SystemExit):
         return f"a module or tool of the agent ended the program (exit code {error.code})"
-    if isinstance(error, sqlite3.Error):
-        return f"the file of threads cannot be used: {error}; --db names another"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk is full: {error.filename or 'the output'} could not be written"
     last = traceback.extract_tb(error.__traceback__)[-1]

@@ -20,13 +20,13 @@ from arq_graph.cli.screen import entry, named, output, sentence, show_titled, wa
 from arq_graph.cli.turn import guideline_text
 from arq_graph.milestones.evaluation.suite import SuiteFile
 from arq_graph.milestones.graph_file import MilestoneFile
+from arq_graph.milestones.tool_schemas import tool_name
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.confirmation import question_example
 from arq_graph.nodes.spec_sections import condition_text
 from arq_graph.nodes.tool_arguments import ToolArguments
 
 _SHORT = 200
-_RELATIONS = {"entails": "entails", "depends_on": "depends on", "overrides": "overrides"}
 _SCHEMAS: dict[str, type[BaseModel]] = {"agent": Agent, "milestones": MilestoneFile, "suite": SuiteFile}
 
 
@@ -105,10 +105,13 @@ def _settled(guideline: Guideline) -> tuple[bool | None, bool | None]:
 
 def _guideline(guideline: Guideline) -> Iterator[Text]:
     yield words(guideline_text(condition_text(guideline), guideline.action))
-    notes = [f"calls {', '.join(_name(tool) for tool in guideline.tools)}"] if guideline.tools else []
-    for relation, said in _RELATIONS.items():
-        if targets := getattr(guideline, relation):
-            notes.append(f"{said} {', '.join(targets)}")
+    notes = [f"calls {', '.join(map(tool_name, guideline.tools))}"] if guideline.tools else []
+    for relation, targets in (
+        ("entails", guideline.entails),
+        ("depends on", guideline.depends_on),
+        ("overrides", guideline.overrides),
+    ):
+        notes += [f"{relation} {', '.join(targets)}"] if targets else []
     if guideline.priority:
         notes.append(f"priority {guideline.priority}")
     if guideline.continuous is not None:
@@ -147,7 +150,3 @@ def _doubts(agent: Agent, file: Path) -> Iterator[str]:
 def _is_unprepared(guideline: Guideline) -> bool:
     asks_about_results = isinstance(guideline.condition, str) and guideline.sensitive_to_tools is None
     return (guideline.continuous is None and guideline.action is not None) or asks_about_results
-
-
-def _name(tool: object) -> str:
-    return str(getattr(tool, "name", tool))

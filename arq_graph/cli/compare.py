@@ -73,18 +73,13 @@ def _measured(comparison: Comparison) -> Iterator[RenderableType]:
     groups = tables.with_use_cases(comparison.overall, comparison.use_cases)
     goals = ((name, group.goal_completion) for name, group in groups.items())
     rates = ((name, group.progress_rate) for name, group in groups.items())
-    yield ""
-    shares = (
-        (name, [tables.percent(of.a), tables.percent(of.b), tables.points(of), *_sure(of)])
-        for name, of in goals
-    )
-    yield tables.columns("goal completion", _HEADINGS, shares, name_width=18)
-    yield ""
-    means = (
-        (name, [tables.number(of.a), tables.number(of.b), tables.change(of), *_sure(of)])
-        for name, of in rates
-    )
-    yield tables.columns("progress rate", _HEADINGS, means, name_width=18)
+    for title, figures, shown, change in (
+        ("goal completion", goals, tables.percent, tables.points),
+        ("progress rate", rates, tables.number, tables.change),
+    ):
+        yield ""
+        rows = ((name, [shown(of.a), shown(of.b), change(of), *_sure(of)]) for name, of in figures)
+        yield tables.columns(title, _HEADINGS, rows, name_width=18)
     yield ""
     yield from (words(line, "dim") for line in _remarks(comparison))
 

@@ -7,6 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
+from rich.rule import Rule
+from rich.text import Text
 from typer import Option
 
 from arq_graph.apps.arms import arms
@@ -17,7 +19,7 @@ from arq_graph.cli.evaluate import conversing, said_in
 from arq_graph.cli.run import read_customer_turns
 from arq_graph.cli.screen import note, output, sentence, show_command, words
 from arq_graph.cli.tables import columns, counted, mean, share, show_broken
-from arq_graph.cli.turn import LEGEND, customer_said, heading, outcome_of
+from arq_graph.cli.turn import LEGEND, customer_said, outcome_of
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
@@ -71,7 +73,7 @@ def _hold(setup: Setup) -> None:
         turns = read_customer_turns(setup.file.with_name("conversation.txt"))
         for turn, text in enumerate(turns, start=1):
             console.print()
-            console.print(heading(turn))
+            console.print(Rule(Text(f" {turn} "), align="left", style="dim"))
             console.print(customer_said(text))
             console.print()
             for part in outcome_of(dialogue.say(text), dialogue.agent):

@@ -42,8 +42,8 @@ DEFAULT_FILE = Path(".arq_graph") / "threads.sqlite"
 _INSTALL = 'pip install "arq_graph[sqlite]"'
 _NOTE = "arq_graph"
 
-Operator = Callable[[Sequence[Mapping[str, Any]], str | None], Sequence[Mapping[str, Any]] | None]
-"""Decides on calls that wait: takes them and what was wrong with the last answer; None leaves them waiting."""
+Operator = Callable[[Sequence[Mapping[str, Any]], str | None], Sequence[Mapping[str, Any]]]
+"""Decides on calls that wait: takes them and what was wrong with the last answer."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,6 @@ class ThreadNote(BaseModel):
     model: str
     mode: str
     guidelines: dict[str, tuple[str | None, str | None]]
-
-    @classmethod
-    def of(cls, agent: Agent, model: str, mode: str) -> ThreadNote:
-        """What to note about a thread of this agent."""
-        rules = {rule.id: (condition_text(rule), rule.action) for rule in agent.guidelines}
-        file = str(agent.file) if agent.file else None
-        return cls(agent=agent.name, file=file, model=model, mode=mode, guidelines=rules)
 
     @classmethod
     def in_checkpoint(cls, found: CheckpointTuple | None) -> ThreadNote | None:
@@ -151,7 +144,7 @@ class Dialogue:
         self.app.invoke(input, self._config, durability="sync")
 
     def _run(self, step: Callable[[], Any]) -> Outcome:
-        started = time.monotonic() - self._progress.seconds_paused
+        started = time.monotonic()
         with (
             leaving_on_ctrl_c(self._leave),
             track_usage() as used,
@@ -161,10 +154,8 @@ class Dialogue:
             step()
             waiting = self._ask_operator()
         turn = self.last_turn()
-        if turn is None:
-            raise InputError(f"thread {self.thread!r} holds no message of a customer; name another")
-        seconds = time.monotonic() - self._progress.seconds_paused - started
-        return Outcome(turn, waiting, used.calls, used.by_module, seconds)
+        assert turn is not None  # it was begun with a message
+        return Outcome(turn, waiting, used.calls, used.by_module, time.monotonic() - started)
 
     def _ask_operator(self) -> tuple[Mapping[str, Any], ...]:
         """Ask the operator as long as calls wait; return those that are left waiting."""
@@ -199,9 +190,16 @@ def opened_dialogue(
     """Read an agent, compile it, and open one of its threads."""
     agent = Agent.from_yaml(setup.file)
     milestones = MilestoneGraph.from_yaml(setup.milestones) if setup.milestones else None
-    thread = thread_id(setup.thread, agent)
+    name = re.sub("[^a-z0-9]+", "-", agent.name.lower()).strip("-")[:40]
+    thread = setup.thread or f"{name or 'thread'}-{secrets.token_hex(3)}"
     model = setup.choice.chat_model()
-    about = ThreadNote.of(agent, setup.choice.name, setup.mode)
+    about = ThreadNote(
+        agent=agent.name,
+        file=str(setup.file),
+        model=setup.choice.name,
+        mode=setup.mode,
+        guidelines={rule.id: (condition_text(rule), rule.action) for rule in agent.guidelines},
+    )
     with opened_threads(setup.db) as threads:
         app = create_guided_agent(
             model,
@@ -211,9 +209,6 @@ def opened_dialogue(
             milestones=milestones,
             checkpointer=threads,
         )
-        known = ThreadNote.in_checkpoint(threads.get_tuple({"configurable": {"thread_id": thread}}))
-        if known is not None and known.agent != agent.name:
-            warn(f"thread {thread!r} was begun with the agent {known.agent!r}, not with {agent.name!r}")
         way_on = None if isinstance(threads, InMemorySaver) else setup.command(thread, conversation)
         try:
             yield Dialogue(app, agent, thread, about, operator, way_on)
@@ -264,13 +259,3 @@ def existing_threads(file: Path | None) -> Iterator[BaseCheckpointSaver[Any]]:
         )
     with opened_threads(path) as threads:
         yield threads
-
-
-def thread_id(given: str | None, agent: Agent) -> str:
-    """The thread that was asked for, or a new one."""
-    if given is None:
-        name = re.sub("[^a-z0-9]+", "-", agent.name.lower()).strip("-")[:40]
-        return f"{name or 'thread'}-{secrets.token_hex(3)}"
-    if not given.strip() or not given.isprintable():
-        raise InputError(f"{given!r} cannot name a thread: give printable characters that are not all spaces")
-    return given

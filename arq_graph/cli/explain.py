@@ -54,11 +54,8 @@ def explain(
         raise InputError(f"no conversation is kept in a thread {id!r}{there}; hold one, or name another")
     about = ThreadNote.in_checkpoint(found)
     if as_json:
-        told = turn.model_dump(mode="json")
-        for match in told["guidelines"]:
-            texts = about.guidelines.get(match["guideline"]) if about else None
-            match["condition"], match["action"] = texts or (None, None)
-        print_json({"thread": id, **(about.model_dump(exclude={"guidelines"}) if about else {}), **told})
+        made_with = about.model_dump(exclude={"guidelines"}) if about else {}
+        print_json({"thread": id, **made_with, **turn.model_dump(mode="json")})
         return
     console = output()
     name = words(about.agent if about else "Thread", "bold")

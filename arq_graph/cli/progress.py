@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -39,38 +38,21 @@ class Progress(BaseCallbackHandler):
     ignore_chat_model = True  # the node has named the step
 
     def __init__(self) -> None:
-        self._status: Status | None = None
-        self.seconds_paused = 0.0
+        self._status = Status("", console=diagnostics())
 
     @contextmanager
     def shown(self, step: str) -> Iterator[None]:
         """Show progress inside the block."""
-        console = diagnostics()
-        if not console.is_terminal:
+        self._status.update(f"{step} …")
+        with self._status, on_screen(self._status.stop):
             yield
-            return
-        self._status = Status(f"{step} …", console=console)
-        self._status.start()
-        with on_screen(self._hide):
-            yield
-
-    def _hide(self) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Take the line away while somebody is asked something; `seconds_paused` counts how long."""
-        began = time.monotonic()
-        if self._status is not None:
-            self._status.stop()
-        try:
-            yield
-        finally:
-            self.seconds_paused += time.monotonic() - began
-            if self._status is not None:
-                self._status.start()
+        """Take the line away while somebody is asked something; after an error it stays away."""
+        self._status.stop()
+        yield
+        self._status.start()
 
     def tell_wait(self, seconds: float, error: BaseException) -> None:
         """Say that the model did not answer and is asked again soon; without a terminal, too, where nobody waits."""
@@ -80,7 +62,7 @@ class Progress(BaseCallbackHandler):
     def on_chain_start(self, *args: Any, metadata: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         """A node begins."""
         step = _STEPS.get((metadata or {}).get("langgraph_node", ""))
-        if step and self._status is not None:
+        if step:
             self._status.update(f"{step} …")
 
 

@@ -98,7 +98,12 @@ def score(
     show_broken(result.broken, "scored")
     unanswered = sum(isinstance(one, UnansweredConversation) for one in result.broken)
     if not result.conversations:
-        _leave_empty_handed(result, unanswered, store)
+        if store is not None:
+            store.remove()
+        if unanswered:
+            warn("nothing could be scored: the judge gave no answer")
+            raise Exit(NO_ANSWER)
+        raise InputError("nothing could be scored")
     # Before anything is printed: whoever reads may have gone. What was said is read a second time instead of held:
     # memory stays bounded however many there are.
     scored = (one.item for one in read() if isinstance(run.outcomes.get(one.place), ConversationRecord))
@@ -121,7 +126,7 @@ def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
 
 
 def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
-    """The graphs of `--milestones`, `FILE` or `NAME=FILE` each; what is doubtful about them is shown."""
+    """The graphs of `--milestones`, `FILE` or `NAME=FILE` each."""
     graphs: dict[str, MilestoneGraph] = {}
     for text in given:
         name, equals, file = text.partition("=")
@@ -129,19 +134,14 @@ def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
             name, file = Path(text).stem, text
         if name in graphs:
             raise InputError(f"two milestone files are for the use case {name!r}; name one NAME=FILE")
-        graphs[name] = _checked(MilestoneGraph.from_yaml(file, check=False), tools)
+        graphs[name] = _checked(MilestoneGraph.from_yaml(file), tools)
     is_for_all = len(given) == 1 and given[0] == file
     return graphs[name] if is_for_all else graphs
 
 
 def _checked(graph: MilestoneGraph, tools: Any) -> MilestoneGraph:
-    findings = graph.check(tools)
-    if findings.errors:
-        raise SpecError.of_several([(each.line, each.message) for each in findings.errors], file=graph.file)
-    # That nobody has reviewed the graph stands in the report, beside the figures.
-    for warning in findings.warnings:
-        if not warning.is_about_review:
-            warn(str(SpecError(warning.message, file=graph.file, line=warning.line)))
+    if tools is not None and (wrong := graph.check(tools).errors):
+        raise SpecError.of_several([(each.line, each.message) for each in wrong], file=graph.file)
     return graph
 
 
@@ -151,12 +151,10 @@ def _scored(run: ScoringRun, store: RunStore | None, total: int | None, stand_in
         note(f"Going on: {store.file} holds {counted(len(run.kept), 'conversation')} of an earlier run.")
 
     def way_on() -> str:
+        if store is None:
+            return ""
         scored = counted(len(run.kept), "conversation")
-        return (
-            f"{scored} scored so far, kept in {store.file}: the same command goes on from there."
-            if store
-            else ""
-        )
+        return f"{scored} scored so far, kept in {store.file}: the same command goes on from there."
 
     with (
         leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on()}")),
@@ -171,16 +169,6 @@ def _scored(run: ScoringRun, store: RunStore | None, total: int | None, stand_in
             if run.kept:
                 error.add_note(way_on())
             raise
-
-
-def _leave_empty_handed(result: Report, unanswered: int, store: RunStore | None) -> None:
-    if store is not None:
-        store.remove()
-    if unanswered:
-        warn("nothing could be scored: the judge gave no answer")
-        raise Exit(NO_ANSWER)
-    broken = f", and {counted(len(result.broken), 'record')} broken" if result.broken else ""
-    raise InputError(f"nothing could be scored: there is no conversation{broken}")
 
 
 def _tell_undecided(

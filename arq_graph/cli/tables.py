@@ -25,7 +25,7 @@ _SHOWN = 5
 _STOPS_SHOWN = 8
 _RUNS_SHOWN = 6
 _NAME_WIDTH = 22
-_WIDE = 50
+WIDE = 50
 _REASON = 400
 _PATH = 300  # a path that is cut leads nowhere
 ENDS: Mapping[Ended, str] = {
@@ -189,13 +189,13 @@ def _tables(report: Report) -> Iterator[Table]:
         if of.stops:
             yield _stops(of, arm)
     if any(of.model_calls is not None for of in arms.values()):
-        yield _table("a conversation", _COSTS, arms, _WIDE)
+        yield _table("a conversation", _COSTS, arms, WIDE)
     reasons = [reason for reason in ENDS if any(reason in one.ended for one in arms.values())]
     if any(reason != "user" for reason in reasons):
-        yield _table("ended by", [_ended_by(reason) for reason in reasons], arms, _WIDE)
+        yield _table("ended by", [_ended_by(reason) for reason in reasons], arms, WIDE)
     if summary.comparisons:
         headings = ["pairs", "goal completion", "p", "progress rate", "p", "better"]
-        yield columns("compared", headings, map(_pair, summary.comparisons), name_width=_WIDE)
+        yield columns("compared", headings, map(_pair, summary.comparisons), name_width=WIDE)
 
 
 def _table(title: str, shown: Sequence[Column], rows: Rows, name_width: int = _NAME_WIDTH) -> Table:
@@ -284,15 +284,15 @@ def _ended_by(reason: Ended) -> Column:
 
 def _stops(summary: Summary, arm: str) -> Table:
     every = sum(summary.stops.values())
-    stops = [
-        (name if name != "End" else "End, with something forbidden on the way", count)
-        for name, count in summary.stops.items()
-    ]
-    if rest := stops[_STOPS_SHOWN:]:
-        stops = [*stops[:_STOPS_SHOWN], (f"{len(rest)} others", sum(count for _, count in rest))]
     title = f"{one_line(arm)} stopped at" if arm else "stopped at"
-    rows = ((name, [f"{count:,}", percent(count / every)]) for name, count in stops)
-    return columns(title, ["n", "share"], rows, name_width=_WIDE)
+    rows = (
+        (
+            name if name != "End" else "End, with something forbidden on the way",
+            [f"{n:,}", percent(n / every)],
+        )
+        for name, n in list(summary.stops.items())[:_STOPS_SHOWN]
+    )
+    return columns(title, ["n", "share"], rows, name_width=WIDE)
 
 
 def _pair(each: ArmComparison) -> tuple[str, list[str]]:
@@ -328,9 +328,6 @@ def _remarks(report: Report) -> Iterator[str]:
         )
     if overall.agreement.mean is not None:
         yield f"Judge: {percent(overall.agreement.mean)} of the votes agree with the verdict."
-    if (reward := overall.reward) is not None and reward.n:
-        conversations = counted(reward.n, "conversation")
-        yield f"Recorded reward: agrees with the goal in {percent(reward.rate)} of {conversations}."
     if report.summary.comparisons:
         yield (
             "Differences are the second arm minus the first, over the runs that both have. p is corrected for the "
@@ -339,15 +336,14 @@ def _remarks(report: Report) -> Iterator[str]:
 
 
 def _errors(report: Report) -> Iterator[str]:
-    """How many conversations ended in an error, and the most frequent one of each arm."""
-    reasons: dict[str, Counter[str]] = {}
-    for one in report.conversations:
-        if one.error is not None:
-            reasons.setdefault(one.arm or "all", Counter())[one.error.strip().partition("\n")[0]] += 1
+    """How many conversations ended in an error, and in which ones most often."""
+    reasons = Counter(
+        (one.arm or "all", one.error.strip().partition("\n")[0])
+        for one in report.conversations
+        if one.error is not None
+    )
     if reasons:
-        every = counted(sum(said.total() for said in reasons.values()), "conversation")
+        every = counted(reasons.total(), "conversation")
         yield f"{every} ended in an error, measured as far as it had come:"
-    for arm, said in reasons.items():
-        [(reason, count)] = said.most_common(1)
-        often = "" if len(said) == 1 else f", {count:,} of them"
-        yield f"{one_line(arm)}: {said.total():,}{often}: {printable(reason, _REASON)}"
+    for (arm, reason), count in reasons.most_common(_SHOWN):
+        yield f"{one_line(arm)}: {count:,}: {printable(reason, _REASON)}"

@@ -10,7 +10,6 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel, ConfigDict, computed_field
 from rich.console import RenderableType
-from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
@@ -140,11 +139,6 @@ def guideline_text(condition: str | None, action: str | None = None) -> str:
     """A guideline as people read it."""
     when = "always" if condition is None else f"when {condition}"
     return f"{when}: {action}" if action else when
-
-
-def heading(number: int) -> Rule:
-    """The line above a turn."""
-    return Rule(Text(f" {number} "), align="left", style="dim")
 
 
 def customer_said(text: str) -> Table:

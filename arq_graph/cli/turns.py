@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.table import Table
 from typer import Argument, Exit, Option
 
 from arq_graph.agent.fingerprint import fingerprint
@@ -14,8 +12,8 @@ from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli import NO_ANSWER, options
 from arq_graph.cli.progress import progress_bar
-from arq_graph.cli.screen import note, output, print_json, show_error, show_titled, warn, words
-from arq_graph.cli.tables import counted, number, show_broken
+from arq_graph.cli.screen import note, output, print_json, show_error, warn, words
+from arq_graph.cli.tables import WIDE, columns, counted, number, show_broken
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.event_loop import run_in_loop
 from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
@@ -44,13 +42,7 @@ def turns(
         Option(metavar="AGENT.yaml", help="Evaluate this agent, on --model, instead of the model alone."),
     ] = None,
     mode: options.ModeOption = "arq",
-    tools: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE",
-            help="The model's tools, a JSON list of OpenAI definitions. Else those of the records.",
-        ),
-    ] = None,
+    tools: options.ToolsFile = None,
     limit: Annotated[
         int | None, Option("--limit", "-n", min=1, metavar="N", help="The first N steps only.")
     ] = None,
@@ -116,18 +108,8 @@ def _show(asked: str, metrics: TurnMetrics) -> None:
     console = output()
     said = f"{counted(metrics.steps, 'step')} of {counted(metrics.conversations, 'conversation')} · {asked}"
     console.print(words(said, "bold"), soft_wrap=True)
-    console.print(_figures(metrics))
-    pairs = [(f"{each.truth} → {each.predicted}", each.count) for each in metrics.mistaken]
-    if pairs:
-        show_titled(console, "Taken for another (truth → predicted)", _counted(pairs[:_MOST_PAIRS]))
-
-
-def _figures(metrics: TurnMetrics) -> Table:
     calls, answers, matches = metrics.tool_calls, metrics.final_answers, metrics.parameter_match
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("figure", "value", "n", "of"):
-        table.add_column(name, justify="right" if name in ("value", "n") else "left", overflow="fold")
-    for name, value, n, of in (
+    figures = (
         ("action recall", metrics.action_recall.rate, metrics.action_recall.n, "steps"),
         ("tool calls: precision", calls.precision, calls.predicted, "calls predicted"),
         ("tool calls: recall", calls.recall, calls.actual, "calls made"),
@@ -137,15 +119,11 @@ def _figures(metrics: TurnMetrics) -> Table:
         ("final answers: recall", answers.recall, answers.actual, "answers given"),
         ("final answers: F1", answers.f1, answers.predicted + answers.actual, "both"),
         ("answer similarity (words)", metrics.similarity.mean, metrics.similarity.n, "steps, both answers"),
-    ):
-        table.add_row(name, words(number(value, ".3f"), "bold"), f"{n:,}", words(of, "dim"))
-    return table
-
-
-def _counted(rows: Iterable[tuple[str, int]]) -> Table:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(justify="right", min_width=6)
-    grid.add_column(overflow="fold")
-    for name, count in rows:
-        grid.add_row(f"{count:,}", words(name, limit=120))
-    return grid
+    )
+    rows = ((name, [number(value, ".3f"), f"{n:,}", of]) for name, value, n, of in figures)
+    console.print(columns("figure", ["value", "n", "of"], rows, name_width=WIDE))
+    pairs = [(f"{each.truth} → {each.predicted}", [f"{each.count:,}"]) for each in metrics.mistaken]
+    if pairs:
+        console.print()
+        title = "Taken for another (truth → predicted)"
+        console.print(columns(title, ["n"], pairs[:_MOST_PAIRS], name_width=WIDE))

@@ -58,13 +58,6 @@ def test_an_unfinished_turn_is_finished_first_and_a_finished_one_is_shown(cli, s
     assert "You said: Thanks" in served("chat", shop, "--thread", "t1").out
 
 
-def test_another_agent_on_a_thread_is_warned_of(cli, shop):
-    cli("chat", shop, "--thread", "t1", stdin="Hello\n")
-    shop.write_text(shop.read_text().replace("Bike shop", "Boat shop"))
-    done = cli("chat", shop, "--thread", "t1")
-    assert "was begun with the agent 'Bike shop'" in done.words
-
-
 def interrupted(shop: Path, ready: Callable[[IO[str]], object], *options: str, said: str = "") -> str:
     """Chat in a process of its own, press Ctrl-C when it is ready, and give what it says of it."""
     with subprocess.Popen(

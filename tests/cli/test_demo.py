@@ -24,9 +24,6 @@ def test_without_a_key_a_conversation_is_held_and_can_be_explained(cli):
     assert "order_id missing" in done.out
     assert "100% goal completed" in done.out
     assert "arq-graph explain" in done.out
-    explained = cli("explain")
-    assert explained.code == 0
-    assert "Guidelines:" in explained.out
     assert Path(".arq_graph/.gitignore").read_text() == "*\n"  # threads are kept out of repositories
 
 

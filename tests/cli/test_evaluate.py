@@ -19,7 +19,6 @@ def test_two_arms_are_tried_and_compared_and_can_be_scored_again(evaluate, cli, 
     done = evaluate("guided:direct,desk:echo", "--runs", "2", "--json", "out.json", "--html", "out.html")
     assert done.code == 0
     assert "guided:direct, helpful" in done.out
-    assert "seconds a turn" in done.out
     assert "guided:direct, desk:echo" in done.words
     assert "suite.results.jsonl" in done.err
     assert "\x1b[31m" not in done.out
@@ -32,7 +31,6 @@ def test_two_arms_are_tried_and_compared_and_can_be_scored_again(evaluate, cli, 
     assert "customer's goal goal completion" in done.words
     assert "guided:direct 4 2 of 4, 50%" in done.words
     assert cells["guided:direct"]["helpful"].goal_reached.count == 2
-    assert cells["guided:direct"]["unhelpful"].goal_completion.rate == 0
     page = (folder / "out.html").read_text()
     assert "Where is my order?" in page
     assert "at the warehouse" in page

@@ -18,7 +18,6 @@ def test_it_shows_every_guideline_tool_decision_and_revision_as_it_was(served, c
     assert "Bike shop" in done.out
     assert "turn 2" in done.out
     assert "● look-up  score 9" in done.out
-    assert done.out.count("cancel  score") == 1
     assert "when the customer asks about an order: look the order up" in done.words
     assert "○ cancel  score 2" in done.out
     assert "● polite  score 10  decided by code" in done.out
@@ -31,14 +30,8 @@ def test_programs_get_one_json_object(served, cli, shop):
     (record,) = cli("explain", "--json").lines
     assert (record["thread"], record["turn"], record["agent"]) == ("t1", 1, "Bike shop")
     assert record["reply"].startswith("You said")
-    by_id = {each["guideline"]: each for each in record["guidelines"]}
-    assert by_id["look-up"]["condition"] == "the customer asks about an order"
-    assert by_id["polite"]["condition"] is None
-    assert (by_id["look-up"]["active"], by_id["cancel"]["active"]) == (True, False)
-    assert record["tool_calls"][0]["status"] == "success"
-    assert {each["kind"] for each in record["tool_decisions"]} >= {"run"}
+    assert record["active"] == record["followed"] == ["look-up", "polite"]
     assert record["revisions"][-1]["sent"]
-    assert record["followed"] == ["look-up", "polite"]
 
 
 def test_an_unfinished_turn_says_how_to_go_on_and_nothing_of_the_turn_before(served, cli, shop):

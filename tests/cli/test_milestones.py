@@ -30,14 +30,6 @@ def file(folder: Path) -> Path:
     return path
 
 
-def test_a_sound_file_is_said_to_be_one(cli, file):
-    done = cli("milestones", "check", file)
-    assert done.code == 0
-    assert "5 milestones: 2 FC, 3 NFC · 1 decided by a judge" in done.out
-    assert "can be measured on" in done.words
-    assert "Errors" not in done.out and "Warnings" not in done.out
-
-
 def test_errors_and_warnings_stand_apart_each_with_its_line(cli, file):
     file.write_text(SOUND.replace("[cancel, Agreed]", "[cancel, Agred]") + "- {name: lost, type: FC}\n")
     done = cli("milestones", "check", file)
@@ -48,14 +40,16 @@ def test_errors_and_warnings_stand_apart_each_with_its_line(cli, file):
     assert "line 7 End cannot be reached from 'lost': a dead end" in warnings
 
 
-def test_tools_come_as_names_definitions_or_schemas(cli, file):
+def test_a_sound_file_is_said_to_be_one_and_tools_come_as_names_definitions_or_schemas(cli, file):
     names = ["get_order", "cancel_order"]
     defined = {"tools": [{"type": "function", "function": {"name": name}} for name in names]}
     for tools in (names, defined, {name: {"type": "object"} for name in names}):
         Path("tools.json").write_text(json.dumps(tools))
         done = cli("milestones", "check", file, "--tools", "tools.json")
         assert done.code == 0
-        assert "its tools are the agent's" in done.words
+        assert "5 milestones: 2 FC, 3 NFC · 1 decided by a judge" in done.out
+        assert "can be measured on; its tools are the agent's" in done.words
+        assert "Errors" not in done.out and "Warnings" not in done.out
 
 
 @pytest.mark.parametrize(
@@ -113,12 +107,9 @@ def test_nothing_in_a_name_is_taken_for_mermaid(cli, folder):
         "__a__",
         "<b>|{}",
     ]
+    ends = {"Start": (), **dict.fromkeys(names, ()), "End": tuple(names)}
     graph = MilestoneGraph(
-        [
-            Milestone(name="Start", type="NFC"),
-            *(Milestone(name=name, type="NFC") for name in names),
-            Milestone(name="End", type="NFC", dependencies=tuple(names)),
-        ]
+        [Milestone(name=name, type="NFC", dependencies=needed) for name, needed in ends.items()]
     )
     lines = drawn(cli, graph.to_yaml())
     label = r'[^"\[\](){}<>|`*\\]+'

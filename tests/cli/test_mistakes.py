@@ -18,7 +18,6 @@ from tests.reasoning.endpoint import Endpoint, refusal, status
     [
         (["check", "nowhere.yaml"], "nowhere.yaml"),
         (["chat", "{shop}", "--model", "openai:gpt-4o"], "OPENAI_API_KEY"),
-        (["chat", "{shop}", "--thread", ""], "thread"),
         (["chat", "{shop}", "--db", "{shop}"], "file of threads"),
     ],
 )

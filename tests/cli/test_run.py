@@ -135,5 +135,3 @@ def test_a_spoken_conversation_is_shown_with_its_moves_and_explained(cli, shop):
     assert "called: get_order" in done.out
     assert "--strategy respact" in done.words
     assert "Moves" in cli("explain").out
-    (explained,) = cli("explain", "--json").lines
-    assert [move["kind"] for move in explained["moves"]][-1] == "speak"

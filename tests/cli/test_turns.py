@@ -42,7 +42,7 @@ def test_the_offline_model_shows_the_figures_with_their_n(cli, talks):
     # It answers in words alone: 2 of 4 actions are right, and no call was predicted.
     assert "action recall 0.500 4 steps" in done.words
     assert "tool calls: precision - 0" in done.words
-    assert "2 get_order → final answer" in done.words
+    assert "get_order → final answer 2" in done.words
 
 
 def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(cli, talks):
