@@ -74,8 +74,12 @@ def leaving_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
     Ctrl-C takes that second away.
     """
 
+    def leave_now(*_: object) -> None:
+        os.write(2, b"\n")  # below the ^C
+        os._exit(INTERRUPTED)
+
     def leave(*_: object) -> None:
-        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+        signal.signal(signal.SIGINT, leave_now)
         settle()
         timer = threading.Timer(_GRACE, os._exit, [INTERRUPTED])
         timer.daemon = True
@@ -87,7 +91,8 @@ def leaving_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if signal.getsignal(signal.SIGINT) is leave:
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
