@@ -173,13 +173,11 @@ def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
 def _route_acted(agent: Agent, strategy: ReSpAct) -> Any:
     """Route behind the world: a task that the world has ended is over; in a chat the customer is told."""
 
-    def route(state: Any) -> str:
+    def route(state: AgentState) -> str:
         world = Reader(state, agent=agent.name).record("world", WorldStatus)
-        acted = getattr((state.get("messages") or [None])[-1], "type", "") == "tool"
-        is_over = world is not None and world.done
-        return END if strategy.is_task and acted and is_over else "speak"
+        acted = any(message.type == "tool" for message in state.get("messages", [])[-1:])
+        return END if strategy.is_task and acted and world is not None and world.done else "speak"
 
-    route.__annotations__["state"] = AgentState
     return route
 
 

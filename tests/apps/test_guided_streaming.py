@@ -20,35 +20,24 @@ def app():
 
 
 def test_typed_events_tell_the_turn_as_it_runs(runs):
-    seen = runs.stream(app(), ASKED, stream_mode="custom")
-    assert all(isinstance(event, events.Event) for event in seen)
+    with track_usage() as used:
+        seen = runs.stream(app(), ASKED, stream_mode="custom")
     assert len({event.turn for event in seen}) == 1
     kinds = [event.type for event in seen]
     assert kinds[:3] == ["guidelines_matched", "tools_decided", "tool_called"]
     assert set(kinds[3:5]) == {"guidelines_matched", "tools_decided"}  # the second look, side by side
     assert kinds[-2:] == ["reply_revised", "reply_sent"]
     assert [json.loads(event.model_dump_json())["type"] for event in seen] == kinds
-
-
-def test_events_say_what_was_matched_called_revised_and_sent():
-    seen = list(app().stream(ASKED, stream_mode="custom"))
     first, second = [event for event in seen if isinstance(event, events.GuidelinesMatched)]
     active = [[match.guideline for match in event.matches if match.active] for event in (first, second)]
     assert (active[0], set(first.judged)) == (["G1", "G4"], {"G1", "G2", "G3"})
     assert (active[1], second.judged, second.calls) == (["G1", "G2", "G4"], ("G2",), 1)
-    (called,) = [event for event in seen if isinstance(event, events.ToolCalled)]
+    decided, called, sent = seen[1], seen[2], seen[-1]
+    assert [(each.tool, each.kind) for each in decided.decisions] == [("get_order", "run")]
     assert (called.tool, called.arguments) == ("get_order", A1)
     assert (called.status, called.result) == ("success", "A-1 is late")
-    decided = next(event for event in seen if isinstance(event, events.ToolsDecided))
-    assert [(each.tool, each.kind) for each in decided.decisions] == [("get_order", "run")]
-    sent = seen[-1]
     assert (sent.content, sent.followed) == ("It is late.", ("G1", "G2", "G4"))
     assert (sent.satisfied, sent.calls) == (True, 1)
-
-
-def test_usage_in_the_events_adds_up_to_the_turns():
-    with track_usage() as used:
-        seen = list(app().stream(ASKED, stream_mode="custom"))
     counted = [event for event in seen if getattr(event, "usage", None)]
     assert sum(event.calls for event in counted) == used.calls
     assert sum(event.usage["total_tokens"] for event in counted) == used.total["total_tokens"]

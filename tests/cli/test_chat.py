@@ -13,7 +13,6 @@ from typing import IO
 import pytest
 
 from tests.cli.shop import journal, options
-from tests.interrupting import hears_ctrl_c
 from tests.reasoning.endpoint import Endpoint, Reply, Request, hang, status
 
 
@@ -66,7 +65,8 @@ def interrupted(shop: Path, ready: Callable[[IO[str]], object], *options: str, s
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=hears_ctrl_c,
+        # Heard even where this process does not hear it, as when it runs in the background.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(said)
