@@ -53,7 +53,7 @@ def _described(value: Any) -> Any:
         function = getattr(value, "func", None) or getattr(value, "coroutine", None) or type(value)
         return [value.name, value.description, argument_schema(value), function]
     if isinstance(value, BaseModel):
-        return value.__dict__
+        return {name: getattr(value, name) for name in type(value).model_fields}
     if isinstance(value, partial):
         return [value.func, value.args, value.keywords]
     if inspect.isroutine(value) or inspect.isclass(value):

@@ -104,6 +104,7 @@ class Agent(Part):
     confirm: Mapping[Text, Confirmation] = {}
     fallback: Text = FALLBACK
 
+    _toolbox: dict[str, BaseTool] = PrivateAttr()
     _by_id: dict[str, Guideline] = PrivateAttr()
     _file: Path | None = PrivateAttr(None)
 
@@ -127,14 +128,14 @@ class Agent(Part):
         for index, each in enumerate(self.guidelines):
             written |= {("guidelines", index, "tools", at): tool for at, tool in enumerate(each.tools)}
         written |= {("tools", at): tool for at, tool in enumerate(self.tools)}
-        box, problems = gathered(written)
-        problems += [*self.relations.problems(), *self._wrong_confirmations(box)]
+        self._toolbox, problems = gathered(written)
+        problems += [*self.relations.problems(), *self._wrong_confirmations()]
         if problems:
             raise misfits(*problems)
         self._file = info.context.path if info.context else self._file
 
         def held(tools: Sequence[BaseTool | str]) -> tuple[BaseTool, ...]:
-            return tuple(box[name] for name in dict.fromkeys(_names(tools)))
+            return tuple(self._toolbox[name] for name in dict.fromkeys(_names(tools)))
 
         self._by_id = {
             each.id: each.model_copy(update={"tools": held(each.tools)}) for each in self.guidelines
@@ -143,12 +144,12 @@ class Agent(Part):
         self.__dict__ |= {"guidelines": tuple(self._by_id.values()), "tools": held(self.tools)}
         return self
 
-    def _wrong_confirmations(self, tools: Mapping[str, BaseTool]) -> Iterator[Problem]:
+    def _wrong_confirmations(self) -> Iterator[Problem]:
         for name, confirmation in self.confirm.items():
-            if name not in tools:
-                yield ("confirm", name), f"names no tool of this agent{suggestion(name, tools)}"
+            if name not in self._toolbox:
+                yield ("confirm", name), f"names no tool of this agent{suggestion(name, self._toolbox)}"
             elif confirmation.ask:
-                arguments = list(argument_schema(tools[name]).get("properties", ()))
+                arguments = list(argument_schema(self._toolbox[name]).get("properties", ()))
                 if not _says(confirmation.ask, arguments):
                     takes = " and ".join(f"{{{each}}}" for each in arguments) or "no argument"
                     yield ("confirm", name, "ask"), f"must hold {takes}, and nothing else in braces"
@@ -160,18 +161,17 @@ class Agent(Part):
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, {len(self.guidelines)} guidelines, {len(self.toolbox)} tools)"
 
-    @cached_property
+    @property
     def toolbox(self) -> Mapping[str, BaseTool]:
         """Every tool by its name."""
-        tools = [*(tool for each in self.guidelines for tool in each.tools), *self.tools]
-        return MappingProxyType({tool.name: tool for tool in tools})
+        return MappingProxyType(self._toolbox)
 
     @cached_property
     def grants(self) -> Mapping[str, tuple[str, ...]]:
         """For each tool's name, the ids of the guidelines that it is attached to."""
         return {
             name: tuple(each.id for each in self.guidelines if name in _names(each.tools))
-            for name in self.toolbox
+            for name in self._toolbox
         }
 
     @cached_property
@@ -220,7 +220,7 @@ class Agent(Part):
         Raises:
             SpecError: A name is that of no tool of this agent, or a function cannot be used as a tool.
         """
-        bound = dict(self.toolbox)
+        bound = dict(self._toolbox)
         for name, value in tools.items():
             if name not in bound:
                 near = suggestion(name, bound)
