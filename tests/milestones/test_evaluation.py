@@ -23,6 +23,7 @@ from arq_graph.milestones import (
     aevaluate,
     converse,
     evaluate,
+    read_transcripts,
 )
 from tests.milestones.evaluated import (
     Answers,
@@ -349,6 +350,8 @@ def test_a_ceiling_for_calls_stops_cleanly_and_is_gone_on_with(tmp_path: Path, c
         "turns under way are finished, and none is begun"
     )
     assert all(one.ended == "budget" for one in report.broken)
+    read = [one for one in read_transcripts(file) if isinstance(one, Transcript)]
+    assert len(read) == len(report.conversations), "none that is unfinished passes for a whole one"
     again = asks(2)
     evaluate(suite(), {"app": again}, runs=20, max_calls=41, results=file, resume=True)
     assert not again.made.calls, "what was spent before counts"
