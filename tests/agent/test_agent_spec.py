@@ -206,11 +206,12 @@ def test_a_method_becomes_a_tool() -> None:
 def test_one_function_on_two_guidelines_is_one_tool_and_a_bare_name_refers_to_it() -> None:
     made = agent(
         Guideline("a", "b", tools=["get_order"]),
-        Guideline("c", "d", tools=[get_order, cancel]),
+        Guideline("c", "d", tools=[get_order, cancel, "get_order"]),
         Guideline("e", "f", tools=[get_order]),
     )
     assert made.grants == {"get_order": ("G1", "G2", "G3"), "cancel": ("G2",)}
     assert made.guidelines[0].tools == (made.toolbox["get_order"],)
+    assert made.guidelines[1].tools == (made.toolbox["get_order"], made.toolbox["cancel"])
     assert not made.always_available
 
 
