@@ -77,7 +77,7 @@ class ThreadNote(BaseModel):
     """What is kept about a thread beside its messages, with each checkpoint: what they were made with."""
 
     agent: str
-    file: str | None
+    file: str
     model: str
     mode: str
     guidelines: dict[str, tuple[str | None, str | None]]

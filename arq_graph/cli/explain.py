@@ -64,7 +64,7 @@ def explain(
     console.print()
     for part in explanation_of(turn, about):
         console.print(part)
-    if turn.reply is None and about and about.file:
+    if turn.reply is None and about:
         console.print()
         console.print(words("The turn is unfinished. Go on with:"))
         where = ["--db", db] if db else []

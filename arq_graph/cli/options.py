@@ -135,18 +135,16 @@ def read_tools(agent: Path | None, tools: Path | None) -> Any:
         raise BadParameter("--agent and --tools name the tools twice: give one of them")
     if agent is not None:
         return list(Agent.from_yaml(agent).toolbox.values())
-    return None if tools is None else _defined(tools)
-
-
-def _defined(file: Path) -> Any:
-    text = read_text(file, "list of tools")
+    if tools is None:
+        return None
+    text = read_text(tools, "list of tools")
     try:
         found = from_json(text)
         found = found.get("tools", found) if isinstance(found, dict) else found
         argument_schemas(found)
     except (ValueError, TypeError, ToolError) as error:
         wanted = "it holds, as JSON, tool names, OpenAI tool definitions, or schemas by name"
-        raise SpecError(f"no list of tools ({error}); {wanted}", file=str(file)) from None
+        raise SpecError(f"no list of tools ({error}); {wanted}", file=str(tools)) from None
     return found
 
 

@@ -134,15 +134,11 @@ def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
             name, file = Path(text).stem, text
         if name in graphs:
             raise InputError(f"two milestone files are for the use case {name!r}; name one NAME=FILE")
-        graphs[name] = _checked(MilestoneGraph.from_yaml(file), tools)
+        graph = graphs[name] = MilestoneGraph.from_yaml(file)
+        if tools is not None and (wrong := graph.check(tools).errors):
+            raise SpecError.of_several([(each.line, each.message) for each in wrong], file=graph.file)
     is_for_all = len(given) == 1 and given[0] == file
     return graphs[name] if is_for_all else graphs
-
-
-def _checked(graph: MilestoneGraph, tools: Any) -> MilestoneGraph:
-    if tools is not None and (wrong := graph.check(tools).errors):
-        raise SpecError.of_several([(each.line, each.message) for each in wrong], file=graph.file)
-    return graph
 
 
 def _scored(run: ScoringRun, store: RunStore | None, total: int | None, stand_ins: tuple[str, ...]) -> Report:
