@@ -87,12 +87,13 @@ def test_offers_are_taken_and_declined_as_the_spec_says():
     assert texts[1] == "Yes, please. I accept the window seat."
     assert texts[2] == "No, thank you."
     assert "One of us eats no nuts." in texts[3]
+    assert "window seat" not in said(BOOKING, offers[0], "You have the window seat.", DONE)[2]
 
 
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ('Book a table: day: "Friday", guests: 4.', "Yes"),
+        ('Book a table: day: "Friday", guests: 4, indoors: true.', "Yes"),
         ('Order a birthday cake: day: "Friday".', "No"),
         ('Delete account: user: "u-1".', "No"),
     ],
