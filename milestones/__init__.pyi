@@ -12,6 +12,7 @@ from .graph import MilestoneGraph as MilestoneGraph
 from .judging.llm_judge import LLMJudge as LLMJudge
 from .milestone import Milestone as Milestone
 from .reports.comparison import compare as compare
+from .reports.graph_choice import gold_graph as gold_graph
 from .reports.html import write_html as write_html
 from .reports.report import Report as Report
 from .reports.report import read_report as read_report

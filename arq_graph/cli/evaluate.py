@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,6 +54,13 @@ def evaluate(
             "are finished, so that some more may be made.",
         ),
     ] = None,
+    max_cost: Annotated[
+        float | None, Option(min=0, help="Stop once they cost so much; needs --prices.")
+    ] = None,
+    prices: Annotated[
+        str | None,
+        Option(metavar="MODEL=IN/OUT,…", help="What a million tokens cost, read and written: gpt-4o=2.5/10."),
+    ] = None,
     results: Annotated[
         Path | None, Option(metavar="FILE", help="Where each conversation is kept. Else SUITE.results.jsonl.")
     ] = None,
@@ -97,6 +105,8 @@ def evaluate(
                 results=kept,
                 resume=resume,
                 max_calls=max_calls,
+                max_cost=max_cost,
+                prices=_read_prices(prices),
                 depends_on={
                     "the model": choice.name,
                     "the user's model": users.name if users else "none",
@@ -161,9 +171,20 @@ def _tell(report: Report, kept: Path) -> None:
     show_broken(report.failed, "measured")
     if report.stopped:
         # Calls that were made before count, so the same ceiling is of no use.
+        ceiling = "--max-cost" if report.stopped.startswith("max_cost") else "--max-calls"
         warn(
             f"{report.stopped}: {counted(report.missing, 'conversation')} of the run missing below. What ended is kept "
-            f"in {kept}: the same command with --resume and a higher --max-calls goes on from there."
+            f"in {kept}: the same command with --resume and a higher {ceiling} goes on from there."
         )
     show_report(report, output())
     note(f"The conversations are in {kept}.")
+
+
+def _read_prices(text: str | None) -> dict[str, tuple[float, float]]:
+    prices = {}
+    for part in text.split(",") if text else ():
+        found = re.fullmatch(r"(.+)=(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)", part.strip())
+        if found is None:
+            raise InputError(f"--prices: {part!r} must be written MODEL=IN/OUT, such as gpt-4o=2.5/10")
+        prices[found[1]] = (float(found[2]), float(found[3]))
+    return prices

@@ -31,18 +31,19 @@ Outcome = ConversationRecord | BrokenConversation
 
 
 class Kept(BaseModel):
-    """What an entry says beside the messages: how many calls it took, and how far it got if it is finished."""
+    """What an entry says beside the messages: calls made, what they cost, and how far it got if it is finished."""
 
     calls: int = 0
+    cost: float = 0.0
     record: ConversationRecord | None = None
 
 
 def entry_of(
-    one: Planned, outcome: Outcome, messages: Sequence[Mapping[str, Any]], calls: int
+    one: Planned, outcome: Outcome, messages: Sequence[Mapping[str, Any]], calls: int, cost: float
 ) -> dict[str, Any]:
     """A conversation as it is kept."""
     record = outcome if isinstance(outcome, ConversationRecord) else None
-    kept = Kept(calls=calls, record=record)
+    kept = Kept(calls=calls, cost=cost, record=record)
     entry = {"arq_graph": kept.model_dump(mode="json", exclude_defaults=True)}
     return entry | (_conversation(one, messages) if record else {"id": one.id, "unfinished": messages})
 

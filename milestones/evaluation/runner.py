@@ -41,11 +41,14 @@ from arq_graph.models.offline.model import is_stand_in
 from arq_graph.reasoning.usage import UsageTracker, track_usage
 
 _AtLeastOne = Annotated[int, Field(ge=1, strict=True)]
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 CONCURRENCY = 8
 MOST_OUT_OF_REACH = 3
 """So many conversations in a row whose model is out of reach end a run: the others would fare no better."""
 
 Done = Callable[[Planned, Outcome], None]
+Prices = Mapping[str, tuple[_Amount, _Amount]]
+"""What a million tokens cost, read and written, by the model's name or the beginning of it."""
 
 
 def evaluate(suite: Suite, arms: Mapping[str, Arm], **settings: Any) -> Report:
@@ -63,6 +66,8 @@ class _Settings(Part):
     runs: _AtLeastOne
     concurrency: _AtLeastOne
     max_calls: _AtLeastOne | None
+    max_cost: Annotated[_Amount, Field(gt=0)] | None
+    prices: Prices
     judge: AsyncJudge | Callable[..., Any] | None
 
 
@@ -78,6 +83,8 @@ async def aevaluate(
     results: str | Path | None = None,
     resume: bool = False,
     max_calls: int | None = None,
+    max_cost: float | None = None,
+    prices: Prices | None = None,
     depends_on: Mapping[str, str] | None = None,
     arms_depend_on: Mapping[str, str] | None = None,
     done: Done = lambda _planned, _outcome: None,
@@ -108,20 +115,34 @@ async def aevaluate(
             agent's whole specification, milestones, user, world, arms, models, seed) must be what it was.
         max_calls: How many model calls the run may make, earlier parts and users and judge included. Once it is
             reached nothing is begun; conversations under way finish their turn, and are held again another time.
+        max_cost: What the calls may cost, in the same way; needs `prices`.
+        prices: What a million tokens cost, read and written, by the model's name or the beginning of it.
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
         arms_depend_on: What single arms depend on beside the code of their functions, by their names.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
 
     Raises:
-        InputError: A setting cannot be used, a model's key is missing, or the file holds other results.
+        InputError: A setting cannot be used, a model's key is missing, the file holds other results, or a
+            model that is called has no price or reports no tokens while `max_cost` is to hold.
         SpecError: No scenario can be used.
         ModelUnavailableError: Models were out of reach in several conversations in a row; what ended is kept.
     """
     checked_type("suite", suite, Suite, "read one with Suite.from_yaml(path)")
     try:
-        _Settings(runs=runs, concurrency=concurrency, max_calls=max_calls, judge=judge)
+        settings = _Settings(
+            runs=runs,
+            concurrency=concurrency,
+            max_calls=max_calls,
+            max_cost=max_cost,
+            prices=prices or {},
+            judge=judge,
+        )
     except SpecError as error:
         raise InputError(str(error)) from None
+    if max_cost is not None and not prices:
+        raise InputError(
+            "max_cost needs prices, such as {'gpt-4o': (2.5, 10)}: a million tokens, read and written"
+        )
     if not suite.scenarios:
         raise suite.broken[0].error
     # A user's model that is none, or lacks its key, is told at once.
@@ -129,7 +150,7 @@ async def aevaluate(
     known = Arms(arms, model)
     graphs = GraphNames()
     names = {one.name: graphs.of(one.milestones, one.name) for one in suite.scenarios}
-    run = _Run(known, names, user_model, judge, max_calls)
+    run = _Run(known, names, user_model, judge, settings)
     planned = list(suite.planned(known.names, runs))
     of = {
         "the suite": suite.name,
@@ -192,17 +213,38 @@ class _Run:
     graphs: Mapping[str, str]
     user_model: Any
     judge: AnyJudge | None
-    max_calls: int | None
+    settings: _Settings
     calls_before: int = 0
+    cost_before: float = 0.0
     used: UsageTracker = field(default_factory=UsageTracker)
 
     @property
     def reached(self) -> str | None:
         """The ceiling in words, once it is reached."""
         calls = self.calls_before + self.used.calls
-        if self.max_calls is None or calls < self.max_calls:
+        if (most := self.settings.max_calls) is not None and calls >= most:
+            return f"max_calls: {calls:,} of {most:,} model calls are made"
+        if (ceiling := self.settings.max_cost) is None or (
+            cost := self.cost_before + self._cost(self.used)
+        ) < ceiling:
             return None
-        return f"max_calls: {calls:,} of {self.max_calls:,} model calls are made"
+        return f"max_cost: {cost:g} of {ceiling:g} is spent"
+
+    def _cost(self, used: UsageTracker, *, known: bool = False) -> float:
+        """What calls cost by the prices; with `known`, a model without a price or without tokens is an error."""
+        cost = 0.0
+        prices = self.settings.prices
+        for model, spent in used.by_model.items() if prices else ():
+            name = max((each for each in prices if model.startswith(each)), key=len, default=None)
+            if name is not None and spent.usage is not None:
+                read, written = prices[name]
+                cost += (
+                    spent.usage["input_tokens"] * read + spent.usage["output_tokens"] * written
+                ) / 1_000_000
+            elif known and self.settings.max_cost is not None:
+                what = "has no price" if name is None else "reports no tokens"
+                raise InputError(f"max_cost cannot hold: {model or 'a model'} {what}; use max_calls instead")
+        return cost
 
     async def through(
         self, planned: Sequence[Planned], concurrency: int, store: RunStore | None, done: Done
@@ -213,6 +255,7 @@ class _Run:
         for kept in map(kept_in, store.entries() if store else ()):
             if kept is not None:
                 self.calls_before += kept.calls
+                self.cost_before += kept.cost
                 if kept.record is not None:
                     before.setdefault(kept.record.id, kept.record)
         for one in planned:
@@ -227,7 +270,10 @@ class _Run:
             async with aclosing(at_once(works, concurrency)) as finished:
                 async for one, held in finished:
                     if store is not None:
-                        store.append(entry_of(one, held.outcome, held.messages, held.used.calls))
+                        store.append(
+                            entry_of(one, held.outcome, held.messages, held.used.calls, self._cost(held.used))
+                        )
+                    self._cost(held.used, known=True)
                     outcomes[one.id] = held.outcome
                     done(one, held.outcome)
                     is_broken = isinstance(held.outcome, BrokenConversation)

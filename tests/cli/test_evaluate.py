@@ -82,6 +82,7 @@ def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_a_way_on(evaluate)
     [
         ("guidde", [], "did you mean `guided`"),
         ("guided", ["--results", "suite.yaml"], "must be different files"),
+        ("guided", ["--max-cost", "1", "--prices", "gpt-4o=2.5"], "must be written MODEL=IN/OUT"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is_held(evaluate, folder, arms, options, said):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,7 @@ def test_a_model_that_lacks_its_key_or_is_none_is_told_before_anything_is_held(
     "settings",
     [
         *({"runs": 0}, {"runs": "2"}, {"concurrency": 0}, {"max_calls": 0}, {"judge": 5}),
+        *({"max_cost": 0, "prices": {"m": (1, 1)}}, {"prices": {"m": (1, -1)}}, {"max_cost": 5}),
     ],
 )
 def test_a_setting_out_of_its_range_is_refused_before_anything_is_held(settings: Any):
@@ -317,9 +319,9 @@ def test_a_run_that_changed_is_not_gone_on_with_and_told_what_changed(
 # --- what it costs ---------------------------------------------------------------------------------------------------
 
 
-def asks(calls: int) -> Any:
+def asks(calls: int, name: str = "gpt-4o-2024", usage: UsageMetadata | None = USAGE) -> Any:
     """An app that makes so many calls a turn."""
-    model = ScriptedChatModel(lambda call: AIMessage("hi", usage_metadata=USAGE))
+    model = ScriptedChatModel(lambda call: AIMessage("hi", usage_metadata=usage), model_name=name)
 
     class Asks:
         made = model
@@ -357,6 +359,26 @@ def test_a_ceiling_for_calls_stops_cleanly_and_is_gone_on_with(tmp_path: Path, c
     assert not again.made.calls, "what was spent before counts"
     report = evaluate(suite(), {"app": asks(2)}, runs=20, max_calls=1_000, results=file, resume=True)
     assert (len(report.conversations), report.missing) == (20, 0)
+
+
+def test_a_ceiling_for_cost_holds_by_the_price_of_the_longest_name_that_fits():
+    prices = {"gpt-4o": (2.5, 10.0), "gpt-4": (30.0, 60.0)}
+    app = asks(2)
+    cost = (1_000 * 2.5 + 100 * 10) / 1_000_000  # one call
+    report = evaluate(suite(), {"app": app}, runs=20, concurrency=1, max_cost=10 * cost, prices=prices)
+    assert "max_cost" in str(report.stopped)
+    assert 10 <= len(app.made.calls) <= 12
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [(lambda: asks(2, "other"), "other has no price"), (lambda: asks(2, usage=None), "reports no tokens")],
+)
+def test_a_cost_that_cannot_be_known_ends_the_run(make: Callable[[], Any], told: str):
+    app = make()
+    with pytest.raises(InputError, match=told):
+        evaluate(suite(), {"app": app}, runs=20, concurrency=1, max_cost=5, prices={"gpt-4o": (2.5, 10)})
+    assert len(app.made.calls) < 20
 
 
 def test_what_users_ask_counts_against_the_ceiling_and_not_for_the_arm():
