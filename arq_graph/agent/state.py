@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema
 class RecordPart(BaseModel):
     """A part of a record."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)  # importing is quicker
 
 
 class Record(RecordPart):
