@@ -215,7 +215,8 @@ class _Run:
     judge: AnyJudge | None
     settings: _Settings
     calls_before: int = 0
-    cost_before: float = 0.0
+    cost: float = 0.0  # of what is over; adding up every call at each turn would take longer and longer
+    under_way: list[UsageTracker] = field(default_factory=list)
     used: UsageTracker = field(default_factory=UsageTracker)
 
     @property
@@ -224,9 +225,10 @@ class _Run:
         calls = self.calls_before + self.used.calls
         if (most := self.settings.max_calls) is not None and calls >= most:
             return f"max_calls: {calls:,} of {most:,} model calls are made"
-        if (ceiling := self.settings.max_cost) is None or (
-            cost := self.cost_before + self._cost(self.used)
-        ) < ceiling:
+        if (ceiling := self.settings.max_cost) is None:
+            return None
+        cost = self.cost + sum(map(self._cost, self.under_way))
+        if cost < ceiling:
             return None
         return f"max_cost: {cost:g} of {ceiling:g} is spent"
 
@@ -255,7 +257,7 @@ class _Run:
         for kept in map(kept_in, store.entries() if store else ()):
             if kept is not None:
                 self.calls_before += kept.calls
-                self.cost_before += kept.cost
+                self.cost += kept.cost
                 if kept.record is not None:
                     before.setdefault(kept.record.id, kept.record)
         for one in planned:
@@ -269,10 +271,11 @@ class _Run:
         with self.used.listening():
             async with aclosing(at_once(works, concurrency)) as finished:
                 async for one, held in finished:
+                    cost = self._cost(held.used)
                     if store is not None:
-                        store.append(
-                            entry_of(one, held.outcome, held.messages, held.used.calls, self._cost(held.used))
-                        )
+                        store.append(entry_of(one, held.outcome, held.messages, held.used.calls, cost))
+                    self.under_way.remove(held.used)
+                    self.cost += cost
                     self._cost(held.used, known=True)
                     outcomes[one.id] = held.outcome
                     done(one, held.outcome)
@@ -289,6 +292,7 @@ class _Run:
     async def _hold(self, one: Planned) -> _Held:
         """Hold one conversation; whatever goes wrong in it is told in what it gives."""
         with track_usage() as used:
+            self.under_way.append(used)
             try:
                 made = self.arms.make(one)
                 user = make_user(one.scenario.user, seed=one.seed, model=self.user_model)
