@@ -21,10 +21,10 @@ from arq_graph.milestones import (
     MilestoneGraph,
     Transcript,
     Verdict,
+    gold_graph,
     read_transcripts,
     score_transcripts,
 )
-from arq_graph.milestones.reports.graph_choice import gold_graph
 from tests.milestones.conversations import agent, called, conversation, user
 from tests.milestones.reported import steps
 
