@@ -103,7 +103,8 @@ class GuidelineMatcher(AgentNode[ARQ]):
         self.batches = [self._batch(f"batch-{number}", group) for number, group in enumerate(groups, start=1)]
 
     def _batch(self, name: str, group: Sequence[Guideline]) -> Batch:
-        head = self.head_of(guidelines=[shown_guideline(guideline) for guideline in group])
+        guidelines = [shown_guideline(guideline) for guideline in group]
+        head = self.head_of(guidelines=guidelines, tools=list(self.agent.toolbox))
         return Batch(tuple(group), batch_blueprint(group), head, name)
 
     def steps(self, state: Reader) -> Steps:

@@ -31,7 +31,7 @@ class ArgumentBasis(ARQ, ABC):
 class AskedFor(ARQ):
     """An argument that the answer asks the customer for."""
 
-    tool: str = respond("The candidate that waits for it.")
+    tool: str = respond("The tool that waits for it.")
     argument: str = respond("The argument.")
 
 
