@@ -33,7 +33,7 @@ class Verdict(ARQ):
     """Whether the call is to be made; stands behind the arguments."""
 
     same_call_is_already_staged: bool = query("Does a result in `staged` come from this very call?")
-    repeat_is_justified: bool = respond("If so: is there a reason to make it again?")
+    repeat_is_justified: bool = respond("If that call is staged: is there a reason to make it again?")
     should_run: bool = respond("Should it be made, as soon as every required argument is known?")
 
 
