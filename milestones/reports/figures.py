@@ -132,8 +132,7 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
     completed, nothing = sum(goals), len(group) - len(ranges)
     own = [record.goal_reached for record in group if record.goal is not None]
     shares, tasks, left_out = _pass_hat_k(group)
-    missed = [record.stopped_at for record in group if record.goal_completed is False]
-    stops = Counter(stop for stop in missed if stop is not None)
+    stops = Counter(stop for record in group if (stop := record.stopped_at) is not None)
     seconds = [each for record in group for each in record.turn_seconds]
     return Summary(
         conversations=len(group),

@@ -49,7 +49,7 @@ def write_html(
         SpecError: A graph of the report is none that anything can be measured on.
     """
     words = Words()
-    data = page_data(report, words)
+    data = page_data(report)
     conversations = [
         (index, Markup(embedded(words.of(transcript)))) for index, transcript in _given(transcripts, report)
     ]

@@ -7,8 +7,7 @@ of hierarchical system structures" (1981): cycles broken, longest-path layers, b
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -19,12 +18,13 @@ from arq_graph.milestones.milestone import END, START
 Point = tuple[int, float]
 Item = Hashable
 """A milestone, or a bend: the ends of its edge and its layer."""
-Joined = Mapping[Item, Collection[Item]]
 
 # Beyond this many bends in all, edges are drawn straight: so many lines help nobody.
 MOST_BENDS = 4_000
 _WIDTH_OF_BEND = 0.5
-_SWEEPS = 16
+# Sweeps over all rows, down and up in turn; the last one that orders them runs down, away from Start.
+_ORDERING = 9
+_STRAIGHTENING = 3
 
 
 class Layout(NamedTuple):
@@ -64,9 +64,7 @@ def layered(graph: nx.DiGraph[str]) -> Layout:
     rows: list[list[Item]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
     for item in drawn:
         rows[layer[item]].append(item)
-    place = _places(
-        _ordered(rows, drawn), drawn, {item: 1.0 if item in forward else _WIDTH_OF_BEND for item in drawn}
-    )
+    place = _places(rows, drawn, {item: 1.0 if item in forward else _WIDTH_OF_BEND for item in drawn})
     least = min(place.values(), default=0.0)
     points = {item: (layer[item], round(at - least, 3)) for item, at in place.items()}
     return Layout(
@@ -102,55 +100,26 @@ def _layers(forward: nx.DiGraph[str]) -> dict[Item, int]:
     return layer
 
 
-def _ordered(rows: list[list[Item]], drawn: nx.DiGraph[Item]) -> list[list[Item]]:
-    """The same rows, each in an order that has few crossings: barycenters, down and up in turn."""
-    best, fewest = rows, _crossings(rows, drawn)
-    for sweep in range(_SWEEPS if fewest else 0):
-        down = sweep % 2 == 0
-        rows = [list(row) for row in rows]
-        position = {item: float(index) for row in rows for index, item in enumerate(row)}
-        for row in rows if down else reversed(rows):
-            mean = _means(row, drawn.pred if down else drawn.succ, position)
-            row.sort(key=mean.__getitem__)
-            position |= {item: float(index) for index, item in enumerate(row)}
-        found = _crossings(rows, drawn)
-        if found < fewest:
-            best, fewest = rows, found
-    return best
-
-
-def _crossings(rows: Sequence[Sequence[Item]], drawn: nx.DiGraph[Item]) -> int:
-    """How many pairs of lines between neighbouring rows cross."""
-    count = 0
-    for row, below in pairwise(rows):
-        position = {item: index for index, item in enumerate(below)}
-        seen: list[int] = []
-        for item in row:
-            ends = sorted(position[one] for one in drawn.succ[item])
-            count += sum(len(seen) - bisect_right(seen, end) for end in ends)
-            for end in ends:
-                insort(seen, end)
-    return count
-
-
 def _places(
-    rows: Sequence[Sequence[Item]], drawn: nx.DiGraph[Item], width: Mapping[Item, float]
+    rows: list[list[Item]], drawn: nx.DiGraph[Item], width: Mapping[Item, float]
 ) -> dict[Item, float]:
-    """A place for each item: near those it is joined to, and none closer to another than widths allow."""
+    """A place for each item: near those it is joined to, and none closer to another than widths allow.
+
+    First rows are put in an order that has few crossings, by the means of the row before or after; then each item
+    goes to the mean of all that it is joined to.
+    """
     place = dict.fromkeys(drawn, 0.0)
-    for row in rows:
-        _move(row, place, width, place)
-    joined: list[Joined] = [drawn.pred, drawn.succ] * (_SWEEPS // 2 - 1) + [drawn.to_undirected().adj] * 2
-    for sweep, neighbours in enumerate(joined):
-        for row in reversed(rows) if sweep % 2 else rows:
-            _move(row, _means(row, neighbours, place), width, place)
+    around = drawn.to_undirected().adj
+    for sweep in range(_ORDERING + _STRAIGHTENING):
+        is_down, is_ordering = sweep % 2 == 0, sweep < _ORDERING
+        joined = around if not is_ordering else drawn.pred if is_down else drawn.succ
+        for row in rows if is_down else reversed(rows):
+            near = {item: [place[one] for one in joined[item]] or [place[item]] for item in row}
+            wanted = {item: sum(values) / len(values) for item, values in near.items()}
+            if is_ordering:
+                row.sort(key=wanted.__getitem__)
+            _move(row, wanted, width, place)
     return place
-
-
-def _means(row: Iterable[Item], joined: Joined, place: Mapping[Item, float]) -> dict[Item, float]:
-    """The mean of the places that each item is joined to; its own where it is joined to none."""
-    near = {item: [place[one] for one in joined[item]] or [place[item]] for item in row}
-    return {item: sum(values) / len(values) for item, values in near.items()}
 
 
 def _move(

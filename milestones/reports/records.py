@@ -115,8 +115,8 @@ class ConversationRecord(Record):
 
     @property
     def stopped_at(self) -> str | None:
-        """The last milestone on the road that was taken; None where the goal was completed."""
-        return None if self.goal_completed or not self.path_taken else self.path_taken[-1]
+        """The last milestone on the road that was taken; None unless it is certain that the goal was missed."""
+        return self.path_taken[-1] if self.goal_completed is False and self.path_taken else None
 
     @property
     def goal_reached(self) -> bool | None:

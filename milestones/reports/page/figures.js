@@ -116,10 +116,11 @@ function drawFigures() {
       : card("Judge's votes agree", percent(summary.agreement.mean), [`over ${counted(summary.agreement.n, "verdict", "verdicts")}`]),
   ].filter(Boolean));
   balanceCards();
+  const sources = [...new Set(data.conversations.flatMap(({ source }) => source || []))];
   byId("about").append([
     counted(total, "conversation", "conversations"),
     counted(data.graphs.length, "milestone graph", "milestone graphs"),
-    data.sources.length === 1 ? data.sources[0] : data.sources.length ? counted(data.sources.length, "file", "files") : null,
+    sources.length === 1 ? sources[0] : sources.length ? counted(sources.length, "file", "files") : null,
   ].filter(Boolean).join(" · "));
 }
 
@@ -189,7 +190,7 @@ function drawNotices() {
   const unreviewed = data.graphs.filter((graph) => graph.reviewed === false);
   const notes = [];
   if (data.stopped !== null) {
-    notes.push(["Stopped before all was done: ", words(cutText(data.stopped)), cutNote(data.stopped),
+    notes.push(["Stopped before all was done: ", words(data.stopped),
       `. ${counted(data.missing, "conversation is", "conversations are")} missing here.`]);
   }
   if (unreviewed.length) {
@@ -216,6 +217,6 @@ function drawBroken() {
   panel.querySelector("summary").append(`${counted(data.broken_count, "broken record", "broken records")}: not scored, in no figure`);
   const rest = data.broken_count - data.broken.length;
   panel.querySelector("ul").append(
-    ...data.broken.map((one) => el("li", {}, words(cutText(one.error)), cutNote(one.error))),
+    ...data.broken.map((one) => el("li", {}, words(one))),
     ...(rest ? [el("li", { class: "quiet" }, `and ${number(rest)} more, not listed here`)] : []));
 }

@@ -230,12 +230,13 @@ function zoomTo(zoom) {
 // Mark the milestone that is looked at, and the way that the open conversation took.
 function markGraph(graph, selected, row) {
   const isOn = row !== null && data.graphs[row.graph] === graph;
-  const reached = new Set(isOn ? (row.reached || []).map(([milestone]) => milestone) : []);
-  const edges = new Set(isOn ? row.edges || [] : []);
+  const reached = new Set(isOn ? row.reached.map(({ name }) => name) : []);
+  const edges = new Set(isOn ? row.edges : []);
   drawing.picture.classList.toggle("tracing", isOn);
   drawing.picture.querySelectorAll(".node").forEach((node, index) => {
-    node.classList.toggle("on", reached.has(index));
-    node.classList.toggle("here", isOn && row.stopped === index);
+    const { name } = graph.milestones[index];
+    node.classList.toggle("on", reached.has(name));
+    node.classList.toggle("here", isOn && row.stopped_at === name);
     node.setAttribute("aria-pressed", String(index === selected));
   });
   drawing.picture.querySelectorAll(".edge").forEach((edge, index) => edge.classList.toggle("on", edges.has(index)));

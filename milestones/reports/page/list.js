@@ -3,8 +3,8 @@
 const PAGE_LENGTH = 100;
 const STATES = [
   ["all", "All", () => true],
-  ["came-for", "Customer's goal reached", (row) => row.goal !== undefined && row.goal[1] === true],
-  ["not-came-for", "Customer's goal not reached", (row) => row.goal !== undefined && row.goal[1] === false],
+  ["came-for", "Customer's goal reached", (row) => row.goal_reached === true],
+  ["not-came-for", "Customer's goal not reached", (row) => row.goal_reached === false],
   ["completed", "Completed", (row) => row.status === "completed"],
   ["missed", "Not completed", (row) => row.status === "missed"],
   ["undecided", "Undecided", (row) => row.status === "undecided"],
@@ -19,15 +19,15 @@ const STATE_NAMES = {
 // What the customer came for leads, where the scenario names it: End may be reached by another road, too.
 function leading(row) {
   if (row.goal === undefined) return [row.status, ...STATE_NAMES[row.status]];
-  const state = row.goal[1] === null ? "undecided" : row.goal[1] ? "completed" : "missed";
+  const state = row.goal_reached === null ? "undecided" : row.goal_reached ? "completed" : "missed";
   const said = { completed: "reached", missed: "not reached", undecided: "undecided" }[state];
-  return [state, STATE_NAMES[state][0], `Customer's goal ${said}: ${row.goal[0]}`];
+  return [state, STATE_NAMES[state][0], `Customer's goal ${said}: ${row.goal}`];
 }
 
 function endOf(row) {
   if (row.goal === undefined) return null;
-  if (row.status === "completed") return row.goal[1] === false ? "End by another road" : "End reached";
-  if (row.status === "missed") return row.stopped !== undefined && stopName(row) === "End" ? "something forbidden on the way to End" : "End not reached";
+  if (row.status === "completed") return row.goal_reached === false ? "End by another road" : "End reached";
+  if (row.status === "missed") return row.stopped_at === "End" ? "something forbidden on the way to End" : "End not reached";
   return row.status === "undecided" ? "End undecided" : null;
 }
 
@@ -36,17 +36,13 @@ const filter = { state: "all", search: "", sort: "order", page: 0, graph: null, 
 
 function isAt(row, graph, what, milestone) {
   if (row.graph !== graph) return false;
-  return what === "stopped" ? row.stopped === milestone
-    : what === "possibly" ? (row.possibly || []).includes(milestone)
-      : (row.reached || []).some(([one]) => one === milestone);
+  return what === "stopped" ? row.stopped_at === milestone
+    : what === "possibly" ? (row.possibly_reached || []).includes(milestone)
+      : row.reached.some((one) => one.name === milestone);
 }
 
 function whoIsAt(graph, what, milestone) {
   return data.conversations.flatMap((row, index) => (isAt(row, graph, what, milestone) ? [index] : []));
-}
-
-function stopName(row) {
-  return row.stopped === undefined ? null : data.graphs[row.graph].milestones[row.stopped].name;
 }
 
 // Whoever is at End and did not complete the goal was stopped by nothing but a rule.
@@ -60,21 +56,21 @@ function armOf(row) {
 
 function searchable(row) {
   if (row.searchable === undefined) {
-    row.searchable = [row.id, row.task, row.use_case, armOf(row), data.sources[row.source], stopName(row), data.graphs[row.graph].name]
+    row.searchable = [row.id, row.task, row.use_case, armOf(row), row.source, row.stopped_at, data.graphs[row.graph].name]
       .filter((text) => text !== undefined && text !== null).join("\n").toLowerCase();
   }
   return row.searchable;
 }
 
 function progressOf(row, end) {
-  return row.progress ? row.progress[end] : 2 * end - 0.5; // what has no way to go comes last
+  return row.progress_range ? row.progress_range[end] : 2 * end - 0.5; // what has no way to go comes last
 }
 
 const ORDERS = {
   order: () => 0,
   least: (a, b) => progressOf(a, 1) - progressOf(b, 1),
   most: (a, b) => progressOf(b, 0) - progressOf(a, 0),
-  long: (a, b) => b.counts[0] - a.counts[0],
+  long: (a, b) => b.events - a.events,
 };
 
 function found() {
@@ -111,11 +107,11 @@ function searchFor(text) {
 function rowOf(index) {
   const row = data.conversations[index];
   const [state, mark, spoken] = leading(row);
-  const stop = stopName(row);
+  const stop = row.stopped_at;
   const facts = [
     row.use_case, armOf(row), row.task !== undefined ? `task ${row.task}` : null,
     row.error !== undefined ? "ended in an error" : null,
-    counted(row.counts[1], "message", "messages"), counted(row.counts[2], "call", "calls"),
+    counted(row.turns, "message", "messages"), counted(row.calls, "call", "calls"),
   ].filter(Boolean).join(" · ");
   return el("li", {}, button({
     class: `row ${state}`, "data-index": index, "aria-current": index === open ? "true" : null,
@@ -128,8 +124,8 @@ function rowOf(index) {
       endOf(row) === "End by another road" ? el("span", { class: "tag warn" }, "End by another road") : null,
       words(facts, { class: "quiet facts" }),
       stop ? el("span", { class: "quiet facts" }, stop === "End" ? `at ${stopWords(stop)}` : ["stopped at ", words(stop)]) : null),
-    el("span", { class: "far" }, meter(row.progress ? row.progress[0] : null, ...(row.progress || [])),
-      el("span", {}, percentRange(row.progress)))));
+    el("span", { class: "far" }, meter(row.progress_range ? row.progress_range[0] : null, ...(row.progress_range || [])),
+      el("span", {}, percentRange(row.progress_range)))));
 }
 
 function drawStates() {
@@ -146,8 +142,7 @@ function drawChips() {
   const chip = (text, name, clear) => button({ class: "chip", title: "Show the others too", onclick: () => refilter(clear) }, text, name ? words(name) : "", " ✕");
   const chips = [];
   if (filter.at) {
-    const [what, milestone] = filter.at;
-    const { name } = data.graphs[filter.graph].milestones[milestone];
+    const [what, name] = filter.at;
     const isForbidden = what === "stopped" && name === "End";
     const verb = { stopped: isForbidden ? "at " : "stopped at ", reached: "reached ", possibly: "possibly reached " }[what];
     chips.push(chip(verb, isForbidden ? stopWords(name) : name, { at: null, graph: data.graphs.length > 1 ? filter.graph : null }));

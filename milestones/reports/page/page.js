@@ -100,18 +100,18 @@ function overview(graph) {
 function milestoneDetails(graph) {
   const one = graph.milestones[selected];
   const kind = { join: "join", end: "end of the graph", call: "tool call", state: "state" }[shapeOf(one)];
-  const others = (label, from, to) => nameList(label, graph.milestones, graph.edges.filter((edge) => edge.ends[from] === selected).map((edge) => edge.ends[to]));
+  const others = (label, from, to) => nameList(label, graph.edges.filter((edge) => edge.ends[from] === selected).map((edge) => graph.milestones[edge.ends[to]].name));
   const isEnd = one.name === "End";
   return [
     el("div", { class: "bar" }, el("h2", {}, words(one.name)), button({ class: "plain", onclick: () => go({ n: null }) }, "Close")),
     el("p", { class: "quiet" }, one.name === "Start" ? "start of the graph" : kind, one.weight === 1 ? "" : ` · weight ${one.weight}`),
-    cutText(one.description) ? prose(one.description, "said") : null,
+    one.description ? prose(one.description, "said") : null,
     el("p", {}, el("b", {}, `${percent(graph.conversations ? one.reached / graph.conversations : null)}`), ` reached it: ${reachedText(one, graph.conversations)}`),
     meter(graph.conversations ? one.reached / graph.conversations : null),
-    others(one.all || one.type === "Aggregator" ? "After all of" : "After", 1, 0), others("Before", 0, 1),
-    peopleOf(isEnd ? "Reached the end, forbidden" : "Stopped here", "stopped", selected,
+    others(one.requires === "all" && one.dependencies.length > 1 ? "After all of" : "After", 1, 0), others("Before", 0, 1),
+    peopleOf(isEnd ? "Reached the end, forbidden" : "Stopped here", "stopped", one.name,
       isEnd ? "The goal does not count as completed where something forbidden happened." : null),
-    peopleOf("Possibly reached it", "possibly", selected), peopleOf("Reached it", "reached", selected),
+    peopleOf("Possibly reached it", "possibly", one.name), peopleOf("Reached it", "reached", one.name),
   ];
 }
 

@@ -31,18 +31,17 @@ function asWritten(text) {
 }
 
 function marksOf(row) {
-  const milestones = data.graphs[row.graph].milestones;
   const marks = new Map();
   const add = (step, mark) => marks.set(step, [...(marks.get(step) || []), mark]);
-  for (const [milestone, step] of row.reached || []) {
-    if (step > 0) add(step, badge(milestones[milestone].name));
+  for (const { name, step } of row.reached) {
+    if (step > 0) add(step, badge(name));
   }
-  for (const [step, rule] of row.forbidden || []) {
+  for (const { step, rule } of row.forbidden || []) {
     add(step, el("span", { class: "tag bad" }, "forbidden: ", words(rule)));
   }
-  for (const step of row.wasted || []) add(step, el("span", { class: "tag warn" }, "served no milestone"));
-  for (const step of row.repeated || []) add(step, el("span", { class: "tag warn" }, "repeats an earlier call"));
-  for (const step of row.unanswered || []) add(step, el("span", { class: "tag warn" }, "no result recorded"));
+  for (const step of row.wasted_calls || []) add(step, el("span", { class: "tag warn" }, "served no milestone"));
+  for (const step of row.repeated_calls || []) add(step, el("span", { class: "tag warn" }, "repeats an earlier call"));
+  for (const step of row.unanswered_calls || []) add(step, el("span", { class: "tag warn" }, "no result recorded"));
   return marks;
 }
 
@@ -78,7 +77,7 @@ function callBody(event, row, step) {
     return [el("span", { class: "tag bad" }, "arguments that cannot be read"),
       el("pre", { class: "output", dir: "auto" }, cutText(event.malformed)), cutNote(event.malformed)];
   }
-  return [argumentsOf(event, (row.invented || {})[step] || [])];
+  return [argumentsOf(event, (row.invented_arguments || {})[step] || [])];
 }
 
 function resultBody(event) {
@@ -93,13 +92,13 @@ function resultBody(event) {
 
 function eventParts(event, row, step) {
   if (event.speaker) return { kind: event.speaker, head: event.speaker, body: [prose(event.text, "said")] };
-  if (event.tool !== undefined) {
+  if (event.arguments) {
     return { kind: "call", head: ["calls ", el("code", {}, words(event.tool))], body: callBody(event, row, step) };
   }
   const of = event.call ? button({ class: "link", onclick: () => goToEvent(event.call) }, `of call ${event.call}`) : "of a call that is not recorded";
   return {
     kind: event.failed ? "result failed" : "result",
-    head: ["result ", event.result ? [el("code", {}, words(event.result)), " "] : null, of,
+    head: ["result ", event.tool ? [el("code", {}, words(event.tool)), " "] : null, of,
       event.failed ? el("span", { class: "tag bad" }, "failed") : null],
     body: resultBody(event),
   };
@@ -107,7 +106,7 @@ function eventParts(event, row, step) {
 
 function eventOf(event, row, step, marks) {
   const { kind, head, body } = eventParts(event, row, step);
-  const isForbidden = (row.forbidden || []).some(([at]) => at === step);
+  const isForbidden = (row.forbidden || []).some((one) => one.step === step);
   return el("li", { class: `event ${kind}${isForbidden ? " forbidden" : ""}`, id: `event-${step}`, "data-step": step, tabindex: -1 },
     el("span", { class: "step", "aria-hidden": "true" }, step),
     el("div", { class: "body" }, el("div", { class: "speaker" }, head), body,
@@ -121,38 +120,37 @@ function goToEvent(step) {
   event.focus({ preventScroll: true });
 }
 
-function nameList(label, milestones, numbers) {
-  if (!numbers || !numbers.length) return null;
-  return el("p", {}, el("span", { class: "quiet" }, `${label} `), numbers.map((one) => badge(milestones[one].name, "other")));
+function nameList(label, names) {
+  if (!names || !names.length) return null;
+  return el("p", {}, el("span", { class: "quiet" }, `${label} `), names.map((name) => badge(name, "other")));
 }
 
 // What nothing decides matters where the goal or the progress depends on it.
 function isRange(row) {
-  return row.status === "undecided" || (row.progress !== undefined && row.progress[0] !== row.progress[1]);
+  return row.status === "undecided" || (row.progress_range !== null && row.progress_range[0] !== row.progress_range[1]);
 }
 
 function milestonesOf(row) {
-  const milestones = data.graphs[row.graph].milestones;
-  const steps = (row.reached || []).filter(([, step]) => step > 0);
-  const stop = row.stopped === undefined ? null : row.stopped;
-  const isEnd = stop !== null && milestones[stop].name === "End";
+  const steps = row.reached.filter(({ step }) => step > 0);
+  const stop = row.stopped_at;
   return el("div", { class: "milestones" },
-    el("p", {}, el("span", { class: "quiet" }, "Reached "), steps.length ? steps.map(([one, step]) => button({
+    el("p", {}, el("span", { class: "quiet" }, "Reached "), steps.length ? steps.map(({ name, step }) => button({
       class: "badge", onclick: () => goToEvent(step), title: `Go to event ${step}`,
-    }, el("b", {}, step), " ", words(milestones[one].name))) : "nothing but the start"),
-    isEnd ? el("p", { class: "bad" }, "It reached the end, but something forbidden happened.")
-      : stop === null ? null : el("p", {}, el("span", { class: "quiet" }, "Stopped at "), badge(milestones[stop].name, "stopping")),
-    row.status === "missed" ? nameList("Could have come next", milestones, row.frontier) : null,
-    isRange(row) ? nameList("Nothing decides", milestones, row.undecided) : null);
+    }, el("b", {}, step), " ", words(name))) : "nothing but the start"),
+    stop === "End" ? el("p", { class: "bad" }, "It reached the end, but something forbidden happened.")
+      : stop === null ? null : el("p", {}, el("span", { class: "quiet" }, "Stopped at "), badge(stop, "stopping")),
+    row.status === "missed" ? nameList("Could have come next", row.frontier) : null,
+    isRange(row) ? nameList("Nothing decides", row.undecided) : null);
 }
 
 function judgeOf(row) {
-  if (!row.reasons) return null;
-  const milestones = data.graphs[row.graph].milestones;
-  return el("details", { class: "judge" }, el("summary", {}, `What the judge said of ${counted(row.reasons.length, "milestone", "milestones")}`),
-    el("dl", {}, row.reasons.flatMap(([one, reason, agreement]) => [
-      el("dt", {}, words(milestones[one].name), agreement === null ? null : el("span", { class: "quiet" }, ` ${percent(agreement)} of the votes agree`)),
-      el("dd", { dir: "auto" }, cutText(reason), cutNote(reason)),
+  const [reasons, agreement] = [row.reasons || {}, row.agreement || {}];
+  const names = Object.keys({ ...reasons, ...agreement });
+  if (!names.length) return null;
+  return el("details", { class: "judge" }, el("summary", {}, `What the judge said of ${counted(names.length, "milestone", "milestones")}`),
+    el("dl", {}, names.flatMap((name) => [
+      el("dt", {}, words(name), agreement[name] === undefined ? null : el("span", { class: "quiet" }, ` ${percent(agreement[name])} of the votes agree`)),
+      el("dd", { dir: "auto" }, reasons[name]),
     ])));
 }
 
@@ -163,11 +161,11 @@ function readerHead(index, row) {
   const place = all.indexOf(index);
   const turn = (to, text) => button({ class: "plain", disabled: all[to] === undefined, onclick: () => go({ c: all[to] }) }, text);
   const facts = [
-    row.use_case, armOf(row), row.task !== undefined ? `task ${row.task}` : null, data.sources[row.source],
+    row.use_case, armOf(row), row.task !== undefined ? `task ${row.task}` : null, row.source,
     row.record !== undefined ? `record ${row.record}` : null,
     data.graphs.length > 1 ? `graph ${data.graphs[row.graph].name}` : null,
     row.reward !== undefined ? `reward ${row.reward}` : null,
-    row.error !== undefined ? row.error : null,
+    row.error,
   ].filter(Boolean);
   return el("header", {},
     el("div", { class: "bar" }, el("h2", {}, words(row.id || `Conversation ${index + 1}`)),
@@ -175,7 +173,7 @@ function readerHead(index, row) {
         button({ class: "plain", id: "close", onclick: () => go({ c: null }) }, "Close"))),
     el("p", { class: "verdict" }, el("span", { class: `pill ${state}` }, words(`${mark} ${spoken}`)),
       end === null ? null : [" ", el("span", { class: `pill ${end === "End by another road" ? "undecided" : row.status}` }, end)],
-      row.progress ? [el("span", { class: "label" }, " progress "), meter(row.progress[0], ...row.progress), " ", el("b", {}, percentRange(row.progress))] : null),
+      row.progress_range ? [el("span", { class: "label" }, " progress "), meter(row.progress_range[0], ...row.progress_range), " ", el("b", {}, percentRange(row.progress_range))] : null),
     el("p", { class: "quiet facts" }, facts.map((fact, at) => [at ? " · " : "", words(fact)]).flat()));
 }
 
