@@ -33,7 +33,7 @@ class RunStore:
     """The entries of a run, each appended to a file by one write; a context manager, which closes the file.
 
     A kill leaves at most the last line cut off; it is dropped, and what it was about is done again. One run at a
-    time has the file, where the system can lock files. Making a store reads and locks the file; entering it writes.
+    time has the file, where the system can lock files. Making a store locks and reads the file; entering it writes.
 
     Every entry depends on all that `of` names; `parts` name what only some entries depend on, such as single scenarios:
     another run may leave parts out or add some. `resume` goes on with what is there; otherwise there must be nothing.
@@ -49,23 +49,25 @@ class RunStore:
         resume: bool = True,
     ) -> None:
         self.file = Path(file)
-        self._head: dict[str, Any] = {
-            "arq_graph": kind,
-            "version": VERSION,
-            "of": dict(of),
-            "parts": dict(parts or {}),
-        }
+        self._head: dict[str, Any] = {"arq_graph": kind, "version": VERSION, "of": dict(of)}
+        self._head["parts"] = dict(parts or {})
         self._parts_before: dict[str, str] = {}
         self._resume = resume
-        self._stream: FileIO | None = None
-        self._open()
+        self._size = 0
+        with self._failures_told():
+            # A device may have no end, and a pipe may never have a beginning.
+            if self.file.exists() and not self.file.is_file():
+                raise InputError(f"results cannot be kept in {self.file}: it is no regular file")
+            # Without a buffer, nothing is left over that a close would write again.
+            self._stream = self.file.open("ab", buffering=0)
+            try:
+                _lock(self._stream, self.file)
+                self._read()
+            except BaseException:
+                self.close()
+                raise
 
     def __enter__(self) -> Self:
-        if self._stream is None:
-            self._open()
-        assert self._stream is not None
-        with self._failures_told():
-            self._stream.truncate(self._size)
         if not self._size or not self._head["parts"].keys() <= self._parts_before.keys():
             self.append(self._head)
         return self
@@ -75,19 +77,13 @@ class RunStore:
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """The entries of the earlier run, in order; memory holds one. A line that cannot be read is left out."""
-        left = self._size
         with self.file.open("rb") as lines:
-            while left > 0:
-                line = lines.readline()
-                left -= len(line) or left
-                entry = _object(line)
+            for entry in map(_object, lines):
                 if entry and not is_head(entry):
                     yield entry
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Append an entry; the system has it when this returns, so that a kill does not lose it."""
-        if self._stream is None:
-            raise InputError(f"{self.file} is closed: results are kept inside its `with` block")
         # JSON that is ASCII alone holds lone surrogates, too.
         line = json.dumps(entry, skipkeys=True, default=str).encode("ascii") + b"\n"
         before = os.fstat(self._stream.fileno()).st_size
@@ -109,10 +105,8 @@ class RunStore:
 
     def close(self) -> None:
         """Close the file."""
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            with self._failures_told():
-                stream.close()
+        with self._failures_told():
+            self._stream.close()
 
     @contextmanager
     def _failures_told(self) -> Iterator[None]:
@@ -121,23 +115,8 @@ class RunStore:
         except OSError as error:
             raise InputError(f"results cannot be kept in {self.file}: {error.strerror}") from None
 
-    def _open(self) -> None:
-        self._size = 0
-        with self._failures_told():
-            # A device may have no end, and a pipe may never have a beginning.
-            if self.file.exists() and not self.file.is_file():
-                raise InputError(f"results cannot be kept in {self.file}: it is no regular file")
-            # Without a buffer, nothing is left over that a close would write again.
-            self._stream = self.file.open("ab", buffering=0)
-            try:
-                _lock(self._stream, self.file)
-                self._read()
-            except BaseException:
-                self.close()
-                raise
-
     def _read(self) -> None:
-        """Find the heads, and the end of the last whole line."""
+        """Look at the heads, and cut off what follows the last whole line."""
         with self.file.open("rb") as lines:
             for line in lines:
                 if not self._size and not _BEGINNING.startswith(line[: len(_BEGINNING)]):
@@ -147,6 +126,7 @@ class RunStore:
                 if line.startswith(_BEGINNING):
                     self._compare(_object(line))
                 self._size += len(line)
+        self._stream.truncate(self._size)
 
     def _compare(self, head: Mapping[str, Any]) -> None:
         if [head.get("arq_graph"), head.get("version")] != [self._head["arq_graph"], VERSION]:

@@ -106,7 +106,8 @@ def score(
         raise InputError("nothing could be scored")
     # Before anything is printed: whoever reads may have gone. What was said is read a second time instead of held:
     # memory stays bounded however many there are.
-    scored = (one.item for one in read() if isinstance(run.outcomes.get(one.place), ConversationRecord))
+    numbered = enumerate(read())
+    scored = (one.item for at, one in numbered if isinstance(run.outcomes.get(at), ConversationRecord))
     write_outputs(result, json, html, (item for item in scored if isinstance(item, Transcript)))
     if store is not None and not unanswered:
         store.remove()
@@ -135,6 +136,7 @@ def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
         if name in graphs:
             raise InputError(f"two milestone files are for the use case {name!r}; name one NAME=FILE")
         graph = graphs[name] = MilestoneGraph.from_yaml(file)
+        graph.name = name
         if tools is not None and (wrong := graph.check(tools).errors):
             raise SpecError.of_several([(each.line, each.message) for each in wrong], file=graph.file)
     is_for_all = len(given) == 1 and given[0] == file

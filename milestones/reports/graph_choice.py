@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import InputError, SpecError
@@ -62,9 +63,12 @@ class GraphNames:
 
     def __init__(self) -> None:
         self.used: dict[str, GraphRecord] = {}
+        self._known: WeakKeyDictionary[MilestoneGraph, str] = WeakKeyDictionary()
 
     def of(self, graph: MilestoneGraph, otherwise: str) -> str:
         """Its own name, or that of its file; `otherwise` where it has neither."""
+        if (known := self._known.get(graph)) is not None:
+            return known
         record = graph_record(graph)
         name = wanted = str(graph.name) or Path(graph.file or "").stem or otherwise
         again = 1
@@ -72,51 +76,35 @@ class GraphNames:
             again += 1
             name = f"{wanted} ({again})"
         self.used[name] = record
+        self._known[graph] = name
         return name
 
 
-class GraphChoice:
-    """Chooses the graph of each conversation, and its name in a report; those of use cases are named after these.
+def graph_chooser(source: GraphSource, names: GraphNames) -> Callable[[Transcript], MilestoneGraph]:
+    """A function that gives each conversation its graph, or an `InputError` where there is none for its use case.
 
     Raises:
         SpecError: A graph cannot be measured on, or there is none.
     """
+    if callable(source):
+        return source
+    given = {"milestones": source} if isinstance(source, MilestoneGraph) else source
+    if not given:
+        raise SpecError("no milestone graph is given; give one for each use case")
+    for name, graph in given.items():
+        require_sound(graph)
+        rules_of(graph)  # loads the functions that its checks name
+        names.of(graph, name)
 
-    def __init__(self, source: GraphSource) -> None:
-        self._source = source
-        self._names = GraphNames()
-        given: Mapping[str, MilestoneGraph] = {}
+    def of_use_case(transcript: Transcript) -> MilestoneGraph:
         if isinstance(source, MilestoneGraph):
-            given = {self._names.of(source, "milestones"): source}
-        elif isinstance(source, Mapping):
-            given = source
-            if not given:
-                raise SpecError("no milestone graph is given; give one for each use case")
-        for graph in given.values():
-            require_sound(graph)
-            rules_of(graph)  # loads the functions that its checks name
+            return source
+        if (graph := given.get(transcript.use_case or "")) is not None:
+            return graph
+        known = list(map(repr, given))
+        listed = ", ".join(known[:_NAMES_SHOWN]) + (", …" if known[_NAMES_SHOWN:] else "")
+        raise InputError(
+            f"its `use_case` is {transcript.use_case!r}, and there are milestone graphs for {listed}"
+        )
 
-    @property
-    def used(self) -> Mapping[str, GraphRecord]:
-        """The graphs that conversations were measured on, by name."""
-        return self._names.used
-
-    def of(self, transcript: Transcript) -> tuple[str, MilestoneGraph]:
-        """The name of a conversation's graph, and the graph.
-
-        Raises:
-            InputError: There is none for its use case.
-        """
-        if isinstance(self._source, MilestoneGraph):
-            return next(iter(self.used)), self._source
-        if not isinstance(self._source, Mapping):
-            graph = self._source(transcript)
-            return self._names.of(graph, transcript.task or transcript.id or "milestones"), graph
-        name = transcript.use_case
-        if name is None or name not in self._source:
-            known = list(map(repr, self._source))
-            listed = ", ".join(known[:_NAMES_SHOWN]) + (", …" if known[_NAMES_SHOWN:] else "")
-            raise InputError(f"its `use_case` is {name!r}, and there are milestone graphs for {listed}")
-        if name not in self.used:
-            self._names.used[name] = graph_record(self._source[name])
-        return name, self._source[name]
+    return of_use_case

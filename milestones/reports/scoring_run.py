@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -20,7 +19,12 @@ from arq_graph.errors import (
 from arq_graph.milestones.at_once import at_once
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import AnyJudge, Judge, JudgeError
-from arq_graph.milestones.reports.graph_choice import GraphChoice, GraphSource, fingerprint_of_graphs
+from arq_graph.milestones.reports.graph_choice import (
+    GraphNames,
+    GraphSource,
+    fingerprint_of_graphs,
+    graph_chooser,
+)
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, conversation_record
 from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.scoring import Score, ascore, score
@@ -28,35 +32,22 @@ from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
+from arq_graph.reasoning.performing import aperform_steps, perform_steps
 
 CONCURRENCY = 8
 MOST_UNREACHED = 3
 """So many conversations in a row whose judge is not reached end a run: the others would fare no better."""
 
 
-Place = tuple[int, int]
-"""File and record as numbers, in the order in which they are read."""
-
-# What is wrong with a file itself comes after all that could be read of it.
-_END_OF_FILE = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(NamedTuple):
     """A conversation, or a record that is none, and where it stands: its file, and its position there, from 0.
 
-    `record` is None where the file itself cannot be read on; `number` is the file's place among those that are read.
+    `record` is None where the file itself cannot be read on.
     """
 
     item: Transcript | BrokenRecord
+    source: str | None
     record: int | None
-    source: str | None = None
-    number: int = 0
-
-    @property
-    def place(self) -> Place:
-        """Where it stands, as numbers."""
-        return self.number, _END_OF_FILE if self.record is None else self.record
 
 
 class UnansweredConversation(BrokenConversation):
@@ -67,17 +58,14 @@ Outcome = ConversationRecord | BrokenConversation
 Done = Callable[[Outcome], None]
 
 
-class _Chosen(NamedTuple):
-    transcript: Transcript
-    name: str
-    graph: MilestoneGraph
+_Asked = tuple[MilestoneGraph, Transcript]
 
 
 class ScoringRun:
     """Conversations that are scored, once: one at a time by `report()`, several at once by `areport()`.
 
     `score_transcripts` makes one, and says what its settings are and what is raised. `store` holds what was scored as
-    it comes; `kept` is what it holds, and `outcomes` what became of each conversation so far, both by place.
+    it comes; `kept` is what it holds, and `outcomes` what became of each conversation so far, both by its number.
     """
 
     def __init__(
@@ -92,9 +80,10 @@ class ScoringRun:
     ) -> None:
         if concurrency < 1:
             raise InputError(f"concurrency is {concurrency}; at least one conversation is scored at a time")
-        self.outcomes: dict[Place, Outcome] = {}
-        self._conversations = iter(conversations)
-        self._choice = GraphChoice(graph)
+        self.outcomes: dict[int, Outcome] = {}
+        self._conversations = enumerate(conversations)
+        self._graphs = GraphNames()
+        self._graph_of = graph_chooser(graph, self._graphs)
         self._tools = argument_schemas(tools) if tools is not None else None
         self._judge = judge
         self._concurrency = concurrency
@@ -110,71 +99,53 @@ class ScoringRun:
             stand_ins: What a stand-in did, such as "the judge"; see `Report`.
         """
         with self._store or nullcontext():
-            for one in self._conversations:
-                outcome = self._score(one, self._begun(one))
-                self._keep(one, outcome)
-                done(outcome)
+            for number, one in self._conversations:
+                self._keep(number, perform_steps(self._outcome(number, one), self._score), done)
         return self._report(stand_ins)
 
     async def areport(self, *, done: Done = lambda _: None, stand_ins: Sequence[str] = ()) -> Report:
         """Score all conversations, several at once, each told as it finishes; see `report`."""
-        # Graphs get their names as conversations are taken, in the order of the source, not as they finish.
-        works = ((one, self._ascore(one, self._begun(one))) for one in self._conversations)
+        works = (
+            (number, aperform_steps(self._outcome(number, one), self._ascore))
+            for number, one in self._conversations
+        )
         with self._store or nullcontext():
             async with aclosing(at_once(works, self._concurrency)) as finished:
-                async for one, outcome in finished:
-                    self._keep(one, outcome)
-                    done(outcome)
+                async for number, outcome in finished:
+                    self._keep(number, outcome, done)
         return self._report(stand_ins)
 
     def _report(self, stand_ins: Sequence[str]) -> Report:
-        ordered = [self.outcomes[place] for place in sorted(self.outcomes)]
+        ordered = [self.outcomes[number] for number in sorted(self.outcomes)]
         return Report(
             stand_ins=tuple(stand_ins),
             conversations=tuple(one for one in ordered if isinstance(one, ConversationRecord)),
             broken=tuple(one for one in ordered if isinstance(one, BrokenConversation)),
-            graphs=self._choice.used,
+            graphs=self._graphs.used,
         )
 
-    def _begun(self, one: Located) -> _Chosen | Outcome:
-        """What is to be scored, and on which graph; the outcome, where it is known already."""
+    def _outcome(self, number: int, one: Located) -> Generator[_Asked, Score, Outcome]:
+        """What becomes of a conversation; its score is asked for where none is kept."""
         if isinstance(one.item, BrokenRecord):
             return self._failed(one, one.item.error)
         try:
-            chosen = _Chosen(one.item, *self._choice.of(one.item))
-        except Exception as error:
-            return self._failed(one, error)
-        kept = self.kept.get(one.place)
-        if kept is not None and (kept.id, kept.events) == (one.item.id, len(one.item)):
-            return kept.model_copy(update={"source": one.source})
-        self.kept.pop(one.place, None)
-        return chosen
-
-    def _score(self, one: Located, begun: _Chosen | Outcome) -> Outcome:
-        if not isinstance(begun, _Chosen):
-            return begun
-        try:
-            judge = cast(Judge | None, self._judge)
-            return self._scored(
-                one, begun, score(begun.graph, begun.transcript, tools=self._tools, judge=judge)
-            )
+            graph = self._graph_of(one.item)
+            name = self._graphs.of(graph, one.item.task or one.item.id or "milestones")
+            kept = self.kept.get(number)
+            if kept is not None and (kept.id, kept.events) == (one.item.id, len(one.item)):
+                return kept.model_copy(update={"source": one.source})
+            self.kept.pop(number, None)
+            measured = yield graph, one.item
+            self._unreached = 0
+            return conversation_record(one.item, measured, graph=name, source=one.source, record=one.record)
         except Exception as error:
             return self._failed(one, error)
 
-    async def _ascore(self, one: Located, begun: _Chosen | Outcome) -> Outcome:
-        if not isinstance(begun, _Chosen):
-            return begun
-        try:
-            measured = await ascore(begun.graph, begun.transcript, tools=self._tools, judge=self._judge)
-            return self._scored(one, begun, measured)
-        except Exception as error:
-            return self._failed(one, error)
+    def _score(self, asked: _Asked) -> Score:
+        return score(*asked, tools=self._tools, judge=cast(Judge | None, self._judge))
 
-    def _scored(self, one: Located, chosen: _Chosen, measured: Score) -> Outcome:
-        self._unreached = 0
-        return conversation_record(
-            chosen.transcript, measured, graph=chosen.name, source=one.source, record=one.record
-        )
+    async def _ascore(self, asked: _Asked) -> Score:
+        return await ascore(*asked, tools=self._tools, judge=self._judge)
 
     def _failed(self, one: Located, error: Exception) -> Outcome:
         """What is told of a conversation that cannot be scored; raises what concerns all of them."""
@@ -185,13 +156,14 @@ class ScoringRun:
         kind = UnansweredConversation if isinstance(error, ReasoningError) else BrokenConversation
         return kind(source=one.source, record=one.record, error=_said(one, error))
 
-    def _keep(self, one: Located, outcome: Outcome) -> None:
-        self.outcomes[one.place] = outcome
-        if isinstance(outcome, ConversationRecord) and one.place not in self.kept:
-            self.kept[one.place] = outcome
+    def _keep(self, number: int, outcome: Outcome, done: Done) -> None:
+        self.outcomes[number] = outcome
+        if isinstance(outcome, ConversationRecord) and number not in self.kept:
+            self.kept[number] = outcome
             if self._store is not None:
                 held = outcome.model_dump(mode="json", exclude_defaults=True)
-                self._store.append({"at": one.place, "scored": held})
+                self._store.append({"at": number, "scored": held})
+        done(outcome)
 
 
 def score_transcripts(
@@ -238,7 +210,7 @@ def score_transcripts(
     if results is not None:
         of = {"the milestones": fingerprint_of_graphs(graph), "the tools": fingerprint(tools)}
         store = RunStore(results, "score", {**of, **(depends_on or {})})
-    read = (Located(item, record, source) for record, item in enumerate(transcripts))
+    read = (Located(item, source, record) for record, item in enumerate(transcripts))
     return ScoringRun(read, graph, tools=tools, judge=judge, concurrency=concurrency, store=store)
 
 
@@ -253,20 +225,19 @@ def read_files(
         files: The files.
         read: Reads one file, as `read_transcripts` does.
     """
-    for number, file in enumerate(files):
+    for file in files:
         try:
             for record, item in enumerate(read(file)):
-                yield Located(item, record, str(file), number)
+                yield Located(item, str(file), record)
         except InputError as error:
-            yield Located(BrokenRecord(0, error), None, str(file), number)
+            yield Located(BrokenRecord(0, error), str(file), None)
 
 
-def _kept(store: RunStore) -> Iterator[tuple[Place, ConversationRecord]]:
+def _kept(store: RunStore) -> Iterator[tuple[int, ConversationRecord]]:
     for entry in store.entries():
         # What cannot be read is scored again: no outcome is lost, and none counts twice.
         with suppress(KeyError, TypeError, ValueError):
-            number, record = entry["at"]
-            yield (number, record), ConversationRecord.model_validate(entry["scored"])
+            yield int(entry["at"]), ConversationRecord.model_validate(entry["scored"])
 
 
 def _said(one: Located, error: Exception) -> str:
