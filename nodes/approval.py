@@ -13,14 +13,14 @@ from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import RunnableConfig
 from langgraph.types import interrupt
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, WaitingCall
 from arq_graph.errors import InputError
-from arq_graph.nodes.channels import Reader, first_problem, name_channels, our_channels
+from arq_graph.nodes.channels import Node, Reader, first_problem, our_channels
 from arq_graph.nodes.confirmation import question_of, recorded
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import pending_calls
@@ -56,7 +56,7 @@ class HITLResponse(BaseModel):
     decisions: list[Decision]
 
 
-class ApproveCalls(Runnable[Any, Update]):
+class ApproveCalls(Node):
     """Ask about the pending calls that are confirmed by `operator` or by `interrupt`, all in one interrupt.
 
     Resume with `Command(resume={"decisions": [{"type": "approve"}, …]})`, one decision for each call of the
@@ -77,7 +77,7 @@ class ApproveCalls(Runnable[Any, Update]):
         self.messages_key = messages_key
         asked = agent.confirmed_by("operator", "interrupt")
         self._tools = {name: ToolArguments(agent.toolbox[name]) for name in asked}
-        name_channels(self, {messages_key: list[AnyMessage], **our_channels("agreements")})
+        self.name_channels({messages_key: list[AnyMessage], **our_channels("agreements")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Interrupt for the operator, or carry out the answer."""

@@ -14,13 +14,13 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypedDict, TypeVar, Unpack
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.tools import StructuredTool
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError, checked_type
-from arq_graph.nodes.channels import Reader, name_channels, our_channels
+from arq_graph.nodes.channels import Node, Reader, our_channels
 from arq_graph.nodes.spec_sections import designed
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import PromptFacts
@@ -65,7 +65,7 @@ class Batch:
     name: str
 
 
-class BlueprintNode(Runnable[Any, Update], Generic[B]):
+class BlueprintNode(Node, Generic[B]):
     """Ask a blueprint about the conversation and write the answer to the state.
 
     The prompt is the template's block `head` as the system message, and the conversation followed by its
@@ -125,7 +125,7 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
         self._write = dict(write or {})
         self._reads = dict(reads) if isinstance(reads, Mapping) else dict.fromkeys(reads, Any)
         self._max_history_tokens = counted("max_history_tokens", max_history_tokens, least=MIN_HISTORY_TOKENS)
-        name_channels(self, {**self.channels(), messages_key: list[AnyMessage]})
+        self.name_channels({**self.channels(), messages_key: list[AnyMessage]})
 
     def channels(self) -> dict[str, Any]:
         """The channels this node reads or writes besides the messages, with their types."""
@@ -135,10 +135,6 @@ class BlueprintNode(Runnable[Any, Update], Generic[B]):
     def head(self) -> str:
         """What its prompts begin with, the same for the life of the node."""
         return self.template.render("head", {})
-
-    def __call__(self, state: Any) -> Update:
-        """Run the node on a state."""
-        return self.invoke(state)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state: a dict, a dataclass or a Pydantic model."""

@@ -122,18 +122,25 @@ def first_problem(error: ValidationError) -> str:
     return f"{where}: {message}" if where else message
 
 
-def name_channels(node: Runnable[Any, dict[str, Any]], channels: Mapping[str, Any]) -> None:
-    """Name to LangGraph what a node reads and writes, so that a graph that lacks one of the channels gets it."""
-    # LangGraph infers a node's channels from the annotation of a bound `__call__`; without it a write to
-    # a channel that the graph lacks is lost without a word.
-    named = dict(channels)
-    schema = TypedDict(f"{type(node).__name__}State", named, total=False)  # type: ignore[misc]
+class Node(Runnable[Any, dict[str, Any]]):
+    """A node that names to LangGraph what it reads and writes, so that a graph that lacks a channel gets it."""
 
-    def call(self: Runnable[Any, dict[str, Any]], state: Any) -> dict[str, Any]:
+    def __call__(self, state: Any) -> dict[str, Any]:
+        """Run the node on a state."""
         return self.invoke(state)
 
-    call.__annotations__ = {"state": schema, "return": dict[str, Any]}
-    node.__call__ = types.MethodType(call, node)  # type: ignore[operator]
+    def name_channels(self, channels: Mapping[str, Any]) -> None:
+        """Name the channels, with their types."""
+        # LangGraph looks for them in the annotation of a bound `__call__`, of a class that has one; without it a write
+        # to a channel that the graph lacks is lost without a word.
+        named = dict(channels)
+        schema = TypedDict(f"{type(self).__name__}State", named, total=False)  # type: ignore[misc]
+
+        def call(node: Node, state: Any) -> dict[str, Any]:
+            return node.invoke(state)
+
+        call.__annotations__ = {"state": schema, "return": dict[str, Any]}
+        self.__call__ = types.MethodType(call, self)  # type: ignore[method-assign]
 
 
 def emit(event: BaseModel) -> None:

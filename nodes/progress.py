@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from langchain_core.messages import AnyMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import RunnableConfig
 
 from arq_graph.agent.state import NextMilestone, Progress
 from arq_graph.errors import checked_type
@@ -14,14 +14,14 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import AnyJudge
 from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.transcripts.messages import read_messages
-from arq_graph.nodes.channels import Reader, emit, name_channels, our_channels
+from arq_graph.nodes.channels import Node, Reader, emit, our_channels
 from arq_graph.nodes.events import ProgressMade
 from arq_graph.reasoning.conversation import Conversation
 
 Update = dict[str, Any]
 
 
-class TrackProgress(Runnable[Any, Update]):
+class TrackProgress(Node):
     """Measure the conversation so far on a milestone graph and write `progress`.
 
     Milestones that code observes (calls, checked conditions) are decided for certain. The others stay undecided and
@@ -60,7 +60,7 @@ class TrackProgress(Runnable[Any, Update]):
         self._tools = tools
         self._judge = judge
         self._agent = agent
-        name_channels(self, {messages_key: list[AnyMessage], **our_channels("progress")})
+        self.name_channels({messages_key: list[AnyMessage], **our_channels("progress")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far."""

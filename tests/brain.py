@@ -20,8 +20,8 @@ from typing import Any
 from arq_graph import ScriptedChatModel
 
 AS_JSON = "string that holds JSON"
-SPOKEN = {"final_answer": "answer", "speak": "utterance"}
-"""How a strategy that takes one action at a time says something, and the field that holds it."""
+TEXT_OF = {"final_answer": "answer", "speak": "utterance", "think": "thought", "act": "action"}
+"""What a strategy can do besides calling tools, and the field that holds its text."""
 
 DONE = {
     "score": 8,
@@ -107,13 +107,15 @@ class Raw:
 class Move:
     """What is done next: a call of `tool`, or where that is None, `text` said (None: the brain's reply).
 
-    `steps` are the tools of a plan's steps behind it, `bases` what arguments rest on (`this_request` unless said), and
-    `fields` answers to put over those that are made.
+    `kind` says what else is done with the text: it is thought, or an action in a world. `steps` are the tools of a
+    plan's steps behind it, `bases` what arguments rest on (`this_request` unless said), and `fields` answers to put
+    over those that are made.
     """
 
     tool: str | None = None
     args: Mapping[str, Any] = field(default_factory=dict)
     text: str | None = None
+    kind: str = "speak"
     steps: Sequence[str] = ()
     bases: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -129,6 +131,21 @@ def act(
 def say(text: str | None = None, **fields: Any) -> Move:
     """Something said to the customer."""
     return Move(text=text, fields=fields)
+
+
+def ask(text: str, **fields: Any) -> Move:
+    """A question of a speaker's."""
+    return say(text, asks=True, **fields)
+
+
+def think(text: str) -> Move:
+    """A thought of a speaker's."""
+    return Move(text=text, kind="think")
+
+
+def do(action: str) -> Move:
+    """An action in a world."""
+    return Move(text=action, kind="act")
 
 
 def brain(judge: Any = None, call: Any = None, reply: Any = None, **fields: Any) -> ScriptedChatModel:
@@ -255,9 +272,10 @@ class Brain:
         if move.tool:
             answer[query] = call_of(asked, query, move.tool, move.args, bases=move.bases)
         else:
-            key = "final_answer" if query == "action" else "speak"
-            spoken = filled(option_of(asked, query, key)["properties"][key], asked.schema)
-            answer[query] = {key: {**spoken, SPOKEN[key]: text}}
+            key = "final_answer" if query == "action" else move.kind
+            said = filled(option_of(asked, query, key)["properties"][key], asked.schema)
+            said.update({name: value for name, value in move.fields.items() if name in said})
+            answer[query] = {key: {**said, TEXT_OF[key]: text}}
         return answer
 
     def _next_move(self, asked: Asked) -> Any:

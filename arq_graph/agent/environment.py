@@ -28,8 +28,8 @@ class Observation:
 class Environment(Protocol):
     """A world that is acted in with texts.
 
-    To go on with a thread in another process its actions are repeated from the beginning: after `reset` with the
-    same seed the same actions must show the same.
+    To go on with a thread in another process its actions are repeated from the beginning: after `reset` the same
+    actions must show the same.
 
     Attributes:
         done: Whether the task has ended.
@@ -39,7 +39,7 @@ class Environment(Protocol):
     done: bool
     score: float | None
 
-    def reset(self, seed: int | None = None) -> str:
+    def reset(self) -> str:
         """Begin anew, and return the first observation."""
         ...
 

@@ -15,12 +15,11 @@ from langgraph.types import Checkpointer
 from typing_extensions import TypedDict  # Pydantic needs this one before Python 3.12
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import AgentState, WorldStatus
+from arq_graph.agent.state import AgentState
 from arq_graph.apps.strategies import ReSpAct, StrategySettings, ToolCalling
 from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.blueprint_node import BlueprintNode
-from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.routing import route_calls
 from arq_graph.nodes.tool_node import guarded_tools
 
@@ -159,26 +158,16 @@ def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
     if strategy.environment is None:
         builder.add_edge(START, "speak")
     else:
-        builder.add_node(ACT, ActInWorld(strategy.environment, seed=strategy.seed, agent=agent.name))
+        # Once before the first move, too, which is told how the world stands.
+        builder.add_node(ACT, ActInWorld(strategy.environment, agent=agent.name))
         builder.add_edge(START, ACT)
-        builder.add_conditional_edges(ACT, _route_acted(agent, strategy), ["speak", END])
+        builder.add_edge(ACT, "speak")
         behind.append(ACT)
     if strategy.is_task:
         builder.add_node("listen", Listen())
         builder.add_edge("listen", "speak")
         behind.append("listen")
     builder.add_conditional_edges("speak", route_moves(agent, otherwise=END), behind)
-
-
-def _route_acted(agent: Agent, strategy: ReSpAct) -> Any:
-    """Route behind the world: a task that the world has ended is over; in a chat the customer is told."""
-
-    def route(state: AgentState) -> str:
-        world = Reader(state, agent=agent.name).record("world", WorldStatus)
-        acted = any(message.type == "tool" for message in state.get("messages", [])[-1:])
-        return END if strategy.is_task and acted and world is not None and world.done else "speak"
-
-    return route
 
 
 def _input_of(agent: Agent, state_schema: type[Any]) -> type[Any]:

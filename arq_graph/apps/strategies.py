@@ -7,9 +7,9 @@ A further strategy is one file with its node (a subclass of `Strategy`) and one 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from importlib import import_module
+from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from arq_graph.agent.environment import Environment
@@ -51,15 +51,14 @@ class StrategySettings:
 
     def node(self, model: Any, agent: Agent, *, draft: bool, **settings: Any) -> Strategy:
         """The node that decides; with `draft`, a reviser makes the reply of what it says."""
-        module, name = self.made_by.split(":")
         if self.writes_reply:
             settings["draft"] = draft
-        made: Strategy = getattr(import_module(module), name)(model, agent, **self.given(), **settings)
+        made: Strategy = resolve_name(self.made_by)(model, agent, **self.given(), **settings)
         return made
 
     def given(self) -> dict[str, Any]:
         """What the node is made with."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return dict(vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,16 +91,10 @@ class PreAct(StrategySettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReAct(StrategySettings):
-    """Take a thought and an action at a time: what Pre-Act is held against.
+class ReAct(PreAct):
+    """Take a thought and an action at a time: what Pre-Act is held against, with the same settings."""
 
-    Args:
-        max_steps: How many calls one turn may make; after them only the final answer is left.
-    """
-
-    name: ClassVar[str] = "plan"
     made_by: ClassVar[str] = "arq_graph.nodes.planner:ReActPlanner"
-    max_steps: int = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +104,6 @@ class ReSpAct(StrategySettings):
     Args:
         policies: The rules that are switched on: names of shipped ones, policies of your own; None: all shipped ones.
         environment: A world to act in, beside tools or in their place; not beside guidelines.
-        seed: What the world's `reset` is given.
         setting: In a `chat` speaking ends the turn; in a `task` an utterance waits in `interrupt()` for its answer.
             None: a task where there is a world. A task needs a checkpointer; not beside guidelines.
         dialogue_acts: What speech is limited to: acts, by name, with what each does; None: free.
@@ -124,7 +116,6 @@ class ReSpAct(StrategySettings):
     made_by: ClassVar[str] = "arq_graph.nodes.speaking.speaker:Speaker"
     policies: Sequence[str | Policy] | None = None
     environment: Environment | None = None
-    seed: int | None = None
     setting: Setting | None = None
     dialogue_acts: Mapping[str, str] | None = None
     max_steps: int | None = None
@@ -136,18 +127,9 @@ class ReSpAct(StrategySettings):
         """Whether an utterance waits for its answer."""
         return (self.setting or ("chat" if self.environment is None else "task")) == "task"
 
-    def node(self, model: Any, agent: Agent, *, draft: bool, **settings: Any) -> Strategy:
-        """The speaker."""
-        if draft and (self.environment is not None or self.is_task):
-            raise InputError(
-                "an environment, or a task, is for an agent without guidelines: create_respact_agent"
-            )
-        return super().node(model, agent, draft=draft, **settings)
-
     def given(self) -> dict[str, Any]:
         """What the node is made with; the world is not in it, only whether there is one."""
         given = {**super().given(), "setting": "task" if self.is_task else "chat"}
-        del given["seed"]
         return {"in_world": given.pop("environment") is not None, **given}
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from arq_graph.agent.environment import Observation
-from arq_graph.errors import InputError
+from arq_graph import Observation, errors
 
 INSTALL = 'pip install "arq_graph[textworld]"'
 
@@ -35,7 +34,7 @@ class TextWorldEnvironment:
 
     Args:
         game: A game that `tw-make` or `make_text_game` made: its `.z8`, with the `.json` beside it.
-        seed: What chance depends on where `reset` is given none, 0 to 2,147,483,645.
+        seed: What chance depends on, 0 to 2,147,483,645.
         show_objective: Whether the first observation begins with what there is to do; False where a person gives
             the task.
 
@@ -74,21 +73,13 @@ class TextWorldEnvironment:
     ) -> None:
         self.close()
 
-    def reset(self, seed: int | None = None) -> str:
-        """Begin the game anew.
-
-        Args:
-            seed: What chance depends on, 0 to 2,147,483,645; None: the one given when it was made.
-
-        Raises:
-            InputError: The seed is out of its range.
-        """
-        seed = self._seed if seed is None else _checked_seed(seed)
+    def reset(self) -> str:
+        """Begin the game anew."""
         if self._playing is None:
             wanted = self._textworld.EnvInfos(admissible_commands=True, score=True, won=True, lost=True)
             self._playing = self._textworld.start(str(self._path), wanted)
         # To the interpreter 0 means "take the time".
-        self._playing.seed(seed + 1)
+        self._playing.seed(self._seed + 1)
         self.done = self.won = False
         text = self._seen(self._playing.reset())
         banner, found, rest = text.partition(self.objective) if self.objective else ("", "", text)
@@ -107,7 +98,7 @@ class TextWorldEnvironment:
             InputError: The game was not begun with `reset`, or is closed.
         """
         if self._playing is None:
-            raise InputError(f"{self._path.name} is not being played: call reset() first")
+            raise errors.InputError(f"{self._path.name} is not being played: call reset() first")
         if self.done:
             return Observation(_OVER, done=True, score=self.score, valid=False)
         command = _as_listed(action, self._possible)
@@ -157,7 +148,7 @@ def make_text_game(
     textworld = _textworld()
     for name, number in (("rooms", rooms), ("objects", objects), ("quest_length", quest_length)):
         if not 1 <= number <= _MOST:
-            raise InputError(f"{name} is {number}: it must be from 1 to {_MOST}")
+            raise errors.InputError(f"{name} is {number}: it must be from 1 to {_MOST}")
     options = textworld.GameOptions()
     options.seeds = _checked_seed(seed)
     options.nb_rooms, options.nb_objects, options.quest_length = rooms, objects, quest_length
@@ -169,7 +160,7 @@ def make_text_game(
     try:
         textworld.make(options)
     except (CouldNotCompileGameError, QuestGenerationError) as error:
-        raise InputError(f"TextWorld could not make {path.name}; try another seed: {error}") from error
+        raise errors.InputError(f"TextWorld could not make {path.name}; try another seed: {error}") from error
     return path
 
 
@@ -177,30 +168,32 @@ def _textworld() -> Any:
     try:
         import textworld
     except ImportError as error:
-        raise InputError(f"text games need TextWorld, which is not installed: {INSTALL}") from error
+        raise errors.InputError(f"text games need TextWorld, which is not installed: {INSTALL}") from error
     return textworld
 
 
 def _checked_seed(seed: int) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= _MAX_SEED:
-        raise InputError(f"seed is {seed!r}: it must be a whole number from 0 to {_MAX_SEED:,}")
+        raise errors.InputError(f"seed is {seed!r}: it must be a whole number from 0 to {_MAX_SEED:,}")
     return seed
 
 
 def _read_game(textworld: Any, path: Path) -> Any:
     described = path.with_suffix(".json")
     if not re.fullmatch(r"\.z[1-8]", path.suffix):
-        raise InputError(f"{path} is no game: give the .z8 that tw-make or make_text_game writes")
+        raise errors.InputError(f"{path} is no game: give the .z8 that tw-make or make_text_game writes")
     for file in (path, described):
         if not file.is_file():
-            raise InputError(f"{file} is missing: a game is its .z8 and the .json that was made with it")
+            raise errors.InputError(
+                f"{file} is missing: a game is its .z8 and the .json that was made with it"
+            )
     if not _is_whole(path.read_bytes()):
-        raise InputError(f"{path} is damaged, or no story file: make the game again")
+        raise errors.InputError(f"{path} is damaged, or no story file: make the game again")
     try:
         return textworld.Game.load(str(described))
     # What a broken description raises depends on where it is broken.
     except Exception as error:
-        raise InputError(f"{described} does not describe a game of TextWorld: {error!r}") from error
+        raise errors.InputError(f"{described} does not describe a game of TextWorld: {error!r}") from error
 
 
 def _is_whole(story: bytes) -> bool:

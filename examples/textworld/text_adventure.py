@@ -16,11 +16,18 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 
 from arq_graph import ReSpAct, create_respact_agent
-from arq_graph.milestones import Message, MilestoneGraph, Transcript, score
-from arq_graph.milestones.users.simulated import make_user
-from arq_graph.milestones.users.spec import Intent, User, UserSpec
+from arq_graph.milestones import (
+    AgendaUser,
+    Call,
+    Message,
+    MilestoneGraph,
+    Result,
+    Transcript,
+    UserSpec,
+    read_transcript,
+    score,
+)
 from examples.textworld.environment import TextWorldEnvironment, make_text_game
-from examples.textworld.episode import episode_transcript, play_episode
 
 
 def quest(world: TextWorldEnvironment) -> MilestoneGraph:
@@ -34,10 +41,22 @@ def guide(world: TextWorldEnvironment) -> UserSpec:
     """Someone who gives the task, knows the way, and tells of it what is asked."""
     way = {f"step {number}": action for number, action in enumerate(world.walkthrough, start=1)}
     first = {"what to do first": f"First: {world.walkthrough[0]}."}
-    return UserSpec(role="guide", intents=(Intent(request=world.objective, answers=first),), knowledge=way)
+    task = {"request": world.objective, "answers": first}
+    return UserSpec.model_validate({"role": "guide", "intents": [task], "knowledge": way})
 
 
-def hold(app: Any, user: User) -> dict[str, Any]:
+def walk(world: TextWorldEnvironment) -> Transcript:
+    """Take the way that wins; its record has each action as a call of `act`, and what it led to as the result."""
+    world.reset()
+    events: list[Call | Result] = []
+    for action in world.walkthrough:
+        seen = world.step(action)
+        events.append(Call("act", {"action": action}))
+        events.append(Result(len(events), "act", seen.text, failed=not seen.valid))
+    return Transcript(tuple(events))
+
+
+def hold(app: Any, user: AgendaUser) -> dict[str, Any]:
     """Hold one task: the guide gives it, and answers what the agent asks on the way."""
     thread: Any = {"configurable": {"thread_id": "house"}}
     state = app.invoke({"messages": [("user", asyncio.run(user.aspeak(())))]}, thread)
@@ -48,7 +67,7 @@ def hold(app: Any, user: User) -> dict[str, Any]:
 
 def spoken(state: dict[str, Any]) -> list[Message]:
     """What agent and guide said."""
-    return [event for event in episode_transcript(state).events if isinstance(event, Message)]
+    return [event for event in read_transcript(state["messages"]).events if isinstance(event, Message)]
 
 
 def show(who: str, world: TextWorldEnvironment, transcript: Transcript) -> None:
@@ -65,15 +84,14 @@ def main(model: str = "offline", seed: int = 7) -> None:
     with tempfile.TemporaryDirectory() as folder:
         game = make_text_game(folder, seed=seed)
         with TextWorldEnvironment(game, show_objective=False) as world:
-            way = iter(world.walkthrough)
-            show("walkthrough", world, episode_transcript(play_episode(world, lambda *_: next(way))))
+            show("walkthrough", world, walk(world))
             app = create_respact_agent(
                 model, strategy=ReSpAct(environment=world, max_steps=30), checkpointer=MemorySaver()
             )
-            state = hold(app, make_user(guide(world), seed=seed))
+            state = hold(app, AgendaUser(guide(world), seed=seed))
             for said in spoken(state):
                 print(f"  {said.speaker}: {said.text}")
-            show("agent", world, episode_transcript(state))
+            show("agent", world, read_transcript(state["messages"]))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import RunnableConfig
 from langgraph.types import Send, interrupt
 from pydantic import RootModel, StringConstraints, ValidationError
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
-from arq_graph.nodes.channels import Reader, name_channels
+from arq_graph.nodes.channels import Node, Reader
 from arq_graph.nodes.routing import route_calls
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.speech import ANSWERS, speech_of
@@ -24,7 +24,7 @@ class CustomerAnswer(RootModel[Annotated[str, StringConstraints(strict=True, pat
     """What the customer answers: a text that says something."""
 
 
-class Listen(Runnable[Any, dict[str, Any]]):
+class Listen(Node):
     """Wait in `interrupt()` for the answer to the last utterance, and add it to the messages.
 
     The interrupt's value is `{"type": "speak", "text": …, "category": …}`, with `dialogue_act` where there is one.
@@ -37,7 +37,7 @@ class Listen(Runnable[Any, dict[str, Any]]):
     name = "listen"
 
     def __init__(self) -> None:
-        name_channels(self, {"messages": list[AnyMessage]})
+        self.name_channels({"messages": list[AnyMessage]})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         """Interrupt for the customer, or take in the answer."""
@@ -57,20 +57,18 @@ class Listen(Runnable[Any, dict[str, Any]]):
         return {"messages": [HumanMessage(answer.root, id=str(uuid4()), response_metadata=about)]}
 
 
-def route_moves(
-    agent: Agent, *, tools: str = "tools", approve: str = "approve", listen: str = "listen", otherwise: str
-) -> Callable[[Any], str | list[Send]]:
-    """Route behind the speaker to the node so named: to the operator's approval, the tools, the world, the customer.
+def route_moves(agent: Agent, *, otherwise: str) -> Callable[[Any], str | list[Send]]:
+    """Route behind the speaker to `approve`, for an operator, to `tools`, the world's `act`, or `listen`.
 
     `otherwise` is where to go behind an utterance that waits for no answer.
     """
-    to_calls = route_calls(agent, tools=tools, approve=approve, otherwise=otherwise)
+    to_calls = route_calls(agent, otherwise=otherwise)
 
     def route(state: Any) -> str | list[Send]:
         messages = Reader(state).messages()
         if any(call["name"] == ACT and ACT not in agent.toolbox for call in pending_calls(messages)):
             return ACT
-        return listen if _waiting(messages) is not None else to_calls(state)
+        return "listen" if _waiting(messages) is not None else to_calls(state)
 
     return route
 

@@ -17,6 +17,7 @@ from arq_graph.milestones.transcript import Call
 from arq_graph.nodes.confirmation import Settled, asks_beside
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, quoted, read_call, refusals
+from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.policies import Policy, ToolRules
 from arq_graph.nodes.speaking.speech import questions_in_a_row, task_messages
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
@@ -27,12 +28,10 @@ from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
-MAX_SHOWN = 60
-"""How many of a world's actions a complaint lists."""
-
 MAX_RESULTS = 5
 """How many entries of a result are not too many."""
 
+NO_STEP_LEFT = "no step is left: speak"
 HALF_SAID = "the request is only half said: ask how it goes on"
 MAY_BE_A_TYPE = "it may be a name or a type, or fit elsewhere: ask which"
 
@@ -46,11 +45,12 @@ _WORD = re.compile(r"\w+")
 class CheckedMove:
     """What became of one answer's move: for `refusals` it cannot be made, for `faults` it is asked for again.
 
-    `insights` are what the gate said to a call, or what an utterance asks for.
+    `call` is the one that it makes, of a tool or of `act` in a world; `insights` are what the gate said to it, or what
+    an utterance asks for; `speech` is what the model said of an utterance.
     """
 
     kind: MoveKind
-    text: str = ""
+    text: str
     call: PlannedCall | None = None
     refusals: tuple[Fault, ...] = ()
     faults: tuple[Fault, ...] = ()
@@ -156,18 +156,10 @@ class Situation:
         return CheckedMove("think", text, refusals=((".thought", wrong),) if wrong else ())
 
     def action(self, action: str) -> CheckedMove:
-        """An action in the world: it is possible, as far as the world tells."""
-        action, wrong = action.strip(), ""
-        allowed = self.world.actions if self.world else None
-        if self.steps_left < 1:
-            wrong = "no step is left: speak"
-        elif self.world is None or self.world.done:
-            wrong = "the world's task has ended: speak"
-        elif not action:
-            wrong = "it is empty"
-        elif allowed is not None and action not in allowed:
-            wrong = f"it cannot be done now; what can: {', '.join(allowed[:MAX_SHOWN]) or 'nothing'}"
-        return CheckedMove("act", action, refusals=((".action", wrong),) if wrong else ())
+        """An action in the world, which says itself what it refuses."""
+        wrong = "the world's task has ended: speak" if self.steps_left else NO_STEP_LEFT
+        call = PlannedCall(tool=ACT, arguments={"action": action})
+        return CheckedMove("act", action, call, refusals=((".action", wrong),) if self.is_over else ())
 
     def call(self, tool: ToolArguments, said: Any) -> CheckedMove:
         """A call: what the gate says to it, with what the policies and the bound of steps say."""
@@ -189,13 +181,13 @@ class Situation:
             tool,
             read.arguments,
             problems,
-            objection=self.tool_rules.objection(tool.name) if self.steps_left else "no step is left: speak",
+            objection=self.tool_rules.objection(tool.name) if self.steps_left else NO_STEP_LEFT,
             doubt="; ".join(doubts.values()),
         )
         return CheckedMove(
             "act",
             tool.name,
-            call=PlannedCall(tool=tool.name, arguments=read.arguments),
+            PlannedCall(tool=tool.name, arguments=read.arguments),
             refusals=tuple(refusals(tool, verdict, "your message")),
             faults=(("", HALF_SAID),) if self.half_request else (),
             insights=tuple(verdict),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Unpack
 from uuid import uuid4
 
@@ -11,9 +10,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Move, PlannedCall
+from arq_graph.agent.state import Move
 from arq_graph.errors import InputError
-from arq_graph.nodes.blueprint_node import Steps, Update, checked, checked_agent, counted
+from arq_graph.nodes.blueprint_node import Steps, Update, checked, counted
 from arq_graph.nodes.channels import emit, our_channels
 from arq_graph.nodes.choice import chosen as chosen_of
 from arq_graph.nodes.choice import property_of
@@ -26,13 +25,13 @@ from arq_graph.nodes.speaking.moves import CheckedMove, Situation, SpeakingRules
 from arq_graph.nodes.speaking.policies import Policy, ToolRules, policies_of
 from arq_graph.nodes.speaking.speech import SPEECH, category_of
 from arq_graph.nodes.spec_sections import shown_tool, shown_variables
-from arq_graph.nodes.strategy import Strategy, StrategyOptions, tools_of
+from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.reasoning.answer import Complaint, Question
+from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import Reasoner
 
 DEFAULT_STEPS: Mapping[Setting, int] = {"chat": 8, "task": 40}
 """How many steps a speaker makes unless set otherwise: calls of a turn; calls, actions and utterances of a task."""
-
 
 _SHOWN = {"beginning", "actions", "score", "done", "invalid"}
 
@@ -66,7 +65,7 @@ class Speaker(Strategy):
             others, as for `ToolCaller`.
 
     Raises:
-        InputError: A setting is out of its range, or names a policy that does not exist.
+        InputError: A setting is out of its range, names a policy that does not exist, or has a draft in a task.
         ReasoningError: When run: the model gave no answer.
         StateError: When run: a channel holds another type.
     """
@@ -91,7 +90,6 @@ class Speaker(Strategy):
         draft: bool = False,
         **settings: Unpack[StrategyOptions],
     ) -> None:
-        tools = tools_of(checked_agent(agent))
         self.rules = SpeakingRules(
             policies=policies_of(policies),
             is_task=checked("setting", setting, Setting) == "task",
@@ -100,18 +98,22 @@ class Speaker(Strategy):
             max_thoughts=counted("max_thoughts", max_thoughts, least=0),
             max_questions=counted("max_questions", max_questions, least=0),
         )
-        self.draft = draft
-        self.dialogue_acts = dict(dialogue_acts or {})
+        if draft and (in_world or self.rules.is_task):
+            raise InputError(
+                "an environment, or a task, is for an agent without guidelines: create_respact_agent"
+            )
+        super().__init__(model, agent, ARQ, **settings)
         if in_world and ACT in agent.toolbox:
             raise InputError(f"a tool is called {ACT!r}, as actions in the world are: rename it")
-        blueprint = move_blueprint(
-            list(tools.values()),
+        self.draft = draft
+        self.dialogue_acts = dict(dialogue_acts or {})
+        self.blueprint = move_blueprint(
+            list(self.tools.values()),
             in_world=in_world,
             setting=setting,
             policies=self.rules.policies,
             dialogue_acts=self.dialogue_acts,
         )
-        super().__init__(model, agent, blueprint, **settings)
         self._by_key = {property_of(name, KINDS): tool for name, tool in self.tools.items()}
         self.head = self.head_of(
             guided=bool(agent.guidelines),
@@ -185,49 +187,45 @@ class Speaker(Strategy):
         }
 
     def _update(self, situation: Situation) -> Update:
-        waiting, made = situation.waiting, situation.checked[-1]
-        if made.refusals and waiting:
-            made = CheckedMove("speak")
-        elif made.refusals and made.kind == "act" and not (made.call or situation.is_over) and made.text:
-            made = replace(made, refusals=())  # the world refuses it, and counts it
-        elif made.refusals:
-            made = CheckedMove("speak", self.agent.fallback)
-        gate, task = situation.gate, situation.task
-        acts = made.kind == "act"
-        waiting = [] if acts else waiting
+        """Make the last answer's move; where it cannot be made, say the fallback, or code's question alone."""
+        made, waiting = situation.checked[-1], situation.waiting
+        if made.refusals:
+            made = CheckedMove("speak", "" if waiting else self.agent.fallback)
+        waiting = waiting if made.call is None else []
         decided = made.insights if made.call else ()
         insights = kept_insights(situation.settled, situation.insights, decided, waiting, asks=made.asks)
-        faults = tuple(map(str, situation.answers[-1].complaints))
         kept: dict[str, Any] = {
-            "turn": gate.conversation.turn,
+            "turn": situation.gate.conversation.turn,
             "decisions": tuple(insights),
             **cost_of(situation.answers),
         }
-        messages: list[BaseMessage] = []
-        agreements: Update = {}
+        faults = tuple(map(str, situation.answers[-1].complaints))
         labels: dict[str, Any] = {}
-        if acts:
-            call = made.call or PlannedCall(tool=ACT, arguments={"action": made.text})
-            messages.append(self.calling([new_call(call.tool, call.arguments)]))
+        agreements: Update = {}
+        messages: list[BaseMessage] = []
+        if made.call:
+            messages.append(self.calling([new_call(made.call.tool, made.call.arguments)]))
             emit(ToolsDecided(**kept))
         else:
-            speech, puts = made.speech, bool(waiting)
-            waits = self.rules.is_task and (puts or not getattr(speech, "ends_task", True))
-            category = category_of(speech, asks=made.asks or puts, puts=puts)
-            labels = {"category": category}
-            if self.dialogue_acts and speech:
-                labels["dialogue_act"] = speech.dialogue_act
+            labels = self._labels(made, puts=bool(waiting))
+            waits = self.rules.is_task and (bool(waiting) or not getattr(made.speech, "ends_task", True))
             said = {**labels, "asks": made.asks or waits, "waits": waits}
             if not self.draft:
                 name = self.reply_name or self.agent.name
                 reply = AIMessage(made.text, id=str(uuid4()), name=name, response_metadata={SPEECH: said})
-                reply, agreements = put(self.agent, gate.state, reply, waiting)
+                reply, agreements = put(self.agent, situation.gate.state, reply, waiting)
                 messages.append(reply)
             emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
         after = situation.after
-        move = Move(turn=task, kind=made.kind, text=made.text, after=after, faults=faults, **labels)
+        move = Move(turn=situation.task, kind=made.kind, text=made.text, after=after, faults=faults, **labels)
         return {
-            "moves": gate.state.written("moves", [*situation.moves, move]),
+            "moves": situation.gate.state.written("moves", [*situation.moves, move]),
             **agreements,
-            **self.update(gate, insights, messages),
+            **self.update(situation.gate, insights, messages),
         }
+
+    def _labels(self, made: CheckedMove, *, puts: bool) -> dict[str, Any]:
+        """The category of what is said, and the act where it is limited to some."""
+        category = {"category": category_of(made.speech, asks=made.asks or puts, puts=puts)}
+        limited = self.dialogue_acts and made.speech
+        return {**category, "dialogue_act": made.speech.dialogue_act} if limited else category

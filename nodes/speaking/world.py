@@ -7,29 +7,30 @@ from threading import Lock
 from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage, ToolCall, ToolMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import RunnableConfig
 
 from arq_graph.agent.environment import Environment, Observation
 from arq_graph.agent.state import WorldStatus
 from arq_graph.errors import StateError
-from arq_graph.nodes.channels import Reader, emit, name_channels, our_channels
+from arq_graph.nodes.channels import Node, Reader, emit, our_channels
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.speaking.move_schema import ACT
-from arq_graph.nodes.speaking.moves import MAX_SHOWN
 from arq_graph.nodes.turns import pending_calls
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import clean
 
+MAX_SHOWN = 60
+"""How many of a world's actions a refusal lists."""
 
-class ActInWorld(Runnable[Any, dict[str, Any]]):
+
+class ActInWorld(Node):
     """Take the action that the last message calls for, and write its observation and `world`.
 
     The thread decides how the world stands: where the world was left otherwise (another thread acted in it, or this is
-    another process), it begins anew with the same seed and the thread's actions are repeated.
+    another process), it begins anew and the thread's actions are repeated.
 
     Args:
         environment: The world.
-        seed: What `reset` is given.
         agent: Name of the specification that the record carries.
 
     Raises:
@@ -38,21 +39,20 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
 
     name = ACT
 
-    def __init__(self, environment: Environment, *, seed: int | None = None, agent: str = "") -> None:
+    def __init__(self, environment: Environment, *, agent: str = "") -> None:
         self.environment = environment
-        self.seed = seed
         self.agent = agent
         self._lock = Lock()
         self._taken: list[tuple[str, str]] | None = None
         self._beginning = ""
-        name_channels(self, {"messages": list[AnyMessage], **our_channels("world")})
+        self.name_channels({"messages": list[AnyMessage], **our_channels("world")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         """Act, or only look where no action waits."""
         messages = Reader(input).messages()
         calls = [call for call in pending_calls(messages) if call["name"] == ACT]
         with self._lock:
-            self._stand_at(_taken_in(messages))
+            self._stand_at([(action, shown) for action, shown, valid in _acted(messages) if valid])
             results = [self._result(call) for call in calls]
             status = self._status([*messages, *results])
         for call, result in zip(calls, results, strict=True):
@@ -68,13 +68,13 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
         if self._taken == taken:
             return
         self._taken = None  # until all is repeated, it stands nowhere that is known
-        self._beginning = clean(self.environment.reset(self.seed))
+        self._beginning = clean(self.environment.reset())
         for number, (action, shown) in enumerate(taken, start=1):
             again = clean(self.environment.step(action).text)
             if again != shown:
                 raise StateError(
                     f"the world does not repeat itself: action {number} ({action!r}) showed {shown[:80]!r}, and now "
-                    f"{again[:80]!r}; give `seed`, or a world that does the same for the same actions"
+                    f"{again[:80]!r}; give a world that does the same for the same actions"
                 )
         self._taken = taken
 
@@ -102,24 +102,22 @@ class ActInWorld(Runnable[Any, dict[str, Any]]):
     def _status(self, messages: Sequence[BaseMessage]) -> WorldStatus:
         world = self.environment
         allowed = None if world.done else world.actions()
-        acted = [message.artifact for message in _acted(messages)]
+        valid = [each for *_, each in _acted(messages)]
         return WorldStatus(
             turn=Conversation(messages).turn,
             beginning=self._beginning,
             actions=None if allowed is None else tuple(map(clean, allowed)),
             done=world.done,
             score=world.score,
-            taken=sum(each["valid"] for each in acted),
-            invalid=sum(not each["valid"] for each in acted),
+            taken=valid.count(True),
+            invalid=valid.count(False),
         )
 
 
-def _taken_in(messages: Sequence[BaseMessage]) -> list[tuple[str, str]]:
-    """The actions that a thread has taken in the world, each with what it showed."""
-    return [(each.artifact["action"], str(each.text)) for each in _acted(messages) if each.artifact["valid"]]
-
-
-def _acted(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
-    """The observations of the world, of actions that it refused, too."""
-    results = [each for each in messages if isinstance(each, ToolMessage) and each.name == ACT]
-    return [each for each in results if isinstance(each.artifact, dict) and "valid" in each.artifact]
+def _acted(messages: Sequence[BaseMessage]) -> list[tuple[str, str, bool]]:
+    """The actions of a thread in the world, what each showed, and whether it was possible."""
+    # A call that was abandoned has a result, too, but no artifact.
+    results = [
+        each for each in messages if isinstance(each, ToolMessage) and each.name == ACT and each.artifact
+    ]
+    return [(each.artifact["action"], str(each.text), each.artifact["valid"]) for each in results]

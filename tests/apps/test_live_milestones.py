@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import AgentState, create_guided_agent, errors
+from arq_graph import create_guided_agent, errors
 from arq_graph.milestones import MilestoneGraph, Verdict, read_transcript, score
 from arq_graph.nodes import TrackProgress
 from tests.apps.desk import A1, desk, late, says
@@ -80,14 +80,8 @@ def test_a_graph_that_cannot_be_measured_on_is_told_before_anything_runs():
 
 
 def test_the_node_alone_works_in_a_graph_that_has_only_messages_or_another_channel():
-    def read(state: AgentState) -> Any:
-        return {"messages": f"rate {state['progress'][-1]['progress_rate']}"}
-
-    builder = StateGraph(MessagesState)
-    builder.add_node("measure", TrackProgress(GRAPH))
-    builder.add_node("read", read, input_schema=AgentState)
-    builder.add_edge(START, "measure")
-    builder.add_edge("measure", "read")
-    assert builder.compile().invoke({"messages": CALLED})["messages"][-1].text == "rate 0.25"
+    builder = StateGraph(MessagesState).add_node("measure", TrackProgress(GRAPH)).add_edge(START, "measure")
+    *_, state = builder.compile().stream({"messages": CALLED}, stream_mode="values")
+    assert state["progress"][-1]["progress_rate"] == 0.25
     progress = TrackProgress(GRAPH, messages_key="talk").invoke({"talk": CALLED})["progress"][-1]
     assert progress["reached"] == ["Start", "get_order"]

@@ -1,6 +1,6 @@
-"""Scripted speakers, and conversations with them: what was said, what was done, what the model was asked.
+"""Conversations with a speaker: what was said, what was done, what the model was asked.
 
-    desk = Chat([think("It is late."), act("get_order", order_id="A-1"), say("It is late.")])
+    desk = Chat([think("It is late."), act("get_order", A1), say("It is late.")])
     desk.hear("Where is A-1?")
 
 Each move is one answer of the model; the last one is given again and again.
@@ -10,79 +10,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 
-from arq_graph import Agent, ReSpAct, ScriptedChatModel, create_respact_agent
-from tests.brain import Asked, asked_by, call_of, filled, option_of
+from arq_graph import Agent, ReSpAct, create_respact_agent
+from tests.brain import Asked, asked_by, brain
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
-
-
-@dataclasses.dataclass(frozen=True)
-class Made:
-    """One answer: its move, what a call's values rest on, and what is answered beside the move."""
-
-    kind: str
-    said: Mapping[str, Any]
-    bases: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    beside: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-
-    def beside_it(self, **answers: Any) -> Made:
-        """The same, with answers beside the move."""
-        return dataclasses.replace(self, beside=answers)
-
-    def resting_on(self, **bases: str) -> Made:
-        """The same, with what its values rest on; `this_request` unless said."""
-        return dataclasses.replace(self, bases=bases)
-
-
-def think(text: str) -> Made:
-    return Made("think", {"thought": text})
-
-
-def say(text: str, **fields: Any) -> Made:
-    return Made("speak", {"utterance": text, **fields})
-
-
-def ask(text: str, **fields: Any) -> Made:
-    return say(text, **{"asks": True, **fields})
-
-
-def do(action: str) -> Made:
-    """An action in a world."""
-    return Made("act", {"action": action})
-
-
-def act(tool: str, **arguments: Any) -> Made:
-    """A tool call."""
-    return Made(tool, arguments)
-
-
-def speaker(script: Sequence[Any]) -> ScriptedChatModel:
-    """A model that makes these moves."""
-    left = list(script)
-
-    def answer(call: Any) -> Any:
-        made = left.pop(0) if len(left) > 1 else left[0]
-        if not isinstance(made, Made):
-            return made
-        asked = Asked(call)
-        answered = filled(asked.schema, asked.schema)
-        if made.kind in ("think", "speak", "act"):
-            move = filled(option_of(asked, "move", made.kind), asked.schema)
-            assert made.said.keys() <= move[made.kind].keys(), f"not asked: {made.said}"
-            move[made.kind].update(made.said)
-        else:
-            move = call_of(asked, "move", made.kind, made.said, bases=made.bases)
-        assert made.beside.keys() <= answered.keys(), f"not asked: {made.beside}"
-        return {**answered, **made.beside, "move": move}
-
-    return ScriptedChatModel(answer)
+A1 = {"order_id": "A-1"}
 
 
 def get_order(order_id: str) -> str:
@@ -126,20 +65,20 @@ class Chat:
         names = {each.name for each in dataclasses.fields(ReSpAct)}
         strategy = ReSpAct(**{name: settings.pop(name) for name in list(settings) if name in names})
         settings = {"mode": "direct", "checkpointer": MemorySaver(), **settings}
-        self.model = script if isinstance(script, ScriptedChatModel) else speaker(script)
+        self.model = brain(moves=script)
         self.app = create_respact_agent(self.model, agent, strategy=strategy, **settings)
         self.waits: Any = None
 
-    def hear(self, text: Any, thread: Any = THREAD, **channels: Any) -> str:
+    def hear(self, text: Any, **channels: Any) -> str:
         """What the agent says, in a chat or to a new task."""
-        return self._run({"messages": [HumanMessage(text, id=None)], **channels}, thread)
+        return self._run({"messages": [HumanMessage(text)], **channels})
 
-    def answer(self, text: Any, thread: Any = THREAD) -> str:
+    def answer(self, text: Any) -> str:
         """What the agent says to an answer that it waits for."""
-        return self._run(Command(resume=text), thread)
+        return self._run(Command(resume=text))
 
-    def _run(self, given: Any, thread: Any) -> str:
-        state = self.app.invoke(given, thread)
+    def _run(self, given: Any) -> str:
+        state = self.app.invoke(given, THREAD)
         self.waits = state["__interrupt__"][0].value if "__interrupt__" in state else None
         return str(self.messages[-1].text)
 
