@@ -10,7 +10,7 @@ from typing import Literal
 from langgraph.graph.state import CompiledStateGraph
 
 from arq_graph import Agent, Guideline, create_guided_agent, query, verify
-from arq_graph.nodes import MessageBlueprint
+from arq_graph.nodes import MessageBlueprint, MessageReviser
 
 
 class ClinicReply(MessageBlueprint):
@@ -35,7 +35,8 @@ CLINIC = Agent(
 
 def app(model: str = "offline") -> CompiledStateGraph:
     """The guided agent with the clinic's reply blueprint."""
-    return create_guided_agent(model, CLINIC, blueprint=ClinicReply)
+    reviser = MessageReviser(model, CLINIC, blueprint=ClinicReply)
+    return create_guided_agent(model, CLINIC, reviser=reviser)
 
 
 if __name__ == "__main__":

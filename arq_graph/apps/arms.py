@@ -13,9 +13,8 @@ from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent, create_preact_agent
 from arq_graph.apps.strategies import StrategyName
 from arq_graph.errors import InputError, SpecError, suggestion
-from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of, require_arm
+from arq_graph.milestones.evaluation.arms import Arm, MakeApp, instructions_of
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.models.resolve import chat_model
 from arq_graph.reasoning.blueprint import Mode
 
 
@@ -28,15 +27,14 @@ def arms(names: list[str], *, folder: Path | None = None) -> dict[str, Arm]:
         folder: Where modules are looked for before `sys.path`.
 
     Raises:
-        InputError: There is none of a name, a module cannot be imported, or what it holds is no arm; a name stands
-            twice, or there is none at all.
+        InputError: There is none of a name, or a module cannot be imported.
     """
-    if not names or len(set(names)) < len(names):
-        raise InputError(f"name one arm or more, none of them twice; there are {', '.join(ARMS)}")
-    return {name: ARMS[name] if name in ARMS else _own(name, folder) for name in names}
+    return {name: _arm(name, folder) for name in names}
 
 
-def _own(name: str, folder: Path | None) -> Arm:
+def _arm(name: str, folder: Path | None) -> Arm:
+    if name in ARMS:
+        return ARMS[name]
     module, _, function = name.partition(":")
     if not function or module in ARMS:
         raise InputError(
@@ -44,11 +42,9 @@ def _own(name: str, folder: Path | None) -> Arm:
             "for one of your own"
         )
     try:
-        found = load(name, folder)
+        return cast(Arm, load(name, folder))
     except SpecError as error:
         raise InputError(f"the arm {error}") from error.__cause__
-    require_arm(name, found)
-    return cast(Arm, found)
 
 
 def _app(strategy: StrategyName, mode: Mode | None = None) -> MakeApp:
@@ -72,7 +68,7 @@ def _create_agent(scenario: Scenario, agent: Agent | None, model: Any) -> Any:
         ) from error
     spec = _required(scenario, agent)
     return create_agent(
-        chat_model(model) if isinstance(model, str) else model,
+        model,
         tools=list(spec.toolbox.values()),
         system_prompt=instructions_of(spec),
         checkpointer=InMemorySaver(),

@@ -17,7 +17,6 @@ from arq_graph.apps.strategies import ReSpAct, StrategyName, StrategySettings, s
 from arq_graph.errors import InputError
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
-from arq_graph.nodes.message_schema import MessageBlueprint
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import Reasoner
 
@@ -45,7 +44,6 @@ def create_guided_agent(
     *,
     strategy: StrategyName | StrategySettings = "tools",
     mode: Mode | None = None,
-    blueprint: type[MessageBlueprint] = MessageBlueprint,
     matcher: GuidelineMatcher | None = None,
     reviser: MessageReviser | None = None,
     milestones: MilestoneGraph | None = None,
@@ -65,10 +63,9 @@ def create_guided_agent(
         strategy: `tools` decides on all granted tools at once, `pre-act` plans, `react` takes a thought and an action
             at a time, `respact` thinks, speaks or acts; or settings: `PreAct(max_steps=4)`, `ReSpAct(policies=…)`.
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
-        blueprint: What the reply is asked with; a subclass of `MessageBlueprint`.
         matcher: A matcher with settings of your own (`GuidelineMatcher(model, agent, batch_size=3)`); it keeps its
             model.
-        reviser: A reviser with settings of your own; it keeps its model and blueprint.
+        reviser: A reviser with settings of your own, such as a `blueprint=`; it keeps its model and mode.
         milestones: How far the conversation got is measured on this graph as it runs and kept in `progress`; a
             planner is shown the milestones that could come next.
         judge: Whom to ask about milestones that code cannot decide; without one they stay undecided.
@@ -83,16 +80,12 @@ def create_guided_agent(
     chosen = strategy_of(strategy)
     models = _per_module(model, preset)
     reads = _channels(options)
-    if reviser is not None and blueprint is not MessageBlueprint:
-        raise InputError("blueprint is the reviser's: give it to MessageReviser(model, agent, blueprint=…)")
     return compiled(
         agent,
         chosen,
         chosen.node(models["strategy"], agent, draft=True, mode=mode, reads=reads),
         matcher=matcher or GuidelineMatcher(models["matcher"], agent, reads=reads, mode=mode),
-        reviser=copy(reviser)
-        if reviser
-        else MessageReviser(models["message"], agent, blueprint=blueprint, mode=mode),
+        reviser=copy(reviser) if reviser else MessageReviser(models["message"], agent, mode=mode),
         tracker=_tracker(agent, milestones, judge),
         options=options,
     )

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from arq_graph.cli.screen import printable
 from arq_graph.milestones import BrokenRecord, MilestoneGraph, Score, read_transcripts, score
 
 HERE = Path(__file__).parent
@@ -25,12 +24,12 @@ def main(
     graph = MilestoneGraph.from_yaml(milestones)
     for transcript in read_transcripts(conversations):
         if isinstance(transcript, BrokenRecord):
-            print(printable(str(transcript.error)))
+            print(transcript.error)
             continue
         measured = score(graph, transcript)
-        print(printable(f"{transcript.id:20} {_outcome(measured)}"))
+        print(f"{transcript.id:20} {_outcome(measured)}")
         for remark in worth_a_look(measured):
-            print(printable(f"{'':20} - {remark}"))
+            print(f"{'':20} - {remark}")
 
 
 def _outcome(measured: Score) -> str:

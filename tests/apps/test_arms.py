@@ -94,13 +94,12 @@ def test_an_arm_of_your_own_is_a_function_or_an_app_in_a_module(tmp_path: Path):
         (["guided:slow"], "there is no arm 'guided:slow'"),
         (["nope:make"], "names the module 'nope'"),
         (["os:sep"], "is neither an app"),
-        (["guided", "guided"], "none of them twice"),
-        ([], "name one arm or more"),
+        ([], "give a mapping of names to apps"),
     ],
 )
-def test_an_arm_that_is_none_or_named_twice_is_told(names, said):
+def test_an_arm_that_is_none_is_told_before_anything_is_held(names, said):
     with pytest.raises(errors.InputError, match=said):
-        arms(names)
+        held(names)
 
 
 def test_an_arm_that_is_made_of_an_agent_needs_one():

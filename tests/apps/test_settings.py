@@ -15,7 +15,7 @@ from arq_graph import (
     create_respact_agent,
     errors,
 )
-from arq_graph.nodes import GuidelineMatcher, MessageBlueprint, MessageReviser
+from arq_graph.nodes import GuidelineMatcher, MessageReviser
 from tests.apps.desk import A1, desk, get_order, says
 from tests.brain import act, asked_by, brain, say
 
@@ -57,12 +57,6 @@ def test_nodes_with_settings_of_your_own_are_taken():
     app = create_guided_agent(brain(), desk(), matcher=matcher, reviser=reviser)
     assert app.invoke(says("Hi"))["messages"][-1].text == "Mine."
     assert len(asked_by(own, "matcher")) == 3
-
-    class Mine(MessageBlueprint):
-        """The reply."""
-
-    with pytest.raises(errors.InputError, match="MessageReviser"):
-        create_guided_agent(brain(), desk(), reviser=reviser, blueprint=Mine)
 
 
 @pytest.mark.parametrize("strategy", ["tools", PreAct(), ReAct(), ReSpAct()])
