@@ -75,16 +75,14 @@ def evaluate(
     Each conversation is kept as it ends: a run that was stopped, or killed, goes on with --resume. Calls that wait for
     an operator are approved.
 
-    The exit code is 1 where a scenario could not be used, or a conversation could not be held or ended in an error;
-    the others are measured, and the report is written. It is 0 where a ceiling ended the run.
+    The exit code is 1 where a conversation could not be held or ended in an error; the others are measured, and the
+    report is written. It is 0 where a ceiling ended the run.
     """
     choice = options.choose_model(model, base_url)
     users, decides = (options.choose_if_named(each, base_url) for each in (user_model, judge))
     kept = results or suite.with_name(f"{suite.stem}.results.jsonl")
     options.require_usable([kept, json, html], [suite])
-    tried = Suite.from_yaml(suite, strict=False)
-    if not tried.scenarios:
-        raise tried.broken[0].error
+    tried = Suite.from_yaml(suite)
     names = [name.strip() for name in arms.split(",") if name.strip()]
     folder = suite.absolute().parent
     apps = arms_named(names, folder=folder)

@@ -20,7 +20,6 @@ from arq_graph.cli.screen import (
     sentence,
     show_error,
     spoken,
-    warn,
     words,
 )
 from arq_graph.cli.tables import ENDS, number
@@ -59,7 +58,7 @@ def simulate(
     """Watch one conversation of a simulated user with an agent, and the milestones as they are reached."""
     choice = options.choose_model(model, base_url)
     users, decides = (options.choose_if_named(each, base_url) for each in (user_model, judge))
-    read = Suite.from_yaml(suite, strict=False)
+    read = Suite.from_yaml(suite)
     tried = _scenario(read, scenario, kind)
     one = Planned(arm, tried, 1, seed if seed is not None else seed_of(read.seed, tried.name, 1))
     tell_doubts(choice, [arm], [])
@@ -104,13 +103,8 @@ def _scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scenario:
         one for one in suite.scenarios if name is None or one.name in (name, f"{name} ({one.user.kind})")
     ]
     if not wanted:
-        for broken in suite.broken:
-            if name in (None, broken.name):
-                raise broken.error
         known = ", ".join(repr(one.name) for one in suite.scenarios[:8])
         raise InputError(f"there is no scenario {name!r}; there are {known}")
-    if name is None and suite.broken:
-        warn(str(suite.broken[0].error))
     given = wanted[0].replace(user=wanted[0].user.replace(kind=kind or wanted[0].user.kind))
     return next((one for one in wanted if one.user.kind == kind), given)
 

@@ -102,7 +102,7 @@ async def aevaluate(
     in a loop of your own, Python waits for its thread when it ends, and `evaluate` has threads of its own.
 
     Args:
-        suite: The scenarios; those that are broken are told in the report.
+        suite: The scenarios.
         arms: By name: an app (anything that is invoked or awaited with `{"messages": […]}`), or a function that makes
             one of a scenario, its agent, and the model.
         model: Handed to those functions: a chat model or a model string.
@@ -124,7 +124,6 @@ async def aevaluate(
     Raises:
         InputError: A setting cannot be used, a model's key is missing, the file holds other results, or a
             model that is called has no price or reports no tokens while `max_cost` is to hold.
-        SpecError: No scenario can be used.
         ModelUnavailableError: Models were out of reach in several conversations in a row; what ended is kept.
     """
     checked_type("suite", suite, Suite, "read one with Suite.from_yaml(path)")
@@ -143,8 +142,6 @@ async def aevaluate(
         raise InputError(
             "max_cost needs prices, such as {'gpt-4o': (2.5, 10)}: a million tokens, read and written"
         )
-    if not suite.scenarios:
-        raise suite.broken[0].error
     # A user's model that is none, or lacks its key, is told at once.
     make_user(suite.scenarios[0].user, seed=suite.seed, model=user_model)
     known = Arms(arms, model)
@@ -169,9 +166,6 @@ async def aevaluate(
         outcomes = await run.through(planned, concurrency, store, done)
     found = [outcomes[one.id] for one in planned if one.id in outcomes]
     missing = len(planned) - sum(one.ended != "budget" for one in found)
-    unusable = [
-        BrokenConversation(scenario=one.name, error=f"{one.name}: {one.error}") for one in suite.broken
-    ]
     asked = {
         "the agent's model": model,
         "the users' model": user_model,
@@ -180,7 +174,7 @@ async def aevaluate(
     return Report(
         stand_ins=tuple(name for name, model in asked.items() if is_stand_in(model)),
         conversations=tuple(one for one in found if isinstance(one, ConversationRecord)),
-        broken=(*unusable, *(one for one in found if isinstance(one, BrokenConversation))),
+        broken=tuple(one for one in found if isinstance(one, BrokenConversation)),
         graphs=graphs.used,
         missing=missing,
         stopped=run.reached if missing else None,

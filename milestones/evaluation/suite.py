@@ -28,27 +28,21 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import InstanceOf, PrivateAttr, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, InstanceOf, PrivateAttr, ValidationInfo, model_validator
 
 from arq_graph.agent.modules import load
 from arq_graph.agent.parts import Part
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.yaml_file import Document, read_model
+from arq_graph.agent.spec_errors import Place, misfits
+from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
 from arq_graph.milestones.graph_file import read_yaml as read_milestones
 from arq_graph.milestones.users.spec import Intents, Kind, Text, UserSpec
-
-
-@dataclass(frozen=True)
-class BrokenScenario:
-    """A scenario of a file that cannot be used: its name, and what is wrong with it, with file and line."""
-
-    name: str
-    error: SpecError
 
 
 @dataclass(frozen=True)
@@ -66,53 +60,38 @@ class Planned:
         return f"{self.scenario.name} / {self.arm} / {self.run}"
 
 
+def _named_apart(scenarios: tuple[Any, ...]) -> tuple[Any, ...]:
+    names = [one.name for one in scenarios]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"has two scenarios called {twice!r}; give each its own name")
+    return scenarios
+
+
 class Suite(Part):
     """Scenarios, each with a name of its own.
 
     Args:
-        scenarios: The scenarios.
+        scenarios: The scenarios, 1 or more.
         seed: What all chance depends on.
         name: What it is called.
-        broken: Scenarios of its file that cannot be used; reports name them.
 
     Raises:
         SpecError: Two scenarios have one name, or there is none at all.
     """
 
-    scenarios: tuple[InstanceOf[Scenario], ...]
+    scenarios: Annotated[tuple[InstanceOf[Scenario], ...], Field(min_length=1), AfterValidator(_named_apart)]
     seed: int = 0
     name: str = "suite"
-    broken: tuple[InstanceOf[BrokenScenario], ...] = ()
-
-    @model_validator(mode="after")
-    def _has_scenarios(self) -> Self:
-        _require_names((*self.scenarios, *self.broken))
-        return self
 
     @classmethod
-    def from_yaml(cls, path: str | os.PathLike[str], *, strict: bool = True) -> Suite:
+    def from_yaml(cls, path: str | os.PathLike[str]) -> Suite:
         """Read a suite from a YAML file; files and modules that it names are looked for beside it.
 
-        Args:
-            path: The file.
-            strict: Whether a scenario that cannot be used is an error; otherwise it is among `broken`. What is
-                wrong with the file as such is an error always.
-
         Raises:
-            SpecError: Something is wrong; file and line are named.
+            SpecError: Something is wrong; all of it is told, with file and line.
         """
         file = read_model(path, SuiteFile, what="suite file")
-        scenarios: list[Scenario] = []
-        broken: list[BrokenScenario] = []
-        for index, entry in enumerate(file.scenarios):
-            try:
-                scenarios += file.made(index)
-            except SpecError as error:
-                if strict:
-                    raise
-                broken.append(BrokenScenario(entry.name, error))
-        name = file.name or Path(path).stem
-        return cls(scenarios=tuple(scenarios), seed=file.seed, name=name, broken=tuple(broken))
+        return cls(scenarios=file.made, seed=file.seed, name=file.name or Path(path).stem)
 
     def planned(self, arms: Sequence[str], runs: int) -> Iterator[Planned]:
         """Every conversation: the arms of one run side by side, so that a run that is stopped leaves pairs."""
@@ -121,14 +100,6 @@ class Suite(Part):
                 seed = seed_of(self.seed, scenario.name, run)
                 for arm in arms:
                     yield Planned(arm, scenario, run, seed)
-
-
-def _require_names(scenarios: Sequence[Scenario | BrokenScenario | ScenarioEntry]) -> None:
-    names = [one.name for one in scenarios]
-    if not names:
-        raise ValueError("has no scenarios; give one or more")
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"has two scenarios called {twice!r}; give each its own name")
 
 
 def seed_of(suite: int, scenario: str, run: int) -> int:
@@ -188,54 +159,51 @@ class SuiteFile(Part):
     name: Text | None = None
     seed: int = 0
     defaults: Defaults = Defaults()
-    scenarios: tuple[ScenarioEntry, ...]
+    scenarios: Annotated[tuple[ScenarioEntry, ...], Field(min_length=1), AfterValidator(_named_apart)]
 
-    _document: Document = PrivateAttr()
-    _read: dict[str, Any] = PrivateAttr(default_factory=dict)  # several scenarios name one file
+    _made: tuple[Scenario, ...] = PrivateAttr()
+
+    @property
+    def made(self) -> tuple[Scenario, ...]:
+        """The scenarios: of each entry one, or one for each kind of user."""
+        return self._made
 
     @model_validator(mode="after")
-    def _names_are_unique(self, info: ValidationInfo) -> Self:
-        if info.context is not None:
-            self._document = info.context
-        _require_names(self.scenarios)
+    def _can_be_used(self, info: ValidationInfo) -> Self:
+        document: Any = info.context
+        folder: Path = document.folder
+        readers: dict[str, Callable[[str], Any]] = {
+            "agent": cache(lambda name: Agent.from_yaml(folder / name)),  # several scenarios name one file
+            "milestones": cache(lambda name: read_milestones(folder / name)),
+            "world": lambda name: load(name, folder),
+        }
+        made: list[Scenario] = []
+        wrong: dict[Place, str] = {}
+        for index, entry in enumerate(self.scenarios):
+            fields = self._fields(entry)
+            place: Place = ()
+            try:
+                for key in [each for each in readers if fields.get(each)]:
+                    place = ("scenarios", index, key) if key in entry.model_fields_set else ("defaults", key)
+                    fields[key] = readers[key](fields[key])
+                place = ("scenarios", index)
+                made += _of_each_kind(fields)
+            except SpecError as error:
+                wrong[place] = f"cannot be used: {error}"
+        if wrong:
+            raise misfits(*wrong.items())
+        self._made = tuple(made)
         return self
 
-    def made(self, index: int) -> Iterator[Scenario]:
-        """The scenario of an entry: one, or one for each kind of user; raises `SpecError` where it cannot be used."""
-        entry = self.scenarios[index]
+    def _fields(self, entry: ScenarioEntry) -> dict[str, Any]:
+        """What an entry says, and the defaults for what it does not say."""
         fields, own = (part.model_dump(exclude_unset=True) for part in (self.defaults, entry))
-        fields |= own | {key: fields.get(key, {}) | own.get(key, {}) for key in ("user", "limits")}
-        user, kinds, task = fields["user"], fields.pop("kinds", ()), fields.pop("task", None)
-        if not user.get("intents"):
-            raise self._error(index, "user", "has a user without `intents`: add what the user wants")
-        if "milestones" not in fields:
-            raise self._error(index, "name", "has no `milestones`; add `milestones: FILE`")
-        for key, read in (("agent", Agent.from_yaml), ("milestones", read_milestones)):
-            if key in fields:
-                fields[key] = self._file(index, key, fields[key], read)
-        if "world" in fields:
-            try:
-                fields["world"] = load(fields["world"], self._document.folder)
-            except SpecError as error:
-                raise self._error(index, "world", f"has a `world` that {error}") from error.__cause__
-        for kind in kinds or (None,):
-            of_kind = f" ({kind})" if kind else ""
-            named = {"name": f"{entry.name}{of_kind}", "task": f"{task}{of_kind}" if task else None}
-            try:
-                yield Scenario(**fields | named | {"user": user | ({"kind": kind} if kind else {})})
-            except SpecError as error:
-                raise error if error.file else self._error(index, "name", str(error)) from None
+        return fields | own | {key: fields.get(key, {}) | own.get(key, {}) for key in ("user", "limits")}
 
-    def _file(self, index: int, key: str, name: str, read: Callable[[Path], Any]) -> Any:
-        path = self._document.folder / name
-        if not path.is_file():
-            raise self._error(index, key, f"names {str(path)!r} as its `{key}`, and there is no such file")
-        if name not in self._read:
-            self._read[name] = read(path)
-        return self._read[name]
 
-    def _error(self, index: int, key: str, message: str) -> SpecError:
-        entry = self.scenarios[index]
-        place = ("scenarios", index, key) if key in entry.model_fields_set else ("defaults", key)
-        file, line = self._document.source, self._document.line(place)
-        return SpecError(f"scenario {entry.name!r} {message}", file=file, line=line)
+def _of_each_kind(fields: dict[str, Any]) -> Iterator[Scenario]:
+    kinds, task = fields.pop("kinds", ()), fields.pop("task", None)
+    for kind in kinds or (None,):
+        of_kind = f" ({kind})" if kind else ""
+        named = {"name": f"{fields['name']}{of_kind}", "task": f"{task}{of_kind}" if task else None}
+        yield Scenario(**fields | named | {"user": fields["user"] | ({"kind": kind} if kind else {})})

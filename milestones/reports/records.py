@@ -131,7 +131,7 @@ class ConversationRecord(Record):
 class BrokenConversation(Record):
     """A record that could not be scored, or a conversation that could not be held or measured, and why.
 
-    Its fields are those of a `ConversationRecord`; without a `run`, the scenario itself cannot be used.
+    Its fields are those of a `ConversationRecord`.
     """
 
     source: str | None = None

@@ -71,22 +71,14 @@ scenarios:
   user:
     intents: [{request: "Where is my order?", slots: {order_id: ORD-1002}}]
 """
-BROKEN = """
-- name: no module
-  world: nowhere:World
-  user: {intents: [Hello]}
-- name: no milestone
-  goal: Delivered
-  user: {intents: [Hello]}
-"""
 
 
-def write_suite(folder: Path, *, broken: bool = False) -> Path:
+def write_suite(folder: Path) -> Path:
     for name, text in {
         "agent.yaml": AGENT,
         "desk.py": MODULE,
         "milestones.yaml": MILESTONES,
-        "suite.yaml": SUITE + (BROKEN if broken else ""),
+        "suite.yaml": SUITE,
     }.items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder / "suite.yaml"

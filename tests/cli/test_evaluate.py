@@ -53,12 +53,9 @@ def test_what_is_there_is_not_overwritten_and_gone_on_with_when_asked(evaluate, 
     assert len(after.splitlines()) == 1 + 4
 
 
-def test_what_is_wrong_is_named_and_the_others_are_run(evaluate, folder):
-    write_suite(folder, broken=True)
+def test_what_goes_wrong_is_named_and_the_others_are_run(evaluate, folder):
     done = evaluate("desk:kaputt,desk:hostile,desk:echo", "--runs", "2", "--json", "out.json")
     assert done.code == 1
-    assert "has a `world` that names the module 'nowhere'" in done.words
-    assert "has the goal 'Delivered', which is no milestone of" in done.words
     assert "8 conversations ended in an error" in done.words
     shown = done.out.splitlines()
     assert any(line.startswith("desk:kaputt: 4: RuntimeError: kaputt") for line in shown)
@@ -66,7 +63,7 @@ def test_what_is_wrong_is_named_and_the_others_are_run(evaluate, folder):
     assert not any(line.startswith("desk:echo: ") for line in shown)
     assert "\x1b" not in done.out
     report = read_report(folder / "out.json")
-    assert [one.scenario for one in report.broken] == ["no module", "no milestone"]
+    assert report.broken == ()
     assert [one.ended for one in report.conversations if one.arm == "desk:echo"] == ["user"] * 4
 
 

@@ -29,14 +29,6 @@ def test_a_kind_of_user_that_the_suite_does_not_name_can_be_watched(cli, folder)
     assert "there is no scenario 'x'" in cli("simulate", "suite.yaml", "--scenario", "x", *OFFLINE).words
 
 
-def test_a_scenario_that_cannot_be_used_is_told_where_another_is_watched_in_its_place(cli, folder):
-    write_suite(folder, broken=True)
-    done = cli("simulate", "suite.yaml", *OFFLINE)
-    assert done.code == 0
-    assert "nowhere" in done.err
-    assert "nowhere" not in cli("simulate", "suite.yaml", "--scenario", "order", *OFFLINE).err
-
-
 def test_an_app_that_fails_is_told_after_what_was_said(cli, folder):
     write_suite(folder)
     failed = cli("simulate", "suite.yaml", "--arm", "desk:hostile", *OFFLINE)

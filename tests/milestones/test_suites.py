@@ -103,16 +103,16 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
         ("goal: buy", "goal: bay", 9, "the goal 'bay', which is no milestone"),
         ("goal: buy", "goal: aside", 9, "from which no way leads to End"),
         ("agent: agent.yaml", "agent: nope.yaml", 4, "no such file"),
-        ("  milestones: milestones.yaml\n", "", 8, "no `milestones`"),
+        ("  milestones: milestones.yaml\n", "", 8, "`milestones` is missing"),
         ("world: shop:Shop", "world: shop:Shap", 12, "did you mean `Shop`?"),
         ("world: shop:Shop", "world: nope:Shop", 12, "names the module 'nope'"),
         ("world: shop:Shop", "world: shop:number", 9, "callable"),
         ("limits: {calls: 9}", "limits: {calls: 0}", 13, "limits.calls"),
         ("intents: [A lamp please]", "intentions: [A lamp please]", 15, "did you mean `intents`?"),
-        ("user:\n    intents: [A lamp please]", "task: one", 7, "without `intents`"),
+        ("user:\n    intents: [A lamp please]", "task: one", 9, "`user.intents` is missing"),
         ("agent: agent.yaml", "agent: bare.yaml", None, "'buy' is no tool of the agent"),
-        (SUITE[SUITE.index("scenarios:") :], "scenarios: []\n", None, "no scenarios"),
-        ("name: kinds", "name: lamp", None, "two scenarios called 'lamp'"),
+        (SUITE[SUITE.index("scenarios:") :], "scenarios: []\n", None, "at least 1"),
+        ("name: kinds", "name: lamp", 8, "two scenarios called 'lamp'"),
         ("- name: kinds", "- task: kinds", 16, "name` is missing"),
         ("  agent: agent.yaml\n", "", 8, "names no `agent`"),
     ],
@@ -127,16 +127,15 @@ def test_a_mistake_is_told_with_its_line(folder: Path, old: str, new: str, line:
     assert line is None or f"{file}:{line}" in str(error.value) or f"line {line}" in str(error.value)
 
 
-def test_a_scenario_that_cannot_be_used_is_named_and_the_others_are_run(folder: Path):
+def test_all_that_is_wrong_is_told_at_once(folder: Path):
     file = folder / "suite.yaml"
     (folder / "bad.yaml").write_text("name: Bad\nprofile: Bad.\ntools: [no_such_module:tool]\n")
-    file.write_text(SUITE.replace("  world: shop:Shop\n", "  agent: bad.yaml\n"))
-    with pytest.raises(SpecError, match="no_such_module"):
+    wrong = SUITE.replace("  world: shop:Shop\n", "  agent: bad.yaml\n").replace(
+        "  kinds:", "  goal: x\n  kinds:"
+    )
+    file.write_text(wrong)
+    with pytest.raises(SpecError) as error:
         Suite.from_yaml(file)
-    report = evaluate(Suite.from_yaml(file, strict=False), {"app": Answers(buyer)})
-    assert [one.scenario for one in report.broken] == ["lamp"]
-    assert "bad.yaml:3" in report.broken[0].error
-    assert len(report.conversations) == 3
-    file.write_text(SUITE.replace("seed: 7", "sead: 7"))
-    with pytest.raises(SpecError, match="sead"):
-        Suite.from_yaml(file, strict=False)
+    first, second = str(error.value).splitlines()
+    assert first.startswith(f"{file}:12: `scenarios[0].agent` cannot be used: {folder / 'bad.yaml'}:3:")
+    assert second.startswith(f"{file}:16: `scenarios[1]` cannot be used: Scenario has the goal 'x'")
