@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -242,19 +242,13 @@ class _Talk:
         return text
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and all that led to it, each once; the members of a group are among them."""
-    seen: set[int] = set()
-    still = [error]
-    while still:
-        one = still.pop()
-        if one is None or id(one) in seen:
-            continue
-        seen.add(id(one))
-        yield one
-        still.append(one.__cause__ or one.__context__)
-        if isinstance(one, BaseExceptionGroup):
-            still += reversed(one.exceptions)
+def _causes(error: BaseException | None) -> list[BaseException]:
+    """An error and what led to it, each once."""
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
 
 
 def is_out_of_reach(error: BaseException | None, of_models: Collection[BaseException] = ()) -> bool:
@@ -263,13 +257,10 @@ def is_out_of_reach(error: BaseException | None, of_models: Collection[BaseExcep
     A lost connection alone does not say so, as it may be that of the app's own database: it has to be among what
     calls of models raised, as a `UsageTracker` heard it.
     """
-    heard = {id(each) for each in of_models}
     for one in _causes(error):
-        if isinstance(one, ModelRequestError | ModelUnavailableError):
-            return True
-        if isinstance(one, ArqGraphError):
-            return False  # it says what it is
-        if id(one) in heard and isinstance(one, Exception) and read_failure(one).from_provider:
+        if isinstance(one, ArqGraphError):  # it says what it is
+            return isinstance(one, ModelRequestError | ModelUnavailableError)
+        if one in of_models and isinstance(one, Exception) and read_failure(one).from_provider:
             return True
     return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
@@ -21,35 +21,28 @@ class Turn:
         self.opening = opening
         self.has_asked = False
         self._messages = messages
-        self._begins = len(messages)  # here stands what the app did since the user spoke last
-        self._new: list[BaseMessage] = []
-        self._told = 0  # so many of the app's messages stand before that
+        self._taken = 0
         self._unsaid: list[str] = []  # questions that the app may still say among its messages
-        self._still = self._unsaid
 
     def take(self, new: list[BaseMessage]) -> None:
-        """What the app did since the turn began."""
-        self._new, self._still = new, list(self._unsaid)
-        self._messages[self._begins :] = [each for each in new[self._told :] if not self._is_known(each)]
+        """What the app did since the turn began; what is new of it is added."""
+        for message in new[self._taken :]:
+            if asked := [each for each in self._unsaid if _says(message, each)]:
+                self._unsaid.remove(asked[0])
+            elif not (self.has_asked and message.type == "human"):
+                self._messages.append(message)
+        self._taken = len(new)
 
     def ask(self, spoken: str) -> None:
         """The app asks the user something."""
         self.has_asked = True
-        self._unsaid = self._still
         if not _says(self._messages[-1], spoken):
             self._messages.append(AIMessage(spoken))
-            self._unsaid = [*self._still, spoken]
+            self._unsaid.append(spoken)
 
     def answer(self, text: str) -> None:
         """The user answers what was asked last."""
         self._messages.append(HumanMessage(text))
-        self._begins, self._told, self._still = len(self._messages), len(self._new), self._unsaid
-
-    def _is_known(self, message: BaseMessage) -> bool:
-        asked = next((each for each in self._still if _says(message, each)), None)
-        if asked is not None:
-            self._still.remove(asked)
-        return asked is not None or (self.has_asked and message.type == "human")
 
 
 def _says(message: BaseMessage, spoken: str) -> bool:
@@ -64,15 +57,15 @@ def new_messages(answer: Any, opening: HumanMessage) -> list[BaseMessage]:
         InputError: The answer is neither `{"messages": […]}`, nor messages, nor text.
     """
     held = answer.get("messages") if isinstance(answer, Mapping) else answer
-    if not isinstance(held, str | BaseMessage | Sequence):
-        raise InputError(
-            f"the app answered with {type(answer).__name__}; it must give {{'messages': […]}}, messages, or text"
-        )
-    listed = [AIMessage(held)] if isinstance(held, str) else [held] if isinstance(held, BaseMessage) else held
+    listed: Any = (
+        held if isinstance(held, list | tuple) else [AIMessage(held) if isinstance(held, str) else held]
+    )
     try:
         messages = convert_to_messages(listed)
     except Exception as error:
-        raise InputError(f"the app answered with messages that are none: {error}") from error
+        raise InputError(
+            f"the app answered with {held!r:.80}; it must give {{'messages': […]}}, messages, or text"
+        ) from error
     same_id = [at for at, each in enumerate(messages) if each.id == opening.id]
     same_words = [
         at for at, each in enumerate(messages) if each.type == "human" and each.text == opening.text

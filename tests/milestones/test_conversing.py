@@ -73,9 +73,9 @@ def test_a_turn_begins_at_its_own_message_though_others_have_the_same_words():
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (7, "the app answered with int"),
+        (7, "the app answered with 7; it must give"),
         ({"messages": []}, "no message of its own"),
-        ([{"role": "nobody", "content": 3}], "messages that are none"),
+        ([{"role": "nobody", "content": 3}], "it must give"),
         (RuntimeError("out of lamps"), "RuntimeError: out of lamps"),
         (TimeoutError("its own"), "TimeoutError: its own"),
         (asyncio.CancelledError("tired"), "CancelledError: tired"),
