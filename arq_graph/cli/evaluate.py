@@ -106,8 +106,8 @@ def evaluate(
                 max_cost=max_cost,
                 prices=_read_prices(prices),
                 depends_on={
-                    "the model": choice.name,
-                    "the user's model": users.name if users else "none",
+                    "the agent's model": choice.name,
+                    "the users' model": users.name if users else "none",
                     "the judge": decides.name if decides else "none",
                 },
                 arms_depend_on=_own_arms(names, folder),

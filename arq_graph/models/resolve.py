@@ -37,6 +37,13 @@ def chat_model(spec: str, *, base_url: str | None = None) -> BaseChatModel:
     return _openai(spec, base_url) if base_url is not None or not colon else _of_provider(spec)
 
 
+def model_name(model: object) -> str:
+    """What a model, or who asks one, is called: the string itself, the model's name, or else that of its class."""
+    fields = ("model_name", "model", "reasoner", "__qualname__")
+    named = next(filter(None, (getattr(model, field, None) for field in fields)), type(model).__name__)
+    return model if isinstance(model, str) else model_name(named)
+
+
 def _openai(name: str, base_url: str | None) -> BaseChatModel:
     if not name:
         raise InputError('The model string names no model: write it like "openai:gpt-4o" or "offline".')

@@ -15,6 +15,7 @@ from arq_graph.milestones.authoring.blueprint import MilestoneAuthoring, Milesto
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import START, Milestone
 from arq_graph.milestones.tool_schemas import tool_definitions
+from arq_graph.models.resolve import model_name
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import Reasoner
@@ -84,12 +85,7 @@ def author_milestones(
     _, doubts, milestones = min(reversed(sound), key=lambda each: each[0])
     for doubt in doubts:
         warnings.warn(f"the generated graph: {doubt.message}", stacklevel=2)
-    return MilestoneGraph(milestones, generated_by=model if isinstance(model, str) else _name_of(model))
-
-
-def _name_of(model: BaseChatModel) -> str:
-    names = (getattr(model, field, None) for field in ("model_name", "model"))
-    return next((name for name in names if isinstance(name, str) and name.strip()), type(model).__name__)
+    return MilestoneGraph(milestones, generated_by=model_name(model))
 
 
 def _checked(

@@ -38,6 +38,7 @@ from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.models.offline.model import is_stand_in
+from arq_graph.models.resolve import model_name
 from arq_graph.reasoning.usage import UsageTracker, track_usage
 
 _AtLeastOne = Annotated[int, Field(ge=1, strict=True)]
@@ -147,16 +148,11 @@ async def aevaluate(
     known = Arms(arms, model)
     graphs = GraphNames()
     names = {one.name: graphs.of(one.milestones, one.name) for one in suite.scenarios}
-    run = _Run(known, names, user_model, judge, settings)
+    run = _Run(known, names, user_model, settings)
     planned = list(suite.planned(known.names, runs))
-    of = {
-        "the suite": suite.name,
-        "the seed": str(suite.seed),
-        "the model": _named(model),
-        "the user's model": _named(user_model),
-        "the judge": _named(judge),
-        **(depends_on or {}),
-    }
+    asked = {"the agent's model": model, "the users' model": user_model, "the judge": judge}
+    of = {"the suite": suite.name, "the seed": str(suite.seed)}
+    of |= {what: model_name(each or "none") for what, each in asked.items()} | dict(depends_on or {})
     parts = {name: digest for one in suite.scenarios for name, digest in one.fingerprints().items()}
     parts |= known.fingerprints()
     for name, digest in (arms_depend_on or {}).items():
@@ -166,28 +162,14 @@ async def aevaluate(
         outcomes = await run.through(planned, concurrency, store, done)
     found = [outcomes[one.id] for one in planned if one.id in outcomes]
     missing = len(planned) - sum(one.ended != "budget" for one in found)
-    asked = {
-        "the agent's model": model,
-        "the users' model": user_model,
-        "the judge": getattr(judge, "reasoner", judge),
-    }
     return Report(
-        stand_ins=tuple(name for name, model in asked.items() if is_stand_in(model)),
+        stand_ins=tuple(what for what, each in asked.items() if is_stand_in(getattr(each, "reasoner", each))),
         conversations=tuple(one for one in found if isinstance(one, ConversationRecord)),
         broken=tuple(one for one in found if isinstance(one, BrokenConversation)),
         graphs=graphs.used,
         missing=missing,
         stopped=run.reached if missing else None,
     )
-
-
-def _named(thing: Any) -> str:
-    """What a model or a judge is called, where a run that goes on should have the same."""
-    if thing is None or isinstance(thing, str):
-        return thing or "none"
-    model = getattr(thing, "model", None)
-    names = (getattr(thing, "model_name", None), model, getattr(thing, "__qualname__", None))
-    return next((each for each in names if isinstance(each, str)), type(thing).__name__)
 
 
 class _Held(NamedTuple):
@@ -206,7 +188,6 @@ class _Run:
     arms: Arms
     graphs: Mapping[str, str]
     user_model: Any
-    judge: AnyJudge | None
     settings: _Settings
     calls_before: int = 0
     cost: float = 0.0  # of what is over; adding up every call at each turn would take longer and longer
@@ -325,7 +306,7 @@ class _Run:
         tools = transcript.tools or None
         return conversation_record(
             transcript,
-            await ascore(scenario.milestones, transcript, tools=tools, judge=self.judge),
+            await ascore(scenario.milestones, transcript, tools=tools, judge=self.settings.judge),
             graph=self.graphs[scenario.name],
             arm=one.arm,
             scenario=scenario.name,

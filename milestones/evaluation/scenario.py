@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import partial
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import networkx as nx
@@ -23,7 +21,7 @@ from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
 from arq_graph.milestones.users.spec import Text, UserSpec
 
 World = Callable[..., Any]
-"""A class or function that makes the world of one conversation: an object, or a mapping, with the tools' functions."""
+"""A class or function that makes the world of one conversation: an object with the tools' functions."""
 
 
 class Limits(Part):
@@ -51,9 +49,9 @@ class Scenario(Part):
         user: Who talks to the agent.
         milestones: What it is measured on.
         agent: The agent, for the arms that are made of one; None where every arm is an app of its own.
-        world: Makes the world of one conversation. Its methods (or, of a mapping, its functions) stand in the place of
-            the agent's tools of the same names; `seed` is given where it is an argument. None: all conversations
-            share the agent's own tools, and whatever these change.
+        world: Makes the world of one conversation. Its methods stand in the place of the agent's tools of the same
+            names; `seed` is given where it is an argument. None: all conversations share the agent's own tools, and
+            whatever these change.
         limits: How far a conversation may go.
         use_case: What kind of conversation it is, as reports group them.
         task: What its runs are runs of; the scenario's name unless given.
@@ -118,15 +116,12 @@ class Scenario(Part):
         """
         if self.agent is None or self.world is None:
             return self.agent
-        takes_seed = False
-        with suppress(ValueError):  # some callables of C have no signature
-            takes_seed = "seed" in inspect.signature(self.world).parameters
+        takes_seed = "seed" in inspect.signature(self.world).parameters
         made = self.world(seed=seed) if takes_seed else self.world()
-        get = made.get if isinstance(made, Mapping) else partial(getattr, made)
-        tools = {name: function for name in self.agent.toolbox if (function := get(name, None)) is not None}
+        tools = {name: getattr(made, name) for name in self.agent.toolbox if hasattr(made, name)}
         if not tools:
             raise SpecError(
-                f"the world of scenario {self.name!r} has none of the agent's tools; it should have methods, or keys, "
-                f"with their names: {', '.join(self.agent.toolbox) or 'the agent has no tools'}"
+                f"the world of scenario {self.name!r} has none of the agent's tools; it should have methods with their "
+                f"names: {', '.join(self.agent.toolbox) or 'the agent has no tools'}"
             )
         return self.agent.with_tools(tools)
