@@ -20,7 +20,7 @@ from arq_graph.cli.screen import note, output, warn
 from arq_graph.cli.tables import counted, listed, show_broken, show_report, write_outputs
 from arq_graph.errors import ArqGraphError, InputError, SpecError
 from arq_graph.milestones.evaluation.arms import instructions_of
-from arq_graph.milestones.evaluation.event_loop import run_in_loop
+from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.graph_choice import GraphSource, fingerprint_of_graphs

@@ -15,7 +15,7 @@ from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.screen import note, output, print_json, show_error, warn, words
 from arq_graph.cli.tables import WIDE, columns, counted, number, show_broken
 from arq_graph.errors import InputError
-from arq_graph.milestones.evaluation.event_loop import run_in_loop
+from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
 from arq_graph.milestones.turn_level.metrics import TurnMetrics, lexical_similarity
 from arq_graph.milestones.turn_level.steps import read_steps

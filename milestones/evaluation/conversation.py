@@ -14,9 +14,9 @@ from uuid import uuid4
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from arq_graph.errors import ArqGraphError, InputError, ModelRequestError, ModelUnavailableError
-from arq_graph.milestones.evaluation.event_loop import run_in_loop
 from arq_graph.milestones.evaluation.scenario import Limits
 from arq_graph.milestones.evaluation.turn import Turn, new_messages
+from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
 from arq_graph.milestones.transcripts.messages import events_of

@@ -14,7 +14,6 @@ from pydantic import Field
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.parts import Part
 from arq_graph.errors import InputError, ModelUnavailableError, SpecError, checked_type
-from arq_graph.milestones.at_once import at_once
 from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
 from arq_graph.milestones.evaluation.conversation import (
     Conversation,
@@ -22,9 +21,9 @@ from arq_graph.milestones.evaluation.conversation import (
     is_out_of_reach,
     told,
 )
-from arq_graph.milestones.evaluation.event_loop import run_in_loop
 from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
 from arq_graph.milestones.evaluation.suite import Planned, Suite
+from arq_graph.milestones.event_loop import at_once, run_in_loop
 from arq_graph.milestones.judging.judge import AnyJudge, AsyncJudge
 from arq_graph.milestones.reports.graph_choice import GraphNames
 from arq_graph.milestones.reports.records import (

@@ -16,7 +16,7 @@ from arq_graph.errors import (
     PromptError,
     ReasoningError,
 )
-from arq_graph.milestones.at_once import at_once
+from arq_graph.milestones.event_loop import at_once
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import AnyJudge, Judge, JudgeError
 from arq_graph.milestones.reports.graph_choice import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -17,19 +17,18 @@ from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.milestones.turn_level.actions import Action, ToolCall
 from arq_graph.milestones.turn_level.steps import TurnStep
 from arq_graph.models.resolve import chat_model
-from arq_graph.reasoning.replies import refusal_of
-from arq_graph.reasoning.transport import Steps, Transport
+from arq_graph.reasoning.transport import Transport
 
 TIMEOUT = 60.0
 """Seconds that a chat model may take for one step, retries included."""
 BACKOFF = 0.5
 
-Predictor = Runnable[TurnStep, Any]
+Predict = Callable[[TurnStep], Awaitable[Any]]
 """Gives an agent's next action at a step: whatever `Action.of` understands."""
 
 
-def predictor(agent: Any, *, tools: Any = None) -> Predictor:
-    """The predictor of an agent; arguments and errors are those of `evaluate_turns`."""
+def predictor(agent: Any, *, tools: Any = None) -> Predict:
+    """How an agent is asked; arguments and errors are those of `aevaluate_turns`."""
     if isinstance(agent, str):
         agent = chat_model(agent)
     if isinstance(agent, BaseChatModel):
@@ -41,8 +40,12 @@ def predictor(agent: Any, *, tools: Any = None) -> Predictor:
             f"{type(agent).__name__} is no agent: give a chat model or its name, a compiled graph, or a function of "
             "the history"
         )
-    asked: Predictor = RunnableLambda(TurnStep.history) | agent
-    return asked
+    asked: Runnable[Any, Any] = agent if isinstance(agent, Runnable) else RunnableLambda(agent)
+
+    async def predict(step: TurnStep) -> Any:
+        return await asked.ainvoke(step.history())
+
+    return predict
 
 
 def openai_definitions(tools: Any) -> list[dict[str, Any]]:
@@ -66,32 +69,24 @@ def openai_definitions(tools: Any) -> list[dict[str, Any]]:
     return [{"type": "function", "function": function} for function in functions]
 
 
-def _of_model(model: BaseChatModel, tools: list[dict[str, Any]] | None) -> Predictor:
+def _of_model(model: BaseChatModel, tools: list[dict[str, Any]] | None) -> Predict:
     """One call a step, with the tools bound; lost connections and overload are tried again."""
     transport = Transport(model, timeout=TIMEOUT, backoff=BACKOFF)
 
-    def steps(step: TurnStep) -> Steps[Any]:
+    async def predict(step: TurnStep) -> Any:
         given = tools
         if given is None:
-            recorded = step.transcript.extra.get("tools")
-            is_whole = isinstance(recorded, list) and recorded
-            given = openai_definitions(recorded if is_whole else step.transcript.tools)
-        message = yield from transport.call(
-            f"conversation {step.conversation!r}, step {step.number}",
-            step.history(),
-            lambda model: model.bind_tools(given) if given else model,
+            given = openai_definitions(step.transcript.extra.get("tools") or step.transcript.tools)
+        asked = f"conversation {step.conversation!r}, step {step.number}"
+        call = transport.call(
+            asked, step.history(), lambda model: model.bind_tools(given) if given else model
         )
-        if isinstance(message, AIMessage) and not message.text and not message.tool_calls:
-            return refusal_of(message) or message
-        return message
+        return await transport.arun(call, {})
 
-    async def apredict(step: TurnStep) -> Any:
-        return await transport.arun(steps(step), {})
-
-    return RunnableLambda(lambda step: transport.run(steps(step), {}), apredict)
+    return predict
 
 
-def _of_graph(app: Any) -> Predictor:
+def _of_graph(app: Any) -> Predict:
     """A compiled graph whose state has the channel `messages`, run until its first action, so that no tool runs.
 
     That is the first new message of the agent at the top level. Where a graph inside it is about to run a tool before
@@ -101,25 +96,14 @@ def _of_graph(app: Any) -> Predictor:
     """
     app = app.copy({"checkpointer": None})
 
-    def predict(step: TurnStep) -> Action:
-        first, run = _beginning(step)
+    async def predict(step: TurnStep) -> Action:
+        history = step.history(instructions=False)
+        first = _FirstAction({message.id for message in history})
         with suppress(_HeldBackError):
-            app.invoke(*run)
+            await app.ainvoke({"messages": history}, {"callbacks": [first]})
         return first.action
 
-    async def apredict(step: TurnStep) -> Action:
-        first, run = _beginning(step)
-        with suppress(_HeldBackError):
-            await app.ainvoke(*run)
-        return first.action
-
-    return RunnableLambda(predict, apredict)
-
-
-def _beginning(step: TurnStep) -> tuple[_FirstAction, tuple[Any, Any]]:
-    history = step.history(instructions=False)
-    first = _FirstAction({message.id for message in history})
-    return first, ({"messages": history}, {"callbacks": [first]})
+    return predict
 
 
 class _HeldBackError(BaseException):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,17 +13,18 @@ from pydantic import ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import InputError
-from arq_graph.milestones.at_once import at_once
+from arq_graph.milestones.event_loop import at_once, run_in_loop
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.turn_level.actions import Action
-from arq_graph.milestones.turn_level.agents import predictor
+from arq_graph.milestones.turn_level.agents import Predict, predictor
 from arq_graph.milestones.turn_level.metrics import StepOutcome, TurnMetrics, lexical_similarity, turn_metrics
 from arq_graph.milestones.turn_level.steps import Dataset, TurnStep, read_steps
-from arq_graph.reasoning.performing import aperform_steps, perform_steps
 
 MAX_ERROR = 500
+
+Similarity = Callable[[str, str], float]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,26 @@ class TurnEvaluation:
 
 
 def evaluate_turns(agent: Any, dataset: Dataset, **settings: Any) -> TurnEvaluation:
+    """Evaluate the turns of an agent, one after the other; the settings are those of `aevaluate_turns`.
+
+    Raises:
+        InputError: An event loop runs already: await `aevaluate_turns` there. All else is as that raises.
+    """
+    return run_in_loop(aevaluate_turns(agent, dataset, **{"concurrency": 1, **settings}), "aevaluate_turns")
+
+
+async def aevaluate_turns(
+    agent: Any,
+    dataset: Dataset,
+    *,
+    tools: Any = None,
+    similarity: Similarity = lexical_similarity,
+    limit: int | None = None,
+    results: str | Path | None = None,
+    depends_on: Mapping[str, str] | None = None,
+    on_step: Callable[[StepOutcome], None] = lambda _: None,
+    concurrency: int = 4,
+) -> TurnEvaluation:
     """Ask an agent for its next action at every step of recorded conversations, and compare. Pre-Act 4.2.
 
     Each step is asked with the true history before it, whatever the agent said at earlier steps, and once. A step
@@ -55,9 +76,9 @@ def evaluate_turns(agent: Any, dataset: Dataset, **settings: Any) -> TurnEvaluat
 
     Args:
         agent: A chat model or its name: it is given the record's instructions as system message, the history and
-            the tools. Or a compiled LangGraph app: it is given the history, and no tool runs. Or a function, or
-            another runnable, of the history as LangChain messages that gives a message (LangChain's or OpenAI's) or a
-            text.
+            the tools. Or a compiled LangGraph app: it is given the history, and no tool runs. Or a function, async or
+            not, or another runnable, of the history as LangChain messages that gives a message (LangChain's or
+            OpenAI's) or a text.
         dataset: A file that `read_transcripts` reads, a transcript, or transcripts.
         tools: The tools that are bound to a chat model: OpenAI definitions, LangChain tools, or schemas by name;
             None: those of each record. Other agents have their own.
@@ -67,104 +88,65 @@ def evaluate_turns(agent: Any, dataset: Dataset, **settings: Any) -> TurnEvaluat
         results: A JSON Lines file in which each outcome is kept as it comes. Where it holds some of the same run,
             those steps are not asked again, unless they ended in an error. None: nowhere.
         depends_on: What else the outcomes depend on, by a name that a message can show, such as the agent's file.
-        on_step: Called with each `StepOutcome` as it is there, those of an earlier run included.
+        on_step: Called with each `StepOutcome` as it is there, first those of an earlier run.
+        concurrency: How many steps are asked at once, 1 or more.
+
+    Returns:
+        The outcomes, in the order of the dataset.
 
     Raises:
         InputError: The agent is none, the dataset cannot be read, or `results` holds another run.
         ToolError: One of the `tools` cannot be described.
     """
-    run = _Run(agent, dataset, **settings)
-    with run.store or nullcontext():
-        for step in run.to_ask():
-            run.take(perform_steps(run.outcome(step), run.predictor.invoke))
-    return run.finished()
-
-
-async def aevaluate_turns(
-    agent: Any, dataset: Dataset, *, concurrency: int = 4, **settings: Any
-) -> TurnEvaluation:
-    """As `evaluate_turns`, with so many steps asked at once (`concurrency`, 1 or more); a function may be async.
-
-    The outcomes stay in the order of the dataset; `on_step` is called as they come.
-    """
     if concurrency < 1:
         raise InputError(f"concurrency is {concurrency}: it must be at least 1")
-    run = _Run(agent, dataset, **settings)
-    with run.store or nullcontext():
-        asked = ((step, aperform_steps(run.outcome(step), run.predictor.ainvoke)) for step in run.to_ask())
-        async with aclosing(at_once(asked, concurrency)) as outcomes:
-            async for _, outcome in outcomes:
-                run.take(outcome)
-    return run.finished()
+    if not isinstance(dataset, str | Path | Transcript):
+        dataset = list(dataset)
+    predict = predictor(agent, tools=tools)
+    steps, broken = read_steps(dataset, limit)
+    store = None
+    if results is not None:
+        of = {
+            "the dataset": fingerprint(Path(dataset) if isinstance(dataset, str) else dataset),
+            "the agent": agent if isinstance(agent, str) else type(agent).__name__,
+            "the tools": "those of the records" if tools is None else fingerprint(tools),
+            "the similarity": getattr(similarity, "__name__", type(similarity).__name__),
+        }
+        store = RunStore(results, "turns", {**of, **(depends_on or {})})
+    before = _kept(store) if store else {}
+    outcomes = {step.key: before[step.key] for step in steps if step.key in before}
+    kept = len(outcomes)
+    for outcome in outcomes.values():
+        on_step(outcome)
+    with store or nullcontext():
+        asked = ((step, _outcome(step, predict, similarity)) for step in steps if step.key not in before)
+        async with aclosing(at_once(asked, concurrency)) as finished:
+            async for step, outcome in finished:
+                outcomes[step.key] = outcome
+                if store is not None:
+                    store.append(outcome.model_dump())
+                on_step(outcome)
+    return TurnEvaluation(tuple(outcomes[step.key] for step in steps), tuple(broken), kept)
 
 
-class _Run:
-    """One evaluation: what is asked, and what came of it."""
+def _kept(store: RunStore) -> dict[tuple[str, int], StepOutcome]:
+    """What an earlier run kept, without errors; what cannot be read is asked again."""
+    kept = {}
+    for entry in store.entries():
+        with suppress(ValidationError):
+            outcome = StepOutcome.model_validate(entry)
+            if outcome.error is None:
+                kept[outcome.id, outcome.step] = outcome
+    return kept
 
-    def __init__(
-        self,
-        agent: Any,
-        dataset: Dataset,
-        *,
-        tools: Any = None,
-        similarity: Callable[[str, str], float] = lexical_similarity,
-        limit: int | None = None,
-        results: str | Path | None = None,
-        depends_on: Mapping[str, str] | None = None,
-        on_step: Callable[[StepOutcome], None] = lambda _: None,
-    ) -> None:
-        if not isinstance(dataset, str | Path | Transcript):
-            dataset = list(dataset)
-        self.predictor = predictor(agent, tools=tools)
-        self._similarity = similarity
-        self._steps, self._broken = read_steps(dataset, limit)
-        self._on_step = on_step
-        self._outcomes: dict[tuple[str, int], StepOutcome] = {}
-        self._kept: dict[tuple[str, int], StepOutcome] = {}
-        self.store: RunStore | None = None
-        if results is not None:
-            of = {
-                "the dataset": fingerprint(Path(dataset) if isinstance(dataset, str) else dataset),
-                "the agent": agent if isinstance(agent, str) else type(agent).__name__,
-                "the tools": "those of the records" if tools is None else fingerprint(tools),
-                "the similarity": getattr(similarity, "__name__", type(similarity).__name__),
-            }
-            self.store = RunStore(results, "turns", {**of, **(depends_on or {})})
-            for entry in self.store.entries():
-                with suppress(ValidationError):  # what cannot be read is asked again
-                    outcome = StepOutcome.model_validate(entry)
-                    if outcome.error is None:
-                        self._kept[outcome.id, outcome.step] = outcome
 
-    def to_ask(self) -> Iterator[TurnStep]:
-        """The steps of which no outcome is kept."""
-        for step in self._steps:
-            if kept := self._kept.get(step.key):
-                self._outcomes[step.key] = kept
-                self._on_step(kept)
-            else:
-                yield step
-
-    def outcome(self, step: TurnStep) -> Generator[TurnStep, Any, StepOutcome]:
-        """Ask for the prediction of a step, and compare."""
-        predicted, error, score = None, None, None
-        try:
-            predicted = Action.of((yield step))
-            if step.truth.kind == predicted.kind == "answer":
-                score = self._similarity(step.truth.answer, predicted.answer)
-            return StepOutcome.of(step, predicted, score, error)
-        except Exception as raised:
-            error = f"{type(raised).__name__}: {raised}"[:MAX_ERROR]
-            return StepOutcome.of(step, predicted, None, error)
-
-    def take(self, outcome: StepOutcome) -> None:
-        """Keep an outcome."""
-        self._outcomes[outcome.id, outcome.step] = outcome
-        if self.store is not None:
-            self.store.append(outcome.model_dump())
-        self._on_step(outcome)
-
-    def finished(self) -> TurnEvaluation:
-        """All outcomes, once every step was asked."""
-        outcomes = tuple(self._outcomes[step.key] for step in self._steps)
-        return TurnEvaluation(outcomes, tuple(self._broken), len(self._kept.keys() & self._outcomes.keys()))
+async def _outcome(step: TurnStep, predict: Predict, similarity: Similarity) -> StepOutcome:
+    """Ask for the prediction of a step, and compare."""
+    predicted, score = None, None
+    try:
+        predicted = Action.of(await predict(step))
+        if step.truth.kind == predicted.kind == "answer":
+            score = similarity(step.truth.answer, predicted.answer)
+        return StepOutcome.of(step, predicted, score, None)
+    except Exception as error:
+        return StepOutcome.of(step, predicted, None, f"{type(error).__name__}: {error}"[:MAX_ERROR])

@@ -10,7 +10,7 @@ from math import fsum
 from typing import Annotated, Self
 
 from pydantic import Field
-from rapidfuzz.distance import LCSseq
+from rapidfuzz.distance import Indel
 
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.turn_level.actions import Action, Text, ToolCall
@@ -221,14 +221,12 @@ def lexical_similarity(truth: str, predicted: str) -> float:
     meaning: an answer that says the same in other words scores low.
 
     Returns:
-        0 to 1; 1 only where the words are the same in the same order. Texts without any word are compared as
-        they are. Cost O(m · n / 64).
+        0 to 1; 1 only where the words are the same in the same order. Of texts without any word the signs are
+        compared. Cost O(m · n / 64).
     """
-    a, b = _tokens(truth), _tokens(predicted)
-    if not a and not b:
-        return float(truth.strip() == predicted.strip())
-    return 2 * LCSseq.similarity(a, b) / (len(a) + len(b))
+    return Indel.normalized_similarity(_tokens(truth), _tokens(predicted))
 
 
 def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return _TOKEN.findall(plain) or plain.split()

@@ -88,9 +88,6 @@ def test_a_model_that_raises_at_one_step_goes_on_with_the_next_and_a_lost_connec
     assert labels(found) == ["get_order", "error", "final answer"]
     assert found.outcomes[0].parameters is False
     assert found.outcomes[1].error == "ValueError: boom"
-    refusal = AIMessage("", additional_kwargs={"refusal": "I cannot do that."})
-    refused = evaluate_turns(ScriptedChatModel([refusal]), TALK, limit=1)
-    assert refused.outcomes[0].predicted.answer == "I cannot do that."
     bound = ScriptedChatModel(["hi"]).bind(temperature=0)  # a runnable, no model
     assert labels(evaluate_turns(bound, TALK, limit=1)) == ["final answer"]
 
@@ -104,11 +101,7 @@ def test_settings_that_cannot_be_are_told_at_once():
         evaluate_turns("offline", TALK, tools=["get_order"])
 
 
-def test_an_async_function_without_a_loop_and_a_record_with_odd_tools_are_errors_of_their_steps():
-    async def answer(history: list[Any]) -> str:
-        return "hi"
-
-    assert labels(evaluate_turns(answer, TALK)) == ["error"] * 3
+def test_a_record_with_odd_tools_is_an_error_of_its_steps():
     odd = Transcript(TALK.events, id="odd", extra={"tools": [{"type": "function"}]})
     found = evaluate_turns("offline", [odd, TALK])
     assert [each.error is None for each in found.outcomes] == [False] * 3 + [True] * 3

@@ -1,11 +1,11 @@
-"""The event loop in which conversations are held from code that is not async."""
+"""Coroutines: run from code that is not async, in a loop that stays, and several of them at once."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from arq_graph.errors import InputError
 
+K = TypeVar("K")
 T = TypeVar("T")
 _kept = threading.local()
 
@@ -41,6 +42,29 @@ def run_in_loop(coroutine: Coroutine[Any, Any, T], instead: str) -> T:
         runner.close()  # what is under way would otherwise go on in the next run
         del _kept.runner
         raise
+
+
+async def at_once(
+    works: Iterable[tuple[K, Coroutine[Any, Any, T]]], most: int
+) -> AsyncGenerator[tuple[K, T], None]:
+    """The results of coroutines as they come, each with what it is about."""
+    remaining = iter(works)
+    running: dict[asyncio.Task[T], K] = {}
+    try:
+        while True:
+            while len(running) < most and (work := next(remaining, None)) is not None:
+                about, coroutine = work
+                running[asyncio.create_task(coroutine)] = about
+            if not running:
+                return
+            finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            # What is done is handed on before an error ends the rest.
+            for task in sorted(finished, key=lambda task: task.exception() is not None):
+                yield running.pop(task), task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 class _DaemonThreads(ThreadPoolExecutor):
