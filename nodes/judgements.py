@@ -25,14 +25,14 @@ ACTIVE_FROM = 6
 """Lowest score that activates a guideline (ARQ paper, 5.1.1)."""
 
 
-class Continuity(ARQ, ABC):
+class Continuity(ARQ, ABC, defer_build=True):
     """Whether an action is continuous; asked before anything else about it."""
 
     action: str = reinstate("Verbatim.")
     guideline_is_continuous: bool = query("Is any part of it?")
 
 
-class OneTimeApplication(ARQ):
+class OneTimeApplication(ARQ, defer_build=True):
     """Its action."""
 
     action: str = reinstate("Verbatim.")
@@ -74,7 +74,7 @@ class Application(OneTimeApplication, Continuity):
     """Its action."""
 
 
-class Judgement(ARQ):
+class Judgement(ARQ, defer_build=True):
     """A guideline."""
 
     score: int = respond("1 to 10.", ge=1, le=10)

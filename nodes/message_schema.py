@@ -14,7 +14,7 @@ MAX_REVISIONS = 5
 MAX_INSIGHTS = 3
 
 
-class ContextEvaluation(ARQ):
+class ContextEvaluation(ARQ, defer_build=True):
     """What the customer needs, and what is here to help."""
 
     most_recent_customer_inquiries_or_needs: str = query("What does the customer ask or need now?")
@@ -27,14 +27,14 @@ class ContextEvaluation(ARQ):
     should_i_tell_the_customer_i_cannot_help_with_some_needs: bool = respond("Must the reply say so?")
 
 
-class Insight(ARQ):
+class Insight(ARQ, defer_build=True):
     """What the reply has to respect that no instruction says."""
 
     insight: str = respond("What to respect.")
     source: str | None = respond("Id of what it comes from.")
 
 
-class InstructionEvaluation(ARQ):
+class InstructionEvaluation(ARQ, defer_build=True):
     """How a guideline or an insight is followed."""
 
     instruction: str = respond("Its id, or the insight.")
@@ -42,21 +42,21 @@ class InstructionEvaluation(ARQ):
     data_available: str = respond("Is the data it needs here? Give ids.")
 
 
-class SourcedFact(ARQ):
+class SourcedFact(ARQ, defer_build=True):
     """A fact that the reply states."""
 
     fact: str = respond("The fact.")
     source: str | None = respond("Id of where this prompt says so.")
 
 
-class OfferedService(ARQ):
+class OfferedService(ARQ, defer_build=True):
     """A service that the reply offers."""
 
     service: str = respond("The service.")
     source: str | None = respond("Id of where this prompt offers it.")
 
 
-class BrokenInstruction(ARQ):
+class BrokenInstruction(ARQ, defer_build=True):
     """A guideline or an insight that the reply does not follow."""
 
     instruction: str = respond("Its id, or the insight.")
@@ -67,7 +67,7 @@ class BrokenInstruction(ARQ):
     rationale: str = respond("In a few words.")
 
 
-class MessageRevision(ARQ):
+class MessageRevision(ARQ, defer_build=True):
     """One version of the reply, and its check."""
 
     revision_number: int = query("From 1.", ge=1)

@@ -16,7 +16,6 @@ answer in every mode; a `when` that reads a query which was not asked counts as 
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -75,8 +74,6 @@ Mode = Literal["arq", "cot", "direct"]
 _REASONING: Final = (
     "Think it through step by step: what the instructions and the context ask for, and what follows."
 )
-# The validation context in which blueprints inside an answer are read without their queries.
-_RESPONSE_ALONE: Final = {"arq_graph": "the response alone"}
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,6 @@ class ARQ(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    __arq_queries__: ClassVar[Mapping[str, Query]]
     __arq_schemas__: ClassVar[dict[Mode, dict[str, Any]]]
     __arq_responses__: ClassVar[dict[Mode, type[BaseModel]]]
 
@@ -174,23 +170,16 @@ class ARQ(BaseModel):
         if unanswered:
             raise ValidationError.from_exception_data(type(self).__name__, unanswered)
 
-    @classmethod
-    def _of_response(cls, response: BaseModel) -> Self:
-        """An instance that holds the response alone; reading anything else says that it was not asked."""
-        answer = cast(Self, cls.model_construct())
-        answer.__dict__.update(response.__dict__)
-        answer.__pydantic_fields_set__.update(response.__dict__)
-        answer._require_answers()
-        return answer
-
     @model_validator(mode="wrap")
     @classmethod
     def _in_mode(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        if info.context is _RESPONSE_ALONE and not isinstance(value, cls):
-            return cls._of_response(
-                _response_model(cls, "direct").model_validate(value, context=_RESPONSE_ALONE)
-            )
-        answer = handler(value)
+        """Read an answer in the mode that the validation's context names; without one, with all queries."""
+        if info.context in ("cot", "direct") and not isinstance(value, cls):
+            response = _response_model(cls, info.context).model_validate(value, context="direct")
+            answer = cast(Self, cls.model_construct(response.model_fields_set))
+            answer.__dict__.update(response.__dict__)
+        else:
+            answer = handler(value)
         answer._require_answers()
         return answer
 
@@ -212,7 +201,6 @@ class ARQ(BaseModel):
         if cls.__bases__ == (BaseModel,):
             return
         _check_fields(cls)
-        cls.__arq_queries__ = queries_of(cls)
         cls.__arq_schemas__ = {"arq": _checked_schema(cls)}
 
     if not TYPE_CHECKING:  # or else every attribute would seem to exist
@@ -221,9 +209,7 @@ class ARQ(BaseModel):
             if name in type(self).model_fields:
                 raise _NotAsked(
                     f"{type(self).__name__}.{name} was not asked: in the modes 'cot' and 'direct' an answer holds "
-                    "response fields only. Read those, or ask in mode 'arq'.",
-                    name=name,
-                    obj=self,
+                    "response fields only. Read those, or ask in mode 'arq'."
                 )
             return super().__getattr__(name)
 
@@ -245,12 +231,8 @@ def schema_in_mode(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
             ) from error
     schemas = blueprint.__arq_schemas__
     if mode not in schemas:
-        schema = strict_schema(blueprint.model_json_schema(schema_generator=ResponseJsonSchema))
-        if mode == "cot":
-            reasoning = {_reasoning_key(blueprint): {"description": _REASONING, "type": "string"}}
-            schema["properties"] = reasoning | schema["properties"]
-            schema["required"] = list(schema["properties"])
-        schemas[mode] = schema
+        response = _response_model(blueprint, mode)
+        schemas[mode] = strict_schema(response.model_json_schema(schema_generator=ResponseJsonSchema))
     return schemas[mode]
 
 
@@ -260,11 +242,8 @@ def read_answer(blueprint: type[B], mode: Mode, text: str) -> tuple[B, str]:
     Raises:
         ValidationError: The text is no answer in this mode.
     """
-    if mode == "arq":
-        return blueprint.model_validate_json(text), ""
-    response = _response_model(blueprint, mode).model_validate_json(text, context=_RESPONSE_ALONE)
-    reasoning = response.__dict__.pop(_reasoning_key(blueprint), "") if mode == "cot" else ""
-    return blueprint._of_response(response), reasoning
+    answer = blueprint.model_validate_json(text, context=mode)
+    return answer, answer.__dict__.pop(_reasoning_key(blueprint)) if mode == "cot" else ""
 
 
 def response_fields(blueprint: type[BaseModel]) -> list[str]:
@@ -290,18 +269,16 @@ def _response_model(blueprint: type[ARQ], mode: Mode) -> type[BaseModel]:
         }
         if mode == "cot":
             fields = {_reasoning_key(blueprint): (str, Field(description=_REASONING)), **fields}
-        again: Any = partial(
-            field_validator, check_fields=False
-        )  # a response lacks fields of the blueprint's
+        again: Any = partial(field_validator, check_fields=False)  # of fields that a response has not, too
         validators = blueprint.__pydantic_decorators__.field_validators
         made[mode] = create_model(
-            blueprint.__name__,
+            f"{blueprint.__name__}Response",
             __config__=blueprint.model_config,
+            __doc__=blueprint.__doc__,
             __validators__={
                 name: again(*each.info.fields, mode=each.info.mode)(getattr_static(blueprint, name))
                 for name, each in validators.items()
             },
-            __module__=blueprint.__module__,
             **fields,
         )
     return made[mode]
@@ -315,8 +292,6 @@ def _check_fields(blueprint: type[ARQ]) -> None:
                 f'has no stage, or several: write `{name}: … = query("…")`, or reinstate, respond or verify in place '
                 "of query. The stage belongs to the whole field, not into a union or a list."
             )
-        elif name in ("response_schema", "unmet") or (name.startswith("model_") and hasattr(BaseModel, name)):
-            problem = "has the name of a method that every blueprint has: rename the field."
         elif not field.is_required() or field.alias or field.validation_alias or field.serialization_alias:
             problem = (
                 "has a default or an alias, but an answer holds every query under its own name: drop it, and let the "

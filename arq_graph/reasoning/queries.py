@@ -93,9 +93,6 @@ def queries_in(field: FieldInfo) -> list[Query]:
 
 def queries_of(blueprint: type[BaseModel]) -> Mapping[str, Query]:
     """The queries of a blueprint by field name, in the order of its fields; none for any other model."""
-    if "__arq_queries__" in blueprint.__dict__:
-        known: Mapping[str, Query] = blueprint.__dict__["__arq_queries__"]
-        return known
     return {name: asked for name, field in blueprint.model_fields.items() for asked in queries_in(field)}
 
 

@@ -223,13 +223,6 @@ def test_a_query_needs_a_question():
         query("  \n")
 
 
-@pytest.mark.filterwarnings("ignore:Field name:UserWarning")
-def test_a_field_cannot_take_the_place_of_a_method():
-    for name in ("unmet", "model_fields"):
-        with pytest.raises(errors.BlueprintDefinitionError, match="name of a method"):
-            create_model("Asked", __base__=ARQ, **{name: (int, respond("X?"))})
-
-
 def test_a_forward_reference_is_checked_when_it_is_resolved():
     class Late(ARQ):
         x: Later = respond("X?")
