@@ -165,7 +165,7 @@ def _tool_answer() -> ARQ:
             "value": value,
         }
 
-    return tool_blueprint([ToolArguments(tool(book_table))]).model_validate(
+    return tool_blueprint(ToolArguments(tool(book_table))).model_validate(
         {
             "last_customer_message": "For four of us, at eight, please.",
             "most_recent_customer_inquiry_or_need": "a table for four at eight",

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import cache, cached_property
 from inspect import isawaitable
 from pathlib import Path
@@ -53,16 +52,6 @@ class NodeSettings(TypedDict, total=False):
     reads: Sequence[str] | Mapping[str, Any]
     max_history_tokens: int
     messages_key: str
-
-
-@dataclass(frozen=True)
-class Batch:
-    """What is asked in one call of several at a time; formed once, so that its head and schema never change."""
-
-    of: tuple[Any, ...]
-    blueprint: type[ARQ]
-    head: str
-    name: str
 
 
 class BlueprintNode(Node, Generic[B]):
@@ -219,7 +208,8 @@ class AgentNode(BlueprintNode[B]):
         blueprint: type[B],
         **settings: Unpack[NodeSettings],
     ) -> None:
-        self.agent = checked_agent(agent)
+        way = "make one with Agent(…), or read one with Agent.from_yaml(path)"
+        self.agent = checked_type("agent", agent, Agent, way)
         given: dict[str, Any] = {"temperature": self.default_temperature, **settings}
         template = given.pop("template", None) or PROMPTS / f"{self.files}.md"
         super().__init__(model, blueprint, template, **given)
@@ -290,13 +280,6 @@ def _run(task: Task) -> Any:
 
     with ThreadPoolExecutor(1) as thread:  # the caller may stand in a running event loop
         return thread.submit(copy_context().run, asyncio.run, awaited()).result()
-
-
-def checked_agent(agent: object) -> Agent:
-    """An agent, not what one is made from."""
-    return checked_type(
-        "agent", agent, Agent, "make one with Agent(…), or read one with Agent.from_yaml(path)"
-    )
 
 
 def counted(setting: str, value: object, *, least: int = 1) -> int:

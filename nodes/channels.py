@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict, TypeVar, get_origin, get_type_hints
+from typing import Any, TypedDict, TypeVar, get_type_hints
 
 from langchain_core.messages import AnyMessage, convert_to_messages
 from langchain_core.runnables import Runnable
@@ -34,17 +34,6 @@ class Reader:
     messages_key: str = "messages"
     channels: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
-
-    @property
-    def given(self) -> Any:
-        """The state as a function of the user's is given it.
-
-        LangGraph leaves a channel out until something wrote it; a list or a dict of the node's is there, empty.
-        """
-        if not isinstance(self.state, Mapping):
-            return self.state
-        kinds = {name: get_origin(kind) or kind for name, kind in self.channels.items()}
-        return {**{name: kind() for name, kind in kinds.items() if kind in (list, dict)}, **self.state}
 
     def get(self, channel: str) -> Any:
         """The channel's value, None where there is none."""

@@ -45,24 +45,41 @@ def asks_beside(content: str, calls: Sequence[ToolInsight]) -> str | None:
 
 
 def put(
-    agent: Agent, state: Reader, reply: AIMessage, calls: Sequence[ToolInsight]
+    agent: Agent,
+    state: Reader,
+    text: str,
+    calls: Sequence[ToolInsight],
+    *,
+    name: str = "",
+    metadata: Mapping[str, Any] | None = None,
 ) -> tuple[AIMessage, dict[str, Any]]:
     """Put calls to the customer: the reply with code's question behind it, and the update that belongs to it.
 
-    The message, which has an id, and the update must be written in one step: `{messages_key: [reply], **update}`. Where
-    the reply asks something itself, the question goes alone. Also writes a `ConfirmationAsked` event.
+    The message and the update must be written in one step: `{messages_key: [reply], **update}`. Where the text asks
+    something itself, the question goes alone. Also writes a `ConfirmationAsked` event.
+
+    Args:
+        agent: The specification.
+        state: Where agreements stand.
+        text: What the reply says above the question, or where no call waits, the whole of it.
+        calls: The calls that wait; may be none.
+        name: The name on the message; empty: the agent's.
+        metadata: What the message keeps as its `response_metadata`.
     """
+    reply = AIMessage(text, id=str(uuid4()), name=name or agent.name, response_metadata=dict(metadata or {}))
     if not calls:
         return reply, {}
     question = question_of(agent, calls)
-    above = "" if asks(reply.text) else reply.text.strip()
-    waiting = [{"tool": c.tool, "arguments": c.arguments, "granted_by": c.granted_by} for c in calls]
+    above = "" if asks(text) else text.strip()
     record = Agreement(
         turn=calls[0].turn,
         id=str(uuid4()),
         message=str(reply.id),
         question=question,
-        calls=tuple(WaitingCall(**each) for each in waiting),
+        calls=tuple(
+            WaitingCall(tool=each.tool, arguments=each.arguments, granted_by=each.granted_by)
+            for each in calls
+        ),
     )
     emit(ConfirmationAsked(turn=record.turn, id=record.id, question=question, calls=record.calls))
     said = reply.model_copy(update={"content": f"{above}\n\n{question}" if above else question})
@@ -98,7 +115,7 @@ def _asked(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -> str:
         values = {each: _shown(arguments.get(each, tool.defaults.get(each))) for each in values}
     if confirmation is not None and confirmation.ask:
         return confirmation.ask.format_map(values)
-    labelled = ", ".join(f"{tool.labels[each]}: {value}" for each, value in values.items())
+    labelled = ", ".join(f"{each.replace('_', ' ')}: {value}" for each, value in values.items())
     return f"{tool.title} ({labelled})" if labelled else tool.title
 
 

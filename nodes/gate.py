@@ -134,7 +134,7 @@ def active_guidelines(agent: Agent, state: Reader, turn: str) -> dict[str, int]:
     Where guidelines were not matched in this turn, only those that are always true count, with a warning.
     """
     matches = matches_of_turn(state, turn)
-    if matches is None:
+    if not matches:
         if any(guideline.condition is not None for guideline in agent.guidelines):
             warnings.warn(
                 "guidelines were not matched in this turn: only those without a condition apply. "
@@ -155,7 +155,7 @@ def granted_tools(agent: Agent, state: Reader, turn: str) -> dict[str, tuple[str
 
 def standing_grants(agent: Agent, state: Reader, turn: str, granted_by: Sequence[str]) -> tuple[str, ...]:
     """Which of the guidelines that granted a call when it was put still do, whatever is judged of the yes itself."""
-    matches = matches_of_turn(state, turn) or ()
+    matches = matches_of_turn(state, turn)
     given = {guideline.id for guideline in agent.guidelines}.intersection(granted_by)
     while more := {needed for id in given for needed in agent.guideline(id).depends_on} - given:
         given |= more  # what it rests on was active, too

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
 
@@ -12,16 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError, SpecError
-from arq_graph.nodes.blueprint_node import (
-    AgentNode,
-    Answers,
-    Batch,
-    NodeSettings,
-    Steps,
-    Task,
-    Update,
-    counted,
-)
+from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Steps, Task, Update, counted
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import GuidelinesMatched, cost_of
 from arq_graph.nodes.judgements import (
@@ -53,6 +45,16 @@ _REMOVED = "not active:"
 def default_batch_size(guidelines: int) -> int:
     """5 guidelines a call up to 100 of them, then more, up to 10 a call from 200 on."""
     return min(10, max(5, -(-guidelines // 20)))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What is asked in one call of several at a time; formed once, so that its head and schema never change."""
+
+    guidelines: tuple[Guideline, ...]
+    blueprint: type[ARQ]
+    head: str
+    name: str
 
 
 class GuidelineMatcher(AgentNode[ARQ]):
@@ -92,14 +94,10 @@ class GuidelineMatcher(AgentNode[ARQ]):
     ) -> None:
         super().__init__(model, agent, ARQ, **settings)
         judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
+        # Those that a tool's result may activate come first: a second look asks no more batches than it has to.
+        judged.sort(key=lambda guideline: guideline.sensitive_to_tools is False)
         size = default_batch_size(len(judged)) if batch_size is None else counted("batch_size", batch_size)
-        # Those that a tool's result may activate stand together, so that a second look asks no more batches than it
-        # has to.
-        settled = [guideline for guideline in judged if guideline.sensitive_to_tools is False]
-        sensitive = [guideline for guideline in judged if guideline.sensitive_to_tools is not False]
-        groups = [
-            group[at : at + size] for group in (sensitive, settled) for at in range(0, len(group), size)
-        ]
+        groups = [judged[at : at + size] for at in range(0, len(judged), size)]
         self.batches = [self._batch(f"batch-{number}", group) for number, group in enumerate(groups, start=1)]
 
     def _batch(self, name: str, group: Sequence[Guideline]) -> Batch:
@@ -111,19 +109,21 @@ class GuidelineMatcher(AgentNode[ARQ]):
         """Judge what is left to judge in this turn."""
         conversation = self.read_conversation(state)
         turn = conversation.turn
-        matches = {match.guideline: match for match in matches_of_turn(state, turn) or []}
+        matches = {match.guideline: match for match in matches_of_turn(state, turn)}
         holds = yield from self._conditions_in_code(state)
         asked: list[tuple[Batch, list[str]]] = []
         for batch in self.batches:
-            judged = [each for each in batch.of if holds.get(each.id) is not False]
+            judged = [each for each in batch.guidelines if holds.get(each.id) is not False]
             if open_now := [each.id for each in judged if _is_open(each, matches.get(each.id))]:
                 asked.append((batch, open_now))
         answers: Answers = []
         if asked:
             answers = yield [self._question(*each, state, conversation, holds) for each in asked]
         for guideline in self.agent.guidelines:
-            if _settled_in_code(guideline, matches.get(guideline.id), holds):
-                matches[guideline.id] = _by_code(guideline, turn, holds[guideline.id])
+            before, held = matches.get(guideline.id), holds.get(guideline.id)
+            is_known = _decided_by_code(guideline) or (before is None and held is False)
+            if is_known and not (before and before.matched):
+                matches[guideline.id] = _by_code(guideline, turn, bool(held))
         for (_, ids), answer in zip(asked, answers, strict=True):
             for id in ids:
                 matches[id] = self._match(self.agent.guideline(id), answer, turn, holds.get(id, False))
@@ -236,18 +236,17 @@ class GuidelineMatcher(AgentNode[ARQ]):
         resolution = self.agent.relations.resolve(scores)
         related = []
         for match in matches:
-            own = tuple(each for each in match.remarks if not each.startswith((_ENTAILED, _REMOVED)))
-            update: dict[str, Any] = {"active": match.guideline in resolution.active, "remarks": own}
+            update: dict[str, Any] = {"active": match.guideline in resolution.active}
+            remarks = [each for each in match.remarks if not each.startswith((_ENTAILED, _REMOVED))]
             if (by := resolution.entailed.get(match.guideline)) and update["active"]:
-                update["score"] = resolution.active[match.guideline]
-                update["origin"] = "relation"
-                update["remarks"] = (*own, f"{_ENTAILED} {by} entails it")
+                update |= {"score": resolution.active[match.guideline], "origin": "relation"}
+                remarks.append(f"{_ENTAILED} {by} entails it")
             elif match.origin == "relation":
                 # Its own judgement, if there was one, made it inactive; the score was that of what entailed it.
-                update.update(origin="code", score=None)
+                update |= {"score": None, "origin": "code"}
             if reason := resolution.removed.get(match.guideline):
-                update["remarks"] = (*own, f"{_REMOVED} {reason}")
-            related.append(match.model_copy(update=update))
+                remarks.append(f"{_REMOVED} {reason}")
+            related.append(match.model_copy(update={**update, "remarks": tuple(remarks)}))
         return related
 
 
@@ -263,13 +262,6 @@ def _decided_by_code(guideline: Guideline) -> bool:
     return not isinstance(guideline.condition, str) and (
         guideline.continuous is True or guideline.action is None
     )
-
-
-def _settled_in_code(guideline: Guideline, before: GuidelineMatch | None, holds: Mapping[str, bool]) -> bool:
-    """Whether code decides on it in this look."""
-    if _decided_by_code(guideline):
-        return before is None or not before.matched
-    return before is None and holds.get(guideline.id) is False
 
 
 def _by_code(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:

@@ -8,7 +8,6 @@ schema goes out with each call and the prompt says the same at length.
 
 from __future__ import annotations
 
-import re
 from abc import ABC
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
@@ -16,10 +15,9 @@ from typing import Any, Literal
 from pydantic import create_model
 
 from arq_graph.agent.spec import Guideline
+from arq_graph.nodes.violations import words_of
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
-
-_WORD = re.compile(r"[^\W_]+")
 
 ACTIVE_FROM = 6
 """Lowest score that activates a guideline (ARQ paper, 5.1.1)."""
@@ -187,13 +185,9 @@ def remarks(guideline: Guideline, judgement: Judgement, condition: str | None) -
         ("action", application.action if application else None, guideline.action),
     ]
     if wrong := [
-        what for what, said, own in reinstated if said is not None and own and _words(said) != _words(own)
+        what for what, said, own in reinstated if said is not None and own and words_of(said) != words_of(own)
     ]:
         yield f"the model reinstated another {' and '.join(wrong)} than the guideline's"
     said = getattr(judgement, "condition_applies", None)
     if said is not None and (said == "yes") != (judgement.score >= ACTIVE_FROM):
         yield f"condition_applies is {said}, the score {judgement.score} decides"
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())

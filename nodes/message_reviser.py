@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Unpack
-from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
@@ -115,8 +113,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         (answer,) = yield [Question(self.blueprint, prompt, check=check, max_candidates=most)]
         # Code's own question stands in the place of the fallback.
         sent = self._choose(answer, candidates, facts, draft, "" if waiting else self.agent.fallback)
-        written = AIMessage(sent.content, id=str(uuid4()), name=self.reply_name or self.agent.name)
-        reply, agreed = put(self.agent, state, written, waiting)
+        reply, agreed = put(self.agent, state, sent.content, waiting, name=self.reply_name)
         # Code's question goes alone where the reply asks something.
         is_said = sent.content.strip() in reply.text
         followed = tuple(id for id in active if id in sent.followed and is_said)
@@ -166,7 +163,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
     def _set_aside(self, state: Reader, turn: str) -> Iterator[dict[str, Any]]:
         """The guidelines that would be followed, were they not overridden by another one."""
-        matches = matches_of_turn(state, turn) or []
+        matches = matches_of_turn(state, turn)
         active = [self.agent.guideline(match.guideline) for match in matches if match.active]
         for match in matches:
             by = [guideline.id for guideline in active if match.guideline in guideline.overrides]
@@ -182,7 +179,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                 yield {**named, **{name: value for name, value in told.items() if value}}
         if waiting:
             yield {"kind": "confirm", "question": question_of(self.agent, waiting)}
-        for match in matches_of_turn(state, turn) or []:
+        for match in matches_of_turn(state, turn):
             if match.undecided and not match.active:
                 guideline = self.agent.guideline(match.guideline)
                 yield {

@@ -6,10 +6,8 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
-from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
@@ -24,9 +22,8 @@ from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, kept_insight
 from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn
-from arq_graph.nodes.violations import leaks
+from arq_graph.nodes.violations import leaks, words_of
 from arq_graph.reasoning.answer import Answer, Complaint, Question
-from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Line
 from arq_graph.reasoning.reasoner import Reasoner
 
@@ -89,7 +86,7 @@ class Planner(Strategy):
     ) -> None:
         self.max_steps = counted("max_steps", max_steps)
         self.draft = draft
-        super().__init__(model, agent, ARQ, **settings)
+        super().__init__(model, agent, **settings)
         tools, confirmed = list(self.tools.values()), bool(agent.confirmed_by("customer"))
         self.blueprint = self.of_examples(tools, confirmed=confirmed)
         self.by_property = {tool_property(name): tool for name, tool in self.tools.items()}
@@ -142,17 +139,17 @@ class Planner(Strategy):
             refused = tuple((f"action.{key}.answer", why) for why in wrong)
             return Action(None, said.answer, tuple(asked_for(said.asks_for, situation.gate)), refused)
         tool = self.by_property[key]
-        read = read_call(tool, said)
+        arguments, problems, doubts = read_call(tool, said)
         verdict = situation.gate.check(
             tool,
-            read.arguments,
-            read.problems,
+            arguments,
+            problems,
             objection="" if situation.steps_left else "no step is left in this turn: give the final answer",
-            doubt="; ".join(read.doubts.values()),
+            doubt="; ".join(doubts.values()),
         )
         expected = str(getattr(said, "expected", ""))
         return Action(
-            PlannedCall(tool=tool.name, arguments=read.arguments, expected=expected),
+            PlannedCall(tool=tool.name, arguments=arguments, expected=expected),
             None,
             tuple(each.model_copy(update={"rationale": expected}) for each in verdict),
             tuple((f"action.{key}{at}", why) for at, why in refusals(tool, verdict, "the final answer")),
@@ -197,8 +194,7 @@ class Planner(Strategy):
         if self.draft:
             return {**update, **self.update(gate, decided)}
         content = plan.final_answer or ("" if waiting else self.agent.fallback)
-        reply = AIMessage(content, id=str(uuid4()), name=self.reply_name or self.agent.name)
-        reply, agreements = put(self.agent, gate.state, reply, waiting)
+        reply, agreements = put(self.agent, gate.state, content, waiting, name=self.reply_name)
         return {**update, **agreements, **self.update(gate, decided, [reply])}
 
 
@@ -263,8 +259,8 @@ class PreActPlanner(Planner):
             return
         if value.change is None:
             yield "change", "the result was not as expected: say what changes in the plan, and why", False
-        left = [(step.tool, _plain(step.description)) for step in before.steps[1:]]
-        if left == [(step.tool, _plain(step.step)) for step in steps]:
+        left = [(step.tool, words_of(step.description)) for step in before.steps[1:]]
+        if left == [(step.tool, words_of(step.step)) for step in steps]:
             ids = ", ".join(line.id for line in situation.new_results)
             told = "the result was not as expected: say what the answer now tells instead"
             same = f"the plan is the one from before, though {ids} was not as expected: make another one"
@@ -288,10 +284,6 @@ def _observation(value: Any, situation: Situation) -> Any:
     if not situation.results:
         return None
     return "failed" if situation.has_failed else value.observation or "as_expected"
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 class ReActPlanner(Planner):

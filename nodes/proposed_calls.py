@@ -6,7 +6,6 @@ The tool caller, which decides on every tool at once, reads its calls by itself;
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from arq_graph.agent.state import ToolInsight
@@ -16,43 +15,25 @@ from arq_graph.nodes.tool_arguments import Problem, ToolArguments
 from arq_graph.reasoning.sections import as_json
 
 _DOUBTFUL = {"another_request": "was stated for another request", "inferred": "is inferred"}
-_LONGEST_QUOTE = 80
 
 
-@dataclass(frozen=True)
-class ReadCall:
-    """A call as an answer proposes it."""
-
-    arguments: dict[str, Any]
-    problems: list[Problem]
-    doubts: dict[str, str]
-
-
-def read_call(tool: ToolArguments, said: Any) -> ReadCall:
-    """A call's arguments, what is wrong with them, and what the customer is to confirm."""
-    if not tool.arguments:
-        return ReadCall({}, tool.validate({}), {})
-    arguments, problems = tool.read(said.arguments)
-    doubts = {}
+def read_call(tool: ToolArguments, said: Any) -> tuple[dict[str, Any], list[Problem], dict[str, str]]:
+    """A call's arguments, what is wrong with them, and by argument what the customer is to confirm."""
+    arguments, problems = tool.read(getattr(said, "arguments", None))
+    doubts: dict[str, str] = {}
     for argument in tool.arguments:
         if argument.name not in arguments:
             continue
         value, basis = arguments[argument.name], getattr(said.arguments, argument.key).basis
         if why := _DOUBTFUL.get(basis):
-            doubts[argument.name] = f"{quoted(value)} {why}"
+            doubts[argument.name] = f"{as_json(value)} {why}"
         is_blank = isinstance(value, str) and not value.strip()
         if basis == "nobody" or (is_blank and argument.required):
             del arguments[argument.name]
             problems = [each for each in problems if each.argument != argument]
             if argument.required:
                 problems.append(Problem(argument, "missing", "nobody gave it"))
-    return ReadCall(arguments, problems, doubts)
-
-
-def quoted(value: Any) -> str:
-    """A value as complaints show it."""
-    text = as_json(value)
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
+    return arguments, problems, doubts
 
 
 def refusals(tool: ToolArguments, verdict: Sequence[ToolInsight], answer: str) -> Iterator[tuple[str, str]]:

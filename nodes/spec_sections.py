@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, get_origin
 
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.nodes.channels import Reader
@@ -56,11 +57,15 @@ def values_of_variables(agent: Agent, state: Reader) -> dict[str, Any]:
 
 
 def state_for_functions(agent: Agent, state: Reader) -> Any:
-    """The state as conditions and policies of one's own are given it: with the values that the prompt shows."""
-    given = state.given
-    if not agent.variables or not isinstance(given, dict):
-        return given
-    return {**given, "variables": values_of_variables(agent, state)}
+    """The state as conditions and policies of one's own are given it: with the values that the prompt shows.
+
+    LangGraph leaves a channel out until something wrote it; a list or a dict of the node's is there, empty.
+    """
+    if not isinstance(state.state, Mapping):
+        return state.state
+    kinds = {name: get_origin(kind) or kind for name, kind in state.channels.items()}
+    given = {**{name: kind() for name, kind in kinds.items() if kind in (list, dict)}, **state.state}
+    return {**given, "variables": values_of_variables(agent, state)} if agent.variables else given
 
 
 def shown_variables(agent: Agent, state: Reader) -> list[dict[str, Any]]:

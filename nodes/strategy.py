@@ -47,14 +47,13 @@ class Strategy(AgentNode[ARQ]):
         self,
         model: BaseChatModel | str | Reasoner,
         agent: Agent,
-        blueprint: type[ARQ],
         *,
         agrees: Agrees | None = None,
         **settings: Unpack[NodeSettings],
     ) -> None:
-        super().__init__(model, agent, blueprint, **settings)
+        super().__init__(model, agent, ARQ, **settings)
         self.agrees = agrees
-        self.tools = tools_of(agent)
+        self.tools = {name: ToolArguments(tool) for name, tool in agent.toolbox.items()}
 
     def steps(self, state: Reader) -> Steps:
         """Make the call that the customer has agreed to; where there is none, decide."""
@@ -134,8 +133,3 @@ class Strategy(AgentNode[ARQ]):
         # It has an id of its own: LangGraph gives one to a message without whenever it reads a write that is not
         # committed yet, another one each time.
         return AIMessage("", id=str(uuid4()), name=self.agent.name, tool_calls=list(calls))
-
-
-def tools_of(agent: Agent) -> dict[str, ToolArguments]:
-    """An agent's tools by name, as they are asked and read."""
-    return {name: ToolArguments(tool) for name, tool in agent.toolbox.items()}

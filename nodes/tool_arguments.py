@@ -99,8 +99,6 @@ class ToolArguments:
         title = (tool.metadata or {}).get("title")
         self.title = str(title) if title else in_words(tool.name).capitalize()
         """The tool as a customer reads it: its title, or its name in words."""
-        self.labels = {argument.name: argument.name.replace("_", " ") for argument in self.arguments}
-        """The arguments' names as a customer reads them."""
 
     def _argument(self, number: str, name: str, described: Mapping[str, Any]) -> Argument:
         definitions = {**(self._schema.get("definitions") or {}), **(self._schema.get("$defs") or {})}
@@ -135,7 +133,10 @@ class ToolArguments:
         return create_model(f"{self.name}_arguments", __base__=ARQ, __doc__=words, **fields)
 
     def read(self, decisions: Any) -> tuple[dict[str, Any], list[Problem]]:
-        """The arguments that an answer gives, and what is missing or invalid; a call can only be made without."""
+        """The arguments that an answer gives, and what is missing or invalid; a call can only be made without.
+
+        `decisions` is None where the tool has no arguments.
+        """
         arguments: dict[str, Any] = {}
         problems: dict[str, Problem] = {}
         for argument in self.arguments:

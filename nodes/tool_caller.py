@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Unpack
 
 from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.blueprint_node import Batch, Steps, counted
+from arq_graph.nodes.blueprint_node import Steps, counted
 from arq_graph.nodes.channels import emit
 from arq_graph.nodes.confirmation import Settled, new_call
 from arq_graph.nodes.events import ToolsDecided, cost_of
-from arq_graph.nodes.gate import Gate, active_guidelines
+from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.tool_schema import CALL_FROM, tool_blueprint, tool_property
 from arq_graph.nodes.turns import rounds_of_turn
 from arq_graph.reasoning.answer import Question
-from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import Reasoner
 
 
@@ -33,79 +32,69 @@ class ToolCaller(Strategy):
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
-        tools_per_call: How many candidate tools one model call decides on, at least 1.
         max_rounds: How many times it may call tools in a turn; after that it proposes nothing.
         **settings: `agrees`: what else is a yes of the customer's, a function of their message and the question;
             `template`, `temperature` (the paper's 0.05), and the others of `BlueprintNode`.
 
     Raises:
-        InputError: `tools_per_call` or `max_rounds` is below 1. What running raises is said at `BlueprintNode`.
+        InputError: `max_rounds` is below 1. What running raises is said at `BlueprintNode`.
     """
 
     module = "tools"
     files = "tool_caller"
-    of_examples = staticmethod(tool_blueprint)
+    of_examples = staticmethod(lambda tools: tool_blueprint(*tools))
 
     def __init__(
         self,
         model: BaseChatModel | str | Reasoner,
         agent: Agent,
         *,
-        tools_per_call: int = 1,
         max_rounds: int = 3,
         **settings: Unpack[StrategyOptions],
     ) -> None:
-        per_call = counted("tools_per_call", tools_per_call)
         self.max_rounds = counted("max_rounds", max_rounds)
-        super().__init__(model, agent, ARQ, **settings)
-        tools = list(self.tools.values())
-        self.batches = [self._batch(tools[at : at + per_call]) for at in range(0, len(tools), per_call)]
-
-    def _batch(self, tools: Sequence[ToolArguments]) -> Batch:
-        confirmed = self.agent.confirmed_by("customer")
-        blueprint = tool_blueprint(
-            tools, compared=len(self.tools) > 1, confirmed=any(tool.name in confirmed for tool in tools)
-        )
-        head = self.head_of(tools=[shown_tool(self.agent, tool) for tool in tools])
-        return Batch(tuple(tools), blueprint, head, "+".join(tool.name for tool in tools))
+        super().__init__(model, agent, **settings)
+        compared, confirmed = len(self.tools) > 1, agent.confirmed_by("customer")
+        self.blueprints = {
+            name: tool_blueprint(tool, compared=compared, confirmed=name in confirmed)
+            for name, tool in self.tools.items()
+        }
+        self.heads = {
+            name: self.head_of(tools=[shown_tool(agent, each)]) for name, each in self.tools.items()
+        }
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Decide on every candidate tool."""
         if rounds_of_turn(gate.state.messages(), self.agent.name) >= self.max_rounds:
             return self.update(gate, settled.insights) if settled.insights else {}
         wanted = {*gate.granted, *(call.tool for call in settled.waiting.values())}
-        asked = [batch for batch in self.batches if any(tool.name in wanted for tool in batch.of)]
-        answers = yield from self.asked(*(self._question(batch, gate, settled) for batch in asked))
+        asked = [tool for name, tool in self.tools.items() if name in wanted]
+        answers = yield from self.asked(*(self._question(tool.name, gate, settled) for tool in asked))
         decided: list[ToolInsight] = [*settled.insights]
-        for batch, answer in zip(asked, answers, strict=True):
+        for tool, answer in zip(asked, answers, strict=True):
             decided += settled.still_wanted(gate, getattr(answer.value, "still_wanted", None) or ())
-            for tool in batch.of:
-                if tool.name in gate.granted:
-                    decided += _decided(gate, tool, getattr(answer.value, tool_property(tool.name)))
+            if tool.name in gate.granted:
+                decided += _decided(gate, tool, getattr(answer.value, tool_property(tool.name)))
         emit(ToolsDecided(turn=gate.conversation.turn, decisions=tuple(decided), **cost_of(answers)))
         calls = [new_call(each.tool, each.arguments) for each in decided if each.kind == "run"]
         return self.update(gate, decided, [self.calling(calls)] if calls else ())
 
-    def _question(self, batch: Batch, gate: Gate, settled: Settled) -> Question[Any]:
+    def _question(self, tool: str, gate: Gate, settled: Settled) -> Question[Any]:
         conversation, last = gate.conversation, gate.conversation.last_customer_line
-        names = [tool.name for tool in batch.of]
-        granted = [name for name in self.agent.toolbox if name in gate.granted]
-        own = [name for name in granted if name in names]
-        active = active_guidelines(self.agent, gate.state, conversation.turn)
         listed = {
-            "other_candidates": [name for name in granted if name not in names],
+            "other_candidates": [each for each in self.tools if each in gate.granted and each != tool],
             "staged": [line.id for line in conversation.results],
-            "awaiting_confirmation": [each for each in settled.shown() if each["tool"] in names],
+            "awaiting_confirmation": [each for each in settled.shown() if each["tool"] == tool],
         }
         now = {
             "turn": last.id if last else None,
-            "candidates": own,
-            "active": [id for id in active if any(id in self.agent.grants[name] for name in own)],
+            "candidates": [tool] if tool in gate.granted else [],
+            "active": list(gate.granted.get(tool, ())),
             **{name: value for name, value in listed.items() if value},
         }
         tail = {"variables": shown_variables(self.agent, gate.state), "now": now}
-        prompt = self.prompt(conversation, tail, head=batch.head)
-        return Question(batch.blueprint, prompt, name=batch.name)
+        prompt = self.prompt(conversation, tail, head=self.heads[tool])
+        return Question(self.blueprints[tool], prompt, name=tool)
 
 
 def _decided(gate: Gate, tool: ToolArguments, candidate: Any) -> Iterator[ToolInsight]:
@@ -115,7 +104,7 @@ def _decided(gate: Gate, tool: ToolArguments, candidate: Any) -> Iterator[ToolIn
         yield gate.insight(tool, "declined", {}, "no call was proposed", rationale=why)
     proposed: set[str] = set()
     for proposal in candidate.tool_calls_for_candidate_tool:
-        arguments, problems = tool.read(proposal.arguments) if tool.arguments else ({}, tool.validate({}))
+        arguments, problems = tool.read(getattr(proposal, "arguments", None))
         if why := _unwanted(gate, tool, proposal, invalid=bool(problems)):
             verdict = [gate.insight(tool, "declined", arguments, why)]
         elif tool.key(arguments) in proposed:

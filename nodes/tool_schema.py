@@ -6,7 +6,6 @@ Query keys are the paper's where they fit into the 64 characters that some provi
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import create_model
@@ -65,19 +64,11 @@ class ToolBatch(ARQ, ABC):
     most_recent_customer_inquiry_or_need_was_already_resolved: bool = query("Was it already resolved?")
 
 
-def tool_blueprint(
-    tools: Sequence[ToolArguments], *, compared: bool = False, confirmed: bool = False
-) -> type[ARQ]:
-    """One blueprint for one or several tools: a property each, named like the tool."""
-    candidates: dict[str, Any] = {
-        tool_property(tool.name): (
-            _candidate(tool, compared or len(tools) > 1),
-            respond(str(CandidateTool.__doc__)),
-        )
-        for tool in tools
-    }
+def tool_blueprint(tool: ToolArguments, *, compared: bool = False, confirmed: bool = False) -> type[ARQ]:
+    """What is asked about a tool, in a property named like it."""
+    asked: Any = {tool_property(tool.name): (_candidate(tool, compared), respond(str(CandidateTool.__doc__)))}
     bases = (ToolBatch, StillWanted) if confirmed else (ToolBatch,)
-    return create_model("ToolBatch", __base__=bases, __doc__=ToolBatch.__doc__, **candidates)
+    return create_model("ToolBatch", __base__=bases, __doc__=ToolBatch.__doc__, **asked)
 
 
 def tool_property(tool: str) -> str:

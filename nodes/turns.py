@@ -26,10 +26,10 @@ ABANDONED = (
 )
 
 
-def matches_of_turn(state: Reader, turn: str) -> list[GuidelineMatch] | None:
-    """This turn's judgements; None where guidelines were not matched in this turn."""
+def matches_of_turn(state: Reader, turn: str) -> list[GuidelineMatch]:
+    """This turn's judgements; none where guidelines were not matched in this turn."""
     matches = state.records("guideline_matches", GuidelineMatch)
-    return [match for match in matches if match.turn == turn] or None
+    return [match for match in matches if match.turn == turn]
 
 
 def plan_of_turn(state: Reader, turn: str) -> Plan | None:

@@ -14,7 +14,7 @@ from arq_graph.reasoning.sections import as_json
 _ID = re.compile(r"(?<![A-Za-z0-9])[GTKVMI]\d+(?![A-Za-z0-9])")
 _ONE_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _PLAIN_WORDS = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[ -](?:[A-Z]?[a-z]+|[A-Z]+))*")
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,11 @@ def violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]
     """What is wrong with the last revision of an answer."""
     number = len(answer.revisions) - 1
     revision, name = answer.revisions[number], type(answer).__name__
+    said = [words_of(line.message.text) for line in facts.conversation.lines if line.speaker == "agent"]
     found = [("content", why) for why in leaks(content, facts)]
     if not content.strip():
         found = [("content", "the reply is empty")]
-    elif repeats(content, facts.conversation):
+    elif words_of(content) in said:
         again = "an earlier message says exactly this: refer to it, take another way, or say that you are going round"
         found.append(("content", f"{again} in circles"))
     if "insights" in answer.model_fields_set:  # not asked in the modes without queries
@@ -86,13 +87,9 @@ def _is_quoted(token: str, facts: PromptFacts) -> bool:
     return any(pattern.search(text) for text in (facts.public_text, *said))
 
 
-def repeats(content: str, conversation: Conversation) -> bool:
-    """Whether the agent has said exactly this before, case and punctuation aside."""
-    words = _WORD.findall(content.casefold())
-    return any(
-        line.speaker == "agent" and _WORD.findall(line.message.text.casefold()) == words
-        for line in conversation.lines
-    )
+def words_of(text: str) -> list[str]:
+    """The words of a text, to hold against those of another one: case, punctuation and Markdown aside."""
+    return _WORD.findall(text.casefold())
 
 
 def _unverified(revision: Any, facts: PromptFacts) -> Iterator[tuple[str, str]]:

@@ -66,14 +66,12 @@ class ToolCalling(StrategySettings):
     """Decide on all tools that active guidelines grant at once (ARQ paper, 5.1.2).
 
     Args:
-        tools_per_call: How many candidate tools one model call decides on.
         max_rounds: How many times tools may be called in one turn.
     """
 
     name: ClassVar[str] = "call_tools"
     made_by: ClassVar[str] = "arq_graph.nodes.tool_caller:ToolCaller"
     writes_reply: ClassVar[bool] = False
-    tools_per_call: int = 1
     max_rounds: int = 3
 
 

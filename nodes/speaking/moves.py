@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,13 +15,13 @@ from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call
 from arq_graph.nodes.confirmation import Settled, asks_beside
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, quoted, read_call, refusals
+from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, read_call, refusals
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.policies import Policy, ToolRules
 from arq_graph.nodes.speaking.speech import questions_in_a_row, task_messages
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.turns import outcome_of
-from arq_graph.nodes.violations import PromptFacts, leaks, no_source
+from arq_graph.nodes.violations import PromptFacts, leaks, no_source, words_of
 from arq_graph.nodes.yes import asks as asks_something
 from arq_graph.reasoning.answer import Answer
 from arq_graph.reasoning.conversation import Conversation
@@ -37,8 +36,6 @@ MAY_BE_A_TYPE = "it may be a name or a type, or fit elsewhere: ask which"
 
 Fault = tuple[str, str]
 """A place below the move's property, and what is wrong there."""
-
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -151,7 +148,7 @@ class Situation:
         wrong = ""
         if self.thoughts_left < 1:
             wrong = f"{self.rules.max_thoughts} thoughts before a move are enough: speak or act"
-        elif not text.strip() or _plain(text) in [_plain(each["thought"]) for each in self.thoughts]:
+        elif not text.strip() or words_of(text) in [words_of(each["thought"]) for each in self.thoughts]:
             wrong = "this was thought before: speak or act"
         return CheckedMove("think", text, refusals=((".thought", wrong),) if wrong else ())
 
@@ -163,23 +160,23 @@ class Situation:
 
     def call(self, tool: ToolArguments, said: Any) -> CheckedMove:
         """A call: what the gate says to it, with what the policies and the bound of steps say."""
-        read = read_call(tool, said)
+        arguments, problems, inferred = read_call(tool, said)
         asks_which = "name_or_type" in self.rules.policies
         unclear = [
             each
             for each in tool.arguments
-            if asks_which and each.name in read.arguments and _basis(said, each) == "ambiguous"
+            if asks_which and each.name in arguments and _basis(said, each) == "ambiguous"
         ]
         problems = [
-            *(each for each in read.problems if each.argument not in unclear),
+            *(each for each in problems if each.argument not in unclear),
             *(Problem(each, "invalid", MAY_BE_A_TYPE) for each in unclear),
         ]
-        doubts = dict(self._untold(tool, said, read.arguments))
+        doubts = dict(self._untold(tool, said, arguments))
         if "confirm_inferred" in self.rules.policies:
-            doubts |= read.doubts
+            doubts |= inferred
         verdict = self.gate.check(
             tool,
-            read.arguments,
+            arguments,
             problems,
             objection=self.tool_rules.objection(tool.name) if self.steps_left else NO_STEP_LEFT,
             doubt="; ".join(doubts.values()),
@@ -187,7 +184,7 @@ class Situation:
         return CheckedMove(
             "act",
             tool.name,
-            PlannedCall(tool=tool.name, arguments=read.arguments),
+            PlannedCall(tool=tool.name, arguments=arguments),
             refusals=tuple(refusals(tool, verdict, "your message")),
             faults=(("", HALF_SAID),) if self.half_request else (),
             insights=tuple(verdict),
@@ -224,7 +221,7 @@ class Situation:
         last = next((each.message.text for each in lines if each.speaker == "agent"), "")
         if not text.strip():
             return "it is empty"
-        if _plain(text) in map(_plain, [*self.asked, last]):
+        if words_of(text) in map(words_of, [*self.asked, last]):
             return "this was just said: act on the answer, ask otherwise, or say what is not possible"
         if asks and self.questions_left < 1:
             return f"{len(self.asked)} questions in a row are enough: act, or say how things stand"
@@ -250,7 +247,7 @@ class Situation:
                 known[-1].tell(f"{tool.tool.description} {argument.description} {choices}")
             is_default = argument.name in tool.defaults and tool.defaults[argument.name] == value
             if not is_default and all(each.invented(call) for each in known):
-                yield argument.name, f"{quoted(value)} was told by no customer message and no tool"
+                yield argument.name, f"{as_json(value)} was told by no customer message and no tool"
 
     def _unsourced(self, said: Any) -> Iterator[Fault]:
         for number, stated in enumerate(getattr(said, "facts", ())):
@@ -277,11 +274,6 @@ class Situation:
 def _basis(said: Any, argument: Argument) -> str:
     """What the value of a call's argument rests on."""
     return str(getattr(said.arguments, argument.key).basis)
-
-
-def _plain(text: str) -> list[str]:
-    """The words of a text, without case and punctuation."""
-    return _WORD.findall(text.casefold())
 
 
 def _too_many_in(conversation: Conversation) -> str:

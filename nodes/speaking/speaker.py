@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
-from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move
@@ -27,7 +26,6 @@ from arq_graph.nodes.speaking.speech import SPEECH, category_of
 from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.reasoning.answer import Complaint, Question
-from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.reasoner import Reasoner
 
 DEFAULT_STEPS: Mapping[Setting, int] = {"chat": 8, "task": 40}
@@ -102,7 +100,7 @@ class Speaker(Strategy):
             raise InputError(
                 "an environment, or a task, is for an agent without guidelines: create_respact_agent"
             )
-        super().__init__(model, agent, ARQ, **settings)
+        super().__init__(model, agent, **settings)
         if in_world and ACT in agent.toolbox:
             raise InputError(f"a tool is called {ACT!r}, as actions in the world are: rename it")
         self.draft = draft
@@ -211,9 +209,10 @@ class Speaker(Strategy):
             waits = self.rules.is_task and (bool(waiting) or not getattr(made.speech, "ends_task", True))
             said = {**labels, "asks": made.asks or waits, "waits": waits}
             if not self.draft:
-                name = self.reply_name or self.agent.name
-                reply = AIMessage(made.text, id=str(uuid4()), name=name, response_metadata={SPEECH: said})
-                reply, agreements = put(self.agent, situation.gate.state, reply, waiting)
+                about = {SPEECH: said}
+                reply, agreements = put(
+                    self.agent, situation.gate.state, made.text, waiting, name=self.reply_name, metadata=about
+                )
                 messages.append(reply)
             emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
         after = situation.after

@@ -55,7 +55,7 @@ def test_guidelines_that_a_tool_result_can_activate_stand_together():
     model = brain()
     guidelines = [*numbered(4, sensitive_to_tools=False), *numbered(4)]
     look(GuidelineMatcher(model, agent(*guidelines), batch_size=3))
-    assert judged(model) == [["G1", "G2", "G3"], ["G4"], ["G5", "G6", "G7"], ["G8"]]
+    assert judged(model) == [["G3", "G4"], ["G5", "G6", "G7"], ["G8", "G1", "G2"]]
 
 
 def test_a_second_look_keeps_what_is_active_and_judges_the_rest_others_being_null():

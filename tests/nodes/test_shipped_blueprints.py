@@ -23,11 +23,11 @@ def test_what_is_asked_for_an_agent_is_strict(mode):
     tools = {tool.name: tool for tool, *_ in CALLS}
     agent = Agent("Desk", "You help.", kinds, tools=list(tools.values()), confirm={"plain": "customer"})
     matcher = GuidelineMatcher(brain(), agent, batch_size=3)
-    caller = ToolCaller(brain(), agent, tools_per_call=4)
+    caller = ToolCaller(brain(), agent)
     nodes = [kind(brain(), agent) for kind in (MessageReviser, PreActPlanner, ReActPlanner, Speaker)]
     asked = {
         "matcher": [batch.blueprint.response_schema(mode) for batch in matcher.batches],
-        "caller": [batch.blueprint.response_schema(mode) for batch in caller.batches],
+        "caller": [blueprint.response_schema(mode) for blueprint in caller.blueprints.values()],
         "others": [node.blueprint.response_schema(mode) for node in nodes],
     }
     for schemas in asked.values():

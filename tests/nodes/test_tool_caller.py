@@ -123,18 +123,12 @@ def test_without_a_candidate_no_model_is_asked():
     assert model.calls == []
 
 
-def test_several_tools_can_be_decided_on_in_one_call():
-    calls, insights, model = decide({"get_order": A1, "cancel": A1}, tools_per_call=3)
+def test_each_tool_is_decided_on_in_a_call_of_its_own_and_all_that_are_wanted_are_called_together():
+    calls, _, model = decide({"get_order": A1, "cancel": A1})
     assert calls == [("get_order", A1), ("cancel", A1)]
-    (asked,) = asked_by(model, "tools")
-    assert asked.now["candidates"] == ["get_order", "cancel", "search"]
-    granted_by = {
-        tool["name"]: [each["id"] for each in tool["granted_by"]] for tool in asked.section("tools")
-    }
+    tools = [tool for asked in asked_by(model, "tools") for tool in asked.section("tools")]
+    granted_by = {tool["name"]: [each["id"] for each in tool["granted_by"]] for tool in tools}
     assert granted_by == {"get_order": ["G1"], "cancel": ["G2"], "search": []}
-    calls, insights, _ = decide({"cancel": A1}, active=["G1"], tools_per_call=3)
-    assert calls == []  # of the batch, but not granted
-    assert {insight["tool"] for insight in insights} == {"get_order", "search"}
 
 
 def test_another_round_is_asked_for_only_where_a_tool_has_become_available():
