@@ -30,20 +30,17 @@ class InProcessChatModel(BaseChatModel):
         return self.bind(tools=described, tool_choice=tool_choice, **kwargs)
 
 
-def object_message(text: str, prompt: str, kwargs: Mapping[str, Any]) -> AIMessage:
-    """The message for an answer that is a JSON object: a call where a tool is forced, else its text."""
-    message = text_message(text, prompt)
-    if tool := _forced_tool(kwargs):
-        call = tool_call(name=tool["name"], args=json.loads(text), id=f"call_{tool['name']}")
-        message = message.model_copy(update={"content": "", "tool_calls": [call]})
-    return message
+def message_of(text: str, prompt: str, tool: Mapping[str, Any] | None = None) -> AIMessage:
+    """The message for an answer: a call of a tool with the object that the text holds, or else the text itself.
 
-
-def text_message(text: str, prompt: str) -> AIMessage:
-    """The message for an answer in words; four characters count as a token."""
+    Four characters count as a token.
+    """
     read, written = len(prompt) // 4, len(text) // 4
     usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
-    return AIMessage(content=text, usage_metadata=usage)
+    if tool is None:
+        return AIMessage(text, usage_metadata=usage)
+    call = tool_call(name=tool["name"], args=json.loads(text), id=f"call_{tool['name']}")
+    return AIMessage("", tool_calls=[call], usage_metadata=usage)
 
 
 def requested_schema(kwargs: Mapping[str, Any]) -> tuple[str | None, dict[str, Any] | None]:
@@ -51,16 +48,14 @@ def requested_schema(kwargs: Mapping[str, Any]) -> tuple[str | None, dict[str, A
     if response_format := kwargs.get("response_format"):
         wanted = response_format.get("json_schema") or {}
         return wanted.get("name"), wanted.get("schema")
-    tool = _forced_tool(kwargs) or {}
+    tool = forced_tool(kwargs) or {}
     return tool.get("name"), tool.get("parameters")
 
 
-def _forced_tool(kwargs: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The one tool that the call must use, or None if it may answer in another way."""
-    choice = kwargs.get("tool_choice")
-    choice = choice["function"]["name"] if isinstance(choice, Mapping) else choice
-    tools: Sequence[Mapping[str, Any]] = kwargs.get("tools") or ()
-    functions: dict[str, Mapping[str, Any]] = {tool["function"]["name"]: tool["function"] for tool in tools}
-    if choice in ("any", "required", True) and len(functions) == 1:
+def forced_tool(kwargs: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The one tool that a call must use, or None if it may answer in another way."""
+    tools: Sequence[dict[str, dict[str, Any]]] = kwargs.get("tools") or ()
+    functions = {tool["function"]["name"]: tool["function"] for tool in tools}
+    if kwargs.get("tool_choice") == "any" and len(functions) == 1:
         return next(iter(functions.values()))
-    return functions.get(str(choice))
+    return functions.get(str(kwargs.get("tool_choice")))

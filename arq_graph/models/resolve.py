@@ -26,15 +26,13 @@ def chat_model(spec: str, *, base_url: str | None = None) -> BaseChatModel:
     """
     spec = spec.strip()
     provider, colon, name = spec.partition(":")
-    if spec == "offline":
-        if base_url is not None:
-            raise InputError("The offline model has no endpoint: leave base_url out, or name another model.")
+    if spec == "offline" and base_url is None:
         from arq_graph.models.offline.model import OfflineChatModel
 
         return OfflineChatModel()
-    if provider == "openai" and colon:
-        return _openai(name, base_url)
-    return _openai(spec, base_url) if base_url is not None or not colon else _of_provider(spec)
+    if colon and provider != "openai" and base_url is None:
+        return _of_provider(spec)
+    return _openai(name if colon and provider == "openai" else spec, base_url)
 
 
 def model_name(model: object) -> str:
@@ -65,7 +63,7 @@ def _of_provider(spec: str) -> BaseChatModel:
     try:
         from langchain.chat_models import init_chat_model
 
-        model: BaseChatModel = init_chat_model(spec)
+        return init_chat_model(spec)
     except Exception as error:
         problem = "its provider is not known" if "model_provider" in str(error) else error
         raise InputError(
@@ -73,4 +71,3 @@ def _of_provider(spec: str) -> BaseChatModel:
             " the others of LangChain's init_chat_model, with pip install \"arq_graph[providers]\" and the provider's"
             " own package. For a model of a server of your own give its endpoint (base_url=, --base-url)."
         ) from error
-    return model

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import inspect
 import json
-import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, BaseRunManager, CallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import BaseModel, PrivateAttr
 
 from arq_graph.errors import InputError
-from arq_graph.models.in_process import InProcessChatModel, object_message, requested_schema, text_message
+from arq_graph.models.in_process import InProcessChatModel, forced_tool, message_of, requested_schema
 
 Answerish = str | dict[str, Any] | BaseModel | AIMessage | BaseException
 """What a script may answer with; an exception is raised, a dict becomes JSON or the forced tool call."""
@@ -72,11 +71,15 @@ class ScriptedChatModel(InProcessChatModel):
 
     _answer: Callable[[ScriptedCall], Any] = PrivateAttr()
     _calls: list[ScriptedCall] = PrivateAttr(default_factory=list)
-    _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
+    _left: deque[Answerish] = PrivateAttr(default_factory=deque)
 
     def __init__(self, answers: Iterable[Answerish] | Callable[[ScriptedCall], Any], **fields: Any) -> None:
         super().__init__(**fields)
-        self._answer = answers if callable(answers) else self._next_of(list(answers))
+        if callable(answers):
+            self._answer = answers
+        else:
+            self._answer = self._next
+            self._left.extend(answers)
 
     @property
     def calls(self) -> list[ScriptedCall]:
@@ -87,25 +90,16 @@ class ScriptedChatModel(InProcessChatModel):
     def _llm_type(self) -> str:
         return "arq-graph-scripted"
 
-    def _next_of(self, script: list[Answerish]) -> Callable[[ScriptedCall], Answerish]:
-        left = iter(script)
+    def _next(self, call: ScriptedCall) -> Answerish:
+        if not self._left:
+            raise InputError(
+                f"ScriptedChatModel has no answer left for call {len(self._calls)}: module {call.module!r}, blueprint"
+                f" {call.blueprint!r}. Add an answer to the script, or give a function of the call instead of a list."
+                f" Its prompt ends: {call.text[-500:]}"
+            )
+        return self._left.popleft()
 
-        def answer(call: ScriptedCall) -> Answerish:
-            with self._lock:
-                following = next(left, None)
-            if following is None:
-                raise InputError(
-                    f"ScriptedChatModel has {len(script)} answers, and one call too many came: module"
-                    f" {call.module!r}, blueprint {call.blueprint!r}. Add an answer to the script, or give"
-                    f" a function of the call instead of a list. Its prompt ends: {call.text[-500:]}"
-                )
-            return following
-
-        return answer
-
-    def _recorded(
-        self, messages: list[BaseMessage], manager: BaseRunManager | None, kwargs: dict[str, Any]
-    ) -> ScriptedCall:
+    def _recorded(self, messages: list[BaseMessage], manager: Any, kwargs: dict[str, Any]) -> ScriptedCall:
         name, schema = requested_schema(kwargs)
         metadata = dict((manager and manager.metadata) or {})
         # Settings of its own are part of a call, as in what a provider's class sends.
@@ -116,21 +110,13 @@ class ScriptedChatModel(InProcessChatModel):
         return call
 
     def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         call = self._recorded(messages, run_manager, kwargs)
         return _result(self._answer(call), call)
 
     async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         call = self._recorded(messages, run_manager, kwargs)
         answer = self._answer(call)
@@ -144,9 +130,9 @@ def _result(answer: Answerish, call: ScriptedCall) -> ChatResult:
         case AIMessage():
             message = answer.model_copy()  # LangChain sets ids on what it gets back
         case str():
-            message = text_message(answer, call.text)
-        case BaseModel():
-            message = object_message(answer.model_dump_json(), call.text, call.kwargs)
+            message = message_of(answer, call.text)
         case _:
-            message = object_message(json.dumps(answer, ensure_ascii=False), call.text, call.kwargs)
+            given = answer.model_dump(mode="json") if isinstance(answer, BaseModel) else answer
+            text = json.dumps(given, ensure_ascii=False)
+            message = message_of(text, call.text, forced_tool(call.kwargs))
     return ChatResult(generations=[ChatGeneration(message=message)])

@@ -57,10 +57,8 @@ def test_a_string_that_cannot_be_used_is_told_with_what_to_do(spec, problem):
     assert "model_provider" not in str(caught.value)
 
 
-def test_offline_is_the_model_that_needs_nothing_and_has_no_endpoint():
+def test_offline_is_the_model_that_needs_nothing():
     assert isinstance(chat_model("offline"), OfflineChatModel)
-    with pytest.raises(errors.InputError, match="base_url"):
-        chat_model("offline", base_url=LOCAL)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from arq_graph.models.in_process import InProcessChatModel, object_message, requested_schema, text_message
+from arq_graph.models.in_process import InProcessChatModel, forced_tool, message_of, requested_schema
 from arq_graph.models.offline.activation import judge_guidelines, settle_guidelines
 from arq_graph.models.offline.instance import UNSAID, Instances
 from arq_graph.models.offline.milestone_answers import draft_milestones, judge_milestones
@@ -37,11 +36,7 @@ class OfflineChatModel(InProcessChatModel):
         return "arq-graph-offline"
 
     def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=_answer_message(messages, kwargs))])
 
@@ -63,10 +58,10 @@ def _answer_message(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) 
     _, schema = requested_schema(kwargs)
     prompt = read_prompt(messages)
     if schema is None:
-        return text_message(Reply(prompt).text, text)
+        return message_of(Reply(prompt).text, text)
     answer = json.dumps(_answer(prompt, schema), ensure_ascii=False)
     # Half a surrogate pair, cut out of a customer's message, cannot be sent as UTF-8.
-    return object_message(answer.encode(errors="replace").decode(), text, kwargs)
+    return message_of(answer.encode(errors="replace").decode(), text, forced_tool(kwargs))
 
 
 def _answer(prompt: Prompt, schema: Mapping[str, Any]) -> Any:
