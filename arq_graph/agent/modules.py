@@ -9,19 +9,17 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
-import re
 import sys
 import threading
 import traceback
 from collections.abc import Iterator
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
 from arq_graph.errors import SpecError, suggestion
 
-_NAME = r"[^\W\d]\w*(\.[^\W\d]\w*)*"
-_REFERENCE = re.compile(f"{_NAME}(?<!\\.py):{_NAME}")
 _IMPORTING = threading.RLock()
 _FOLDERS: set[Path] = set()  # those that modules were imported from
 
@@ -31,17 +29,15 @@ def load(reference: str, folder: Path | None = None) -> object:
 
     What a module prints while it is imported goes to standard error.
     """
-    if not _REFERENCE.fullmatch(reference):
-        said = 'must be "module:function", without spaces, slashes and brackets'
-        raise SpecError(f"{said}, but is {reference!r}")
     name, _, attribute = reference.partition(":")
-    found: object = _module(name, folder.resolve() if folder else None)
-    for step in attribute.split("."):
-        try:
-            found = getattr(found, step)
-        except AttributeError:
-            near = suggestion(step, (known for known in dir(found) if not known.startswith("_")))
-            raise SpecError(f"names {reference!r}, but there is no {step!r}{near}") from None
+    if not name or not attribute:
+        raise SpecError(f'must be "module:function", but is {reference!r}')
+    module = _module(name, folder.resolve() if folder else None)
+    try:
+        found: object = attrgetter(attribute)(module)
+    except AttributeError:
+        near = suggestion(attribute, (known for known in dir(module) if not known.startswith("_")))
+        raise SpecError(f"names {reference!r}, but there is no {attribute!r}{near}") from None
     return found
 
 
@@ -54,8 +50,7 @@ def _module(name: str, folder: Path | None) -> ModuleType:
             with _neighbours(folder):
                 return importlib.import_module(full_name)
         except (Exception, SystemExit) as error:
-            missing = error.name if isinstance(error, ModuleNotFoundError) else None
-            if missing and f"{name}.".startswith(f"{missing}."):
+            if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
                 places = f"neither in {folder} nor" if folder else "not"
                 said = f"names the module {name!r}, which is {places} on Python's search path"
                 raise SpecError(said) from None
@@ -82,10 +77,7 @@ def _file(folder: Path, name: str) -> Path | None:
 def _is_importable_from(folder: Path, name: str) -> bool:
     """Whether an ordinary import finds the very module of this folder; then a second copy would be wrong."""
     top = name.partition(".")[0]
-    try:
-        spec = importlib.util.find_spec(top)
-    except (ImportError, ValueError):
-        return False
+    spec = importlib.util.find_spec(top)
     return spec is not None and Path(spec.origin or "").resolve() == _file(folder, top)
 
 

@@ -22,9 +22,8 @@ from pydantic import (
 )
 
 from arq_graph.agent.modules import load
-from arq_graph.agent.spec_errors import described, spec_error
+from arq_graph.agent.spec_errors import spec_error
 from arq_graph.agent.tools import ToolLike, is_taken, read_tool
-from arq_graph.errors import SpecError
 
 Condition = str | Callable[[Any], bool | Awaitable[bool]] | None
 OnFailure = Literal["raise", "activate", "skip"]
@@ -57,19 +56,15 @@ def _condition(value: object, info: ValidationInfo) -> Condition:
                 f' {{function: "{value}"}}, in Python give the function itself'
             )
         return value
-    if value is not None and (not callable(value) or isinstance(value, type)):
-        said = f"must be text, {{function: module:function}}, or left out, but is {described(value)}"
-        raise SpecError(said)
+    if value is not None and not callable(value):
+        raise ValueError(f"must be text, {{function: module:function}}, or left out, but is {value!r:.60}")
     return value
 
 
 Text = Annotated[str, Field(min_length=1)]
 Id = Annotated[str, AfterValidator(_identifier)]
 
-_NAMED = {
-    "type": "string",
-    "description": "module:function; of a tool, also the name of one that stands elsewhere",
-}
+_NAMED = {"type": "string", "description": "module:function"}
 _FUNCTION = {"type": "object", "properties": {"function": _NAMED}, "required": ["function"]}
 _WORDS = {"anyOf": [{"type": "string", "minLength": 1}, _FUNCTION, {"type": "null"}]}
 
@@ -101,9 +96,7 @@ class Part(BaseModel):
 
     def __init__(self, *positions: Any, **values: Any) -> None:
         fields = type(self).model_fields
-        if len(positions) > len(fields):
-            raise TypeError(f"{type(self).__name__} takes at most {len(fields)} values by position")
-        values = {**dict(zip(fields, positions, strict=False)), **values}
+        values |= zip(list(fields)[: len(positions)], positions, strict=True)
         try:
             super().__init__(**values)
         except ValidationError as error:
@@ -134,7 +127,7 @@ class Guideline(Part):
         id: 1 to 64 of `A-Z a-z 0-9 _ -`, not beginning with `_`. The agent gives `G1`, `G2`, … by place to
             those without one; until then it is empty.
         tools: Tools that may be called only while this guideline is active: LangChain tools, typed functions,
-            or "module:function". A bare name refers to a tool that the same agent names elsewhere.
+            or "module:function".
         continuous: Whether the action is to be kept up rather than done once. None: a model is asked.
         priority: Among guidelines that conflict the higher priority wins; any whole number.
         entails: Ids of guidelines that are active whenever this one is.

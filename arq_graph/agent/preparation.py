@@ -3,21 +3,20 @@
 Two properties of a guideline are the same in every turn: whether its action is continuous, and whether a tool's
 result could make its condition true. Asked once, they are not asked in each turn (ARQ paper, Appendix A, asks
 the first in the turn; the second is ours). An answer belongs to the wording of a guideline, not to its id: it
-holds while condition and action are what they were, wherever in the specification the guideline stands.
+holds while condition and action are what they were, wherever in the specification the guideline stands. The file is a
+list of answers, each with the wording that it is about, for the designer to look over.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Sequence
-from hashlib import sha256
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.spec import Agent, Guideline, prepared_path
@@ -47,52 +46,42 @@ class StaticProperties(ARQ):
 
 
 class PreparedAnswer(BaseModel):
-    """What was answered about the guideline whose condition and action have this digest."""
+    """What was answered about a guideline of this condition and action; both are None as in a `Guideline`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    wording: str
+    condition: str | None
+    action: str | None
     continuous: bool
     continuous_rationale: str = ""
     sensitive_to_tools: bool
     sensitive_to_tools_rationale: str = ""
 
 
-class PreparedFile(BaseModel):
-    """A file of answers by guideline id."""
+Wording = tuple[str | None, str | None]
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    about: str = (
-        "Written by arq_graph: what a model answered about each guideline, ahead of all conversations."
-    )
-    version: Literal[1] = 1
-    guidelines: dict[str, PreparedAnswer]
+_FILE = TypeAdapter(list[PreparedAnswer])
 
 
 def prepare(agent: A, model: BaseChatModel | str, given: str | os.PathLike[str] | None) -> A:
     """Ask about all batches at the same time, keep what was answered, and raise what a batch ended with."""
     path = Path(given) if given is not None else agent.file and prepared_path(agent.file)
-    answers = answers_of(agent, path) if path and path.exists() else {}
-    unknown = [g for g in agent.guidelines if g.id not in answers and _is_open(g)]
+    answers = read_answers(path) if path and path.exists() else {}
+    unknown = [g for g in agent.guidelines if is_open(g) and _wording(g) not in answers]
     if not unknown:
         return filled(agent, answers)
     if path and not os.access(path.parent, os.W_OK):  # before a model is paid for what goes into the file
         raise SpecError("there is no folder to write the prepared answers in", file=str(path))
-    starts = range(0, len(unknown), BATCH_SIZE)
-    questions = [_question(unknown[start : start + BATCH_SIZE]) for start in starts]
-    replies = Reasoner(model, module="prepare").ask_all(questions)
-    said = [reply.value for reply in replies if isinstance(reply, Answer)]
+    batches = [unknown[start : start + BATCH_SIZE] for start in range(0, len(unknown), BATCH_SIZE)]
+    replies = Reasoner(model, module="prepare").ask_all([_question(batch) for batch in batches])
     new = {
-        g.id: PreparedAnswer(wording=_wording(g), **getattr(value, g.id).model_dump())
-        for g in unknown
-        for value in said
-        if hasattr(value, g.id)
+        g.id: PreparedAnswer(**_shown(g), **getattr(reply.value, g.id).model_dump())
+        for batch, reply in zip(batches, replies, strict=True)
+        if isinstance(reply, Answer)
+        for g in batch
     }
-    answers |= new
+    answers |= {(answer.condition, answer.action): answer for answer in new.values()}
     if new and path:
-        kept = PreparedFile(guidelines={g.id: answers[g.id] for g in agent.guidelines if g.id in answers})
-        write_atomically(path, f"{kept.model_dump_json(indent=2)}\n".encode())
+        kept = [answers[_wording(g)] for g in agent.guidelines if _wording(g) in answers]
+        write_atomically(path, _FILE.dump_json(kept, indent=2) + b"\n")
     if failed := next((reply for reply in replies if isinstance(reply, ReasoningError)), None):
         where = f"; {path} keeps the answers" if path else ""
         failed.add_note(f"{len(new)} of {len(unknown)} guidelines were answered{where}.")
@@ -100,58 +89,53 @@ def prepare(agent: A, model: BaseChatModel | str, given: str | os.PathLike[str] 
     return filled(agent, answers)
 
 
-def _is_open(guideline: Guideline) -> bool:
+def is_open(guideline: Guideline) -> bool:
+    """Whether something about a guideline would be asked in every turn."""
     return (guideline.continuous is None and guideline.action is not None) or (
         guideline.sensitive_to_tools is None and isinstance(guideline.condition, str)
     )
 
 
-def filled(agent: A, answers: dict[str, PreparedAnswer]) -> A:
+def filled(agent: A, answers: Mapping[Wording, PreparedAnswer]) -> A:
     """Fill in what the designer left open; a condition that is a function stays with the code."""
     guidelines = []
     for g in agent.guidelines:
-        continuous, sensitive = g.continuous, g.sensitive_to_tools
-        if answer := answers.get(g.id):
-            if continuous is None and g.action is not None:
-                continuous = answer.continuous
-            if sensitive is None and not callable(g.condition):
-                sensitive = g.condition is not None and answer.sensitive_to_tools
-        guidelines.append(g.model_copy(update={"continuous": continuous, "sensitive_to_tools": sensitive}))
+        update = {}
+        if answer := answers.get(_wording(g)):
+            if g.continuous is None and g.action is not None:
+                update["continuous"] = answer.continuous
+            if g.sensitive_to_tools is None and not callable(g.condition):
+                update["sensitive_to_tools"] = g.condition is not None and answer.sensitive_to_tools
+        guidelines.append(g.model_copy(update=update))
     return agent.replace(guidelines=guidelines)
 
 
-def _question(batch: Sequence[Guideline]) -> Question[Any]:
-    shown = [
-        {"id": g.id, "condition": None if callable(g.condition) else g.condition, "action": g.action}
-        for g in batch
-    ]
-    ids = [g.id for g in batch]
-    fields: dict[str, Any] = {id: (StaticProperties, respond(f"Guideline {id}.")) for id in ids}
-    blueprint = create_model("Preparation", __base__=ARQ, __doc__="Each guideline by its id.", **fields)
-    template = PromptTemplate(FOLDER / "preparation.md", FOLDER)
-    messages = [
-        SystemMessage(template.render("head", {"guidelines": shown})),
-        HumanMessage(template.render("tail", {"ids": ids})),
-    ]
-    return Question(blueprint, messages, name=f"{ids[0]}-{ids[-1]}" if len(ids) > 1 else ids[0])
-
-
-def _wording(guideline: Guideline) -> str:
-    """A digest of what the guideline says."""
-    condition = guideline.condition
-    if callable(condition):
-        condition = f"function {getattr(condition, '__qualname__', type(condition).__qualname__)}"
-    return sha256(json.dumps([condition, guideline.action]).encode()).hexdigest()[:32]
-
-
-def answers_of(agent: Agent, path: Path) -> dict[str, PreparedAnswer]:
-    """What a file says about an agent's guidelines as they are worded now, by id."""
+def read_answers(path: Path) -> dict[Wording, PreparedAnswer]:
+    """Read a file of answers."""
     try:
-        kept = PreparedFile.model_validate_json(path.read_bytes())
+        return {(each.condition, each.action): each for each in _FILE.validate_json(path.read_bytes())}
     except OSError as error:
         raise SpecError(f"the prepared answers cannot be read: {error}", file=str(path)) from error
     except ValidationError as error:
         said = f"is not a file of prepared answers: {error.errors()[0]['msg']}"
         raise SpecError(f"{said}; delete it and prepare the agent again", file=str(path)) from None
-    by_wording = {answer.wording: answer for answer in kept.guidelines.values()}
-    return {g.id: by_wording[wording] for g in agent.guidelines if (wording := _wording(g)) in by_wording}
+
+
+def _question(batch: Sequence[Guideline]) -> Question[Any]:
+    ids = [g.id for g in batch]
+    fields: dict[str, Any] = {id: (StaticProperties, respond(f"Guideline {id}.")) for id in ids}
+    blueprint = create_model("Preparation", __base__=ARQ, __doc__="Each guideline by its id.", **fields)
+    template = PromptTemplate(FOLDER / "preparation.md", FOLDER)
+    messages = [
+        SystemMessage(template.render("head", {"guidelines": [{"id": g.id, **_shown(g)} for g in batch]})),
+        HumanMessage(template.render("tail", {"ids": ids})),
+    ]
+    return Question(blueprint, messages, name=f"{ids[0]}-{ids[-1]}" if len(ids) > 1 else ids[0])
+
+
+def _wording(guideline: Guideline) -> Wording:
+    return None if callable(guideline.condition) else guideline.condition, guideline.action
+
+
+def _shown(guideline: Guideline) -> dict[str, str | None]:
+    return dict(zip(("condition", "action"), _wording(guideline), strict=True))

@@ -6,9 +6,9 @@ turn made active and says which of them stay, which come in, and which go.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from arq_graph.agent.spec_errors import Problem
@@ -62,8 +62,7 @@ class Relations:
                 for at, target in enumerate(getattr(guideline, kind)):
                     if target == id or target not in self._of:
                         wrong = True
-                        near = suggestion(target, self._of)
-                        said = f"names {target!r}, the id of no guideline{near}"
+                        said = f"names {target!r}, the id of no guideline{suggestion(target, self._of)}"
                         said = "names the guideline itself" if target == id else said
                         yield ("guidelines", self._position[id], kind, at), said
         if not wrong:
@@ -71,14 +70,12 @@ class Relations:
             yield from self._circles("overrides")
 
     def _circles(self, kind: str) -> Iterator[Problem]:
-        edges = [(id, target) for id, each in self._of.items() for target in getattr(each, kind)]
-        if edges:
-            import networkx as nx  # takes as long as the rest of this package, and few agents need it
-
-            with contextlib.suppress(nx.NetworkXNoCycle):
-                circle = [source for source, _ in nx.find_cycle(nx.DiGraph(edges))]
-                place = ("guidelines", self._position[circle[0]], kind)
-                yield place, f"goes in a circle: {' → '.join([*circle, circle[0]])}; remove one of these"
+        try:
+            TopologicalSorter({id: getattr(each, kind) for id, each in self._of.items()}).prepare()
+        except CycleError as error:
+            circle = error.args[1][::-1]
+            place = ("guidelines", self._position[circle[0]], kind)
+            yield place, f"goes in a circle: {' → '.join(circle)}; remove one of these"
 
     def _unmet(self, active: Mapping[str, int]) -> dict[str, str]:
         return {

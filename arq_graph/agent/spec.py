@@ -70,10 +70,6 @@ def _check_unique(key: str, words: Sequence[str]) -> None:
         raise misfits(*(((at, key), f"is used twice: {words[at]!r}; give each its own") for at in twice))
 
 
-def _names(tools: Sequence[BaseTool | str]) -> list[str]:
-    return [tool if isinstance(tool, str) else tool.name for tool in tools]
-
-
 class Agent(Part):
     """A whole specification, checked; it does not change once it is made.
 
@@ -134,8 +130,8 @@ class Agent(Part):
             raise misfits(*problems)
         self._file = info.context.path if info.context else self._file
 
-        def held(tools: Sequence[BaseTool | str]) -> tuple[BaseTool, ...]:
-            return tuple(self._toolbox[name] for name in dict.fromkeys(_names(tools)))
+        def held(tools: Sequence[BaseTool]) -> tuple[BaseTool, ...]:
+            return tuple({tool.name: self._toolbox[tool.name] for tool in tools}.values())
 
         self._by_id = {
             each.id: each.model_copy(update={"tools": held(each.tools)}) for each in self.guidelines
@@ -170,14 +166,14 @@ class Agent(Part):
     def grants(self) -> Mapping[str, tuple[str, ...]]:
         """For each tool's name, the ids of the guidelines that it is attached to."""
         return {
-            name: tuple(each.id for each in self.guidelines if name in _names(each.tools))
+            name: tuple(each.id for each in self.guidelines if name in {tool.name for tool in each.tools})
             for name in self._toolbox
         }
 
     @cached_property
     def always_available(self) -> frozenset[str]:
         """Names of the tools that may always be called."""
-        return frozenset(_names(self.tools))
+        return frozenset(tool.name for tool in self.tools)
 
     @cached_property
     def relations(self) -> Relations:
@@ -200,8 +196,7 @@ class Agent(Part):
             SpecError: There is none.
         """
         if id not in self._by_id:
-            near = suggestion(id, self._by_id)
-            raise SpecError(f"agent {self.name!r} has no guideline of id {id!r}{near}")
+            raise SpecError(f"agent {self.name!r} has no guideline of id {id!r}{suggestion(id, self._by_id)}")
         return self._by_id[id]
 
     def replace(self, **changes: object) -> Self:
@@ -225,16 +220,11 @@ class Agent(Part):
             if name not in bound:
                 near = suggestion(name, bound)
                 raise SpecError(f"agent {self.name!r} has no tool called {name!r} to be replaced{near}")
-            try:
-                bound[name] = as_tool(value).model_copy(update={"name": name})
-            except SpecError as error:
-                raise SpecError(f"what stands in the place of the tool {name!r} {error}") from error
-
-        def replaced(tools: Sequence[BaseTool | str]) -> tuple[BaseTool, ...]:
-            return tuple(bound[name] for name in _names(tools))
-
-        guidelines = [each.model_copy(update={"tools": replaced(each.tools)}) for each in self.guidelines]
-        return self.replace(guidelines=guidelines, tools=replaced(self.tools))
+            bound[name] = as_tool(value).model_copy(update={"name": name})
+        guidelines = [
+            each.replace(tools=[bound[tool.name] for tool in each.tools]) for each in self.guidelines
+        ]
+        return self.replace(guidelines=guidelines, tools=[bound[tool.name] for tool in self.tools])
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Self:
@@ -254,9 +244,9 @@ class Agent(Part):
         agent = read_model(path, cls, what="agent file")
         if not (kept := prepared_path(Path(path))).exists():
             return agent
-        from arq_graph.agent.preparation import answers_of, filled
+        from arq_graph.agent.preparation import filled, read_answers
 
-        return filled(agent, answers_of(agent, kept))
+        return filled(agent, read_answers(kept))
 
     def prepare(self, model: BaseChatModel | str, *, path: str | os.PathLike[str] | None = None) -> Self:
         """Ask a model once, ahead of all conversations, what the matcher would ask in every turn.

@@ -11,8 +11,8 @@ from langchain_core.tools import BaseTool, StructuredTool, Tool
 from pydantic import ValidationInfo
 
 from arq_graph.agent.modules import load
-from arq_graph.agent.spec_errors import Place, Problem, described
-from arq_graph.errors import SpecError, suggestion
+from arq_graph.agent.spec_errors import Place, Problem
+from arq_graph.errors import SpecError
 
 ToolLike = BaseTool | Callable[..., Any] | str
 
@@ -26,16 +26,10 @@ def is_taken(name: str) -> bool:
     return name.startswith("_") or hasattr(ARQ, name)
 
 
-def read_tool(value: object, info: ValidationInfo) -> BaseTool | str:
-    """Read a LangChain tool, a function or "module:function"; the name of a tool that stands elsewhere stays one."""
+def read_tool(value: object, info: ValidationInfo) -> BaseTool:
+    """Read a LangChain tool, a function or "module:function"."""
     if isinstance(value, str):
-        name = value.strip()
-        if _NAME.fullmatch(name):
-            return name
-        value = load(name, info.context.folder if info.context else None)
-        if not isinstance(value, BaseTool) and not inspect.isroutine(value):
-            said = f"names {name!r}, which is {described(value)}; name a function or a LangChain tool"
-            raise SpecError(said)
+        value = load(value, info.context.folder if info.context else None)
     return as_tool(value)
 
 
@@ -45,13 +39,10 @@ def as_tool(value: object) -> BaseTool:
     The descriptions of the arguments are read from a Google-style docstring or from `Annotated[type, "…"]`. A
     LangChain tool is checked and returned as it is. The message of an error says what to add to the function.
     """
-    if isinstance(value, BaseTool):
-        tool = value
-    elif inspect.isroutine(value):
-        tool = _from_function(value)
-    else:
-        said = f'must be a LangChain tool, a function or "module:function", but is {described(value)}'
+    if not isinstance(value, BaseTool) and not inspect.isroutine(value):
+        said = f'must be a LangChain tool, a function or "module:function", but is {value!r:.60}'
         raise SpecError(said)
+    tool = value if isinstance(value, BaseTool) else _from_function(value)
     called = f"is a tool called {tool.name!r}"
     if not _NAME.fullmatch(tool.name) or is_taken(tool.name):
         raise SpecError(
@@ -59,9 +50,7 @@ def as_tool(value: object) -> BaseTool:
             ' something else; give it another with @tool("name")'
         )
     if isinstance(tool, Tool) and tool.args_schema is None:
-        raise SpecError(
-            f"{called} that takes one nameless text; write a function with named, typed arguments"
-        )
+        raise SpecError(f"{called} of one nameless text; write a function with named, typed arguments")
     try:
         argument_schema(tool)
     except Exception as error:
@@ -75,24 +64,18 @@ def as_tool(value: object) -> BaseTool:
 def argument_schema(tool: BaseTool) -> dict[str, Any]:
     """The JSON Schema of the arguments that a model gives; injected ones are not among them."""
     schema: Any = tool.tool_call_schema
-    if not isinstance(schema, dict):  # `schema` is what models of Pydantic's first version have
-        schema = getattr(schema, "model_json_schema", None) or schema.schema
-    found: dict[str, Any] = schema() if callable(schema) else schema
+    found: dict[str, Any] = schema if isinstance(schema, dict) else schema.model_json_schema()
     return found
 
 
-def gathered(written: Mapping[Place, BaseTool | str]) -> tuple[dict[str, BaseTool], list[Problem]]:
+def gathered(written: Mapping[Place, BaseTool]) -> tuple[dict[str, BaseTool], list[Problem]]:
     """Each tool under its name, one for a function wherever it stands, and what is wrong with what is written."""
     box: dict[str, BaseTool] = {}
     problems: list[Problem] = []
     for place, tool in written.items():
-        if isinstance(tool, BaseTool) and _function(box.setdefault(tool.name, tool)) != _function(tool):
+        if _function(box.setdefault(tool.name, tool)) != _function(tool):
             said = f'holds a second tool called {tool.name!r}; rename one of the two: @tool("…")'
             problems.append((place, said))
-    for place, name in written.items():  # which may stand before the function that it refers to
-        if isinstance(name, str) and name not in box:
-            near = suggestion(name, box) or "; to name a function write module:function"
-            problems.append((place, f"names {name!r}, which is no tool that the agent names elsewhere{near}"))
     return box, problems
 
 
@@ -117,8 +100,6 @@ def _from_function(function: Callable[..., Any]) -> BaseTool:
 
 def _check_signature(function: Callable[..., Any]) -> None:
     """Refuse what LangChain takes, although the call that a model makes would fail or lose an argument."""
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError("it yields its results one by one; return them together, as a list")
     for parameter in inspect.signature(function).parameters.values():
         name, kind = parameter.name, parameter.kind
         by_name = kind in (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY) and not name.startswith("_")

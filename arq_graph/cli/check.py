@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from rich.text import Text
 from typer import Argument
 
+from arq_graph.agent.preparation import is_open
 from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli.options import OFFLINE, AgentFile, BaseUrl, Model, choose_model
@@ -137,7 +138,7 @@ def _tool(agent: Agent, tool: BaseTool) -> Iterator[Text]:
 
 
 def _doubts(agent: Agent, file: Path) -> Iterator[str]:
-    if unprepared := [guideline.id for guideline in agent.guidelines if _is_unprepared(guideline)]:
+    if unprepared := [guideline.id for guideline in agent.guidelines if is_open(guideline)]:
         yield (
             f"{len(unprepared)} of {len(agent.guidelines)} guidelines are unprepared: what never changes about them "
             f"is asked again in every turn; `arq-graph prepare {file}` asks it once"
@@ -145,8 +146,3 @@ def _doubts(agent: Agent, file: Path) -> Iterator[str]:
     for name, tool in agent.toolbox.items():
         if getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None:
             yield f"tool {name!r} is async only: it cannot run in this program, only with ainvoke and astream"
-
-
-def _is_unprepared(guideline: Guideline) -> bool:
-    asks_about_results = isinstance(guideline.condition, str) and guideline.sensitive_to_tools is None
-    return (guideline.continuous is None and guideline.action is not None) or asks_about_results

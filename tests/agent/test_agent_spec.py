@@ -49,16 +49,6 @@ def undocumented(order_id: str) -> str:
     return order_id
 
 
-def yields(day: str):  # type: ignore[no-untyped-def]
-    """List the orders of a day."""
-    yield day
-
-
-def hidden(_order_id: str) -> str:
-    """Look an order up."""
-    return _order_id
-
-
 def opaque(shelf: Shelf) -> str:
     """Look a shelf up."""
     return str(shelf)
@@ -157,7 +147,7 @@ def test_a_question_says_every_argument_to_the_customer_and_nothing_else(
         (lambda: Guideline("a", "b", entails="G2"), "`entails` must be a list, but is 'G2'"),
         (lambda: Guideline("a", "b", depends_on=["G2", 3]), r"`depends_on\[1\]` must be text"),  # type: ignore[list-item]
         (lambda: Variable("a", "b", {(1, 2): 3}), "`value"),  # type: ignore[dict-item]
-        (lambda: agent(tools=get_order), "`tools` must be a list, but is the function get_order"),
+        (lambda: agent(tools=get_order), "`tools` must be a list, but is <function get_order"),
         (lambda: agent("x"), r"Agent: `guidelines\[0\]` must be a mapping, but is 'x'"),  # type: ignore[arg-type]
         (
             lambda: agent(glossary=[Term("Arc", "x"), Term("ARC", "y")]),
@@ -203,13 +193,11 @@ def test_a_method_becomes_a_tool() -> None:
     assert only_tool(made).invoke({"title": "Emma"}) == "Emma"
 
 
-def test_one_function_on_two_guidelines_is_one_tool_and_a_bare_name_refers_to_it() -> None:
+def test_one_function_on_two_guidelines_is_one_tool() -> None:
     made = agent(
-        Guideline("a", "b", tools=["get_order"]),
-        Guideline("c", "d", tools=[get_order, cancel, "get_order"]),
-        Guideline("e", "f", tools=[get_order]),
+        Guideline("a", "b", tools=[get_order]), Guideline("c", "d", tools=[get_order, cancel, get_order])
     )
-    assert made.grants == {"get_order": ("G1", "G2", "G3"), "cancel": ("G2",)}
+    assert made.grants == {"get_order": ("G1", "G2"), "cancel": ("G2",)}
     assert made.guidelines[0].tools == (made.toolbox["get_order"],)
     assert made.guidelines[1].tools == (made.toolbox["get_order"], made.toolbox["cancel"])
     assert not made.always_available
@@ -221,16 +209,14 @@ def test_one_function_on_two_guidelines_is_one_tool_and_a_bare_name_refers_to_it
         (untyped, "its argument order_id must have a type hint, .* write `order_id: str`"),
         (undocumented, "undocumented, which cannot become a tool: Function must have a docstring"),
         (len, "argument obj must .* be given by it"),
-        (hidden, "argument _order_id must have .* a name that begins with a letter"),
         (opaque, "'opaque', whose arguments cannot be described"),
-        (yields, "yields its results one by one; return them together"),
         (partial(get_order, "17"), "but is functools.partial"),
         ({"orders": "get_order"}, "but is {.orders.: .get_order.}"),
-        (Tool(name="t", func=str, description="d"), "takes one nameless text"),
+        (Tool(name="t", func=str, description="d"), "called 't' of one nameless text"),
         (named_like_a_method, "called 'json', but names are"),
-        ("string:digits", "names 'string:digits', which is '0123456789'"),
-        ("orders.get", "no tool that the agent names elsewhere; to name a function write module:function"),
-        ("shop/orders.py:get", "without spaces, slashes and brackets"),
+        ("string:digits", "must be a LangChain tool, a function or .* but is '0123456789'"),
+        ("orders.get", "must be \"module:function\", but is 'orders.get'"),
+        ("shop/orders.py:get", "names the module 'shop/orders.py', which is not on Python's search path"),
     ],
 )
 def test_what_cannot_be_a_tool_is_told_with_what_to_do(value: Any, message: str) -> None:
@@ -256,8 +242,6 @@ def test_other_functions_take_the_place_of_tools() -> None:
         SpecError, match=r"no tool called 'get_ordr' to be replaced; did you mean `get_order`"
     ):
         made.with_tools({"get_ordr": from_the_test})
-    with pytest.raises(SpecError, match=r"the tool 'get_order' must be .* but is 'x'"):
-        made.with_tools({"get_order": "x"})
 
 
 def hold(folder: Path, agent: Agent, world: Any = None, **options: Any) -> Any:
