@@ -60,15 +60,13 @@ class SpecError(ArqGraphError, ValueError):
 
     @classmethod
     def of_several(cls, problems: Sequence[tuple[int | None, str]], *, file: str | None = None) -> SpecError:
-        """Return one error for all problems of a file, each on a line of its own; at most 20 are told.
+        """Return one error for all problems of a file, each on a line of its own.
 
         Args:
             problems: The line and the message of each, in the order in which they are told; at least one.
             file: The file that they stand in.
         """
-        told = [str(cls(message, file=file, line=line)) for line, message in problems[1:20]]
-        if len(problems) > 20:
-            told.append(f"… and {len(problems) - 20} more")
+        told = [str(cls(message, file=file, line=line)) for line, message in problems[1:]]
         line, message = problems[0]
         return cls("\n".join([message, *told]), file=file, line=line)
 

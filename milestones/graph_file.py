@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import ConfigDict
+from pydantic import ConfigDict, model_validator
 
 from arq_graph.agent.parts import Part, Text
 from arq_graph.agent.yaml_file import parse_model, read_text
@@ -33,6 +33,12 @@ class MilestoneFile(Part):
     forbidden: tuple[Forbidden, ...] = ()
     milestones: tuple[Milestone, ...]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _list(cls, written: Any) -> Any:
+        """A file that is a list alone, as the paper's are, lists the milestones."""
+        return {"milestones": written} if isinstance(written, list) else written
+
 
 def load_graph(path: Path) -> MilestoneGraph:
     """Read a milestone file that can be measured on; what is doubtful becomes a warning of Python's."""
@@ -51,13 +57,13 @@ def read_yaml(path: Path) -> MilestoneGraph:
 def parse_yaml(text: str, *, file: str | None = None) -> MilestoneGraph:
     """Read the text of a milestone file as it stands; see `read_yaml`."""
     try:
-        read = _parsed(text, file)
+        read = parse_model(text, MilestoneFile, what=WHAT, source=file or "<text>")
     except SpecError:
         # Published files have descriptions with colons and quotes in them, unquoted.
         quoted = _with_quoted_descriptions(text)
         if quoted == text:
             raise
-        read = _parsed(quoted, file)
+        read = parse_model(quoted, MilestoneFile, what=WHAT, source=file or "<text>")
     return MilestoneGraph(**{name: getattr(read, name) for name in MilestoneFile.model_fields}, file=file)
 
 
@@ -69,11 +75,6 @@ def written(graph: MilestoneGraph) -> str:
     )
     text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
     return text
-
-
-def _parsed(text: str, file: str | None) -> MilestoneFile:
-    source = file or "<text>"
-    return parse_model(text, MilestoneFile, what=WHAT, source=source, list_as="milestones")
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]

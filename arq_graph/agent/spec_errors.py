@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import reprlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -30,9 +29,6 @@ _MUST_BE = {
     "mapping": "a mapping",
     "model": "a mapping",
 }
-
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = 60
 
 
 def spec_error(
@@ -61,23 +57,6 @@ def spec_error(
     return SpecError.of_several(sorted(found.values()), file=document.source)
 
 
-def misfits(*found: Problem) -> ValidationError:
-    """Return an error for a validator of a whole model to raise about what stands inside it."""
-    details = [
-        InitErrorDetails(type="value_error", loc=place, input=None, ctx={"error": said})
-        for place, said in found
-    ]
-    return ValidationError.from_exception_data("misfits", details)
-
-
-def described(value: object) -> str:
-    """Say what a value is, shortly: "function get_order", "'high'", "{'say': 'hi'}"."""
-    if value is None:
-        return "nothing"
-    name = getattr(value, "__qualname__", None)
-    return f"the {type(value).__name__} {name}" if name else _SHORT.repr(value)
-
-
 def _place(values: Any, loc: Sequence[str | int]) -> Place:
     """Those steps of an error's place that lead somewhere; others are names of the types of a union."""
     place: Place = ()
@@ -92,6 +71,15 @@ def _place(values: Any, loc: Sequence[str | int]) -> Place:
     return place
 
 
+def misfits(*found: Problem) -> ValidationError:
+    """Return an error for a validator of a whole model to raise about what stands inside it."""
+    details = [
+        InitErrorDetails(type="value_error", loc=place, input=None, ctx={"error": said})
+        for place, said in found
+    ]
+    return ValidationError.from_exception_data("misfits", details)
+
+
 def _sentence(place: Place, error: Any, model: type[BaseModel]) -> str:
     """What is wrong at one place."""
     field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
@@ -100,7 +88,7 @@ def _sentence(place: Place, error: Any, model: type[BaseModel]) -> str:
     if kind == "missing":
         return f"{field}is missing"
     if kind == "extra":
-        key, known = str(error["loc"][-1]), dict.fromkeys(_keys(model, error["loc"][:-1]))
+        key, known = str(error["loc"][-1]), _keys(model, error["loc"][:-1])
         return f"has an unknown key `{key}`{suggestion(key, known)} (its keys: {', '.join(known)})"
     if kind == "value":
         said = str(error["ctx"]["error"])  # "names …", or a whole sentence
@@ -111,18 +99,17 @@ def _sentence(place: Place, error: Any, model: type[BaseModel]) -> str:
     if fault in ("type", "parsing", "from_float"):
         must = f"must be {_MUST_BE.get(kind, kind)}"
     near = suggestion(str(error["input"]), re.findall(r"'([^']*)'", must))
-    return f"{field}{must}, but is {described(error['input'])}{near}"
+    return f"{field}{must}, but is {error['input']!r:.60}{near}"
 
 
-def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> Iterator[str]:
-    """The keys of the mapping at a place of a model."""
+def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
+    """The keys of the mapping at a place of a model; where one of several models may stand there, of all."""
     types = [model]
     for step in loc:
         fields = [each.model_fields[str(step)] for each in types if step in each.model_fields]
         inner = [found for field in fields for found in _models(field.annotation)]
         types = [each for each in types if each.__name__ == step] or inner or types
-    for each in types:
-        yield from each.model_fields
+    return list(dict.fromkeys(key for each in types for key in each.model_fields))
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -26,9 +26,6 @@ async def cancel_order(order_id: str) -> str:
     """Cancel an order."""
     return order_id
 
-def untyped(order_id):
-    """Look an order up."""
-
 def is_vip(state):
     return bool(state.get("vip"))
 '''
@@ -41,7 +38,7 @@ profile: >
 guidelines:
 - condition: the customer asks where their order is
   action: look it up and tell its status
-  tools: &both [orders:get_order, cancel_order]
+  tools: [orders:get_order, orders:cancel_order]
 - id: vip
   condition: {function: "orders:is_vip"}
   action: be quick
@@ -52,7 +49,7 @@ guidelines:
 - id: slow
   condition: null
   action: take your time
-  tools: *both
+  tools: [orders:get_order, orders:cancel_order]
   continuous: true
   sensitive_to_tools: false
 tools:
@@ -60,7 +57,7 @@ tools:
 - orders:cancel_order
 confirm: {cancel_order: operator}
 glossary:
-- {name: no, description: 0123, synonyms: [on, 12:30, 1e5, 0x1F, true, 2.50]}
+- {name: no, description: 0123, synonyms: [on, 12:30, 1e5, 0x1F, "true", "2.50"]}
 variables:
 - {name: tier, description: the customer's tier, value: [1, 2.5, true, null, "1", {opens: 9:30}]}
 - {name: since, description: customer since, value: 2021-03-04}
@@ -130,7 +127,6 @@ def with_guideline(text: str) -> str:
     return desk("guidelines:\n") + textwrap.dedent(text)
 
 
-LAUGHS = "a0: &a0 [ha]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
 NOT_YAML = "Indent with spaces only, and put text in quotes"
 
 
@@ -139,7 +135,8 @@ NOT_YAML = "Indent with spaces only, and put text in quotes"
     [
         ("# later\n\n", 1, "`profile` is missing"),
         ("just text", 1, "the agent file must be a mapping, but is 'just text'"),
-        ("name: n\nprofile:\n", 2, "`profile` must be text, but is nothing"),
+        ("name: n\nprofile:\n", 2, "`profile` must be text, but is None"),
+        ("name: n\nprofile: 12\n", 2, "`profile` must be text, but is 12"),
         (desk("name: m\n"), 3, "the key `name` stands here a second time"),
         (desk("guidlines: []\n"), 3, "unknown key `guidlines`; did you mean `guidelines`?"),
         (with_guideline("- condition: c\naction: a\n"), 5, "unknown key `action` (its keys: name, profile,"),
@@ -148,11 +145,6 @@ NOT_YAML = "Indent with spaces only, and put text in quotes"
         (with_guideline("- {action: a, id: x}\n- action: b\n  id: x\n"), 6, "[1].id` is used twice: 'x'"),
         (with_guideline("- action: a\n  tool: [x:y]\n"), 5, "unknown key `tool`; did you mean `tools`?"),
         (with_guideline("- action: a\n  tools: [orders:search, orders:serch]\n"), 5, "mean `search`?"),
-        (
-            with_guideline("- action: a\n  tools: [orders:untyped]\n"),
-            5,
-            "its argument order_id must have a type",
-        ),
         (with_guideline("- action: a\n  depends_on:\n  - G9\n- action: b\n"), 6, "the id of no guideline"),
         (with_guideline("- action: a\n  continuous: maybe\n"), 5, "must be true or false, but is 'maybe'"),
         (with_guideline("- action: a\n  priority: 1.5\n"), 5, "must be a whole number, but is 1.5"),
@@ -171,11 +163,10 @@ NOT_YAML = "Indent with spaces only, and put text in quotes"
         (with_guideline('- action: "say "hi" now"\n'), 4, NOT_YAML),
         (with_guideline("- action: *never* lie\n"), 4, NOT_YAML),
         (with_guideline('- action: "never closed\n- action: b\n'), 6, "a quoted scalar in line 4"),
-        (with_guideline("- action: !important be quick\n"), 4, "text that begins with ! goes in quotes"),
+        (with_guideline("- action: !important be quick\n"), 4, "put text that begins with ! in quotes"),
         (b"name: n\nprofile: a\0b\n", None, "control characters are not allowed"),
         (b"name: n\nprofile: caf\xe9\n", 2, "is not UTF-8"),
-        (desk("variables:\n- &a [*a]\n"), None, "has an alias inside its own anchor"),
-        (LAUGHS, 1, "aliases (`*name`) multiply the file"),
+        (desk("variables: &a\n- b\n- *a\n"), 5, "the alias `*a` is not known here; write out"),
         ("[" * 900_000, 1, "is nested more than 40 deep"),
     ],
 )
@@ -202,16 +193,22 @@ def test_all_mistakes_of_a_file_are_told_together_in_the_order_of_their_lines(fo
 
 
 def test_what_guidelines_say_of_each_other_is_told_together_too(folder: Path) -> None:
-    content = "- {action: a, tools: [serch], depends_on: [G9]}\n- {action: b, entails: [G2], tools: [orders:search]}\n"
+    content = (
+        "- {action: a, depends_on: [G9, action]}\n- {action: b, entails: [G2], tools: [orders:search]}\n"
+    )
     told = str(mistake(folder, with_guideline(content)))
-    for said in ("did you mean `search`", "'G9', the id of no guideline", "names the guideline itself"):
+    for said in (
+        "'G9', the id of no guideline",
+        "'action', the id of no guideline",
+        "names the guideline itself",
+    ):
         assert said in told
 
 
 def test_a_missing_file_is_told(folder: Path) -> None:
-    with pytest.raises(SpecError, match=r"nowhere\.yaml: there is no such file"):
+    with pytest.raises(SpecError, match=r"nowhere\.yaml: the agent file cannot be read: No such file"):
         Agent.from_yaml("nowhere.yaml")
-    with pytest.raises(SpecError, match="the agent file cannot be read"):
+    with pytest.raises(SpecError, match="cannot be read: Is a dir"):
         Agent.from_yaml(folder)
 
 
