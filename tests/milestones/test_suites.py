@@ -102,7 +102,7 @@ def test_a_suite_is_read_with_files_modules_and_worlds_beside_it(folder: Path):
         ("  goal: buy", "  gaol: buy", 10, "did you mean `goal`?"),
         ("goal: buy", "goal: bay", 9, "the goal 'bay', which is no milestone"),
         ("goal: buy", "goal: aside", 9, "from which no way leads to End"),
-        ("agent: agent.yaml", "agent: nope.yaml", 4, "no such file"),
+        ("agent: agent.yaml", "agent: nope.yaml", 4, "No such file"),
         ("  milestones: milestones.yaml\n", "", 8, "`milestones` is missing"),
         ("world: shop:Shop", "world: shop:Shap", 12, "did you mean `Shop`?"),
         ("world: shop:Shop", "world: nope:Shop", 12, "names the module 'nope'"),
