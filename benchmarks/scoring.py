@@ -31,7 +31,6 @@ from arq_graph.milestones import (
 )
 from arq_graph.milestones.milestone import Said
 from arq_graph.milestones.reports.records import conversation_record
-from arq_graph.milestones.transcripts.records import read_records
 
 CONVERSATIONS = 1_000
 REPEATS = 3
@@ -105,7 +104,7 @@ def recorded(file: Path) -> list[Task]:
     runs = list(read_runs(file))
     return [
         Task(raw["traj"], run.actions)
-        for raw, run in zip(read_records(file), runs, strict=True)
+        for raw, run in zip(json.loads(file.read_text(encoding="utf-8")), runs, strict=True)
         if isinstance(run, Run) and run.actions
     ]
 

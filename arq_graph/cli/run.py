@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from langchain_core.messages import HumanMessage, convert_to_messages
-from pydantic import ValidationError
 from typer import Exit, Option
 
 from arq_graph.cli import WAITING, options
 from arq_graph.cli.chat import approve_all
 from arq_graph.cli.dialogue import Dialogue, Setup, opened_dialogue
 from arq_graph.cli.screen import note, print_json
-from arq_graph.cli.turn import Outcome, Turn
+from arq_graph.cli.turn import Outcome
 from arq_graph.errors import InputError
-from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript
-from arq_graph.milestones.transcripts.records import read_records
 from arq_graph.reasoning.sections import clean
 
 
@@ -103,41 +98,3 @@ def _report(dialogue: Dialogue, setup: Setup, outcome: Outcome) -> None:
     print_json({**record, "what_to_do": what_to_do})
     note(what_to_do)
     raise Exit(WAITING)
-
-
-class _Printed(Turn):
-    """A turn as it is printed."""
-
-    thread: str
-
-    def messages(self) -> Iterator[dict[str, Any]]:
-        yield {"type": "human", "content": self.customer}
-        for number, run in enumerate(self.tool_calls):
-            call = {"name": run.tool, "args": run.arguments, "id": f"{self.turn}.{number}"}
-            yield {"type": "ai", "content": "", "tool_calls": [call]}
-            if run.result is not None:
-                result = {"tool_call_id": call["id"], "content": run.result, "status": run.status}
-                yield {"type": "tool", **result}
-        if self.reply is not None:
-            yield {"type": "ai", "content": self.reply}
-
-
-def is_printed(file: Path) -> bool:
-    """Whether a file begins with a turn that `run` printed."""
-    first = next(read_records(file), None)
-    return isinstance(first, dict) and _Printed.model_fields.keys() <= first.keys()
-
-
-def read_printed(file: Path) -> Iterator[Transcript | BrokenRecord]:
-    """The conversations of what `run` printed, one a thread; of a turn that waited and went on, as it ended."""
-    threads: dict[str, dict[int, _Printed]] = {}
-    for index, line in enumerate(read_records(file)):
-        try:
-            turn = _Printed.model_validate(line)
-        except ValidationError:
-            yield BrokenRecord(index, InputError(f"{file}: record {index}: no turn that `run` printed"))
-            continue
-        threads.setdefault(turn.thread, {})[turn.turn] = turn
-    for thread, turns in threads.items():
-        said = [message for turn in turns.values() for message in turn.messages()]
-        yield read_transcript({"id": thread, "messages": said})

@@ -15,7 +15,6 @@ from arq_graph.agent.spec import Agent
 from arq_graph.cli import NO_ANSWER, options
 from arq_graph.cli.dialogue import existing_threads
 from arq_graph.cli.progress import leaving_on_ctrl_c, progress_bar
-from arq_graph.cli.run import is_printed, read_printed
 from arq_graph.cli.screen import note, output, warn
 from arq_graph.cli.tables import counted, listed, show_broken, show_report, write_outputs
 from arq_graph.errors import ArqGraphError, InputError, SpecError
@@ -30,7 +29,7 @@ from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConve
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
-from arq_graph.milestones.transcripts.threads import read_threads
+from arq_graph.milestones.transcripts.messages import read_messages
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -41,7 +40,7 @@ def score(
         Argument(
             metavar="TRANSCRIPTS",
             help="Recorded conversations of any agent: OpenAI chat or LangChain messages, tau-bench results, …, as "
-            "JSON or JSON Lines; what `run` printed; or a file of threads.",
+            "JSON or JSON Lines; or a file of threads.",
         ),
     ],
     milestones: Annotated[
@@ -116,14 +115,21 @@ def score(
 
 
 def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
-    """The conversations of a file of transcripts, of what `run` printed, or of a file of threads."""
+    """The conversations of a file of transcripts, or of a file of threads: the newest thread first."""
     with file.open("rb") as stream:
         is_database = stream.read(len(_SQLITE)) == _SQLITE
-    if is_database:
-        with existing_threads(file) as threads:
-            yield from read_threads(threads)
-    else:
-        yield from read_printed(file) if is_printed(file) else read_transcripts(file)
+    if not is_database:
+        yield from read_transcripts(file)
+        return
+    with existing_threads(file) as threads:
+        names = dict.fromkeys(one.config["configurable"]["thread_id"] for one in threads.list(None))
+        for index, name in enumerate(names):
+            held = threads.get_tuple({"configurable": {"thread_id": name}})
+            assert held is not None  # it was listed
+            try:
+                yield read_messages(held.checkpoint["channel_values"].get("messages", ()), id=name)
+            except InputError as error:
+                yield BrokenRecord(index, InputError(f"thread {name!r}: {error}"))
 
 
 def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:

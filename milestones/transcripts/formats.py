@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -13,8 +14,6 @@ from arq_graph.milestones.store import is_head
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts import glaive, messages, preact, tau_bench
-from arq_graph.milestones.transcripts.messages import Recorded
-from arq_graph.milestones.transcripts.records import read_records
 
 
 class Reader(Protocol):
@@ -23,8 +22,12 @@ class Reader(Protocol):
     def fits(self, record: Any, /) -> bool:
         """Whether a record looks like it."""
 
-    def read(self, record: Any, /) -> Recorded:
-        """A record that fits as chat messages; raises `InputError` where it is broken."""
+    def read(self, record: Any, /) -> dict[str, Any]:
+        """A record that fits, with what was said as chat messages under `messages`, each perhaps with its own `step`.
+
+        Of the other keys `id`, `task_id`, `use_case` and `tools` are known; the rest is kept beside them. Raises
+        `InputError` where the record is broken.
+        """
 
 
 # In this order a record is compared with them.
@@ -59,7 +62,7 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
     """
     file = Path(source) if isinstance(source, str | Path) else None
     whole = [source] if isinstance(source, Mapping) else source
-    records = read_records(file) if file else iter(whole)  # type: ignore[arg-type]
+    records = _records_in(file) if file else iter(whole)  # type: ignore[arg-type]
     records = (record for record in records if not is_head(record))
     first = list(islice(records, 1))
     # A list of messages is one conversation.
@@ -72,6 +75,41 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
         except InputError as error:
             place = f"{file}: record {index}" if file else f"record {index}"
             yield BrokenRecord(index, InputError(f"{place}: {error}"))
+
+
+def _records_in(path: Path) -> Iterator[Any]:
+    """The records of a UTF-8 file: its lines, the elements of its JSON list, or its one JSON value.
+
+    What cannot be read is given as an `InputError` in its place: a broken line does not stop the rest.
+    """
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            lines = filter(str.strip, stream)
+            begins = [line for line in (next(lines, None), next(lines, None)) if line is not None]
+            if not begins:
+                raise InputError(f"{path} is empty: it holds no conversation")
+            is_json = len(begins) == 1 or isinstance(_load(begins[0]), InputError)
+            if path.suffix.lower() not in (".jsonl", ".ndjson") and is_json:
+                whole = _load("".join([*begins, stream.read()]))
+                yield from whole if isinstance(whole, list) else [whole]
+            else:
+                yield from map(_load, chain(begins, lines))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} is no UTF-8 text (byte {error.start} of a part): conversations are read as JSON or JSON Lines; a "
+            "file of threads only by `arq-graph score`"
+        ) from None
+
+
+def _load(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        return InputError("nested too deeply to be a conversation")
+    except ValueError as error:
+        return InputError(f"no JSON: {error}")
 
 
 def read_transcript(record: Any, *, id: str = "") -> Transcript:
@@ -87,9 +125,8 @@ def read_transcript(record: Any, *, id: str = "") -> Transcript:
     reader = next((reader for reader in _READERS if reader.fits(record)), None)
     if reader is None:
         raise InputError(_unknown(record))
-    recorded = reader.read(record)
-    events, instructions = messages.events_of(recorded.messages)
-    held = recorded.held
+    held = reader.read(record)
+    events, instructions = messages.events_of(held.pop("messages"))
     named = held.get("id", held.get("conversation_id", held.get("thread_id")))
     task, use_case = held.get("task_id"), held.get("use_case")
     return Transcript(

@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.transcripts.messages import Recorded
 
 _PART = re.compile(r"(?:^[ \t]*|<\|endoftext\|>\s*)(USER|ASSISTANT|FUNCTION RESPONSE):", re.MULTILINE)
 _TYPES = {"USER": "human", "ASSISTANT": "ai", "FUNCTION RESPONSE": "tool"}
@@ -39,7 +38,7 @@ def fits(record: Any) -> bool:
     return isinstance(record, Mapping) and isinstance(record.get("chat"), str)
 
 
-def read(record: Any) -> Recorded:
+def read(record: Any) -> dict[str, Any]:
     """What was said and called in a conversation, and the functions that its `system` defines as `tools`."""
     instructions, tools = _defined(str(record.get("system") or "").strip().removeprefix("SYSTEM:"))
     messages: list[dict[str, Any]] = [{"type": "system", "content": instructions}]
@@ -56,7 +55,7 @@ def read(record: Any) -> Recorded:
         content = "\n".join(filter(None, words))
         messages.append({"type": _TYPES[role], "content": content, "tool_calls": calls, "step": index})
     held = {key: value for key, value in record.items() if key not in ("system", "chat")}
-    return Recorded(messages, {**held, "tools": tools})
+    return {**held, "messages": messages, "tools": tools}
 
 
 def _defined(text: str) -> tuple[str, list[Any]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from arq_graph.errors import InputError
@@ -30,18 +29,6 @@ _TEXT_BLOCKS = ("text", "input_text", "output_text", "refusal")
 _FIELDS = ("type", "role", "content", "tool_calls", "invalid_tool_calls", "tool_call_id", "status", "name")
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What a reader takes out of one record: chat messages, and the record's other fields.
-
-    A message may name its own place in the record as `step`. Of the fields, `id`, `task_id`, `use_case` and `tools` are
-    known; whatever else the record brings is kept beside them.
-    """
-
-    messages: Iterable[Any]
-    held: Mapping[str, Any] = field(default_factory=dict)
-
-
 def is_message(value: Any) -> bool:
     """Whether this is a chat message, or one written down."""
     return _speaker(_fields(value)) is not None
@@ -59,10 +46,9 @@ def fits(record: Any) -> bool:
     return messages is not None and len(messages) > 0 and is_message(messages[0])
 
 
-def read(record: Any) -> Recorded:
-    """The messages of a record, and what else it says."""
-    held = record if isinstance(record, Mapping) else {}
-    return Recorded(listed(record) or (), {key: value for key, value in held.items() if key != "messages"})
+def read(record: Any) -> dict[str, Any]:
+    """The record itself; a list alone becomes its `messages`."""
+    return dict(record) if isinstance(record, Mapping) else {"messages": record}
 
 
 def read_messages(messages: Iterable[Any], *, id: str = "") -> Transcript:

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.transcripts.messages import Recorded
 
 _KEY = re.compile(r"\s*(?:Step\s*[\d.]+_(?P<who>[HA])|Int_Step\s*[\d.]+)\s*", re.IGNORECASE)
 _TOOL = re.compile(r"\s*Tool\s*:\s*(?P<tool>.*?)\s*,\s*Tool_Inputs?\s*:\s*(?P<rest>.*)", re.DOTALL)
@@ -29,13 +28,13 @@ def fits(record: Any) -> bool:
     return "Conversation" in record or all(_KEY.fullmatch(str(key)) for key in record)
 
 
-def read(record: Any) -> Recorded:
+def read(record: Any) -> dict[str, Any]:
     """The steps of a record as messages, in their order."""
-    steps = record.get("Conversation", record)
+    held = dict(record) if "Conversation" in record else {"Conversation": record}
+    steps = held.pop("Conversation")
     if not isinstance(steps, Mapping):
         raise InputError("`Conversation` is no object of steps")
-    held = {key: value for key, value in record.items() if key != "Conversation"}
-    return Recorded(_messages(steps), {} if steps is record else held)
+    return {**held, "messages": _messages(steps)}
 
 
 def _messages(steps: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.transcripts.messages import Recorded
 
 
 def fits(record: Any) -> bool:
@@ -14,15 +13,16 @@ def fits(record: Any) -> bool:
     return isinstance(record, Mapping) and "traj" in record
 
 
-def read(record: Any) -> Recorded:
+def read(record: Any) -> dict[str, Any]:
     """The messages of a result; its gold actions are kept as `actions`."""
     if not isinstance(record["traj"], list):
         raise InputError("no tau-bench result: `traj` is no list of messages")
     info = record.get("info")
     task = info.get("task") if isinstance(info, Mapping) else None
-    held = {key: value for key, value in record.items() if key != "traj"}
+    held = dict(record)
+    held["messages"] = held.pop("traj")
     if "task_id" in record:
         held["id"] = f"task {record['task_id']}, trial {record.get('trial', 0)}"
     if isinstance(task, Mapping) and "actions" in task:
         held["actions"] = task["actions"]
-    return Recorded(record["traj"], held)
+    return held

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from arq_graph import OfflineChatModel
-from arq_graph.milestones.reports.report import read_report
+from arq_graph.milestones import read_report
 from tests.cli.score_files import GRAPH, JUDGED, chat, write_json
 from tests.cli.shop import options, serving
 from tests.reasoning.endpoint import Endpoint, refusal, status
@@ -162,12 +162,10 @@ def test_a_file_that_cannot_be_used_is_named(cli, chats, folder, arguments, said
     assert sorted(folder.iterdir()) == before
 
 
-def test_what_run_prints_and_the_threads_it_keeps_are_scored(cli, score, shop, folder):
-    (folder / "talk.txt").write_text("Where is my order B-1?\nThanks!\n")
-    held = cli("run", shop, "-c", "talk.txt", "--model", "offline")
-    (folder / "run.jsonl").write_text(held.out + '{"some": "thing"}\n')
-    for recorded in ("run.jsonl", ".arq_graph/threads.sqlite"):
-        done, report = score(recorded)
-        (one,) = report.conversations
-        assert (one.turns, one.calls, one.unanswered_calls) == (2, 1, ())
-        assert ("run.jsonl: record 2: no turn that `run` printed" in done.words) == (recorded == "run.jsonl")
+def test_the_threads_that_are_kept_are_scored_and_no_records_of_turns(cli, score, shop):
+    cli("run", shop, "-c", "-", "--model", "offline", stdin="Where is my order B-1?\nThanks!\n")
+    _, report = score(".arq_graph/threads.sqlite")
+    (one,) = report.conversations
+    assert (one.turns, one.calls, one.unanswered_calls) == (2, 1, ())
+    said = cli("turns", ".arq_graph/threads.sqlite").words
+    assert "read as JSON or JSON Lines; a file of threads only by `arq-graph score`" in said
