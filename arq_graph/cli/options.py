@@ -13,6 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic_core import from_json
 from typer import Argument, BadParameter, Option
 
+from arq_graph.agent import yaml_file
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.strategies import StrategyName
 from arq_graph.cli.screen import note
@@ -150,13 +151,7 @@ def read_tools(agent: Path | None, tools: Path | None) -> Any:
 
 def read_text(file: Path, what: str) -> str:
     """A file's text, or that of standard input for `-`."""
-    try:
-        content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        return content.decode("utf-8-sig").replace("\r\n", "\n")
-    except OSError as error:
-        raise InputError(f"the {what} {file} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"the {what} {file} is not UTF-8 text; save it as UTF-8") from error
+    return sys.stdin.read() if str(file) == "-" else yaml_file.read_text(file, what=what)
 
 
 def require_usable(written: Sequence[Path | None], read: Sequence[Path] = ()) -> None:

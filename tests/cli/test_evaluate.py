@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arq_graph.milestones.reports.report import read_report
+from arq_graph.milestones import read_report
 from tests.cli.evaluation_files import write_suite
 
 
