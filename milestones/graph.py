@@ -23,16 +23,13 @@ else:
     _DiGraph = nx.DiGraph
 
 _START = Milestone(name=START, type="NFC")
-_CALL = Milestone(name="call", type="FC")
-_EXACTLY = Constraint(equals=None)
 
 
 class MilestoneGraph(_DiGraph):
     """The milestones of one use case and how they depend on each other (Pre-Act, 4.3).
 
-    It is a `DiGraph`, so any networkx algorithm takes it. Each node has the attributes `type`, `requires`,
-    `weight`, `holds` and `milestone` (the whole `Milestone`). It cannot be changed once it is made; a graph
-    that networkx copies from it can.
+    It is a `DiGraph`, so any networkx algorithm takes it; each node has its `Milestone` as the attribute
+    `milestone`. It cannot be changed once it is made; a graph that networkx copies from it can.
 
     Args:
         milestones: The milestones, in any order; `Start` and `End` among them.
@@ -76,14 +73,7 @@ class MilestoneGraph(_DiGraph):
                     file=file,
                     line=milestone.line,
                 )
-            self.add_node(
-                milestone.name,
-                type=milestone.type,
-                requires=milestone.requires,
-                weight=milestone.weight,
-                holds=milestone.holds,
-                milestone=milestone,
-            )
+            self.add_node(milestone.name, milestone=milestone)
         for milestone in self.milestones:
             implied = () if milestone.name == START else (START,)
             for dependency in milestone.dependencies or implied:
@@ -109,9 +99,9 @@ class MilestoneGraph(_DiGraph):
         Raises:
             SpecError: The file cannot be read, or the graph cannot be measured on; file and line are named.
         """
-        from arq_graph.milestones.graph_file import load_graph, read_yaml
+        from arq_graph.milestones.graph_file import read_yaml
 
-        return load_graph(Path(path)) if check else read_yaml(Path(path))
+        return read_yaml(path, check=check)
 
     @classmethod
     def parse_yaml(cls, text: str, *, file: str | None = None) -> MilestoneGraph:
@@ -170,20 +160,9 @@ class MilestoneGraph(_DiGraph):
             of_tool = listed.setdefault(tool, [])
             equal = next((other for one, other in reversed(of_tool) if same_value(one, arguments)), None)
             before = gold[-1].name if ordered and gold else equal
-            # Not validated: what is made here is what it must be, and records may hold thousands of actions.
-            gold.append(
-                _CALL.model_copy(
-                    update={
-                        "name": name,
-                        "dependencies": (before or START,),
-                        "tool": None if name == tool else tool,
-                        "arguments": {
-                            key: _EXACTLY.model_copy(update={"equals": value})
-                            for key, value in arguments.items()
-                        },
-                    }
-                )
-            )
+            exactly = {key: Constraint(equals=value) for key, value in arguments.items()}
+            called = {"tool": None if name == tool else tool, "arguments": exactly}
+            gold.append(Milestone(name=name, type="FC", dependencies=(before or START,), **called))
             of_tool.append((arguments, name))
         last = tuple(milestone.name for milestone in (gold[-1:] if ordered else gold))
         end = Milestone(name=END, type="NFC", dependencies=last, requires="any" if ordered else "all")

@@ -40,22 +40,18 @@ class MilestoneFile(Part):
         return {"milestones": written} if isinstance(written, list) else written
 
 
-def load_graph(path: Path) -> MilestoneGraph:
-    """Read a milestone file that can be measured on; what is doubtful becomes a warning of Python's."""
-    graph = read_yaml(path)
-    require_sound(graph)
-    for finding in graph.check().warnings:
-        warnings.warn(f"{path}: {finding}", stacklevel=3)
+def read_yaml(path: str | Path, *, check: bool = False) -> MilestoneGraph:
+    """Read a milestone file; see `MilestoneGraph.from_yaml`."""
+    graph = parse_yaml(read_text(path, what=WHAT), file=str(path))
+    if check:
+        require_sound(graph)
+        for finding in graph.check().warnings:
+            warnings.warn(f"{path}: {finding}", stacklevel=3)
     return graph
 
 
-def read_yaml(path: Path) -> MilestoneGraph:
-    """Read a milestone file as it stands; `check()` on the graph says what is wrong with it."""
-    return parse_yaml(read_text(path, what=WHAT), file=str(path))
-
-
 def parse_yaml(text: str, *, file: str | None = None) -> MilestoneGraph:
-    """Read the text of a milestone file as it stands; see `read_yaml`."""
+    """Read the text of a milestone file as it stands; see `MilestoneGraph.parse_yaml`."""
     try:
         read = parse_model(text, MilestoneFile, what=WHAT, source=file or "<text>")
     except SpecError:

@@ -109,7 +109,7 @@ def path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[str, 
     while stack:
         name = stack.pop()
         before = behind.get(name) or tuple(graph.pred[name])
-        if name not in reached and graph.nodes[name]["requires"] == "any":
+        if name not in reached and graph.milestone(name).requires == "any":
             before = (min(before, key=lambda each: need[structure.number[each]]),)
         stack += [each for each in before if each not in seen]
         seen.update(before)
@@ -125,7 +125,7 @@ def satisfied_by(graph: MilestoneGraph, reached: Mapping[str, int]) -> dict[str,
     behind: dict[str, tuple[str, ...]] = {}
     for name in reached:
         before = tuple(graph.pred[name])
-        if graph.nodes[name]["requires"] == "any":
+        if graph.milestone(name).requires == "any":
             before = tuple(sorted((one for one in before if one in reached), key=reached.__getitem__)[:1])
         behind[name] = before
     return behind

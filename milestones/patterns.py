@@ -1,10 +1,8 @@
-"""Regular expressions out of a file, searched within a bounded time and compiled within a bounded size."""
+"""Regular expressions out of a file, searched within a bounded time."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from math import prod
 from typing import Annotated, Any
 
 # Python's own `re` cannot be interrupted: a pattern that backtracks for ever would hang the whole run.
@@ -13,8 +11,6 @@ import regex  # type: ignore[import-untyped]
 from pydantic import BeforeValidator, InstanceOf, PlainSerializer, WithJsonSchema
 
 SECONDS_PER_SEARCH = 1.0
-LARGEST_PATTERN = 100_000
-_REPEAT = re.compile(r"(\)?)\s*\{\s*0*([1-9]\d*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +23,6 @@ class Pattern:
     def __post_init__(self) -> None:
         if not self.text:
             raise ValueError("is empty; a pattern says what is looked for")
-        if _size(self.text) > LARGEST_PATTERN:
-            raise ValueError(f"the repeats of the pattern {self.text!r} are too large; use smaller counts")
         try:
             object.__setattr__(self, "_compiled", regex.compile(self.text))
         except regex.error as error:
@@ -59,10 +53,3 @@ PatternText = Annotated[
     WithJsonSchema({"type": "string", "format": "regex"}),
 ]
 """A pattern that a file gives as text."""
-
-
-def _size(pattern: str) -> int:
-    """How many pieces it has at most: the compiler writes `(a{1000}){1000}` out, and fills the memory with one more."""
-    repeats = [(of_group, int(count[:9])) for of_group, count in _REPEAT.findall(pattern)]
-    pieces = len(pattern) + sum(count for of_group, count in repeats if not of_group)
-    return pieces * prod(count for of_group, count in repeats if of_group)

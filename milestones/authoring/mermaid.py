@@ -30,7 +30,7 @@ def mermaid(graph: MilestoneGraph) -> str:
     lines += [f"  m{numbers[each.name]}{_shape(each)}" for each in graph.milestones]
     for name in graph:
         before = list(graph.predecessors(name))
-        is_alternative = len(before) > 1 and graph.nodes[name]["requires"] == "any"
+        is_alternative = len(before) > 1 and graph.milestone(name).requires == "any"
         arrow = "-.->" if is_alternative else "-->"
         lines += [f"  m{numbers[dependency]} {arrow} m{numbers[name]}" for dependency in before]
     return "\n".join(lines) + "\n"

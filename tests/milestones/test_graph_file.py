@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arq_graph.errors import SpecError
-from arq_graph.milestones import Milestone, MilestoneGraph, score
+from arq_graph.milestones import MilestoneGraph, score
 from tests.milestones.conversations import called, conversation, graph_of, user
 
 AS_PUBLISHED = """\
@@ -43,8 +43,11 @@ milestones:
 """
 
 
-def test_published_files_load_with_their_quirks():
-    graph = graph_of(AS_PUBLISHED)
+def test_published_files_load_with_their_quirks_and_a_warning(tmp_path):
+    file = tmp_path / "graph.yaml"
+    file.write_text(AS_PUBLISHED)
+    with pytest.warns(UserWarning, match=r"graph\.yaml.*line 7: a cycle"):
+        graph = MilestoneGraph.from_yaml(file)
     assert {one.name: one.description for one in graph.milestones} == {
         "Start": "Conversation begins: nothing is known yet",
         "get_status": 'Looks up the user\'s download, "as is"; may fail',
@@ -55,17 +58,9 @@ def test_published_files_load_with_their_quirks():
     # Quoting moved no line.
     assert [one.line for one in graph.milestones] == [2, 7, 13, 19, 25]
     assert graph.milestone("No").type == "Aggregator"
-    found = graph.check()
-    assert not found.errors
-    assert [(one.line, one.severity) for one in found.warnings] == [(7, "warning")]
-    assert "'get_status', 'escalate' depend on each other" in found.warnings[0].message
-
-
-def test_a_doubtful_file_loads_with_a_warning(tmp_path):
-    file = tmp_path / "graph.yaml"
-    file.write_text(AS_PUBLISHED)
-    with pytest.warns(UserWarning, match=r"graph\.yaml.*line 7: a cycle"):
-        assert MilestoneGraph.from_yaml(file).file == str(file)
+    [found] = graph.check()
+    assert (found.severity, found.line) == ("warning", 7)
+    assert "'get_status', 'escalate' depend on each other" in found.message
 
 
 OPTIONAL_KEYS = """\
@@ -120,11 +115,8 @@ def test_every_optional_key_is_read_and_no_word_is_taken_for_something_else():
 
 
 def test_what_is_written_reads_back_the_same():
-    text = "generated_by: gpt-4o\nreviewed: {by: Ann, date: 2025-03-31}\n" + OPTIONAL_KEYS.replace(
-        "requires: all, dep", "requires: all, description: 'Ende: gut', dep"
-    )
-    text += "- {name: one, type: Aggregator, requires: any, dependencies: [Checked]}\n"
-    graph = graph_of(text)
+    more = "- {name: one, type: Aggregator, requires: any, description: 'a: b', dependencies: [Checked]}\n"
+    graph = graph_of("generated_by: me\nreviewed: {by: Ann, date: 2025-03-31}\n" + OPTIONAL_KEYS + more)
     again = graph_of(graph.to_yaml())
     for name in ("milestones", "forbidden", "failed_if", "grounded", "generated_by", "reviewed"):
         assert getattr(again, name) == getattr(graph, name)
@@ -140,15 +132,15 @@ def test_a_generated_graph_is_doubtful_until_somebody_has_reviewed_it():
     assert str(graph.reviewed) == "reviewed by Ann on 2025-03-31"
 
 
-words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12).map(str.strip)
-names = words.filter(bool) | st.sampled_from(
+names = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12).map(lambda text: f"t{text}e")
+names |= st.sampled_from(
     ["no", "on", "1e5", "0o17", "12:30", "2024-05-20", "~", "null", "nULL", ": x", "# y", "1.5e10"]
 )
 values = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(10**9), 10**9)
-    | st.floats(-1e6, 1e6).map(lambda x: round(x, 3))
+    | st.floats(-9, 9).map(lambda x: round(x, 3))
     | names,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
     max_leaves=6,
@@ -156,23 +148,11 @@ values = st.recursive(
 
 
 @settings(max_examples=30)
-@given(
-    texts=st.lists(names, min_size=2, max_size=2, unique=True).filter(
-        lambda all: not {"Start", "End"} & set(all)
-    ),
-    arguments=st.dictionaries(names, values, max_size=3),
-)
-@example(texts=["1.5e10", "nULL"], arguments={"no": "1.5e10", "on": "0o17"})
-def test_any_name_and_any_value_survives_writing_and_reading(texts, arguments):
-    name, tool = texts
-    graph = MilestoneGraph(
-        [
-            Milestone(name="Start", type="NFC"),
-            *MilestoneGraph.from_actions([{"name": tool, "args": arguments}]).milestones[1:2],
-            Milestone(name=name, type="Aggregator", description=tool, dependencies=(tool,)),
-            Milestone(name="End", type="NFC", dependencies=(name,)),
-        ]
-    )
+@given(tool=names, arguments=st.dictionaries(names, values, max_size=3))
+@example(tool="1.5e10", arguments={"no": "1.5e10", "on": "0o17"})
+@example(tool="nULL", arguments={})
+def test_any_name_and_any_value_survives_writing_and_reading(tool, arguments):
+    graph = MilestoneGraph.from_actions([{"name": tool, "args": arguments}])
     assert graph_of(graph.to_yaml()).milestones == graph.milestones
 
 
@@ -182,15 +162,11 @@ def test_any_name_and_any_value_survives_writing_and_reading(texts, arguments):
         ("", 1, "`milestones` is missing"),
         ("stones: []", 1, "unknown key `stones`.*did you mean `milestones`"),
         ("- {name: ' ', type: FC}", 1, "name` must have at least 1"),
-        ("- name: a\n  type: FCC", 2, "type` must be 'FC', 'NFC' or 'Aggregator'"),
         ("- name: a\n  type: FC\n  requries: all", 3, "`requries`; did you mean `requires`"),
         ("- name: a\n  type: NFC\n  tool: x", 1, "`tool` is a key of an FC"),
         ("- name: a\n  type: FC\n  weight: 0", 3, "greater than 0"),
         ("- name: a\n  type: NFC\n  check: {said_by: agnet, pattern: x}", 3, "did you mean `agent`"),
-        ("- name: a\n  type: NFC\n  check: {said_by: agent}", 3, "pattern` is missing"),
         ("- name: a\n  type: NFC\n  check: {pattern: '('}", 3, "not a regular expression"),
-        ("- name: a\n  type: NFC\n  check: {pattern: '((a{300}){300}){300}'}", 3, "use smaller counts"),
-        ("- name: a\n  type: FC\n  arguments: {x: {regex: 'a{999999999}'}}", 3, "use smaller counts"),
         ("- name: a\n  type: NFC\n  check: agent says so", 3, "module:function"),
         ("- name: a\n  type: FC\n  arguments:\n    x: {regex: '('}", 4, "not a regular expression"),
         ("- name: a\n  type: FC\n  arguments:\n    x: {min: 3, max: 1}", 4, "greater than"),
@@ -249,12 +225,7 @@ START, A, END = "{name: Start, type: NFC}", "{name: a, type: FC}", "{name: End, 
         ),
         ((START, A, "{name: b, type: FC}", END), "warning", 3, "from 'b': a dead end"),
         ((START, A.replace("}", ", dependencies: [a, Start]}"), END), "warning", 2, "a cycle: 'a'"),
-        (
-            (START, A.replace("}", ", arguments: {x: {regexp: b}}}"), END),
-            "warning",
-            2,
-            "did you mean `regex`",
-        ),
+        ((START, A.replace("}", ", arguments: {x: {regexp: b}}}"), END), "warning", 2, "mean `regex`"),
         ((START, "{name: End, type: NFC}"), "warning", 2, "End needs nothing"),
     ],
 )
@@ -278,30 +249,18 @@ def test_a_graph_that_cannot_be_measured_on_is_refused_with_its_line(tmp_path):
     with pytest.raises(SpecError, match=r"graph\.yaml:2: 'End' depends on 'b'.*and 1 more"):
         MilestoneGraph.from_yaml(file)
     graph = MilestoneGraph.from_yaml(file, check=False)
-    graph.check()
     with pytest.raises(SpecError, match="'End' depends on 'b'"):
         score(graph, conversation(user("hi")))
 
 
-def test_the_graph_is_a_networkx_graph_that_cannot_be_changed_by_accident():
-    graph = graph_of(AS_PUBLISHED)
-    assert list(graph.successors("Start")) == ["get_status"]
-    assert graph.nodes["No"]["requires"] == "all"
-    with pytest.raises(nx.NetworkXError):
-        graph.remove_node("escalate")
-    changed = graph.copy()
-    changed.remove_node("escalate")
-    assert "escalate" in graph
-    assert nx.descendants(graph.reverse(), "No") == {"Start", "get_status", "escalate"}
-
-
-def test_a_graph_can_be_sent_to_another_process():
-    checked = "{name: a, type: NFC, check: 'operator:eq'}"
-    graph = graph_of(f"- {START}\n- {checked}\n- {END}")
-    talk = conversation(user("hi"))
-    assert score(graph, talk).goal_completed is False
+def test_the_graph_is_a_networkx_graph_that_can_be_sent_and_cannot_be_changed_by_accident():
+    graph = graph_of(f"- {START}\n- {A.replace('FC', 'NFC, check: operator:eq')}\n- {END}")
+    measured = score(graph, conversation(user("hi")))
     sent = pickle.loads(pickle.dumps(graph))
-    assert sent.milestones == graph.milestones
-    assert score(sent, talk) == score(graph, talk)
-    with pytest.raises(nx.NetworkXError):
-        sent.add_node("x")
+    assert score(sent, conversation(user("hi"))) == measured
+    for one in (graph, sent):
+        assert nx.descendants(one.reverse(), "End") == {"Start", "a"}
+        changed = one.copy()
+        changed.remove_node("a")
+        with pytest.raises(nx.NetworkXError):
+            one.remove_node("a")
