@@ -30,8 +30,8 @@ class Reader(Protocol):
         """
 
 
-# In this order a record is compared with them.
-_READERS: tuple[Reader, ...] = (messages, glaive, tau_bench, preact)
+READERS: tuple[Reader, ...] = (messages, glaive, tau_bench, preact)
+"""Every format; the first that fits a record reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def read_transcript(record: Any, *, id: str = "") -> Transcript:
     Raises:
         InputError: The format is not recognised, or the record is broken; what and where is said.
     """
-    reader = next((reader for reader in _READERS if reader.fits(record)), None)
+    reader = next((reader for reader in READERS if reader.fits(record)), None)
     if reader is None:
         raise InputError(_unknown(record))
     held = reader.read(record)
