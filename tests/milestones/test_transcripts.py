@@ -75,12 +75,14 @@ def test_langchain_marks_failed_results_and_malformed_calls():
         "", invalid_tool_calls=[{"name": "get", "args": '{"id": ', "id": "c1", "error": "cut off"}]
     )
     failed = ToolMessage("no", tool_call_id="c1", status="error", name="get")
-    transcript = read_transcript([broken, failed, AIMessageChunk("Sorry"), ChatMessage("ok", role="user")])
+    late = [ChatMessage("Stop.", role="developer")]
+    transcript = read_transcript([broken, failed, AIMessageChunk(""), ChatMessage("ok", role="user"), *late])
     assert transcript.events == (
         Call("get", {}, "c1", '{"id": ', 0),
         Result(1, "get", "no", True, 1),
-        Message("agent", "Sorry", 2),
+        Message("agent", "", 2),
         Message("user", "ok", 3),
+        Message("system", "Stop.", 4),
     )
 
 
@@ -93,6 +95,7 @@ def test_a_record_may_bring_id_task_use_case_tools_and_more():
     assert (transcript.id, transcript.task, transcript.use_case) == ("7", "3", "orders")
     assert transcript.tools == {"get": {"type": "object", "required": ["id"]}}
     assert transcript.extra["reward"] == 1
+    assert read_transcript({"thread_id": 9, "messages": OPENAI}).id == "9"
 
 
 def test_a_result_answers_the_newest_open_call_of_its_id_or_the_first_of_its_tool():
@@ -123,7 +126,7 @@ PRE_ACT = {
         " Observation: {'status': 'sent'}",
         "Int_Step 1.2": "Tool: note, Tool_Inputs: {'text': \"see, Observation: none\", 'tags': ('a', 'b')},"
         " Observation: ok, Observation: twice",
-        "Int_Step 1.3": "Tool: close, Tool_Inputs: {}, Observation: ",
+        "Int_Step 1.3": "Tool: close, Tool_Inputs: {}",
         "Step 1_A": "AI: It is on its way.",
     },
     "id": "t1",
@@ -142,7 +145,6 @@ def test_the_step_format_of_the_pre_act_authors_is_read_in_order():
         Call("note", noted, second, None, second),
         Result(4, "note", "ok, Observation: twice", False, second),
         Call("close", {}, third, None, third),
-        Result(6, "close", "", False, third),
         Message("agent", "It is on its way.", "Step 1_A"),
     )
     assert read_transcript(PRE_ACT["Conversation"]).events == transcript.events
@@ -214,14 +216,15 @@ def test_arguments_are_read_however_they_are_quoted_or_the_call_is_malformed(wri
 def test_several_calls_belong_to_one_message():
     chat = (
         """USER: both\nASSISTANT: <functioncall> {"name": "f", "arguments": '{"a": 1}'} """
-        """<functioncall> {"name": "g", "arguments": {}}"""
+        """<functioncall> {"name": "g", "arguments": {}} So."""
         " <|endoftext|>\nFUNCTION RESPONSE: one\nFUNCTION RESPONSE: two\n"
     )
     assert read_transcript({"chat": chat}).events[1:] == (
+        Message("agent", "So.", 1),
         Call("f", {"a": 1}, None, None, 1),
         Call("g", {}, None, None, 1),
-        Result(2, "f", "one", False, 2),
-        Result(3, "g", "two", False, 3),
+        Result(3, "f", "one", False, 2),
+        Result(4, "g", "two", False, 3),
     )
 
 
