@@ -49,8 +49,8 @@ def _openai(name: str, base_url: str | None) -> BaseChatModel:
     key = os.environ.get("OPENAI_API_KEY")
     if not key and not endpoint:
         raise InputError(
-            f'The model "{name}" needs an API key: set OPENAI_API_KEY, give base_url= for a server of your'
-            ' own, or use the model "offline", which needs neither.'
+            f'The model "{name}" needs an API key: set OPENAI_API_KEY, name the endpoint of a server of your own'
+            ' (base_url=, --base-url), or use the model "offline", which needs neither.'
         )
     from langchain_openai import ChatOpenAI
     from pydantic import SecretStr

@@ -8,12 +8,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from arq_graph.cli import main
 from tests.cli.shop import AGENT, TOOLS, clerk, options, serving
 from tests.reasoning.endpoint import Endpoint
 
@@ -37,6 +37,7 @@ class Done:
 
 
 Cli = Callable[..., Done]
+[PROGRAM] = entry_points(group="console_scripts", name="arq-graph")
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
+            PROGRAM.load()([str(argument) for argument in arguments])
         printed = capsys.readouterr()
         return Done(int(ended.value.code or 0), printed.out, printed.err)
 

@@ -55,14 +55,6 @@ def test_reports_with_nothing_in_common_cannot_be_compared(cli, folder, before):
     assert "0 pairs" in done.out
 
 
-def test_names_in_reports_do_not_drive_the_terminal(cli, folder, before):
-    write_report(folder / "b.json", reported(talk("\x1b[2J[bold]", use_case="\x1b]0;x\x07")))
-    done = cli("compare", before, "b.json")
-    assert "\x1b" not in done.out
-    assert "\x07" not in done.out
-    assert "[bold]" in done.out
-
-
 def test_a_file_that_is_no_report_is_named(cli, folder, before):
     (folder / "b.json").write_text('{"schema": 1, "conversations": [')
     done = cli("compare", before, "b.json")

@@ -56,15 +56,11 @@ def test_a_thread_of_another_program_is_explained_too(cli, shop):
     assert "● look-up  score 9" in done.out
 
 
-def test_without_a_conversation_it_says_how_to_have_one(cli):
-    done = cli("explain")
-    assert done.code == 1
-    assert "arq-graph demo" in done.err
-    assert not Path(".arq_graph").exists()
-
-
-def test_where_nothing_was_said_no_thread_is_named(served, cli, shop):
-    silent = served("chat", shop, stdin="/quit\n")
+def test_without_a_conversation_it_says_how_to_have_one(cli, shop):
+    nowhere = cli("explain")
+    assert (nowhere.code, Path(".arq_graph").exists()) == (1, False)
+    assert "arq-graph demo" in nowhere.err
+    silent = cli("chat", shop, stdin="/quit\n")
     assert "--thread" not in silent.err
     done = cli("explain")
     assert done.code == 1

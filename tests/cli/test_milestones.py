@@ -52,20 +52,6 @@ def test_a_sound_file_is_said_to_be_one_and_tools_come_as_names_definitions_or_s
         assert "Errors" not in done.out and "Warnings" not in done.out
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ('["a"', "no list of tools (EOF while parsing a list at line 1"),
-        ("[1]", "a tool without a name"),
-    ],
-)
-def test_a_file_of_tools_that_cannot_be_used_is_named(cli, file, content, said):
-    Path("tools.json").write_text(content)
-    done = cli("milestones", "check", file, "--tools", "tools.json")
-    assert done.code == 1
-    assert said in done.words
-
-
 def drawn(cli, text):
     Path("graph.yaml").write_text(text)
     done = cli("milestones", "draw", "graph.yaml")
@@ -74,10 +60,8 @@ def drawn(cli, text):
 
 
 def test_kinds_differ_in_shape_and_alternatives_are_dashed(cli, folder):
-    text = (
-        SOUND.replace("dependencies: [cancel, Agreed]}", "dependencies: [Both, get_order]}")
-        + "- {name: Both, type: Aggregator, dependencies: [cancel, Agreed]}\n"
-    )
+    text = SOUND.replace("[cancel, Agreed]", "[Both, get_order]")
+    text += "- {name: Both, type: Aggregator, dependencies: [cancel, Agreed]}\n"
     assert [line.strip() for line in drawn(cli, text)] == [
         "flowchart TD",
         'm0(("Start"))',
@@ -154,10 +138,13 @@ def test_a_graph_is_written_and_the_next_step_is_said(cli, author):
         ("--workflow", "nowhere.txt", "nowhere.txt: there is no such file"),
         ("--workflow", "latin.txt", "not UTF-8"),
         ("--out", "tools.json", "is there already"),
+        ("--tools", "workflow.txt", "no list of tools (expected value at line 1"),
+        ("--tools", "odd.json", "a tool without a name"),
     ],
 )
 def test_what_cannot_be_used_is_named(cli, author, option, value, said):
     Path("latin.txt").write_bytes(b"caf\xe9")
+    Path("odd.json").write_text("[1]")
     author[author.index(option) + 1] = value
     done = cli(*author, "--model", "offline")
     assert done.code == 1

@@ -17,11 +17,14 @@ from tests.reasoning.endpoint import Endpoint, refusal, status
     ("arguments", "said"),
     [
         (["check", "nowhere.yaml"], "nowhere.yaml"),
-        (["chat", "{shop}", "--model", "openai:gpt-4o"], "OPENAI_API_KEY"),
+        (["check", "goals.yaml"], "arq-graph milestones check goals.yaml"),
+        (["chat", "{shop}", "--model", "gpt-4o"], "OPENAI_API_KEY"),
+        (["chat", "{shop}", "--model", "gpt-4o"], "--base-url"),
         (["chat", "{shop}", "--db", "{shop}"], "file of threads"),
     ],
 )
 def test_a_wrong_input_ends_with_1_and_one_message(cli, shop, arguments, said):
+    Path("goals.yaml").write_text("milestones: []")
     done = cli(*(argument.format(shop=shop) for argument in arguments))
     assert (done.code, done.out) == (1, "")
     assert done.err.count("error: ") == 1
@@ -92,17 +95,20 @@ def test_a_reader_that_goes_away_is_told_in_a_line(shop):
     assert printing_to(writing, shop) == ["Whatever was reading the output has closed it."]
 
 
-def test_every_command_tells_its_options(cli):
+def test_a_terminal_that_knows_ascii_alone_is_shown_the_rest_in_escapes(shop):
+    command = [sys.executable, "-m", "arq_graph.cli", "check", str(shop)]
+    in_ascii = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=in_ascii, capture_output=True, text=True, check=True)
+    assert "look the order up" in done.stdout
+    assert "\\xb7" in done.stdout  # the dot between two notes
+
+
+def test_help_tells_the_options_and_loads_no_library_that_takes_its_time(cli):
     short, long = (cli("milestones", "check", option) for option in ("-h", "--help"))
     assert (short.code, short.out) == (0, long.out)
     assert "Usage: arq-graph" in short.out
-
-
-def test_help_loads_no_library_that_takes_its_time():
-    code = (
-        "import sys\nfrom arq_graph.cli import main\ntry:\n    main(['--help'])\nfinally:\n"
-        "    print(*sorted({'langgraph', 'langchain_core', 'langchain_openai', 'pydantic', 'networkx'} &"
-        " set(sys.modules)), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.strip() == ""
+    command = [sys.executable, "-X", "importtime", "-m", "arq_graph.cli", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "typer" in loaded
+    assert not loaded & {"langgraph", "langchain_core", "langchain_openai", "pydantic", "networkx"}
