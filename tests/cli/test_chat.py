@@ -57,7 +57,9 @@ def test_an_unfinished_turn_is_finished_first_and_a_finished_one_is_shown(cli, s
     assert "You said: Thanks" in served("chat", shop, "--thread", "t1").out
 
 
-def interrupted(shop: Path, ready: Callable[[IO[str]], object], *options: str, said: str = "") -> str:
+def interrupted(
+    shop: Path, ready: Callable[[IO[str]], object], *options: str, said: str = "", times: int = 1
+) -> str:
     """Chat in a process of its own, press Ctrl-C when it is ready, and give what it says of it."""
     with subprocess.Popen(
         [sys.executable, "-m", "arq_graph.cli", "chat", str(shop), "--thread", "t1", *options],
@@ -68,19 +70,24 @@ def interrupted(shop: Path, ready: Callable[[IO[str]], object], *options: str, s
         # Heard even where this process does not hear it, as when it runs in the background.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         process.stdin.write(said)
         process.stdin.flush()
         ready(process.stdout)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        err = ""
+        for time in range(times):
+            while time and "arq-graph chat" not in err:
+                err += process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+        err += process.communicate(timeout=60)[1]
     assert process.returncode == 130
     assert "Traceback" not in err
     assert err.count("arq-graph chat") == 1
     return err
 
 
-def test_ctrl_c_while_the_model_is_asked_leaves_a_thread_that_goes_on(served, shop):
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_once_or_twice_while_the_model_is_asked_leaves_a_thread_that_goes_on(served, shop, times):
     asked = threading.Event()
 
     def never_answer(_: Request) -> Reply:
@@ -88,7 +95,9 @@ def test_ctrl_c_while_the_model_is_asked_leaves_a_thread_that_goes_on(served, sh
         return hang()
 
     with Endpoint(never_answer) as endpoint:
-        err = interrupted(shop, lambda _: asked.wait(60), *options(endpoint), said="Where is B-1?\n")
+        err = interrupted(
+            shop, lambda _: asked.wait(60), *options(endpoint), said="Where is B-1?\n", times=times
+        )
     assert err.count("Interrupted.") == 1
     assert "You said: Where is B-1?" in served("chat", shop, "--thread", "t1").out
 
