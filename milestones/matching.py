@@ -78,10 +78,7 @@ def observe(graph: MilestoneGraph, transcript: Transcript, *, tools: Any = None)
     checked_type("transcript", transcript, Transcript, "read one with read_transcript(messages)")
     observer = _Observer(graph, transcript, argument_schemas(transcript.tools if tools is None else tools))
     for event in transcript.events:
-        try:
-            observer.see(event)
-        except Exception as error:  # a pattern that does not finish, or whatever a function raises
-            raise observer.failure(error) from error
+        observer.see(event)
     return Observations(
         {name: tuple(sorted(numbers)) for name, numbers in observer.observed.items()},
         len(transcript),
@@ -104,30 +101,26 @@ class _Observer:
         self._schemas = schemas
         self._grounding = Grounding() if graph.grounded else None
         self._now = 0
-        self._rule: Milestone | Forbidden | None = None  # the one that is looked at
 
     def see(self, event: Event) -> None:
         """The next event. A result may show the call before it to be genuine."""
         self._now += 1
         if isinstance(event, Call):
             for rule in self.rules.forbidden_calls.get(event.tool, ()):
-                self._rule = rule
                 # Of arguments that cannot be read nothing is known: not that one is absent, either.
                 if not rule.arguments or event.malformed is None:
-                    self._note(all_hold(rule.arguments, event.arguments), self._now)
+                    self._look(rule, self._now, all_hold, rule.arguments, event.arguments)
             self.waiting[self._now] = (event, bool(self._grounding and self._grounding.invented(event)))
         else:
             voice = event.speaker if isinstance(event, Message) else "tool"
             for listener, pattern in self.rules.words.get(voice, ()):
-                self._rule = listener
-                self._note(pattern.is_in(event.text), self._now)
+                self._look(listener, self._now, pattern.is_in, event.text)
         if isinstance(event, Result):
             self._answered(event)
         if self._grounding is not None:
             self._grounding.hear(event)
         for milestone, function in self.rules.functions:
-            self._rule = milestone
-            self._note(function(event, self._transcript.events[: self._now - 1]), self._now)
+            self._look(milestone, self._now, function, event, self._transcript.events[: self._now - 1])
 
     def _answered(self, result: Result) -> None:
         if result.call is None or result.call not in self.waiting:
@@ -136,32 +129,33 @@ class _Observer:
         watching = self.rules.calls.get(call.tool, ())
         if not watching or result.failed or invented or call.malformed is not None:
             return
-        self._rule, failed_if = None, self._graph.failed_if
-        if failed_if is not None and failed_if.is_in(result.text):
+        failed_if = self._graph.failed_if
+        if failed_if is not None and self._holds(None, failed_if.is_in, result.text):
             return
         schema = self._schemas.get(call.tool)
         if schema is None or has_required_arguments(schema, call.arguments):
             for milestone in watching:
-                self._rule = milestone
-                self._note(all_hold(milestone.arguments, call.arguments), result.call)
+                self._look(milestone, result.call, all_hold, milestone.arguments, call.arguments)
 
-    def _note(self, is_met: bool, at: int) -> None:
-        """Note where the rule that is looked at was met, if it was."""
-        if not is_met:
+    def _look(self, rule: Milestone | Forbidden, at: int, check: Callable[..., bool], *given: Any) -> None:
+        """Note that a rule is met at an event, if its check holds."""
+        if not self._holds(rule, check, *given):
             return
-        if isinstance(self._rule, Forbidden):
-            self.forbidden.append(ForbiddenEvent(at, self._rule))
-        elif self._rule is not None:
-            self.observed.setdefault(self._rule.name, set()).add(at)
+        if isinstance(rule, Forbidden):
+            self.forbidden.append(ForbiddenEvent(at, rule))
+        else:
+            self.observed.setdefault(rule.name, set()).add(at)
 
-    def failure(self, error: Exception) -> SpecError:
-        """What to say where the rule that is looked at cannot be decided."""
-        rule = self._rule
-        whose = f"milestone {rule.name!r}" if isinstance(rule, Milestone) else "`forbidden`"
-        told = str(error) if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
-        of = f" of conversation {self._transcript.id}" if self._transcript.id else ""
-        said = f"the check of {whose if rule else '`failed_if`'} fails at event {self._now}{of}: {told}"
-        return SpecError(said, file=self._graph.file, line=rule.line if rule else None)
+    def _holds(self, rule: Milestone | Forbidden | None, check: Callable[..., bool], *given: Any) -> bool:
+        """Whether a check holds: that of a rule, or `failed_if`."""
+        try:
+            return check(*given)
+        except Exception as error:  # a pattern that does not finish, or whatever a function raises
+            whose = f"milestone {rule.name!r}" if isinstance(rule, Milestone) else "`forbidden`"
+            told = str(error) if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
+            of = f" of conversation {self._transcript.id}" if self._transcript.id else ""
+            said = f"the check of {whose if rule else '`failed_if`'} fails at event {self._now}{of}: {told}"
+            raise SpecError(said, file=self._graph.file, line=rule.line if rule else None) from error
 
 
 class Rules:

@@ -97,10 +97,7 @@ def leaving_on_ctrl_c(announce: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(doing: str, total: int | None, failing: str) -> Iterator[Callable[[bool], None]]:
-    """Show a bar inside the block, which gets a function to call after each: with whether it failed.
-
-    The bar goes when the block ends; after Ctrl-C its line stays, and says how far it came.
-    """
+    """Show a bar inside the block, which gets a function to call after each: with whether it failed."""
     console = diagnostics()
     if not console.is_terminal:
         yield lambda _failed: None
@@ -122,10 +119,5 @@ def progress_bar(doing: str, total: int | None, failing: str) -> Iterator[Callab
         failures += failed
         bar.update(task, advance=1, failed=f"{failures:,} {failing}" if failures else "")
 
-    def leave_line() -> None:
-        bar.live.transient = False
-        bar.stop()
-
-    with bar, on_screen(leave_line):
+    with bar, on_screen(bar.stop):
         yield done
-        bar.live.transient = True

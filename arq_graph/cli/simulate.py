@@ -99,14 +99,12 @@ def simulate(
 
 def _scenario(suite: Suite, name: str | None, kind: Kind | None) -> Scenario:
     """The first scenario, or that of a name, which may leave out the kind; with a user of this kind."""
-    wanted = [
-        one for one in suite.scenarios if name is None or one.name in (name, f"{name} ({one.user.kind})")
-    ]
+    wanted = [one for one in suite.scenarios if name in (None, one.name, one.name.rpartition(" (")[0])]
     if not wanted:
         known = ", ".join(repr(one.name) for one in suite.scenarios[:8])
         raise InputError(f"there is no scenario {name!r}; there are {known}")
-    given = wanted[0].replace(user=wanted[0].user.replace(kind=kind or wanted[0].user.kind))
-    return next((one for one in wanted if one.user.kind == kind), given)
+    one = next((one for one in wanted if one.user.kind == kind), wanted[0])
+    return one if kind is None else one.replace(user=one.user.replace(kind=kind))
 
 
 def _row(event: Event) -> Row:

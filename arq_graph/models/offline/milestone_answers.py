@@ -68,16 +68,11 @@ def draft_milestones(prompt: Prompt) -> dict[str, Any]:
     tools = {str(tool.get("name")): tool.get("description") for tool in prompt.entries("tools")[:_MOST_TOOLS]}
     steps = [(name, "FC", str(tools[name] or name)) for name in tools] or [(first[:80], "NFC", first)]
     chain = [("Start", "NFC", "The conversation begins."), *steps, ("End", "NFC", "The workflow is done.")]
-    drafts: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "type": kind,
-            "description": " ".join(description.split())[:400],
-            "dependencies": before,
-        }
-        for (name, kind, description), before in zip(
-            chain, [[], *([name] for name, *_ in chain)], strict=False
-        )
-    ]
+    drafts: list[dict[str, Any]] = []
+    before: list[str] = []
+    for name, kind, description in chain:
+        said = " ".join(description.split())[:400]
+        drafts.append({"name": name, "type": kind, "description": said, "dependencies": before})
+        before = [name]
     checks = ("every_tool_has_its_exact_name", "every_way_leads_to_the_end", "requires_follows_the_workflow")
     return {"goal": first, "tool_names": list(tools), "milestones": drafts, **dict.fromkeys(checks, True)}
