@@ -135,7 +135,7 @@ def test_a_graph_is_written_and_the_next_step_is_said(cli, author):
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--workflow", "nowhere.txt", "nowhere.txt: there is no such file"),
+        ("--workflow", "nowhere.txt", "the workflow cannot be read"),
         ("--workflow", "latin.txt", "not UTF-8"),
         ("--out", "tools.json", "is there already"),
         ("--tools", "workflow.txt", "no list of tools (expected value at line 1"),
