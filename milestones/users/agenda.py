@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from arq_graph.milestones.transcript import Message
-from arq_graph.milestones.users.hearing import Fact, Heard, asked_for, names, others_said
+from arq_graph.milestones.users.hearing import Fact, Heard, asked_for, others_said, share_named
 from arq_graph.milestones.users.kinds import is_kept_back, let_out, misheard, wrong_value
-from arq_graph.milestones.users.spec import Deviation, UserSpec, last_words, persona_of
+from arq_graph.milestones.users.spec import Deviation, UserSpec, Value, last_words, persona_of
 
 MOST_NOT_UNDERSTOOD = 2
 """So often in a row a user says that it does not understand; then it leaves."""
@@ -24,7 +24,6 @@ class _Reply:
     moment: str
     said: str = ""
     facts: tuple[Fact, ...] = ()
-    fruitless: bool = False
     leaves: bool = False
 
 
@@ -51,8 +50,7 @@ class AgendaUser:
         self._is_ignorant = spec.kind == "unhelpful"
         self._turn = 0
         self._is_leaving = False
-        self._held: str | None = None
-        self._departed: set[tuple[Deviation, tuple[Fact, ...]]] = set()
+        self._departed: set[tuple[Deviation | None, tuple[Fact, ...]]] = set()
         self._not_understood = 0
         self._begin(0)
 
@@ -72,25 +70,22 @@ class AgendaUser:
     async def aspeak(self, said: Sequence[Message]) -> str | None:
         """What the user says next; see `User`."""
         self._turn += 1
-        if self._is_leaving or self._turn > self.spec.max_turns:
+        if self._is_leaving:
             return None
         if self._turn == 1:
             return self._said(_Reply("" if self.spec.role == "guide" else "opening", self._wish))
-        if self._held is not None:
-            held, self._held = self._held, None
-            return held
         reply = self._bounded(self._at, self._reply(Heard(last_words(said))))
         self._is_leaving = reply.leaves
         return self._said(reply)
 
     def _bounded(self, before: int, reply: _Reply) -> _Reply:
-        """The reply, or leaving, where it is one more fruitless turn than the user bears."""
+        """The reply, or leaving, where the same is said once more than the user bears."""
         self._not_understood = self._not_understood + 1 if reply.moment == "unknown" else 0
         if reply.leaves or before != self._at:
             return reply
         again = reply in self._given
         self._given.add(reply)
-        self._strain += again or reply.fruitless
+        self._strain += again
         if self._strain > self.spec.patience or self._not_understood > MOST_NOT_UNDERSTOOD:
             return _Reply("give_up", leaves=True)
         return replace(reply, moment="again") if again and reply.moment == "answer" else reply
@@ -106,17 +101,15 @@ class AgendaUser:
         if not parts:
             # To an offer something is said once, and what is named is told if it was not yet.
             named = tuple(asked_for(heard.text, self._untold))
-            parts = [
-                self._of_spec(heard.text, once=True) or (_Reply("answer", facts=named) if named else None)
-            ]
+            parts = [self._of_spec(heard.text, once=True), _Reply("answer", facts=named) if named else None]
         if answers := [part for part in parts if part is not None]:
             facts = dict.fromkeys(fact for each in answers for fact in each.facts)
             said = " ".join(dict.fromkeys(filter(None, (each.said for each in answers))))
             return replace(answers[0], said=said, facts=tuple(facts))
         if heard.offers_help or not heard.text:
-            return _Reply("answer", self._wish, fruitless=not heard.text)
+            return _Reply("answer", self._wish)
         if heard.questions and not heard.fails:
-            return _Reply("unknown", fruitless=True)
+            return _Reply("unknown")
         if self._untold and not self._volunteered and self.spec.role != "guide":
             self._volunteered = True
             return _Reply("answer", facts=self._untold)
@@ -125,7 +118,7 @@ class AgendaUser:
             return _Reply("fallback", self._wish)
         if heard.fails or self._intent.done_when is None:
             return self._next()
-        return _Reply("again", self._wish, fruitless=True)
+        return _Reply("again", self._wish)
 
     def _wrong_in(self, heard: Heard) -> tuple[Fact, ...]:
         """Slots that the agent was told and has with another value; the same one is objected to once, or asked anew."""
@@ -143,12 +136,11 @@ class AgendaUser:
         """Whether what code asks to agree to has to do with what the user wants."""
         if self._is_ignorant:
             return self._chance("agrees").random() < 0.5
-        if any(names(offer, question) for offer in self._intent.refuses):
+        if any(share_named(offer, question) == 1 for offer in self._intent.refuses):
             return False
         wanted = _long_words(" ".join((self._intent.request, self._wish, *self._intent.accepts)))
-        return any(fact.is_in(question) for fact in self._facts) or any(
-            names(each, question) for each in wanted
-        )
+        named = any(share_named(each, question) == 1 for each in wanted)
+        return named or any(fact.is_in(question) for fact in self._facts)
 
     def _answer(self, question: str) -> _Reply | None:
         """What is said to a question; None where it is nothing that the user understands."""
@@ -156,14 +148,14 @@ class AgendaUser:
             return said
         asked = tuple(asked_for(question, self._facts))
         if self._is_ignorant:
-            return _Reply("answer", "" if asked else VAGUE, asked, fruitless=not asked)
+            return _Reply("answer", "" if asked else VAGUE, asked)
         repeated = tuple(fact for fact in self._facts if fact.is_in(question))
         if repeated and all(fact.name in self._told for fact in asked):
             return _Reply("yes", facts=repeated)
         if asked:
             return _Reply("answer", facts=asked)
         for wish in filter(None, (self._intent.request, self._wish, self._intent.fallback)):
-            if names(" ".join(_long_words(wish)), question, share=0.5):
+            if share_named(" ".join(_long_words(wish)), question) >= 0.5:
                 self._wish = wish
                 return _Reply("yes")
         return None
@@ -178,9 +170,9 @@ class AgendaUser:
         ]  # fmt: skip
         for topic, share, reply in replies:
             key = (topic, reply.moment)
-            if names(topic, text, share=share) and not (once and key in self._settled):
+            if share_named(topic, text) >= share and not (once and key in self._settled):
                 self._settled.add(key)
-                return _Reply("answer", VAGUE, fruitless=True) if self._is_ignorant else reply
+                return _Reply("answer", VAGUE) if self._is_ignorant else reply
         return None
 
     @property
@@ -197,41 +189,35 @@ class AgendaUser:
         return _Reply("", self.spec.closing, leaves=True)
 
     def _said(self, reply: _Reply) -> str | None:
-        kind, facts, lies = self._departure(reply)
-        told = (self._stated(fact, lies) for fact in facts)
-        said = " ".join(filter(None, (reply.said, *told)))
+        """A reply in words, with what departs from the happy path in this turn."""
+        is_plain = reply.leaves or reply.moment == "correction"
+        kind = None if is_plain else self.spec.deviation(self._seed, self._turn)
+        facts = self._told_by(kind, reply.facts)
+        said = " ".join(filter(None, (reply.said, *map(self._stated, facts))))
         said = let_out(said, self.spec.kind, self.spec.facts, self._seed)
         text = self._line(reply.moment, said) if reply.moment else said
         # What was told wrongly, or may be misheard, is told again.
-        is_heard = [fact for fact in facts if fact.name not in lies and kind != "asr"]
-        self._told |= {fact.name for fact in self._facts if fact in is_heard or fact.is_in(text)}
+        heard = facts if kind != "asr" else ()
+        self._told |= {fact.name for fact in self._facts if fact in heard or fact.is_in(text)}
         if kind == "asr":
             text = misheard(text, self._chance("asr"))
-        if text.strip() and kind == "off_topic":
-            self._held = text
-            return self._line("side_question", "")
-        return text if text.strip() else None
+        if kind == "off_topic":
+            text = f"{self._line('side_question', '')} {text}"
+        return text.strip() or None
 
-    def _departure(self, reply: _Reply) -> tuple[Deviation | None, tuple[Fact, ...], dict[str, object]]:
-        """How this turn departs from the happy path, if it does; what is told then, and what of it wrongly."""
-        kind, facts = self.spec.deviation(self._seed, self._turn), reply.facts
-        if reply.moment == "correction" or reply.leaves:
-            return None, facts, {}
-        if kind in ("asr", "off_topic"):
-            return kind, facts, {}
-        # What was told wrongly or in part is told well when it is asked for again.
-        if kind is not None and facts and (kind, facts) not in self._departed:
-            self._departed.add((kind, facts))
-            lie = wrong_value(facts[0].value, self._seed, self.spec.facts)
-            if kind == "partial" and len(facts) > 1:
-                return kind, facts[: self._chance("part").randrange(1, len(facts))], {}
-            if kind == "incorrect" and lie is not None:
-                return kind, facts, {facts[0].name: lie}
-        return None, facts, {}
+    def _told_by(self, kind: Deviation | None, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+        """Facts as they are told: wrongly or in part by some deviations, and well when they are asked for again."""
+        if not facts or (kind, facts) in self._departed:
+            return facts
+        self._departed.add((kind, facts))
+        if kind == "partial" and len(facts) > 1:
+            return facts[: self._chance("part").randrange(1, len(facts))]
+        lie = wrong_value(facts[0].value, self._seed, self.spec.facts) if kind == "incorrect" else None
+        return facts if lie is None else (replace(facts[0], value=lie), *facts[1:])
 
-    def _stated(self, fact: Fact, lies: dict[str, object]) -> str:
+    def _stated(self, fact: Fact) -> str:
         """A fact as a sentence, as far as the kind of user says it."""
-        value = lies.get(fact.name, fact.value)
+        value: Value | None = fact.value
         if self._is_ignorant:
             value = wrong_value(fact.value, f"{self._seed}/{self._turn // 2}", self.spec.facts)
         elif self.spec.kind == "perturbed" and is_kept_back(fact.name, fact.value):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz, process
@@ -16,9 +16,9 @@ NAMES_OF_IDENTIFIERS = frozenset(("id", "number", "no", "code", "reference"))
 
 LONGEST = 20_000
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？؟])\s*|\n+")
-_FAILS = ("cannot", "can't", "could not", "unable", "not possible", "not found", "not understand")
-_OFFERS_MORE = ("anything else", "something else")
-_OFFERS_HELP = ("how can I help", "how may I help", "what can I do for you")
+_FAILS = re.compile(r"cannot|can't|could not|unable|not (?:possible|found|understand)", re.IGNORECASE)
+_OFFERS_MORE = re.compile(r"(?:any|some)thing else", re.IGNORECASE)
+_OFFERS_HELP = re.compile(r"how (?:can|may) I help|what can I do for you", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,11 @@ class Heard:
         # What stands in brackets is an example: "your order number (such as ORD-1001)".
         self.text = text if self.confirms else re.sub(r"\([^()]*\)", "", text)
         asked = [each for each in _SENTENCE.split(self.text) if asks_something(each)]
-        self.offers_help = any(_says(_OFFERS_HELP, each) for each in asked)
-        self.questions = [each for each in asked if not _says((*_OFFERS_HELP, *_OFFERS_MORE), each)]
-        self.fails = _says(_FAILS, self.text)
+        self.offers_help = any(map(_OFFERS_HELP.search, asked))
+        self.questions = [
+            each for each in asked if not (_OFFERS_HELP.search(each) or _OFFERS_MORE.search(each))
+        ]
+        self.fails = bool(_FAILS.search(self.text))
 
 
 def whole(value: object) -> str:
@@ -68,16 +70,27 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text.casefold())
 
 
-def names(phrase: str, text: str, *, share: float = 1.0) -> bool:
-    """Whether a text has the words of a phrase, in any order and spelt nearly so; or a share of them, from 0 to 1."""
-    wanted = words_of(phrase)
-    return bool(wanted) and len(_found(wanted, words_of(text))) >= share * len(set(wanted))
+def share_named(phrase: str, text: str) -> float:
+    """How much of a phrase stands in a text, 0 to 1: its words in any order, spelt nearly so.
+
+    That something has a number says nothing of which thing it is.
+    """
+    wanted, there = set(words_of(phrase)), words_of(text)
+    identifies = not NAMES_OF_IDENTIFIERS.isdisjoint(there)
+    found = {
+        word
+        for word in wanted
+        if word in there
+        or (identifies and word in NAMES_OF_IDENTIFIERS)
+        or (len(word) > 3 and process.extractOne(word, there, scorer=fuzz.ratio, score_cutoff=80))
+    }
+    says_nothing = found <= NAMES_OF_IDENTIFIERS and not wanted <= NAMES_OF_IDENTIFIERS
+    return 0.0 if says_nothing or not wanted else len(found) / len(wanted)
 
 
 def asked_for(text: str, facts: Sequence[Fact]) -> list[Fact]:
     """The facts that a text asks for, by their names or by other words for them; else those that it half names."""
-    there = words_of(text)
-    shares = [max(_share(phrase, there) for phrase in (fact.label, *fact.asked_as)) for fact in facts]
+    shares = [max(share_named(phrase, text) for phrase in (fact.label, *fact.asked_as)) for fact in facts]
     least = 1.0 if 1.0 in shares else 0.5
     return [fact for fact, share in zip(facts, shares, strict=True) if share >= least]
 
@@ -93,26 +106,3 @@ def others_said(text: str, fact: Fact) -> set[str]:
     behind = re.findall(rf"\b{label}: (\"[^\"\n]+\"|\w+(?:[.,:-]\w+)*)", text, re.IGNORECASE)
     right = {str(True): ("yes", "true"), str(False): ("no", "false")}.get(value, ())
     return {said.strip('"') for said in behind if said.strip('"').casefold() not in right}
-
-
-def _says(phrases: Iterable[str], text: str) -> bool:
-    return any(fuzz.partial_ratio(phrase, text, processor=str.casefold) >= 95 for phrase in phrases)
-
-
-def _share(phrase: str, there: list[str]) -> float:
-    """How much of a phrase stands in a text; that something has a number says nothing of which thing it is."""
-    wanted = words_of(phrase)
-    found = _found(wanted, there)
-    says_nothing = found <= NAMES_OF_IDENTIFIERS and not set(wanted) <= NAMES_OF_IDENTIFIERS
-    return 0.0 if says_nothing or not wanted else len(found) / len(wanted)
-
-
-def _found(wanted: Sequence[str], there: Sequence[str]) -> set[str]:
-    identifies = not NAMES_OF_IDENTIFIERS.isdisjoint(there)
-    return {
-        word
-        for word in wanted
-        if word in there
-        or (identifies and word in NAMES_OF_IDENTIFIERS)
-        or (len(word) > 3 and process.extractOne(word, there, scorer=fuzz.ratio, score_cutoff=80))
-    }

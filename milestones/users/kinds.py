@@ -80,10 +80,8 @@ def misheard(text: str, chance: Random) -> str:
 
 
 def _changed(value: str | int | float, chance: Random) -> str | int | float | None:
-    if isinstance(value, int):
-        return value + chance.randint(1, 5)
-    if isinstance(value, float):
-        return round(value + chance.uniform(1, 5), 2)
+    if not isinstance(value, str):
+        return type(value)(round(value + chance.uniform(1, 5), 2))
     try:
         return (date.fromisoformat(value) + timedelta(days=chance.randint(1, 20))).isoformat()
     except (ValueError, OverflowError):

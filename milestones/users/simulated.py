@@ -122,10 +122,8 @@ class SimulatedUser:
             ReasoningError: The model gave no answer.
         """
         self._turn += 1
-        if self._turn > self.spec.max_turns:
-            return None
         deviation = self.spec.deviation(self._seed, self._turn)
-        now: dict[str, Any] = {"message_number": self._turn, "of_at_most": self.spec.max_turns}
+        now: dict[str, Any] = {"message_number": self._turn}
         if deviation in _HOW:
             now["this_time"] = _HOW[deviation]
         shown = _shown(said)
@@ -144,40 +142,32 @@ class SimulatedUser:
 
     def _shown_to_model(self) -> dict[str, Any]:
         spec, persona = self.spec, persona_of(self.spec.persona)
+        told = {"request"} if spec.kind == "unhelpful" else set(Intent.model_fields) - {"done_when"}
         return {
             "role": spec.role,
             "kind": spec.kind,
             "patience": spec.patience,
             "persona": {"description": persona.description, "is_after": list(persona.challenges)},
             "challenging": bool(persona.challenges),
-            "wishes": [self._wish(intent) for intent in spec.intents],
-            "known": self._known(spec.knowledge),
+            "wishes": [
+                self._allowed(intent.model_dump(include=told, exclude_defaults=True))
+                for intent in spec.intents
+            ],
+            "known": self._allowed(spec.knowledge),
             "closing": self._allowed(spec.closing),
         }
 
-    def _wish(self, intent: Intent) -> dict[str, Any]:
-        """An intent as the model is shown it: as much of the oracle as the kind of user has."""
-        if self.spec.kind == "unhelpful":
-            return {"request": self._allowed(intent.request)}
-        shown = intent.model_dump(exclude={"done_when", "slots"}, exclude_defaults=True)
-        slots = {"slots": self._known(intent.slots)} if intent.slots else {}
-        return {key: self._allowed(value) for key, value in shown.items()} | slots
-
-    def _known(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """What the user knows; a perturbed one has no number and no identifier at hand."""
-        lacks = self.spec.kind == "perturbed"
-        return {
-            name: "not at hand" if lacks and is_kept_back(name, value) else value
-            for name, value in facts.items()
-        }
-
-    def _allowed(self, value: Any) -> Any:
-        """A text, or the texts in a value, as this kind of user says them."""
-        if isinstance(value, str):
-            return let_out(value, self.spec.kind, self.spec.facts, self._seed)
+    def _allowed(self, value: Any, name: str = "") -> Any:
+        """A text, a fact, or all that is in a value, as far as this kind of user says it."""
         if isinstance(value, Mapping):
-            return {self._allowed(key): self._allowed(text) for key, text in value.items()}
-        return [self._allowed(text) for text in value]
+            return {key: self._allowed(each, key) for key, each in value.items()}
+        if isinstance(value, tuple):
+            return [self._allowed(each) for each in value]
+        if (name, value) in self.spec.facts and self.spec.kind == "perturbed" and is_kept_back(name, value):
+            return "not at hand"
+        return (
+            let_out(value, self.spec.kind, self.spec.facts, self._seed) if isinstance(value, str) else value
+        )
 
     def _complaints(self, answer: _Speaking) -> list[Complaint]:
         message, wrong = _said(answer), ""

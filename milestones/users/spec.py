@@ -55,13 +55,12 @@ def shipped_personas() -> Mapping[str, Persona]:
 def persona_of(text: str) -> Persona:
     """The shipped persona of that name, or one that the text describes in three words or more."""
     shipped = shipped_personas()
-    name = text.strip().lower().replace("_", "-").replace(" ", "-")
-    if found := shipped.get(name):
+    if found := shipped.get(text):
         return found
     if len(text.split()) >= 3:
         return Persona(description=text)
     raise SpecError(
-        f"is {text!r}, which is no persona{suggestion(name, shipped)} (the personas are {', '.join(shipped)}; a "
+        f"is {text!r}, which is no persona{suggestion(text, shipped)} (the personas are {', '.join(shipped)}; a "
         "description of your own has three words or more)"
     )
 
@@ -107,8 +106,7 @@ class UserSpec(Part):
         asked_as: Other words by which an agent may ask for a slot: `{order_id: [confirmation code]}`.
         persona: The name of a shipped persona, or a description in words, which a model plays.
         deviations: How often the user departs from the happy path, by kind, as a share of its turns from 0 to 1.
-        patience: How many fruitless turns in one intent the user bears before giving up, 0 or more.
-        max_turns: What the user says at most in one conversation, 1 or more.
+        patience: How often the user says the same again in one intent before giving up, 0 or more.
         closing: What is said when all is done; empty: nothing.
     """
 
@@ -120,7 +118,6 @@ class UserSpec(Part):
     persona: Text = "plain"
     deviations: Mapping[Deviation, Share] = {}
     patience: int = Field(default=3, ge=0, le=100)
-    max_turns: int = Field(default=30, ge=1, le=1_000)
     closing: str = Field(default="Thanks, goodbye!", max_length=4_000)
 
     @field_validator("persona")

@@ -45,11 +45,6 @@ def test_exit_is_no_message(word: str):
     assert talk(user(ScriptedChatModel([speaking(word)])), QUESTION) == []
 
 
-def test_the_model_is_not_asked_beyond_the_most_turns():
-    model = ScriptedChatModel(lambda call: speaking("Hello?"))
-    assert len(talk(user(model, max_turns=4), QUESTION)) == len(model.calls) == 4
-
-
 def test_the_prompt_tells_a_helpful_user_all_and_its_head_stays_the_same():
     model = finished("Hello.", "Well?")
     talk(user(model, persona="an old sailor who swears"), QUESTION)
@@ -95,7 +90,7 @@ def test_what_a_kind_of_user_must_not_say_is_asked_for_again_and_then_taken_out(
     asked_again = finished(form, "I do not have it.", knows=knows)
     assert talk(user(asked_again, kind=kind), QUESTION) == ["I do not have it."]
     stubborn = ScriptedChatModel(lambda call: speaking(form, knows=knows))
-    [text] = talk(user(stubborn, kind=kind, max_turns=1), QUESTION)
+    text = " ".join(talk(user(stubborn, kind=kind), QUESTION))
     assert form not in text
     assert "1002" not in text
 
@@ -111,7 +106,7 @@ def test_an_unhelpful_user_keeps_its_wrong_numbers_and_a_perturbed_one_says_none
 def test_a_line_of_the_agent_is_asked_for_again_and_then_cut_off(name: str):
     wrong = f"Hm.\n{name}: It is on its way."
     assert talk(user(finished(wrong, "Where is it?")), QUESTION) == ["Where is it?"]
-    assert talk(user(ScriptedChatModel(lambda call: speaking(wrong)), max_turns=1), QUESTION) == ["Hm."]
+    assert set(talk(user(ScriptedChatModel(lambda call: speaking(wrong))), QUESTION)) == {"Hm."}
 
 
 def test_deviations_are_drawn_by_code_and_asked_for_in_the_prompt():
@@ -122,5 +117,5 @@ def test_deviations_are_drawn_by_code_and_asked_for_in_the_prompt():
 
 
 def test_the_offline_model_plays_a_conversation_that_ends():
-    said = talk(user("offline", max_turns=6), QUESTION, "It is on its way. Anything else?")
+    said = talk(user("offline"), QUESTION, "It is on its way. Anything else?")
     assert 0 < len(said) == len(set(said)) <= 6
