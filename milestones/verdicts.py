@@ -146,9 +146,9 @@ def _shown(quote: str) -> str:
 def is_in(quote: str, text: str) -> bool:
     """Whether a quote stands in a text, in whole words; an empty one does not.
 
-    Case, white space and the kind of quotation marks do not matter.
+    Case, white space, the kind of quotation marks and those around the quote do not matter.
     """
-    sought = _flat(quote)
+    sought = _flat(quote).strip("\"' ") or _flat(quote)
     # Scripts without case do not show where words end.
     before = rf"(?<!{_WORD})" if regex.match(_WORD, sought) else ""
     after = rf"(?!{_WORD})" if regex.search(rf"{_WORD}$", sought) else ""

@@ -34,8 +34,8 @@ def author_milestones(
 
     Code checks each draft: every FC is a tool, Start and End are there, no dependency is missing, End can be
     reached. What is wrong is told to the model, which drafts again; at most five answers are asked for. The graph
-    is marked as generated and not reviewed, and what only a judge can decide (its NFCs) has no `check`. The best
-    draft has no errors and the fewest doubts, and is the latest of those.
+    is marked as generated and not reviewed, and what only a judge can decide (its NFCs) has no `check`. The last
+    draft without errors is taken, and each doubt about it is a warning.
 
     Args:
         workflow: What the agent is to do, in words.
@@ -60,29 +60,26 @@ def author_milestones(
         for each in tool_definitions(tools)
     ]
     names = [each["name"] for each in shown]
-    sound: list[tuple[int, list[Complaint], tuple[Milestone, ...]]] = []
-    last: list[Complaint] = []
+    drafts: list[tuple[tuple[Milestone, ...], list[Complaint], list[Complaint]]] = []
 
     def check(answer: MilestoneAuthoring) -> list[Complaint]:
-        milestones, errors, doubts = _checked(answer.milestones, names)
-        if not errors:
-            sound.append((len(doubts) + len(answer.unmet()), doubts, milestones))
-        last[:] = errors
-        return [*errors, *doubts][:MOST_COMPLAINTS]
+        drafts.append(_checked(answer.milestones, names))
+        return [*drafts[-1][1], *drafts[-1][2]][:MOST_COMPLAINTS]
 
     prompt = PromptTemplate(PROMPT, PROMPT.parent)
     tail = prompt.render("tail", {"workflow": workflow, "tools": shown})
     messages = [SystemMessage(prompt.render("head", {})), HumanMessage(tail)]
     reasoner = Reasoner(model, module="author", mode=mode, timeout=_SECONDS)
     answer = reasoner.ask(MilestoneAuthoring, messages, check=check)
+    sound = [(milestones, doubts) for milestones, errors, doubts in drafts if not errors]
     if not sound:
-        said = "; ".join(error.message for error in last[:MOST_COMPLAINTS])
+        said = "; ".join(error.message for error in drafts[-1][1][:MOST_COMPLAINTS])
         raise UnsatisfiedError(
             f"author: no draft is a graph that can be measured on; the last: {said}. Take another model, or "
             "look at the texts in .attempts.",
             answer.attempts,
         )
-    _, doubts, milestones = min(reversed(sound), key=lambda each: each[0])
+    milestones, doubts = sound[-1]
     for doubt in doubts:
         warnings.warn(f"the generated graph: {doubt.message}", stacklevel=2)
     return MilestoneGraph(milestones, generated_by=model_name(model))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import Milestone
-from arq_graph.milestones.transcript import Call, Event, Message, Transcript
+from arq_graph.milestones.transcript import Event, Message, Result, Transcript
 
 
 def shown_steps(transcript: Transcript) -> list[dict[str, Any]]:
@@ -19,22 +18,13 @@ def shown_steps(transcript: Transcript) -> list[dict[str, Any]]:
 def _event(event: Event) -> dict[str, Any]:
     if isinstance(event, Message):
         return {"from": event.speaker, "text": event.text}
-    if isinstance(event, Call):
-        known = {"from": "agent", "calls": event.tool}
-        if event.malformed is not None:
-            return {**known, "malformed_arguments": event.written}
-        return {**known, "arguments": _data(event.written)}
-    record: dict[str, Any] = {"from": "tool", "tool": event.tool, "result": event.text}
-    if event.call is not None:
-        record["of_step"] = event.call
-    return {**record, "failed": True} if event.failed else record
-
-
-def _data(written: str) -> Any:
-    try:
-        return json.loads(written)
-    except (ValueError, RecursionError):  # a Python literal that JSON cannot say
-        return written
+    if isinstance(event, Result):
+        shown = {"from": "tool", "tool": event.tool, "result": event.text}
+        return shown | _said({"of_step": event.call, "failed": event.failed})
+    shown = {"from": "agent", "calls": event.tool}
+    if event.malformed is not None:
+        return {**shown, "malformed_arguments": event.malformed}
+    return {**shown, "arguments": dict(event.arguments)}
 
 
 def milestone_ids(graph: MilestoneGraph) -> dict[str, str]:
@@ -49,25 +39,25 @@ def shown_milestones(graph: MilestoneGraph) -> list[dict[str, Any]]:
 
 
 def _milestone(milestone: Milestone, ids: dict[str, str]) -> dict[str, Any]:
-    kind = "join" if milestone.is_derived else "call" if milestone.type == "FC" else "state"
-    record: dict[str, Any] = {"id": ids[milestone.name], "type": kind, "name": milestone.name}
-    if milestone.description:
-        record["description"] = milestone.description
-    if milestone.type == "FC":
-        record["tool"] = milestone.called_tool
-        if milestone.arguments:
-            record["arguments"] = {name: rule.as_written() for name, rule in milestone.arguments.items()}
-    if milestone.dependencies:
-        record["dependencies"] = [ids.get(name, name) for name in milestone.dependencies]
-    if len(milestone.dependencies) > 1:
-        record["requires"] = milestone.requires
-    return {**record, "holds": True} if milestone.holds else record
+    is_call = milestone.type == "FC"
+    kind = "join" if milestone.is_derived else "call" if is_call else "state"
+    more = {
+        "description": milestone.description,
+        "tool": milestone.called_tool if is_call else None,
+        "arguments": {name: rule.as_written() for name, rule in milestone.arguments.items()},
+        "dependencies": [ids.get(name, name) for name in milestone.dependencies],
+        "requires": milestone.requires if len(milestone.dependencies) > 1 else None,
+        "holds": milestone.holds,
+    }
+    return {"id": ids[milestone.name], "type": kind, "name": milestone.name, **_said(more)}
 
 
 def shown_tools(definitions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Tools with what their definitions say: name, description, and the schema of the arguments."""
     keys = {"name": "name", "description": "description", "parameters": "arguments"}
-    return [
-        {shown: each[key] for key, shown in keys.items() if each.get(key) not in (None, "")}
-        for each in definitions
-    ]
+    return [_said({shown: each.get(key) for key, shown in keys.items()}) for each in definitions]
+
+
+def _said(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields that say something."""
+    return {name: value for name, value in fields.items() if value not in (None, "", False, [], {})}

@@ -18,8 +18,6 @@ from arq_graph.milestones.verdicts import Verdict, called_at, objection
 from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.blueprint import ARQ
 
-_MARKS = "\"'“”‘’«»"
-
 Vote = Answer[Any] | ReasoningError
 Ballot = tuple[Verdict, str]
 """One vote on one milestone: undecided where its evidence does not hold, and beside it the objection that says so."""
@@ -67,13 +65,10 @@ class Hearing:
         event = (
             self._call(milestone, word) if milestone.type == "FC" else word.step if word.achieved else None
         )
-        quotes = dict.fromkeys([word.quote or "", (word.quote or "").strip().strip(_MARKS).strip()])
-        for quote in quotes:
-            vote = Verdict(milestone.name, word.achieved, event, quote, word.reason)
-            # To say that a later call is the first genuine one is to veto those before it.
-            if not (why := next(filter(None, map(self._objection, (vote, *self._vetoes(vote)))), "")):
-                return vote, ""
-        return replace(vote, achieved=None, event=None), why
+        vote = Verdict(milestone.name, word.achieved, event, word.quote or "", word.reason)
+        # To say that a later call is the first genuine one is to veto those before it.
+        why = next(filter(None, map(self._objection, (vote, *self._vetoes(vote)))), "")
+        return (replace(vote, achieved=None, event=None) if why else vote), why
 
     def _call(self, milestone: Milestone, word: Any) -> int | None:
         """The call that a vote is about; None: all of them. A step that is a result means its call."""
