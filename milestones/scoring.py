@@ -10,7 +10,6 @@ from typing import Any
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import invented_arguments
 from arq_graph.milestones.judging.judge import (
-    AnyJudge,
     Judge,
     Judgement,
     Remark,
@@ -171,12 +170,11 @@ async def ascore(
     *,
     tools: Any = None,
     verdicts: Iterable[Verdict] = (),
-    judge: AnyJudge | None = None,
+    judge: Judge | None = None,
 ) -> Score:
     """Measure one conversation on one graph without blocking while a judge is asked.
 
-    Arguments and errors are those of `score`. The judge may also be a coroutine function, or an object with a
-    coroutine method `ajudge`, which is preferred; one that is not async runs in a thread.
+    Arguments and errors are those of `score`. The judge may also be async; one that is not runs in a thread.
     """
     observations, judgement = _heard(graph, transcript, observe(graph, transcript, tools=tools), verdicts)
     if judge is not None and in_question(graph, observations):

@@ -11,7 +11,7 @@ from arq_graph.agent.state import NextMilestone, Progress
 from arq_graph.errors import checked_type
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judging.judge import AnyJudge
+from arq_graph.milestones.judging.judge import Judge
 from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.transcripts.messages import read_messages
 from arq_graph.nodes.channels import Node, Reader, emit, our_channels
@@ -49,7 +49,7 @@ class TrackProgress(Node):
         graph: MilestoneGraph,
         *,
         tools: Any = None,
-        judge: AnyJudge | None = None,
+        judge: Judge | None = None,
         agent: str = "",
         messages_key: str = "messages",
     ) -> None:

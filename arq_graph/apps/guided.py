@@ -22,7 +22,7 @@ from arq_graph.reasoning.reasoner import Reasoner
 
 if TYPE_CHECKING:
     from arq_graph.milestones.graph import MilestoneGraph
-    from arq_graph.milestones.judging.judge import AnyJudge
+    from arq_graph.milestones.judging.judge import Judge
     from arq_graph.nodes.progress import TrackProgress
 
 ModelLike = BaseChatModel | str | Reasoner
@@ -47,7 +47,7 @@ def create_guided_agent(
     matcher: GuidelineMatcher | None = None,
     reviser: MessageReviser | None = None,
     milestones: MilestoneGraph | None = None,
-    judge: AnyJudge | None = None,
+    judge: Judge | None = None,
     preset: Literal["paper"] | None = None,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
@@ -98,7 +98,7 @@ def create_preact_agent(
     strategy: StrategyName | StrategySettings = "pre-act",
     mode: Mode | None = None,
     milestones: MilestoneGraph | None = None,
-    judge: AnyJudge | None = None,
+    judge: Judge | None = None,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that plans, without guidelines: its final answer is sent as it is.
@@ -167,7 +167,7 @@ def _channels(options: GraphOptions) -> dict[str, Any]:
     return {name: kind for name, kind in channels.items() if name != "messages"}
 
 
-def _tracker(agent: Agent, milestones: MilestoneGraph | None, judge: AnyJudge | None) -> TrackProgress | None:
+def _tracker(agent: Agent, milestones: MilestoneGraph | None, judge: Judge | None) -> TrackProgress | None:
     if milestones is not None:
         # Loads networkx, which an agent without milestones has no use for.
         from arq_graph.nodes.progress import TrackProgress

@@ -1,1 +1,1 @@
-"""Milestone graphs that a model drafts from a workflow, and how a graph is drawn."""
+"""Milestone graphs that a model drafts from a workflow."""

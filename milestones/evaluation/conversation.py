@@ -11,11 +11,10 @@ from importlib import import_module
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
 
 from arq_graph.errors import ArqGraphError, InputError, ModelRequestError, ModelUnavailableError
 from arq_graph.milestones.evaluation.scenario import Limits
-from arq_graph.milestones.evaluation.turn import Turn, new_messages
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
@@ -155,7 +154,7 @@ class _Talk:
     stopped: Callable[[], bool]
     watch: Callable[[Conversation], None]
     user_speaks: bool = False
-    turn: Turn | None = None
+    turn: _Turn | None = None
 
     def __post_init__(self) -> None:
         self.config = {"configurable": {"thread_id": self.held.thread_id}, "callbacks": [self.held.usage]}
@@ -171,7 +170,7 @@ class _Talk:
             text = await self._hear()
             if self.stopped():
                 raise _Ended("budget")
-            self.turn = turn = Turn(held.messages, HumanMessage(text, id=str(uuid4())))
+            self.turn = turn = _Turn(held.messages, HumanMessage(text, id=str(uuid4())))
             before = len(held.messages)
             await self._answer(turn)
             if not any(message.type == "ai" for message in held.messages[before:]):
@@ -188,7 +187,7 @@ class _Talk:
             state = await asyncio.wait_for(self.app.aget_state(self.config), _SECONDS_FOR_STATE)
             messages = state.values["messages"]
             if any(each.id == self.turn.opening.id for each in messages):
-                self.turn.take(new_messages(messages, self.turn.opening))
+                self.turn.take(_new_messages(messages, self.turn.opening))
 
     async def _hear(self) -> str:
         self.user_speaks = True
@@ -198,14 +197,14 @@ class _Talk:
             raise _Ended("user" if text is None else "turns")
         return clean(text)
 
-    async def _answer(self, turn: Turn) -> None:
+    async def _answer(self, turn: _Turn) -> None:
         """The app's turn, until it waits for nothing."""
         self.held.turn_seconds.append(0.0)
         given: Any = {"messages": [turn.opening] if self.remembers else list(self.held.messages)}
         for _ in range(MOST_INTERRUPTS):
             self.watch(self.held)
             given = await self._ask_app(given)
-            turn.take(new_messages(given, turn.opening))
+            turn.take(_new_messages(given, turn.opening))
             self.watch(self.held)
             waiting = given.get("__interrupt__") if isinstance(given, Mapping) else None
             if not waiting:
@@ -227,7 +226,7 @@ class _Talk:
         finally:
             self.held.turn_seconds[-1] += time.monotonic() - begun
 
-    async def _resume(self, turn: Turn, value: Any) -> Any:
+    async def _resume(self, turn: _Turn, value: Any) -> Any:
         """What is answered to an interrupt: calls that wait for an operator, or words for the user."""
         spoken = value
         if isinstance(value, Mapping):
@@ -238,8 +237,68 @@ class _Talk:
             raise InputError(f"the app waits for what nobody here can answer: {str(value)[:200]}")
         turn.ask(spoken)
         text = await self._hear()
-        turn.answer(text)
+        self.held.messages.append(HumanMessage(text))
         return text
+
+
+class _Turn:
+    """The messages of one turn: what the app did, and in between what it asked the user, each once.
+
+    An app that asks within its turn may keep question and answer among its messages, or not.
+    """
+
+    def __init__(self, messages: list[BaseMessage], opening: HumanMessage) -> None:
+        messages.append(opening)
+        self.opening = opening
+        self.has_asked = False
+        self._messages = messages
+        self._taken = 0
+        self._unsaid: list[str] = []  # questions that the app may still say among its messages
+
+    def take(self, new: list[BaseMessage]) -> None:
+        """What the app did since the turn began; what is new of it is added."""
+        for message in new[self._taken :]:
+            if asked := [each for each in self._unsaid if _says(message, each)]:
+                self._unsaid.remove(asked[0])
+            elif not (self.has_asked and message.type == "human"):
+                self._messages.append(message)
+        self._taken = len(new)
+
+    def ask(self, spoken: str) -> None:
+        """The app asks the user something."""
+        self.has_asked = True
+        if not _says(self._messages[-1], spoken):
+            self._messages.append(AIMessage(spoken))
+            self._unsaid.append(spoken)
+
+
+def _says(message: BaseMessage, spoken: str) -> bool:
+    is_speech = message.type == "ai" and not getattr(message, "tool_calls", None)
+    return is_speech and message.text.strip() == spoken.strip()
+
+
+def _new_messages(answer: Any, opening: HumanMessage) -> list[BaseMessage]:
+    """What came after the message that a turn began with; all, where the app gives only what is new.
+
+    Raises:
+        InputError: The answer is neither `{"messages": […]}`, nor messages, nor text.
+    """
+    held = answer.get("messages") if isinstance(answer, Mapping) else answer
+    listed: Any = (
+        held if isinstance(held, list | tuple) else [AIMessage(held) if isinstance(held, str) else held]
+    )
+    try:
+        messages = convert_to_messages(listed)
+    except Exception as error:
+        raise InputError(
+            f"the app answered with {held!r:.80}; it must give {{'messages': […]}}, messages, or text"
+        ) from error
+    same_id = [at for at, each in enumerate(messages) if each.id == opening.id]
+    same_words = [
+        at for at, each in enumerate(messages) if each.type == "human" and each.text == opening.text
+    ]
+    openings = same_id or same_words
+    return messages[openings[-1] + 1 :] if openings else messages
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:

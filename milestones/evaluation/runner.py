@@ -24,7 +24,7 @@ from arq_graph.milestones.evaluation.conversation import (
 from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
 from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.milestones.event_loop import at_once, run_in_loop
-from arq_graph.milestones.judging.judge import AnyJudge, AsyncJudge
+from arq_graph.milestones.judging.judge import Judge
 from arq_graph.milestones.reports.graph_choice import GraphNames
 from arq_graph.milestones.reports.records import (
     BrokenConversation,
@@ -42,7 +42,6 @@ from arq_graph.reasoning.usage import UsageTracker, track_usage
 
 _AtLeastOne = Annotated[int, Field(ge=1, strict=True)]
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-CONCURRENCY = 8
 MOST_OUT_OF_REACH = 3
 """So many conversations in a row whose model is out of reach end a run: the others would fare no better."""
 
@@ -68,7 +67,7 @@ class _Settings(Part):
     max_calls: _AtLeastOne | None
     max_cost: Annotated[_Amount, Field(gt=0)] | None
     prices: Prices
-    judge: AsyncJudge | Callable[..., Any] | None
+    judge: Callable[..., Any] | None
 
 
 async def aevaluate(
@@ -77,9 +76,9 @@ async def aevaluate(
     *,
     model: Any = None,
     user_model: Any = None,
-    judge: AnyJudge | None = None,
+    judge: Judge | None = None,
     runs: int = 1,
-    concurrency: int = CONCURRENCY,
+    concurrency: int = 8,
     results: str | Path | None = None,
     resume: bool = False,
     max_calls: int | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, TypeAlias
 
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
@@ -58,25 +58,13 @@ class Judgement:
         return Judgement(self.verdicts + other.verdicts, agreement, self.remarks + other.remarks)
 
 
-Judge: TypeAlias = Callable[[MilestoneGraph, Transcript, Observations], Iterable[Verdict]]
-"""A judge: any function of the graph, the conversation and what code observed in it. An `LLMJudge` is one."""
+Judge: TypeAlias = Callable[
+    [MilestoneGraph, Transcript, Observations], Iterable[Verdict] | Awaitable[Iterable[Verdict]]
+]
+"""A judge: any function of the graph, the conversation and what code observed in it; `ascore` takes async ones, too.
 
-AsyncFunction: TypeAlias = Callable[[MilestoneGraph, Transcript, Observations], Awaitable[Iterable[Verdict]]]
-
-
-@runtime_checkable
-class AsyncJudge(Protocol):
-    """A judge with a coroutine method `ajudge`; `ascore` prefers it to calling the judge."""
-
-    async def ajudge(
-        self, graph: MilestoneGraph, transcript: Transcript, observations: Observations, /
-    ) -> Iterable[Verdict]:
-        """Give the verdicts on one conversation."""
-        ...
-
-
-AnyJudge: TypeAlias = Judge | AsyncFunction | AsyncJudge
-"""What `ascore` takes: a judge, a coroutine function, or an object with `ajudge`."""
+An `LLMJudge` is one. Of an object that has a coroutine method `ajudge`, `ascore` prefers that to calling it.
+"""
 
 
 class JudgeError(InputError):
@@ -108,14 +96,14 @@ def ask_judge(
 
 
 async def aask_judge(
-    judge: AnyJudge, graph: MilestoneGraph, transcript: Transcript, observations: Observations
+    judge: Judge, graph: MilestoneGraph, transcript: Transcript, observations: Observations
 ) -> Judgement:
     """A judge's word on one conversation; one that is not async runs in a thread."""
     import asyncio  # scoring without a judge does not need it
 
     said: Any = judge
-    if isinstance(judge, AsyncJudge):
-        said = judge.ajudge(graph, transcript, observations)
+    if ajudge := getattr(judge, "ajudge", None):
+        said = ajudge(graph, transcript, observations)
     elif callable(judge):
         said = await asyncio.to_thread(judge, graph, transcript, observations)
     return _judgement(judge, await said if inspect.isawaitable(said) else said)

@@ -90,8 +90,7 @@ class Hearing:
             for why in dict.fromkeys(why for _, why in ballots if why)
         ]
         if 2 * count <= len(ballots):
-            told = ", ".join(f"{votes} × {_told(*each)}" for each, votes in words.items())
-            remarks.append(Remark(milestone.name, f"undecided: no majority among {told}"))
+            remarks.append(Remark(milestone.name, f"undecided: no majority among {len(ballots)} votes"))
             return Judgement((Verdict(milestone.name, None),), agreement, tuple(remarks))
         verdict = next(each for each, _ in ballots if (each.achieved, each.event) == word)
         return Judgement((verdict, *self._vetoes(verdict)), agreement, tuple(remarks))
@@ -105,8 +104,3 @@ class Hearing:
     def _calls(self, milestone: str) -> tuple[int, ...]:
         is_call = self.graph.milestone(milestone).type == "FC"
         return self.observations.events.get(milestone, ()) if is_call else ()
-
-
-def _told(achieved: bool | None, event: int | None) -> str:
-    said = {True: "achieved", False: "not achieved", None: "cannot tell"}[achieved]
-    return said if event is None else f"{said} (step {event})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, nullcontext, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import (
@@ -18,7 +18,7 @@ from arq_graph.errors import (
 )
 from arq_graph.milestones.event_loop import at_once
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.judging.judge import AnyJudge, Judge, JudgeError
+from arq_graph.milestones.judging.judge import Judge, JudgeError
 from arq_graph.milestones.reports.graph_choice import (
     GraphNames,
     GraphSource,
@@ -74,7 +74,7 @@ class ScoringRun:
         graph: GraphSource,
         *,
         tools: Any = None,
-        judge: AnyJudge | None = None,
+        judge: Judge | None = None,
         concurrency: int = CONCURRENCY,
         store: RunStore | None = None,
     ) -> None:
@@ -142,7 +142,7 @@ class ScoringRun:
             return self._failed(one, error)
 
     def _score(self, asked: _Asked) -> Score:
-        return score(*asked, tools=self._tools, judge=cast(Judge | None, self._judge))
+        return score(*asked, tools=self._tools, judge=self._judge)
 
     async def _ascore(self, asked: _Asked) -> Score:
         return await ascore(*asked, tools=self._tools, judge=self._judge)
@@ -171,7 +171,7 @@ def score_transcripts(
     graph: GraphSource,
     *,
     tools: Any = None,
-    judge: AnyJudge | None = None,
+    judge: Judge | None = None,
     source: str | None = None,
     concurrency: int = CONCURRENCY,
     results: str | Path | None = None,
