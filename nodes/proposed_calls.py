@@ -44,7 +44,8 @@ def refusals(tool: ToolArguments, verdict: Sequence[ToolInsight], answer: str) -
             yield (
                 "",
                 f"{each.problem}; the call is taken up as it is, and code puts it to the customer below {answer}. Now "
-                f"give {answer} that stands above it: what else there is to say, without a question; it may be empty",
+                f"give {answer} that stands above it: what they should know before agreeing, and what else there is to "
+                "say, without a question; it may be empty",
             )
         elif each.kind == "declined":
             yield "", f"{each.problem}: take another way, or say in {answer} what is not possible"
