@@ -12,7 +12,7 @@ from rich.text import Text
 from arq_graph.cli.screen import printable
 from arq_graph.errors import InputError
 from arq_graph.milestones import BrokenRecord
-from arq_graph.milestones.reports.figures import RewardAgreement
+from arq_graph.milestones.reports.figures import Fourfold
 from arq_graph.milestones.reports.statistics import bootstrap_mean, pass_hat_k, wilson
 from benchmarks.airline import (
     REASONS,
@@ -60,17 +60,9 @@ def tables(file: Path) -> Iterator[Table | Text]:
     yield Text(f"The recorded database hashes confirm which tools write: {confirmed}.")
 
 
-def agreement(runs: Sequence[Run], variant: Variant) -> RewardAgreement:
-    """Goal completion against the reward, where both are known."""
-    pairs = Counter(
-        (completed, run.is_rewarded) for run in runs if (completed := run.goal_completed(variant)) is not None
-    )
-    return RewardAgreement(
-        both=pairs[True, True],
-        only_goal=pairs[True, False],
-        only_reward=pairs[False, True],
-        neither=pairs[False, False],
-    )
+def agreement(runs: Sequence[Run], variant: Variant) -> Fourfold:
+    """Goal completion (A) against the reward (B), where both are known."""
+    return Fourfold.of((run.goal_completed(variant), run.is_rewarded) for run in runs)
 
 
 def _figures(runs: Sequence[Run], title: str) -> Table:
@@ -119,7 +111,7 @@ def _agreement(runs: Sequence[Run]) -> Table:
     for variant, words in VARIANTS.items():
         found = agreement(runs, variant)
         rate = "" if found.rate is None else f"{found.both + found.neither} of {found.n}, {found.rate:.1%}"
-        counts = (found.both, found.only_goal, found.only_reward, found.neither)
+        counts = (found.both, found.only_a, found.only_b, found.neither)
         made.add_row(words, *map(str, counts), rate)
     return made
 

@@ -69,11 +69,6 @@ class Score:
         return self.observations.forbidden
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """What judges said, those verdicts included that did not count."""
-        return self.judgement.verdicts
-
-    @property
     def agreement(self) -> Mapping[str, float]:
         """The share of a judge's votes that agree with its verdict, by milestone; see `Judgement`."""
         return self.judgement.agreement

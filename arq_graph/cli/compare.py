@@ -12,9 +12,8 @@ from typer import Argument, Exit
 from arq_graph.cli import WRONG_INPUT, tables
 from arq_graph.cli.options import AsJson
 from arq_graph.cli.screen import output, print_json, sentence, warning, words
-from arq_graph.milestones.reports.comparison import Comparison
+from arq_graph.milestones.reports.comparison import ComparedGroup, Comparison, Difference
 from arq_graph.milestones.reports.comparison import compare as compared
-from arq_graph.milestones.reports.differences import ComparedGroup, Difference
 from arq_graph.milestones.reports.report import read_report, stand_in_notice
 
 _BETTER = {"a better": "A", "b better": "B"}
@@ -111,7 +110,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     for title, difference in _figures(overall):
         if difference.left_out:
             yield f"{tables.counted(difference.left_out, 'pair')} left out of {title}: undecided, or nothing to do."
-    if comparison.runs > 1:
+    if any(difference.tasks < difference.pairs for _, difference in _figures(overall)):
         yield "Runs of one task depend on each other: intervals and p are of whole tasks."
     if len(comparison.use_cases) > 1:
         yield f"p of the {len(comparison.use_cases)} use cases is corrected for their number (Holm)."

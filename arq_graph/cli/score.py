@@ -92,8 +92,7 @@ def score(
     run = ScoringRun(read(), graphs, tools=known, judge=decides, concurrency=at_once, store=store)
     # Reading once more costs nothing beside a judge; without one it would take as long as scoring.
     total = sum(1 for _ in read()) if choice else None
-    stand_ins = ("the judge",) if choice and choice.spec == options.OFFLINE else ()
-    result = _scored(run, store, total, stand_ins)
+    result = _scored(run, store, total)
     show_broken(result.broken, "scored")
     unanswered = sum(isinstance(one, UnansweredConversation) for one in result.broken)
     if not result.conversations:
@@ -149,7 +148,7 @@ def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
     return graphs[name] if is_for_all else graphs
 
 
-def _scored(run: ScoringRun, store: RunStore | None, total: int | None, stand_ins: tuple[str, ...]) -> Report:
+def _scored(run: ScoringRun, store: RunStore | None, total: int | None) -> Report:
     """Score all conversations but those that an earlier run has scored."""
     if store is not None and run.kept:
         note(f"Going on: {store.file} holds {counted(len(run.kept), 'conversation')} of an earlier run.")
@@ -165,9 +164,7 @@ def _scored(run: ScoringRun, store: RunStore | None, total: int | None, stand_in
         progress_bar("scoring", total, "broken") as advance,
     ):
         try:
-            scoring = run.areport(
-                done=lambda outcome: advance(isinstance(outcome, BrokenConversation)), stand_ins=stand_ins
-            )
+            scoring = run.areport(done=lambda outcome: advance(isinstance(outcome, BrokenConversation)))
             return run_in_loop(scoring, "areport")
         except ArqGraphError as error:
             if run.kept:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from arq_graph.cli.screen import note, printable, warn, warning, words
-from arq_graph.milestones.reports.differences import ArmComparison, Difference
+from arq_graph.milestones.reports.comparison import ArmComparison, Difference
 from arq_graph.milestones.reports.figures import Mean, Rate, Summary
 from arq_graph.milestones.reports.html import write_html
 from arq_graph.milestones.reports.records import BrokenConversation, Ended

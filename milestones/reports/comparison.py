@@ -1,14 +1,158 @@
-"""Two reports over the same conversations: which pairs there are, and whether one of the two is better."""
+"""How the figures of pairs of conversations differ, and whether one side is better: arms, or two reports."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from typing import NamedTuple
+from itertools import combinations
+from math import fsum
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from arq_graph.milestones.reports.differences import ComparedGroup, Pair, compare_pairs, corrected
+from arq_graph.milestones.reports.figures import Fourfold
 from arq_graph.milestones.reports.records import ConversationRecord, Record
-from arq_graph.milestones.reports.report import Report
+from arq_graph.milestones.reports.statistics import bootstrap_mean, holm, mcnemar, mean_within, sign_flip
+
+if TYPE_CHECKING:
+    from arq_graph.milestones.reports.report import Report
+
+K = TypeVar("K", bound=Hashable)
+_Named = tuple[str | None, str, str]
+_Key = tuple[_Named, int]
+
+SIGNIFICANT = 0.05
+Decision = Literal["a better", "b better", "no difference shown"]
+_FIGURES = ("goal_reached", "goal_completion", "progress_rate")
+
+
+class Difference(Record):
+    """How one figure differs between A and B, over the pairs in which both know it.
+
+    Args:
+        left_out: Pairs in which it is undecided in A or in B, or where there is nothing to complete.
+        tasks: How many independent groups the pairs make: tasks, or the pairs where each task was run once.
+        a: The mean over A's side of the pairs, 0 to 1; `b` is that over B's, and `difference` is b - a. None where
+            there is no pair.
+        low: Of the difference's 95% bootstrap interval to `high`; None where there are fewer than two tasks.
+        p: How likely so large a difference is by chance alone, two-sided; among use cases, corrected for how many
+            there are. None where there is no pair.
+        verdict: `a better` or `b better` where p is below 0.05 and the interval leaves 0 out.
+    """
+
+    pairs: int
+    left_out: int
+    tasks: int
+    a: float | None
+    b: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    test: Literal["McNemar", "sign flip"]
+    verdict: Decision
+
+
+class ComparedGroup(Record):
+    """A group of pairs compared: the customer's own goal where a scenario names one, GC, and PR.
+
+    `split` says in how many pairs the goal was completed by both, by one of the two alone, or by neither.
+    """
+
+    pairs: int
+    goal_reached: Difference | None = None
+    goal_completion: Difference
+    split: Fourfold
+    progress_rate: Difference
+
+
+class ArmComparison(Record):
+    """Two arms of an evaluation over the runs of scenarios that both finished; p is corrected for their number."""
+
+    a: str
+    b: str
+    overall: ComparedGroup
+
+
+class Pair(NamedTuple):
+    """Two conversations about the same thing; pairs of one `cluster` are runs of one task, and depend on each other."""
+
+    cluster: Hashable
+    a: ConversationRecord
+    b: ConversationRecord
+
+
+def _compared(pairs: Sequence[Pair]) -> ComparedGroup:
+    """Compare two sides. Cost O(n), and a bounded number of draws."""
+    named = [pair for pair in pairs if pair.a.goal is not None or pair.b.goal is not None]
+    return ComparedGroup(
+        pairs=len(pairs),
+        goal_reached=_difference(named, "goal_reached", is_yes_or_no=True) if named else None,
+        goal_completion=_difference(pairs, "goal_completed", is_yes_or_no=True),
+        split=Fourfold.of((pair.a.goal_completed, pair.b.goal_completed) for pair in pairs),
+        progress_rate=_difference(pairs, "progress_rate", is_yes_or_no=False),
+    )
+
+
+def _corrected(groups: Mapping[K, ComparedGroup]) -> dict[K, ComparedGroup]:
+    """The groups with each p corrected for how many groups are looked at, and verdicts to go with it."""
+    found = dict(groups)
+    for figure in _FIGURES:
+        known: dict[K, Difference] = {
+            name: each for name, group in groups.items() if (each := getattr(group, figure)) is not None
+        }
+        ps = holm({name: each.p for name, each in known.items() if each.p is not None})
+        for name, each in known.items():
+            p = ps.get(name)
+            update = {"p": p, "verdict": _decision(each.low, each.high, p)}
+            found[name] = found[name].model_copy(update={figure: each.model_copy(update=update)})
+    return found
+
+
+def compare_arms(arms: Mapping[str, Sequence[ConversationRecord]]) -> tuple[ArmComparison, ...]:
+    """Each arm with each one after it, over the runs of scenarios that both have: those alone are pairs."""
+    compared = {}
+    for (a, one_arm), (b, other_arm) in combinations(arms.items(), 2):
+        others = {(one.scenario, one.run): one for one in other_arm}
+        matched = ((one, others.get((one.scenario, one.run))) for one in one_arm)
+        pairs = [Pair(one.task or one.scenario, one, other) for one, other in matched if other is not None]
+        compared[a, b] = _compared(pairs)
+    return tuple(ArmComparison(a=a, b=b, overall=group) for (a, b), group in _corrected(compared).items())
+
+
+def _difference(pairs: Sequence[Pair], figure: str, *, is_yes_or_no: bool) -> Difference:
+    sides = [(pair.cluster, getattr(pair.a, figure), getattr(pair.b, figure)) for pair in pairs]
+    known = [(cluster, float(a), float(b)) for cluster, a, b in sides if a is not None and b is not None]
+    n = len(known)
+    clusters = [cluster for cluster, _, _ in known]
+    tasks = len(set(clusters))
+    by_mcnemar = is_yes_or_no and tasks == n
+    differences = [b - a for _, a, b in known]
+    low, high = bootstrap_mean(differences, clusters=clusters) or (None, None)
+    # The interval alone finds differences where there are a few pairs only (three that are alike are three
+    # whose interval leaves 0 out); p does not.
+    p = None
+    if by_mcnemar and known:
+        p = mcnemar(differences.count(-1), differences.count(1))
+    elif known:
+        p = sign_flip(differences, clusters=clusters)
+    return Difference(
+        pairs=n,
+        left_out=len(pairs) - n,
+        tasks=tasks,
+        a=fsum(a for _, a, _ in known) / n if n else None,
+        b=fsum(b for _, _, b in known) / n if n else None,
+        difference=mean_within(differences) if n else None,
+        low=low,
+        high=high,
+        p=p,
+        test="McNemar" if by_mcnemar else "sign flip",
+        verdict=_decision(low, high, p),
+    )
+
+
+def _decision(low: float | None, high: float | None, p: float | None) -> Decision:
+    if low is None or high is None or p is None or p >= SIGNIFICANT or low <= 0 <= high:
+        return "no difference shown"
+    return "b better" if low > 0 else "a better"
 
 
 class Comparison(Record):
@@ -18,7 +162,6 @@ class Comparison(Record):
         conversations_a: How many conversations A has; the same of B.
         only_a: What names those of A that B has no counterpart of; the same of B.
         broken_a: How many records of A could not be scored; the same of B.
-        runs: How many runs the most often run task has among the pairs.
         different_graphs: Graphs that are not the same in A and in B: those conversations were measured differently.
         use_cases: By use case, in alphabetical order.
         stand_ins: What a stand-in did in one of the two, as in `Report.stand_ins`.
@@ -30,7 +173,6 @@ class Comparison(Record):
     only_b: tuple[str, ...]
     broken_a: int
     broken_b: int
-    runs: int
     different_graphs: tuple[str, ...]
     overall: ComparedGroup
     use_cases: Mapping[str, ComparedGroup]
@@ -47,55 +189,41 @@ def compare(a: Report, b: Report) -> Comparison:
     use cases p is corrected by Holm. Cost O(n), and a bounded number of draws a group.
     """
     of_a, of_b = _by_key(a.conversations), _by_key(b.conversations)
-    pairs = {key: Pair(key.cluster, one, of_b[key]) for key, one in of_a.items() if key in of_b}
+    pairs = [Pair(key[0], one, of_b[key]) for key, one in of_a.items() if key in of_b]
     use_cases: dict[str, list[Pair]] = {}
-    for key, pair in pairs.items():
-        if key.use_case is not None:
-            use_cases.setdefault(key.use_case, []).append(pair)
+    for pair in pairs:
+        if pair.a.use_case is not None:
+            use_cases.setdefault(pair.a.use_case, []).append(pair)
     return Comparison(
         conversations_a=len(a.conversations),
         conversations_b=len(b.conversations),
-        only_a=tuple(str(key) for key in of_a if key not in of_b),
-        only_b=tuple(str(key) for key in of_b if key not in of_a),
+        only_a=tuple(_told(key) for key in of_a if key not in of_b),
+        only_b=tuple(_told(key) for key in of_b if key not in of_a),
         broken_a=len(a.failed),
         broken_b=len(b.failed),
-        runs=max(Counter(key.cluster for key in pairs).values(), default=0),
-        different_graphs=_different_graphs(a, b, list(pairs.values())),
-        overall=compare_pairs(list(pairs.values())),
-        use_cases=corrected({name: compare_pairs(use_cases[name]) for name in sorted(use_cases)}),
+        different_graphs=_different_graphs(a, b, pairs),
+        overall=_compared(pairs),
+        use_cases=_corrected({name: _compared(use_cases[name]) for name in sorted(use_cases)}),
         stand_ins=tuple(dict.fromkeys([*a.stand_ins, *b.stand_ins])),
     )
 
 
-class _Key(NamedTuple):
-    """What the two conversations of a pair have in common: the run of a task, or of a conversation's own id."""
-
-    use_case: str | None
-    kind: str
-    name: str
-    run: int = 1
-
-    def __str__(self) -> str:
-        place = f"{self.use_case}: " if self.use_case is not None else ""
-        run = f" (run {self.run})" if self.run > 1 else ""
-        return f"{place}{self.kind} {self.name}{run}"
-
-    @property
-    def cluster(self) -> Hashable:
-        """What the runs of one thing have in common; they depend on each other."""
-        return self[:3]
-
-
 def _by_key(records: Sequence[ConversationRecord]) -> dict[_Key, ConversationRecord]:
-    """The records by what they are paired by."""
-    runs: Counter[Hashable] = Counter()
+    """The records by what they are paired by: a task, or a conversation's own id, and which of its runs."""
+    runs: Counter[_Named] = Counter()
     keyed: dict[_Key, ConversationRecord] = {}
     for record in records:
-        named = ("conversation", record.id) if record.task is None else ("task", record.task)
-        key = _Key(record.use_case, *named)
-        runs[key.cluster] += 1
-        keyed[key._replace(run=runs[key.cluster])] = record
+        is_task = record.task is not None
+        named = (record.use_case, "task" if is_task else "conversation", record.task or record.id)
+        runs[named] += 1
+        keyed[named, runs[named]] = record
     return keyed
+
+
+def _told(key: _Key) -> str:
+    (use_case, kind, name), run = key
+    place = f"{use_case}: " if use_case is not None else ""
+    return f"{place}{kind} {name}" + (f" (run {run})" if run > 1 else "")
 
 
 def _different_graphs(a: Report, b: Report, pairs: Sequence[Pair]) -> tuple[str, ...]:

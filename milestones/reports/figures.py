@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
 
 from arq_graph.milestones.reports.records import ConversationRecord, Ended, Record
 from arq_graph.milestones.reports.statistics import bootstrap_mean, mean_within, pass_hat_k, wilson
@@ -41,18 +42,24 @@ class Mean(Record):
     high: float | None = None
 
 
-class RewardAgreement(Record):
-    """How goal completion goes with the outcome that the records hold: in how many both, one alone, or neither."""
+class Fourfold(Record):
+    """Two yes-or-no outcomes A and B, where both are known: in how many both, one alone, or neither is a yes."""
 
     both: int
-    only_goal: int
-    only_reward: int
+    only_a: int
+    only_b: int
     neither: int
+
+    @classmethod
+    def of(cls, outcomes: Iterable[tuple[bool | None, bool | None]]) -> Self:
+        """Count pairs of outcomes; None is not known."""
+        n = Counter(outcomes)
+        return cls(both=n[True, True], only_a=n[True, False], only_b=n[False, True], neither=n[False, False])
 
     @property
     def n(self) -> int:
-        """How many conversations have both."""
-        return self.both + self.only_goal + self.only_reward + self.neither
+        """In how many both are known."""
+        return self.both + self.only_a + self.only_b + self.neither
 
     @property
     def rate(self) -> float | None:
@@ -76,14 +83,13 @@ class Summary(Record):
         progress_at_least: The mean of the lower ends, over all that have a way to go; `progress_at_most` of the upper.
         pass_hat_k: pass^k by k, where tasks were run several times: the mean over tasks of C(c, k) / C(n, k). Only
             tasks count of which every run is decided: the decided runs of the others need not be like the rest.
-        pass_hat_k_tasks: Over how many tasks it is, by k: those that were run k times or more.
         pass_hat_k_undecided: How many tasks were left out of pass^k, because the GC of a run is undecided.
         turns: Messages of the user, a conversation.
         calls: Tool calls; `wasted_calls` served no milestone, and `repeated_calls` repeat an earlier one.
         stops: Where the conversations stopped whose GC is false: how many, by milestone, most first. At End stopped
             those in which something forbidden happened on the way.
         agreement: The share of a judge's votes that agree with its verdict, over all its verdicts.
-        reward: How GC goes with the outcome that the records hold; None where they hold none.
+        reward: How GC (A) goes with the outcome that the records hold (B); None where they hold none.
         model_calls: Requests of the app to its models, a conversation; None where not known, as for those below.
         input_tokens: Tokens that they read; `output_tokens` are those that they wrote.
         turn_seconds: How long the app took for a turn, over all turns.
@@ -99,7 +105,6 @@ class Summary(Record):
     progress_at_least: Mean
     progress_at_most: Mean
     pass_hat_k: Mapping[int, float] = {}
-    pass_hat_k_tasks: Mapping[int, int] = {}
     pass_hat_k_undecided: int = 0
     turns: Mean
     calls: Mean
@@ -108,7 +113,7 @@ class Summary(Record):
     forbidden: Rate
     stops: Mapping[str, int] = {}
     agreement: Mean
-    reward: RewardAgreement | None = None
+    reward: Fourfold | None = None
     model_calls: Mean | None = None
     input_tokens: Mean | None = None
     output_tokens: Mean | None = None
@@ -124,16 +129,13 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
     256,000 draws for each of up to four intervals.
     """
     group = tuple(records)
-    ranges = [record.progress_range for record in group if record.progress_range is not None]
-    decided = [record.progress_rate for record in group if record.progress_rate is not None]
+    goals, ranges = _known(group, "goal_completed"), _known(group, "progress_range")
+    completed, nothing = goals.count(True), len(group) - len(ranges)
+    decided = _known(group, "progress_rate")
     progress = _mean(decided)
     undecided = len(ranges) > len(decided)
-    goals = [record.goal_completed for record in group if record.goal_completed is not None]
-    completed, nothing = sum(goals), len(group) - len(ranges)
     own = [record.goal_reached for record in group if record.goal is not None]
-    shares, tasks, left_out = _pass_hat_k(group)
-    stops = Counter(stop for record in group if (stop := record.stopped_at) is not None)
-    seconds = [each for record in group for each in record.turn_seconds]
+    shares, left_out = _pass_hat_k(group)
     return Summary(
         conversations=len(group),
         goal_reached=_rate(own.count(True), len(own), own.count(None)) if own else None,
@@ -145,22 +147,26 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
         progress_at_least=_mean([low for low, _ in ranges]) if undecided else progress,
         progress_at_most=_mean([high for _, high in ranges]) if undecided else progress,
         pass_hat_k=shares,
-        pass_hat_k_tasks=tasks,
         pass_hat_k_undecided=left_out,
-        turns=_count([record.turns for record in group]),
-        calls=_count([record.calls for record in group]),
-        wasted_calls=_count([len(record.wasted_calls) for record in group]),
-        repeated_calls=_count([len(record.repeated_calls) for record in group]),
+        turns=_count(_known(group, "turns")),
+        calls=_count(_known(group, "calls")),
+        wasted_calls=_count(list(map(len, _known(group, "wasted_calls")))),
+        repeated_calls=_count(list(map(len, _known(group, "repeated_calls")))),
         forbidden=_rate(sum(bool(record.forbidden) for record in group), len(group)),
-        stops=dict(sorted(stops.items(), key=lambda stop: (-stop[1], stop[0]))),
+        stops=dict(Counter(_known(group, "stopped_at")).most_common()),
         agreement=_mean([share for record in group for share in record.agreement.values()]),
         reward=_reward_agreement(group),
-        model_calls=_spent([record.model_calls for record in group]),
-        input_tokens=_spent([record.input_tokens for record in group]),
-        output_tokens=_spent([record.output_tokens for record in group]),
-        turn_seconds=_spent(seconds),
-        ended=dict(Counter(record.ended for record in group if record.ended is not None).most_common()),
+        model_calls=_spent(_known(group, "model_calls")),
+        input_tokens=_spent(_known(group, "input_tokens")),
+        output_tokens=_spent(_known(group, "output_tokens")),
+        turn_seconds=_spent([each for record in group for each in record.turn_seconds]),
+        ended=dict(Counter(_known(group, "ended")).most_common()),
     )
+
+
+def _known(group: Sequence[ConversationRecord], field: str) -> list[Any]:
+    """A field of each record that has it."""
+    return [value for record in group if (value := getattr(record, field)) is not None]
 
 
 def _rate(count: int, total: int, unknown: int = 0) -> Rate:
@@ -178,13 +184,12 @@ def _count(values: Sequence[float]) -> Mean:
     return Mean(n=len(values), mean=sum(values) / len(values) if values else None)
 
 
-def _spent(values: Sequence[float | None]) -> Mean | None:
-    known = [value for value in values if value is not None]
-    return _count(known) if known else None
+def _spent(values: Sequence[float]) -> Mean | None:
+    return _count(values) if values else None
 
 
-def _pass_hat_k(group: Sequence[ConversationRecord]) -> tuple[dict[int, float], dict[int, int], int]:
-    """pass^k and its tasks, by k up to 16, and how many tasks it leaves out; nothing where none was run twice.
+def _pass_hat_k(group: Sequence[ConversationRecord]) -> tuple[dict[int, float], int]:
+    """pass^k by k up to 16, and how many tasks it leaves out; nothing where none was run twice.
 
     Left out are tasks with an undecided run: where nothing but a judge could say yes, those that are decided
     are the failures. A run with nothing to complete is none.
@@ -195,27 +200,17 @@ def _pass_hat_k(group: Sequence[ConversationRecord]) -> tuple[dict[int, float], 
         if record.task is not None and not nothing:
             runs.setdefault((record.arm, record.use_case, record.task), []).append(record.goal_completed)
     if max(map(len, runs.values()), default=0) < 2:
-        return {}, {}, 0
+        return {}, 0
     decided = {task: (goals.count(True), len(goals)) for task, goals in runs.items() if None not in goals}
     most = max((n for _, n in decided.values()), default=0)
     every = range(1, min(most, _MOST_RUNS) + 1) if most > 1 else ()
     shares = {k: share for k in every if (share := pass_hat_k(decided, k)) is not None}
-    tasks = {k: sum(n >= k for _, n in decided.values()) for k in every}
-    return shares, tasks, len(runs) - len(decided)
+    return shares, len(runs) - len(decided)
 
 
-def _reward_agreement(group: Sequence[ConversationRecord]) -> RewardAgreement | None:
+def _reward_agreement(group: Sequence[ConversationRecord]) -> Fourfold | None:
     """How GC goes with the reward, where both are known; rewarded is who got 1 or more."""
-    if all(record.reward is None for record in group):
-        return None
-    both = Counter(
-        (record.goal_completed, record.reward >= 1 - _NEARLY)
-        for record in group
-        if record.goal_completed is not None and record.reward is not None
-    )
-    return RewardAgreement(
-        both=both[True, True],
-        only_goal=both[True, False],
-        only_reward=both[False, True],
-        neither=both[False, False],
-    )
+    rewarded = [
+        (each.goal_completed, each.reward >= 1 - _NEARLY) for each in group if each.reward is not None
+    ]
+    return Fourfold.of(rewarded) if rewarded else None

@@ -21,26 +21,21 @@ FAILED_IN_TAU_BENCH = "(?i)^error"
 _NAMES_SHOWN = 8
 
 
-def gold_graph(
-    transcript: Transcript, ordered: bool = False, *, failed_if: str | None = FAILED_IN_TAU_BENCH
-) -> MilestoneGraph:
+def gold_graph(transcript: Transcript) -> MilestoneGraph:
     """The graph of the gold actions that the record itself holds, as those of tau-bench do; named by the task.
 
-    Args:
-        transcript: What was recorded; its gold actions stand in `extra["actions"]`.
-        ordered: Each action must come after the one before it; otherwise in any order.
-        failed_if: A result in which this pattern occurs is a failed call; tau-bench's begin with `Error`.
+    They stand in `extra["actions"]`, and may be done in any order. A result that begins with `Error` is a failed call.
 
     Raises:
         InputError: The record holds no list of gold actions.
         SpecError: An action has no name, or its arguments are no mapping.
     """
     actions = transcript.extra.get("actions")
-    if not isinstance(actions, list) or not all(isinstance(action, Mapping) for action in actions):
+    if not isinstance(actions, list):
         raise InputError(
             "the record holds no list of gold actions; those of tau-bench do: give a milestone file instead"
         )
-    graph = MilestoneGraph.from_actions(actions, ordered=ordered, failed_if=failed_if)
+    graph = MilestoneGraph.from_actions(actions, ordered=False, failed_if=FAILED_IN_TAU_BENCH)
     graph.name = f"task {transcript.task}" if transcript.task is not None else transcript.id
     return graph
 

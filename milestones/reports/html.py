@@ -4,24 +4,42 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import cache
+from dataclasses import fields
+from functools import partial
 from importlib import resources
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.reports.html_data import MAX_CHARACTERS, Words, embedded, page_data, shown, status
-from arq_graph.milestones.reports.report import Report, write_whole
-from arq_graph.milestones.transcript import Transcript
+from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.measure import satisfied_by
+from arq_graph.milestones.milestone import Milestone
+from arq_graph.milestones.reports.html_layout import layered
+from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord
+from arq_graph.milestones.reports.report import Report, stand_in_notice, write_whole
+from arq_graph.milestones.transcript import Call, Event, Transcript
+from arq_graph.reasoning.sections import clean
 
 MAX_TRANSCRIPTS = 500
+MOST_BROKEN_SHOWN = 500
+MAX_CHARACTERS = 4_000
+"""So much of each text of a conversation is shown."""
 
 _SCRIPTS = ("dom.js", "figures.js", "graph.js", "list.js", "reader.js", "page.js")
-# What somebody who opens the page most likely wants to read comes first, where not all can be there.
-_FIRST_TO_READ = ("missed", "undecided", "nothing", "completed")
+_NOT_SHOWN = {"progress_rate", "path_taken", "coverage", "seed", "seconds", "turn_seconds"}
+
+# Control characters, and those that turn the direction of a line: shown by their number, they cannot hide a text.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# What could end a script element or begin another, and line ends that older JavaScript does not take in a text.
+_IN_A_SCRIPT = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
 
 
 def write_html(
@@ -44,32 +62,25 @@ def write_html(
         title: What stands on top.
 
     Raises:
-        InputError: A transcript is not the one that was measured, the report names a graph or a milestone that it
-            does not hold, or the file cannot be written.
+        InputError: A transcript is not the one that was measured, or the file cannot be written.
         SpecError: A graph of the report is none that anything can be measured on.
     """
-    words = Words()
-    data = page_data(report)
+    instructions: dict[str, int] = {}  # many conversations have the same
     conversations = [
-        (index, Markup(embedded(words.of(transcript)))) for index, transcript in _given(transcripts, report)
+        (index, Markup(_embedded(_words(transcript, instructions))))
+        for index, transcript in _given(transcripts, report)
     ]
-    data |= {
-        "title": title,
-        "instructions": [words.text(text) for text in words.instructions],
-        "readable": len(conversations),
-        "texts_cut": words.cut,
-        "max_characters": MAX_CHARACTERS,
-    }
+    data = _data(report) | {"readable": len(conversations), "instructions": list(map(_cut, instructions))}
     style = _file("style.css")
     script = "\n".join(['"use strict";\n(function () {', *map(_file, _SCRIPTS), "})();"])
     page = Environment(undefined=StrictUndefined, autoescape=True).from_string(_file("page.html"))
     text = page.render(
-        title=shown(title),
+        title=_visible(title),
         style=Markup(style),
         script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
-        data=Markup(embedded(data)),
+        data=Markup(_embedded(data)),
         conversations=conversations,
         count=len(report.conversations),
     )
@@ -82,11 +93,8 @@ def transcripts_shown(report: Report) -> tuple[int, ...]:
     All where there are not too many; otherwise those in which something forbidden happened, then those that
     did not complete the goal, then the others, each in the report's order.
     """
-    records = report.conversations
-    order = sorted(
-        range(len(records)),
-        key=lambda index: (not records[index].forbidden, _FIRST_TO_READ.index(status(records[index]))),
-    )
+    wanted = [(not one.forbidden, one.goal_completed is not False) for one in report.conversations]
+    order = sorted(range(len(wanted)), key=wanted.__getitem__)
     return tuple(sorted(order[:MAX_TRANSCRIPTS]))
 
 
@@ -109,6 +117,132 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-@cache
 def _file(name: str) -> str:
     return resources.files(__package__).joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _data(report: Report) -> dict[str, Any]:
+    """Figures, graphs and conversations: the records as they are, with what the page draws and counts."""
+    flows = {name: _Flow(number, record) for number, (name, record) in enumerate(report.graphs.items())}
+    conversations = [flows[record.graph].add(record) for record in report.conversations]
+    return {
+        "stand_in": stand_in_notice(report.stand_ins),
+        "summary": report.summary.model_dump(),
+        "graphs": [{"name": name, **flow.drawn()} for name, flow in flows.items()],
+        "conversations": conversations,
+        "broken": [one.error for one in report.broken[:MOST_BROKEN_SHOWN]],
+        "broken_count": len(report.broken),
+        "missing": report.missing,
+        "stopped": report.stopped,
+    }
+
+
+def _status(record: ConversationRecord) -> str:
+    if record.goal_completed is None:
+        return "nothing" if record.progress_range is None else "undecided"
+    return "completed" if record.goal_completed else "missed"
+
+
+class _Flow:
+    """A graph, and how conversations went through it: what they reached, along which edges, and where they stopped."""
+
+    def __init__(self, number: int, record: GraphRecord) -> None:
+        self._number, self._record = number, record
+        # Its milestones and edges, without the rules that observe them.
+        self._graph = MilestoneGraph(Milestone(**one.model_dump()) for one in record.milestones)
+        self._edges = {edge: place for place, edge in enumerate(self._graph.edges)}
+        self._rows: list[dict[str, Any]] = []
+
+    def add(self, record: ConversationRecord) -> dict[str, Any]:
+        """What the page knows of one more conversation that was measured on it."""
+        reached = {one.name: one.step for one in record.reached}
+        ways = satisfied_by(self._graph, reached).items()
+        row = {
+            **record.model_dump(exclude=_NOT_SHOWN, exclude_defaults=True),
+            "graph": self._number,
+            "status": _status(record),
+            "goal_reached": record.goal_reached,
+            "stopped_at": record.stopped_at,
+            "edges": [self._edges[one, name] for name, behind in ways for one in behind],
+        }
+        self._rows.append(row)
+        return row
+
+    def drawn(self) -> dict[str, Any]:
+        """What the page knows of the graph, once all conversations are added."""
+        places, bends = layered(self._graph)
+        points = [*places.values(), *chain(*bends.values())]
+        numbers = {name: number for number, name in enumerate(self._graph)}
+        reached = Counter(one["name"] for row in self._rows for one in row["reached"])
+        possibly = Counter(name for row in self._rows for name in row.get("possibly_reached", ()))
+        stopped = Counter(row["stopped_at"] for row in self._rows)
+        travelled = Counter(edge for row in self._rows for edge in row["edges"])
+        milestones = [
+            {
+                **one.model_dump(),
+                "at": places[one.name],
+                "reached": reached[one.name],
+                "possibly": possibly[one.name],
+                "stopped": stopped[one.name],
+            }
+            for one in self._record.milestones
+        ]
+        edges = [
+            {"ends": [numbers[end] for end in edge], "bends": bends[edge], "count": travelled[place]}
+            for edge, place in self._edges.items()
+        ]
+        return {
+            "file": self._record.file,
+            "reviewed": self._record.reviewed,
+            "conversations": len(self._rows),
+            "completed": sum(row["status"] == "completed" for row in self._rows),
+            "layers": 1 + max((layer for layer, _ in points), default=0),
+            "breadth": max((place for _, place in points), default=0.0),
+            "milestones": milestones,
+            "edges": edges,
+        }
+
+
+def _visible(text: str) -> str:
+    """A text in which nothing is hidden, and which can be written as UTF-8."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", clean(text))
+
+
+def _embedded(value: Any) -> str:
+    """A value as JSON that can stand in a script element: nothing in it is hidden, and no text ends the element."""
+    text = json.dumps(_all_visible(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(_IN_A_SCRIPT)
+
+
+def _all_visible(value: Any) -> Any:
+    if isinstance(value, str):
+        return _visible(value)
+    if isinstance(value, dict):
+        return {_visible(str(name)): _all_visible(each) for name, each in value.items()}
+    return [_all_visible(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _words(transcript: Transcript, instructions: dict[str, int]) -> dict[str, Any]:
+    """A transcript as the page reads it: its events, and the number of its instructions."""
+    found: dict[str, Any] = {"events": [_event(event) for event in transcript.events]}
+    if transcript.instructions:
+        found["instructions"] = instructions.setdefault(transcript.instructions, len(instructions))
+    return found
+
+
+def _event(event: Event) -> dict[str, Any]:
+    held = {each.name: getattr(event, each.name) for each in fields(event)}
+    if isinstance(event, Call):
+        written = partial(json.dumps, ensure_ascii=False, indent=2, skipkeys=True, default=str)
+        held["arguments"] = [[name, _cut(written(value))] for name, value in event.arguments.items()]
+    return {
+        name: _cut(each) if isinstance(each, str) else each
+        for name, each in held.items()
+        if name not in ("id", "step") and each is not None
+    }
+
+
+def _cut(text: str) -> str | list[Any]:
+    """A text, or its beginning and the number of the characters that were left out."""
+    rest = len(text) - MAX_CHARACTERS
+    return [text[:MAX_CHARACTERS], rest] if rest > 0 else text

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import networkx as nx
 
@@ -27,26 +26,13 @@ _ORDERING = 9
 _STRAIGHTENING = 3
 
 
-class Layout(NamedTuple):
-    """Where a graph's nodes stand.
+def layered(
+    graph: nx.DiGraph[str],
+) -> tuple[dict[str, Point], dict[tuple[str, str], tuple[Point, ...]]]:
+    """Lay a graph out: where each node stands, and where each edge bends on its way, often nowhere.
 
-    Args:
-        nodes: Layer, from 0, and place of each node; the smallest place of all is 0.
-        bends: Where each edge bends on its way from source to target; often nowhere.
-        layers: How many layers there are.
-        breadth: The largest place.
-    """
-
-    nodes: dict[str, Point]
-    bends: dict[tuple[str, str], tuple[Point, ...]]
-    layers: int
-    breadth: float
-
-
-def layered(graph: nx.DiGraph[str]) -> Layout:
-    """Lay a graph out; a cycle is laid out with an edge that runs back.
-
-    Cost O((E + bends) log E) a sweep, of which there are a fixed number.
+    A point is a layer, from 0, and a place in it, of which the smallest of all is 0. A cycle is laid out with an edge
+    that runs back. Cost O((E + bends) log E) a sweep, of which there are a fixed number.
     """
     forward = _without_cycles(graph)
     layer = _layers(forward)
@@ -67,11 +53,9 @@ def layered(graph: nx.DiGraph[str]) -> Layout:
     place = _places(rows, drawn, {item: 1.0 if item in forward else _WIDTH_OF_BEND for item in drawn})
     least = min(place.values(), default=0.0)
     points = {item: (layer[item], round(at - least, 3)) for item, at in place.items()}
-    return Layout(
+    return (
         {name: points[name] for name in graph},
         {edge: tuple(points[bend] for bend in bends.get(edge, ())) for edge in graph.edges},
-        len(rows),
-        max((at for _, at in points.values()), default=0.0),
     )
 
 

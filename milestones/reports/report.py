@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
-from arq_graph.milestones.reports.differences import ArmComparison, compare_arms
+from arq_graph.milestones.reports.comparison import ArmComparison, compare_arms
 from arq_graph.milestones.reports.figures import Summary, summarize
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, GraphRecord, Record
 from arq_graph.reasoning.sections import clean
@@ -34,6 +34,11 @@ class ReportSummary(Record):
     comparisons: tuple[ArmComparison, ...] = ()
 
 
+def _newest(schema: object) -> object:
+    """Schema 1 is schema 2 without some fields."""
+    return 2 if schema == 1 else schema
+
+
 class Report(Record):
     """What was measured over many conversations; `schema` 2 of the JSON that `arq-graph score --json` writes.
 
@@ -50,24 +55,16 @@ class Report(Record):
         stopped: What was reached, where they are missing.
     """
 
-    model_config = ConfigDict(populate_by_name=True)
+    # What else a file holds, its summary, follows from the rest.
+    model_config = ConfigDict(populate_by_name=True, extra="ignore")
 
-    schema_version: Literal[2] = Field(default=2, alias="schema")
+    schema_version: Annotated[Literal[2], BeforeValidator(_newest)] = Field(default=2, alias="schema")
     stand_ins: tuple[str, ...] = ()
     conversations: tuple[ConversationRecord, ...]
     broken: tuple[BrokenConversation, ...] = ()
     graphs: Mapping[str, GraphRecord] = {}
     missing: int = 0
     stopped: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _as_written(cls, held: Any) -> Any:
-        """What a file holds: the summary follows from the rest, and schema 1 is schema 2 without some fields."""
-        if not isinstance(held, dict) or "schema" not in held:
-            return held
-        rest = {name: each for name, each in held.items() if name != "summary"}
-        return rest | ({"schema": 2} if held["schema"] == 1 else {})
 
     @cached_property
     def summary(self) -> ReportSummary:
@@ -76,7 +73,7 @@ class Report(Record):
         return ReportSummary(
             overall=summarize(self.conversations),
             use_cases=dict(sorted(_summaries(self.conversations, "use_case").items())),
-            arms=_summaries(self.conversations, "arm"),
+            arms={name: summarize(group) for name, group in arms.items()},
             arms_by_user={name: _summaries(group, "user") for name, group in arms.items()},
             comparisons=compare_arms(arms),
         )
@@ -88,10 +85,8 @@ class Report(Record):
 
     def to_json(self) -> str:
         """The report as JSON; `read_report` reads it again."""
-        held = {
-            **self.model_dump(mode="json", by_alias=True),
-            "summary": self.summary.model_dump(mode="json"),
-        }
+        held = self.model_dump(mode="json", by_alias=True)
+        held["summary"] = self.summary.model_dump(mode="json")
         # Pydantic's own way ends at a lone surrogate, which a transcript's names may hold.
         return clean(json.dumps(held, ensure_ascii=False, indent=1))
 
@@ -145,16 +140,14 @@ def read_report(path: str | Path) -> Report:
         InputError: It cannot be read, is not JSON, or no report; the message names the file and what is wrong.
     """
     try:
-        return Report.model_validate(json.loads(Path(path).read_text(encoding="utf-8-sig")))
-    except OSError as error:
-        raise InputError(f"the report {path} cannot be read: {error.strerror or error}") from error
+        return Report.model_validate_json(Path(path).read_text(encoding="utf-8-sig"))
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_input=False, include_context=False)
-        told = [".".join(map(str, one["loc"])) + f": {one['msg']}" for one in wrong[:_WRONG_SHOWN]]
+        told = [": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"]))) for one in wrong]
         raise InputError(
-            f"{path}: is no report of schema 1 or 2, as `arq-graph score --json` writes them: {'; '.join(told)}"
+            f"{path}: is no report of schema 1 or 2, as `arq-graph score --json` writes them: "
+            f"{'; '.join(told[:_WRONG_SHOWN])}"
         ) from error
-    except (ValueError, RecursionError) as error:
-        # The end of a file that was cut off is where its JSON is wrong.
-        line = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise InputError(f"{path}{line}: is not JSON that a report holds: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"the report {path} cannot be read: {why}") from error

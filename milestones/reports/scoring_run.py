@@ -56,8 +56,6 @@ class UnansweredConversation(BrokenConversation):
 
 Outcome = ConversationRecord | BrokenConversation
 Done = Callable[[Outcome], None]
-
-
 _Asked = tuple[MilestoneGraph, Transcript]
 
 
@@ -91,19 +89,14 @@ class ScoringRun:
         self.kept = {} if store is None else dict(_kept(store))
         self._unreached = 0
 
-    def report(self, *, done: Done = lambda _: None, stand_ins: Sequence[str] = ()) -> Report:
-        """Score all conversations, and report them.
-
-        Args:
-            done: Called with each outcome as it comes, those of an earlier run included.
-            stand_ins: What a stand-in did, such as "the judge"; see `Report`.
-        """
+    def report(self, *, done: Done = lambda _: None) -> Report:
+        """Score all conversations, and report them; `done` is called with each outcome as it comes."""
         with self._store or nullcontext():
             for number, one in self._conversations:
                 self._keep(number, perform_steps(self._outcome(number, one), self._score), done)
-        return self._report(stand_ins)
+        return self._report()
 
-    async def areport(self, *, done: Done = lambda _: None, stand_ins: Sequence[str] = ()) -> Report:
+    async def areport(self, *, done: Done = lambda _: None) -> Report:
         """Score all conversations, several at once, each told as it finishes; see `report`."""
         works = (
             (number, aperform_steps(self._outcome(number, one), self._ascore))
@@ -113,12 +106,17 @@ class ScoringRun:
             async with aclosing(at_once(works, self._concurrency)) as finished:
                 async for number, outcome in finished:
                     self._keep(number, outcome, done)
-        return self._report(stand_ins)
+        return self._report()
 
-    def _report(self, stand_ins: Sequence[str]) -> Report:
+    def _report(self) -> Report:
+        stand_ins: tuple[str, ...] = ()
+        if (reasoner := getattr(self._judge, "reasoner", None)) is not None:
+            from arq_graph.models.offline.model import is_stand_in  # scoring without a model does not need it
+
+            stand_ins = ("the judge",) if is_stand_in(reasoner) else ()
         ordered = [self.outcomes[number] for number in sorted(self.outcomes)]
         return Report(
-            stand_ins=tuple(stand_ins),
+            stand_ins=stand_ins,
             conversations=tuple(one for one in ordered if isinstance(one, ConversationRecord)),
             broken=tuple(one for one in ordered if isinstance(one, BrokenConversation)),
             graphs=self._graphs.used,

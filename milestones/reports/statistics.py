@@ -12,7 +12,9 @@ from math import comb, fsum, sqrt
 from operator import mul
 from random import Random
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeVar
+
+K = TypeVar("K", bound=Hashable)
 
 _Z = NormalDist().inv_cdf(0.975)
 _HEAPS = 256
@@ -67,13 +69,13 @@ def pass_hat_k(runs: Mapping[Any, tuple[int, int]], k: int) -> float | None:
     return fsum(shares) / len(shares) if shares else None
 
 
-def holm(ps: Mapping[str, float]) -> dict[str, float]:
+def holm(ps: Mapping[K, float]) -> dict[K, float]:
     """Each p, corrected for how many are looked at: chance alone makes any of them small no more often than one.
 
     The smallest is multiplied by their number, the next by one less, and so on, never falling, at most 1.
     Holm, "A simple sequentially rejective multiple test procedure", 1979.
     """
-    corrected: dict[str, float] = {}
+    corrected: dict[K, float] = {}
     least = 0.0
     for rank, name in enumerate(sorted(ps, key=lambda one: ps[one])):
         least = max(least, min(1.0, (len(ps) - rank) * ps[name]))

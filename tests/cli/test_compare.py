@@ -59,5 +59,6 @@ def test_a_file_that_is_no_report_is_named(cli, folder, before):
     (folder / "b.json").write_text('{"schema": 1, "conversations": [')
     done = cli("compare", before, "b.json")
     assert (done.code, done.out) == (1, "")
-    assert "b.json:1: is not JSON" in done.words
+    assert "b.json: is no report" in done.words
+    assert "line 1" in done.words
     assert cli("compare", before).code == 2

@@ -116,7 +116,8 @@ def hostile_report() -> tuple[Report, list[Transcript]]:
     graph.name = NAME
     broken = BrokenRecord(0, InputError(HOSTILE))
     run = score_transcripts([talk, broken], graph, source=HOSTILE)
-    report = run.report(stand_ins=[HOSTILE])
+    report = run.report()
     [record] = report.conversations
     judged = {"reasons": {"Judged": HOSTILE}, "agreement": {"Judged": 0.5}, "goal": NAME, "arm": HOSTILE}
-    return report.model_copy(update={"conversations": (record.model_copy(update=judged),)}), [talk]
+    changed = {"conversations": (record.model_copy(update=judged),), "stand_ins": (HOSTILE,)}
+    return report.model_copy(update=changed), [talk]

@@ -69,7 +69,7 @@ def runs():
 def test_every_difference_between_goal_and_reward_is_explained(runs, variant):
     reasons = [why(run, variant) for run in runs]
     found = agreement(runs, variant)
-    assert sum(reason is not None for reason in reasons) == found.only_goal + found.only_reward
+    assert sum(reason is not None for reason in reasons) == found.only_a + found.only_b
     assert found.n == sum(run.goal_completed(variant) is not None for run in runs)
     assert "other" not in reasons
     for run, reason in zip(runs, reasons, strict=True):

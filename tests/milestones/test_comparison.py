@@ -87,7 +87,7 @@ def test_what_has_no_counterpart_is_counted_and_named():
     seventh = talk("whatever its run is called", task="7", use_case="refund")
     b = reported(talk("b"), talk("c"), seventh, talk("a", use_case="x"))
     comparison = compare(a, b)
-    assert (comparison.overall.pairs, comparison.runs) == (2, 1)
+    assert comparison.overall.pairs == 2
     assert comparison.only_a == ("conversation a", "refund: task 7 (run 2)")
     assert comparison.only_b == ("conversation c", "x: conversation a")
     assert (comparison.conversations_a, comparison.conversations_b) == (4, 4)
@@ -103,9 +103,10 @@ def test_what_one_of_the_two_does_not_know_is_left_out():
 
 def test_runs_of_one_task_are_no_independent_proof():
     # B completes in each of eight runs what A never does; of one task, and of two. Eight tasks are proof.
-    one = compare(reported(*runs("1", *[False] * 8)), reported(*runs("1", *[True] * 8)))
-    goal = one.overall.goal_completion
-    assert (one.runs, goal.tasks, goal.test, goal.verdict) == (8, 1, "sign flip", "no difference shown")
+    goal = compare(
+        reported(*runs("1", *[False] * 8)), reported(*runs("1", *[True] * 8))
+    ).overall.goal_completion
+    assert (goal.pairs, goal.tasks, goal.test, goal.verdict) == (8, 1, "sign flip", "no difference shown")
     sides = ([*runs("1", *[goal] * 4), *runs("2", *[goal] * 4)] for goal in (False, True))
     two = compare(*(reported(*side) for side in sides))
     assert two.overall.goal_completion.p == 2 / 2**2
@@ -174,8 +175,8 @@ def test_graphs_that_differ_are_named():
 
 def test_records_that_could_not_be_scored_are_counted_and_stand_ins_told():
     read = [talk("0"), *read_transcripts([{"messages": []}] * 2)]
-    lost = score_transcripts(read, shop()).report(stand_ins=["the judge"])
-    comparison = compare(lost, of(True))
+    lost = score_transcripts(read, shop()).report()
+    comparison = compare(lost.model_copy(update={"stand_ins": ("the judge",)}), of(True))
     assert (comparison.broken_a, comparison.broken_b) == (2, 0)
     assert comparison.stand_ins == ("the judge",)
 

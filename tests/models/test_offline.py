@@ -129,7 +129,7 @@ def test_as_a_judge_it_quotes_a_sentence_that_stands_there(mode: Any) -> None:
 """)
     told = score(graph, recorded("It is stuck.", "Hm. I offer this: try again later."), judge=judge)
     assert told.goal_completed is True
-    (verdict,) = [each for each in told.verdicts if each.milestone == "Offer Later"]
+    (verdict,) = [each for each in told.judgement if each.milestone == "Offer Later"]
     assert verdict.quote == "I offer this: try again later."
     users = score(graph, recorded("I will try again later, you offer nothing.", "Hm."), judge=judge)
     assert users.goal_completed is False

@@ -62,9 +62,7 @@ function passCard(summary) {
   if (!shares.length) {
     return leftOut ? card("pass^k", "–", [undecided, "no other task was run several times"]) : null;
   }
-  const bars = el("table", { class: "bars" }, shares.map(([k, share]) => el("tr", {
-    title: summary.pass_hat_k_tasks[k] === undefined ? null : `over ${counted(summary.pass_hat_k_tasks[k], "task", "tasks")}`,
-  }, el("th", { scope: "row" }, `k = ${k}`), el("td", {}, meter(share)), el("td", {}, percent(share)))));
+  const bars = el("table", { class: "bars" }, shares.map(([k, share]) => el("tr", {}, el("th", { scope: "row" }, `k = ${k}`), el("td", {}, meter(share)), el("td", {}, percent(share)))));
   return el("div", { class: "card" }, el("h3", {}, "pass^k"), bars,
     el("p", { class: "quiet" }, "chance that k runs of a task all complete it"),
     undecided ? el("p", { class: "quiet" }, undecided) : null);
@@ -72,12 +70,12 @@ function passCard(summary) {
 
 function rewardCard(summary) {
   const reward = summary.reward;
-  const n = reward ? reward.both + reward.only_goal + reward.only_reward + reward.neither : 0;
+  const n = reward ? reward.both + reward.only_a + reward.only_b + reward.neither : 0;
   if (!n) return null;
   const cell = (count, label) => el("td", {}, el("b", {}, number(count)), ` ${label}`);
   const table = el("table", { class: "four" },
-    el("tr", {}, cell(reward.both, "both"), cell(reward.only_goal, "goal only")),
-    el("tr", {}, cell(reward.only_reward, "reward only"), cell(reward.neither, "neither")));
+    el("tr", {}, cell(reward.both, "both"), cell(reward.only_a, "goal only")),
+    el("tr", {}, cell(reward.only_b, "reward only"), cell(reward.neither, "neither")));
   return el("div", { class: "card" }, el("h3", {}, "Agrees with the reward"),
     el("p", { class: "value" }, percent((reward.both + reward.neither) / n)), table);
 }
@@ -202,9 +200,6 @@ function drawNotices() {
   if (data.readable < total) {
     const which = data.readable ? "; those with something forbidden and those that missed the goal come first" : "";
     notes.push(`This page holds the words of ${number(data.readable)} of ${number(total)} conversations${which}. All are counted and listed.`);
-  }
-  if (data.texts_cut) {
-    notes.push(`${counted(data.texts_cut, "text is", "texts are")} longer than ${number(data.max_characters)} characters and cut there.`);
   }
   if (data.stand_in !== null) byId("notices").append(el("p", { class: "notice stand-in" }, data.stand_in));
   byId("notices").append(...notes.map((note) => el("p", { class: "notice" }, note)));
