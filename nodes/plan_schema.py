@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import create_model
 
-from arq_graph.nodes.choice import StillWanted, call_options, one_of, property_of
+from arq_graph.nodes.choice import StillWanted, call_options, one_of
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 
@@ -120,11 +120,6 @@ def react_blueprint(tools: Sequence[ToolArguments], *, confirmed: bool = False) 
     """A thought and one action, the baseline."""
     bases: tuple[type[ARQ], ...] = (ReActStep, *((StillWanted,) if confirmed else ()))
     return create_model("ReActStep", __base__=bases, __doc__=ReActStep.__doc__, action=_action(tools, {}))
-
-
-def tool_property(tool: str) -> str:
-    """The property of an action that calls a tool."""
-    return property_of(tool, (FINAL_ANSWER,))
 
 
 def _action(tools: Sequence[ToolArguments], asked_of_calls: Mapping[str, Any]) -> Any:

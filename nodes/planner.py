@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 from langchain_core.language_models import BaseChatModel
@@ -13,11 +13,11 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
 from arq_graph.nodes.blueprint_node import Steps, Update, counted
 from arq_graph.nodes.channels import emit
-from arq_graph.nodes.choice import chosen
+from arq_graph.nodes.choice import chosen, property_of
 from arq_graph.nodes.confirmation import Settled, asks_beside, new_call, put
 from arq_graph.nodes.events import PlanMade, cost_of
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.plan_schema import FINAL_ANSWER, pre_act_blueprint, react_blueprint, tool_property
+from arq_graph.nodes.plan_schema import FINAL_ANSWER, pre_act_blueprint, react_blueprint
 from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, kept_insights, read_call, refusals
 from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
@@ -33,22 +33,37 @@ Fault = tuple[str, str, bool]
 
 @dataclass(frozen=True)
 class Action:
-    """What one answer does, a call or the final answer, what is kept about it, and why it may not be done."""
+    """What one answer does, a call or the final answer, what is kept about it, and where and why it is refused."""
 
     call: PlannedCall | None = None
     answer: str | None = None
     insights: tuple[ToolInsight, ...] = ()
     refusals: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def tool(self) -> str | None:
+        """The tool that it calls."""
+        return self.call.tool if self.call else None
+
 
 @dataclass(frozen=True)
 class Situation:
-    """What a planner's answer is held against; `plan` is this turn's so far."""
+    """What a planner's answer is held against; `plan` is this turn's so far, `taken` what its answers wanted to do."""
 
     gate: Gate
     settled: Settled
     plan: Plan | None
     steps_left: int
+    taken: list[Action] = field(default_factory=list)
+
+    @property
+    def insights(self) -> list[ToolInsight]:
+        """What is kept about all calls that were proposed."""
+        return [each for action in self.taken for each in action.insights]
+
+    def waiting(self, value: Any) -> list[ToolInsight]:
+        """The calls that code puts to the customer, should the turn end with an answer."""
+        return calls_to_put(self.gate, self.settled, getattr(value, "still_wanted", None), self.insights)
 
     @property
     def results(self) -> tuple[Line, ...]:
@@ -89,7 +104,7 @@ class Planner(Strategy):
         super().__init__(model, agent, **settings)
         tools, confirmed = list(self.tools.values()), bool(agent.confirmed_by("customer"))
         self.blueprint = self.of_examples(tools, confirmed=confirmed)
-        self.by_property = {tool_property(name): tool for name, tool in self.tools.items()}
+        self.by_property = {property_of(name, (FINAL_ANSWER,)): tool for name, tool in self.tools.items()}
         shown = [shown_tool(agent, tool, key) for key, tool in self.by_property.items()]
         self.head = self.head_of(guided=bool(agent.guidelines), tools=shown)
 
@@ -106,30 +121,24 @@ class Planner(Strategy):
         plan = plan_of_turn(gate.state, gate.conversation.turn)
         made = rounds_of_turn(gate.state.messages(), self.agent.name)
         situation = Situation(gate, settled, plan, max(0, self.max_steps - made))
-        taken: list[Action] = []
 
         def check(value: Any) -> list[Complaint]:
-            action = self._action(value, situation, self._waiting(value, situation, taken))
-            found = list(self.faults(value, situation, action.call.tool if action.call else None))
-            blocking = (*action.refusals, *((place, why) for place, why, blocks in found if blocks))
-            taken.append(Action(action.call, action.answer, action.insights, blocking))
-            wrong = [*((place, why) for place, why, blocks in found if not blocks), *blocking]
+            action = self._action(value, situation)
+            found = list(self.faults(value, situation, action.tool))
+            refusals = (*action.refusals, *((place, why) for place, why, blocks in found if blocks))
+            situation.taken.append(replace(action, refusals=refusals))
+            wrong = [*((place, why) for place, why, blocks in found if not blocks), *refusals]
             return [Complaint(type(value).__name__, place, why) for place, why in wrong]
 
         prompt = self.prompt(gate.conversation, self._tail(situation), head=self.head)
         (answer,) = yield from self.asked(Question(self.blueprint, prompt, check=check))
-        return self._update(situation, answer, taken)
+        return self._update(situation, answer)
 
-    def _waiting(self, value: Any, situation: Situation, before: Sequence[Action]) -> list[ToolInsight]:
-        """The calls that code puts to the customer, should the turn end here."""
-        proposed = [each for action in before for each in action.insights]
-        still_wanted = getattr(value, "still_wanted", None)
-        return calls_to_put(situation.gate, situation.settled, still_wanted, proposed)
-
-    def _action(self, value: Any, situation: Situation, waiting: Sequence[ToolInsight]) -> Action:
+    def _action(self, value: Any, situation: Situation) -> Action:
         """An answer's action, and what code says to it."""
         key, said = chosen(value.action)
         if key == FINAL_ANSWER:
+            waiting = situation.waiting(value)
             wrong = [] if said.answer.strip() or waiting else ["it is empty"]
             if not self.draft:
                 gate = situation.gate
@@ -165,9 +174,9 @@ class Planner(Strategy):
             "plan": _shown_plan(situation.plan, situation) if situation.plan else None,
         }
 
-    def _update(self, situation: Situation, answer: Answer[Any], taken: Sequence[Action]) -> Update:
-        gate, before = situation.gate, situation.plan
-        proposed, accepted = taken[-1], Action() if taken[-1].refusals else taken[-1]
+    def _update(self, situation: Situation, answer: Answer[Any]) -> Update:
+        gate, before, proposed = situation.gate, situation.plan, situation.taken[-1]
+        accepted = Action() if proposed.refusals else proposed
         plan = Plan(
             turn=gate.conversation.turn,
             version=before.version + 1 if before else 1,
@@ -175,17 +184,12 @@ class Planner(Strategy):
             final_answer=accepted.answer,
             results=len(situation.results),
             faults=tuple(map(str, answer.complaints)),
-            **self.record(answer.value, situation, proposed.call.tool if proposed.call else None),
+            **self.record(answer.value, situation, proposed.tool),
         )
         # What waits is put once the turn ends, if it is still proposed then.
-        waiting = [] if plan.call else self._waiting(answer.value, situation, taken)
-        decided = kept_insights(
-            situation.settled,
-            [each for action in taken for each in action.insights],
-            accepted.insights if plan.call else (),
-            waiting,
-            asks=plan.call is None,
-        )
+        waiting = [] if plan.call else situation.waiting(answer.value)
+        made = accepted.insights if plan.call else ()
+        decided = kept_insights(situation.settled, situation.insights, made, waiting, asks=plan.call is None)
         emit(PlanMade(turn=plan.turn, plan=plan, decisions=tuple(decided), **cost_of([answer])))
         update: Update = {"plan": gate.state.written("plan", [plan])}
         if plan.call:
