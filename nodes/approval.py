@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import interrupt
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
@@ -23,7 +23,7 @@ from arq_graph.errors import InputError
 from arq_graph.nodes.channels import Node, Reader, first_problem, our_channels
 from arq_graph.nodes.confirmation import question_of, recorded
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import pending_calls
+from arq_graph.nodes.turns import pending_calls, result_of
 from arq_graph.reasoning.conversation import Conversation
 
 Update = dict[str, Any]
@@ -124,10 +124,8 @@ class ApproveCalls(Node):
         if decision.type != "edit":
             return ""
         edited, tool = decision.edited_action, self._tools[name]
-        if edited is None:
-            return '"edit" needs "edited_action": {"name": …, "args": {…}}'
-        if edited.name != name:
-            return f"an edit may change the arguments, not the tool; got {edited.name!r}"
+        if edited is None or edited.name != name:
+            return f'"edit" needs "edited_action": {{"name": "{name}", "args": {{…}}}}; it may change no more than args'
         if unknown := edited.args.keys() - {argument.name for argument in tool.arguments}:
             return f"there is no argument {min(unknown)!r}"
         told = [
@@ -144,10 +142,10 @@ class ApproveCalls(Node):
         agreed: list[Agreement] = []
         for call, decision in zip(calls, decisions, strict=True):
             if decision.type == "respond":
-                results.append(_result(call, decision.message or "", "success"))
+                results.append(result_of(call, decision.message or "", "success"))
             elif decision.type == "reject":
                 reason = f": {decision.message}" if decision.message else ""
-                results.append(_result(call, f"an operator did not allow this call{reason}", "error"))
+                results.append(result_of(call, f"an operator did not allow this call{reason}"))
             else:
                 arguments = call["args"]
                 if decision.type == "edit" and decision.edited_action:
@@ -162,7 +160,3 @@ class ApproveCalls(Node):
             ]
             results.insert(0, asking.model_copy(update={"tool_calls": changed}))
         return {self.messages_key: results, **recorded(state, *agreed)}
-
-
-def _result(call: ToolCall, content: str, status: Literal["success", "error"]) -> ToolMessage:
-    return ToolMessage(content, name=call["name"], tool_call_id=call["id"] or "", status=status)

@@ -73,12 +73,9 @@ class Reader:
     def _raw(self, channel: str) -> Sequence[Mapping[str, Any]]:
         """The records of all agents as plain JSON."""
         value = self.get(channel) or ()
-        if not isinstance(value, Sequence) or isinstance(value, str):
-            raise _misfit(channel, f"must hold a list of records, not {type(value).__name__}")
-        for raw in value:
-            if not isinstance(raw, Mapping) or not isinstance(raw.get("agent"), str):
-                what = "names no agent" if isinstance(raw, Mapping) else f"is a {type(raw).__name__}"
-                raise _misfit(channel, f"must hold records as plain JSON, each with its agent; one {what}")
+        is_list = isinstance(value, Sequence) and all(isinstance(raw, Mapping) for raw in value)
+        if not is_list or not all(isinstance(raw.get("agent"), str) for raw in value):
+            raise _misfit(channel, "must hold a list of records as plain JSON, each with its agent")
         return value
 
     def _read(self, channel: str, kind: type[R], raw: Any) -> R:

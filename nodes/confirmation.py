@@ -134,13 +134,12 @@ _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 class Settled:
     """What has come of the question that the customer was asked.
 
-    After a yes: `call` with the update of `agreements` in which it is spent, and `made`, what is kept about it. Else
-    `insights` about calls that were agreed to and are put again, or cannot run any more; or the calls that are still
+    After a yes: `call` with the update of `agreements` in which it is spent, and `insights`, what is kept about it; or
+    `insights` about calls that were agreed to and are put again, or cannot run any more. Else the calls that are still
     `waiting`, by the ids that a prompt shows.
     """
 
     call: ToolCall | None = None
-    made: tuple[ToolInsight, ...] = ()
     agreements: Mapping[str, Any] = field(default_factory=dict)
     insights: tuple[ToolInsight, ...] = ()
     waiting: Mapping[str, WaitingCall] = field(default_factory=dict)
@@ -186,7 +185,7 @@ def settle(
     calls = tuple(spent if each is first else each for each in record.calls)
     spending = record.model_copy(update={"agreed_in": turn, "calls": calls})
     made = verdict[0].model_copy(update={"rationale": "the customer agreed to it"})
-    return Settled(call, (made,), recorded(gate.state, spending))
+    return Settled(call, recorded(gate.state, spending), (made,))
 
 
 def new_call(tool: str, arguments: dict[str, Any]) -> ToolCall:

@@ -61,8 +61,8 @@ class Strategy(AgentNode[ARQ]):
         settled = yield from settle(gate, self.agrees, self.objections(gate))
         if settled.call is None:
             return (yield from self.decide(gate, settled))
-        emit(ToolsDecided(turn=gate.conversation.turn, decisions=settled.made))
-        return {**self.update(gate, settled.made, [self.calling([settled.call])]), **settled.agreements}
+        emit(ToolsDecided(turn=gate.conversation.turn, decisions=settled.insights))
+        return {**self.update(gate, settled.insights, [self.calling([settled.call])]), **settled.agreements}
 
     @abstractmethod
     def decide(self, gate: Gate, settled: Settled) -> Steps:

@@ -142,8 +142,6 @@ class ToolArguments:
         for argument in self.arguments:
             decision = getattr(decisions, argument.key)
             if not decision.given:
-                if argument.required:
-                    problems[argument.name] = Problem(argument, "missing")
                 continue
             value = decision.value
             if argument.schema is None and value is not None:
@@ -162,16 +160,16 @@ class ToolArguments:
         """Hold arguments against the tool's own schema; one problem for each argument at most."""
         problems: dict[str, Problem] = {}
         by_name = {argument.name: argument for argument in self.arguments}
-        for name, is_missing, message in self._errors(dict(arguments)):
+        for name, message in self._errors(dict(arguments)):
             argument = by_name.get(name)
             # A null that the schema does not take, for an argument it cannot do without, is no value.
-            nulled = argument is not None and argument.required and arguments.get(argument.name) is None
-            kind = "missing" if is_missing or nulled else "invalid"
-            problems.setdefault(name, Problem(argument, kind, message))
+            is_missing = argument is not None and argument.required and arguments.get(name) is None
+            found = Problem(argument, "missing") if is_missing else Problem(argument, "invalid", message)
+            problems.setdefault(name, found)
         return list(problems.values())
 
-    def _errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
-        """What the tool's schema says: the argument's name ("" for the whole), whether it is missing, and why."""
+    def _errors(self, arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        """What the tool's schema finds wrong, each with the argument's name, "" for the whole."""
         if self._model is None:
             yield from self._by_json_schema(arguments)
             return
@@ -179,13 +177,11 @@ class ToolArguments:
             self._model.model_validate(arguments)
         except ValidationError as error:
             for item in error.errors(include_url=False, include_context=False, include_input=False):
-                place = item["loc"]
-                is_missing = item["type"] == "missing" and len(place) == 1
-                yield str(place[0]) if place else "", is_missing, item["msg"]
+                yield str(item["loc"][0]) if item["loc"] else "", item["msg"]
         except Exception as error:  # a tool's own validator may raise anything
-            yield "", False, f"{type(error).__name__}: {error}"
+            yield "", f"{type(error).__name__}: {error}"
 
-    def _by_json_schema(self, arguments: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
+    def _by_json_schema(self, arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """The same of a JSON schema, as MCP's tools have one."""
         from jsonschema import Draft202012Validator
         from jsonschema.validators import validator_for
@@ -193,15 +189,15 @@ class ToolArguments:
 
         for name in self._schema.get("required") or ():
             if name not in arguments:
-                yield name, True, "Field required"
+                yield name, "it is required"
         kind = validator_for(self._schema, default=Draft202012Validator)
         try:
             # An empty registry: a reference to a web address is never fetched.
             for error in kind(self._schema, registry=Registry()).iter_errors(arguments):
                 if error.absolute_path or error.validator != "required":
-                    yield str(next(iter(error.absolute_path), "")), False, error.message
+                    yield str(next(iter(error.absolute_path), "")), error.message
         except Exception as error:  # a reference that leads nowhere, an unknown type, a broken pattern
-            yield "", False, f"the tool's own schema cannot be used: {type(error).__name__}: {error}"
+            yield "", f"the tool's own schema cannot be used: {type(error).__name__}: {error}"
 
 
 def _model_of(tool: BaseTool) -> type[BaseModel] | None:

@@ -15,6 +15,7 @@ from arq_graph.errors import ToolError
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.gate import refusal
+from arq_graph.nodes.turns import result_of
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import clean
 
@@ -38,11 +39,8 @@ def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
     """
 
     def refused(request: ToolCallRequest) -> ToolMessage | None:
-        call = request.tool_call
-        why = refusal(agent, Reader(request.state, messages_key, agent=agent.name), call)
-        if why is None:
-            return None
-        return ToolMessage(why, name=call["name"], tool_call_id=call["id"] or "", status="error")
+        why = refusal(agent, Reader(request.state, messages_key, agent=agent.name), request.tool_call)
+        return None if why is None else result_of(request.tool_call, why)
 
     def gate(request: ToolCallRequest, execute: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
         result: ToolResult | None = refused(request)

@@ -99,12 +99,13 @@ def abandoned_calls(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
             owed = []
         result.append(message)
         if isinstance(message, AIMessage) and customer and number < customer[-1]:
-            owed += [
-                ToolMessage(ABANDONED, name=call["name"], tool_call_id=call["id"] or "", status="error")
-                for call in message.tool_calls
-                if call["id"] not in answered
-            ]
+            owed += [result_of(call, ABANDONED) for call in message.tool_calls if call["id"] not in answered]
     return result if len(result) > len(messages) + 1 else []
+
+
+def result_of(call: ToolCall, content: str, status: Literal["success", "error"] = "error") -> ToolMessage:
+    """The result that code gives to a call in the place of the tool's."""
+    return ToolMessage(content, name=call["name"], tool_call_id=call["id"] or "", status=status)
 
 
 def outcome_of(line: Line) -> Literal["told", "failed", "empty"]:
