@@ -14,9 +14,9 @@ from typing import Any
 
 from arq_graph.nodes.blueprint_node import in_mode
 from arq_graph.nodes.judgements import Application, GuidelineJudgement
-from arq_graph.nodes.message_schema import MessageBlueprint
+from arq_graph.nodes.message_reviser import MessageBlueprint
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.tool_schema import tool_blueprint
+from arq_graph.nodes.tool_caller import tool_blueprint
 from arq_graph.reasoning.blueprint import ARQ, Mode
 
 MODES: tuple[Mode, ...] = ("direct", "cot", "arq")

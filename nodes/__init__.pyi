@@ -4,8 +4,8 @@ from . import events as events
 from .approval import ApproveCalls as ApproveCalls
 from .blueprint_node import BlueprintNode as BlueprintNode
 from .guideline_matcher import GuidelineMatcher as GuidelineMatcher
+from .message_reviser import MessageBlueprint as MessageBlueprint
 from .message_reviser import MessageReviser as MessageReviser
-from .message_schema import MessageBlueprint as MessageBlueprint
 from .planner import PreActPlanner as PreActPlanner
 from .planner import ReActPlanner as ReActPlanner
 from .progress import TrackProgress as TrackProgress

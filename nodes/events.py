@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
 from typing import Any, Literal
 
-from langchain_core.messages.ai import UsageMetadata, add_usage
 from pydantic import BaseModel, ConfigDict
 
 from arq_graph.agent.state import GuidelineMatch, Plan, Progress, ToolInsight, WaitingCall
@@ -20,21 +17,7 @@ class Event(BaseModel):
     turn: str
 
 
-class Answered(Event):
-    """An event for which models were asked: how many `calls` it took, and their tokens, where the model tells."""
-
-    calls: int = 0
-    usage: UsageMetadata | None = None
-
-
-def cost_of(answers: Sequence[Any]) -> dict[str, Any]:
-    """The model calls that answers took, failed ones too, and their tokens together."""
-    usages = [each for answer in answers if (each := getattr(answer, "usage", None))]
-    usage = reduce(add_usage, usages) if usages else None
-    return {"calls": sum(len(getattr(answer, "attempts", ())) for answer in answers), "usage": usage}
-
-
-class GuidelinesMatched(Answered):
+class GuidelinesMatched(Event):
     """The matcher judged guidelines: the turn's `matches` so far, and the ids of those `judged` in this look."""
 
     type: Literal["guidelines_matched"] = "guidelines_matched"
@@ -42,14 +25,14 @@ class GuidelinesMatched(Answered):
     judged: tuple[str, ...]
 
 
-class ToolsDecided(Answered):
+class ToolsDecided(Event):
     """It was decided which calls to make: `decisions` has one for each proposed call or missing argument."""
 
     type: Literal["tools_decided"] = "tools_decided"
     decisions: tuple[ToolInsight, ...]
 
 
-class PlanMade(Answered):
+class PlanMade(Event):
     """A planner made a plan, or refined the one of this turn.
 
     `plan` is as it is now, with the call or the answer that it takes; `decisions` are about the calls that were
@@ -68,7 +51,7 @@ class Thought(Event):
     text: str
 
 
-class Spoke(Answered):
+class Spoke(Event):
     """The speaker said something.
 
     `category` is one of the six of ReSpAct's Table 5, `dialogue_act` the act that it was limited to, where acts are
@@ -118,7 +101,7 @@ class ReplyRevised(Event):
     violations: tuple[str, ...] = ()
 
 
-class ReplySent(Answered):
+class ReplySent(Event):
     """The turn's reply is decided: its `content`, the ids of the guidelines it follows, and whether it has no fault."""
 
     type: Literal["reply_sent"] = "reply_sent"

@@ -15,7 +15,7 @@ from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError, SpecError
 from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Steps, Task, Update, counted
 from arq_graph.nodes.channels import Reader, emit
-from arq_graph.nodes.events import GuidelinesMatched, cost_of
+from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.judgements import (
     ACTIVE_FROM,
     Judgement,
@@ -129,7 +129,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
                 matches[id] = self._match(self.agent.guideline(id), answer, turn, holds.get(id, False))
         related = self._related([matches[guideline.id] for guideline in self.agent.guidelines])
         looked_at = tuple(id for _, ids in asked for id in ids)
-        emit(GuidelinesMatched(turn=turn, matches=tuple(related), judged=looked_at, **cost_of(answers)))
+        emit(GuidelinesMatched(turn=turn, matches=tuple(related), judged=looked_at))
         update: Update = {"guideline_matches": state.written("guideline_matches", related)}
         if abandoned := abandoned_calls(state.messages()):
             update[self.messages_key] = abandoned

@@ -15,7 +15,7 @@ from arq_graph.nodes.blueprint_node import Steps, Update, counted
 from arq_graph.nodes.channels import emit
 from arq_graph.nodes.choice import chosen, property_of
 from arq_graph.nodes.confirmation import Settled, asks_beside, new_call, put
-from arq_graph.nodes.events import PlanMade, cost_of
+from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, pre_act_blueprint, react_blueprint
 from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, kept_insights, read_call, refusals
@@ -190,7 +190,7 @@ class Planner(Strategy):
         waiting = [] if plan.call else situation.waiting(answer.value)
         made = accepted.insights if plan.call else ()
         decided = kept_insights(situation.settled, situation.insights, made, waiting, asks=plan.call is None)
-        emit(PlanMade(turn=plan.turn, plan=plan, decisions=tuple(decided), **cost_of([answer])))
+        emit(PlanMade(turn=plan.turn, plan=plan, decisions=tuple(decided)))
         update: Update = {"plan": gate.state.written("plan", [plan])}
         if plan.call:
             call = new_call(plan.call.tool, plan.call.arguments)

@@ -12,7 +12,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.channels import Reader, our_channels
 from arq_graph.nodes.gate import granted_tools
-from arq_graph.nodes.turns import pending_calls, rounds_of_turn
+from arq_graph.nodes.turns import pending_calls
 from arq_graph.reasoning.conversation import Conversation
 
 
@@ -22,7 +22,6 @@ def route_calls(
     tools: str = "tools",
     approve: str | None = "approve",
     again: str | None = None,
-    max_rounds: int = 3,
     otherwise: str | Sequence[str] = "message",
     messages_key: str = "messages",
 ) -> Callable[[Any], Any]:
@@ -37,7 +36,6 @@ def route_calls(
         approve: Name of the node that asks an operator; None behind that node itself.
         again: Name of the tool caller's node, behind a second look: it has another round where a tool that it did not
             consider has become available.
-        max_rounds: How many times tools may be called in one turn.
         otherwise: Where to go without a call; may be several nodes.
         messages_key: Channel of the messages.
     """
@@ -51,7 +49,7 @@ def route_calls(
             return approve
         if calls:
             return [Send(tools, [call]) for call in calls]
-        if again and rounds_of_turn(messages, agent.name) < max_rounds:
+        if again:
             turn = Conversation(messages).turn
             insights = reader.records("tool_insights", ToolInsight)
             considered = {insight.tool for insight in insights if insight.turn == turn}

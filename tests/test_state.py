@@ -54,7 +54,7 @@ def test_the_shape_of_every_record_is_shown_to_servers():
     ("channels", "problem"),
     [
         ({"guideline_matches": ["G1"]}, "'guideline_matches' must hold a list of records as plain JSON"),
-        ({"guideline_matches": [{"guideline": "G1"}]}, "one names no agent"),
+        ({"guideline_matches": [{"guideline": "G1"}]}, "plain JSON, each with its agent"),
         ({"guideline_matches": [match("Desk", active="perhaps")]}, "of the form GuidelineMatch: active: "),
         ({"variables": ["x"]}, "'variables' must hold a dict"),
     ],

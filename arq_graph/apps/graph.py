@@ -79,7 +79,7 @@ def compiled(
         if agent.toolbox:
             builder.add_node("match_again", matcher)
         if isinstance(strategy, ToolCalling):
-            _in_rounds(builder, agent, strategy, deciding)
+            _in_rounds(builder, agent, deciding)
         else:
             builder.add_edge("match", strategy.name)
             _one_by_one(builder, agent, strategy.name, then="match_again", otherwise="message")
@@ -109,7 +109,7 @@ def compiled(
     return app
 
 
-def _in_rounds(builder: Builder, agent: Agent, strategy: ToolCalling, caller: BlueprintNode[Any]) -> None:
+def _in_rounds(builder: Builder, agent: Agent, caller: BlueprintNode[Any]) -> None:
     """Decide on all tools at once, run them, and look again, side by side, at what the results change."""
     if not agent.toolbox:
         builder.add_edge("match", "message")
@@ -122,7 +122,7 @@ def _in_rounds(builder: Builder, agent: Agent, strategy: ToolCalling, caller: Bl
     builder.add_edge(second_look, "next_round")
     after_calls = ["message", *_tools(builder, agent, second_look)]
     builder.add_conditional_edges("call_tools", route_calls(agent), after_calls)
-    to_next = route_calls(agent, again="call_tools", max_rounds=strategy.max_rounds)
+    to_next = route_calls(agent, again="call_tools")
     builder.add_conditional_edges("next_round", to_next, [*after_calls, "call_tools"])
 
 

@@ -23,7 +23,7 @@ from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.turns import outcome_of
 from arq_graph.nodes.violations import PromptFacts, leaks, no_source, words_of
 from arq_graph.nodes.yes import asks as asks_something
-from arq_graph.reasoning.answer import Answer
+from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
@@ -105,7 +105,7 @@ class Situation:
         said = [line.message.text for line in conversation.lines if line.speaker in ("customer", "tool")]
         for text in (gate.agent.profile, *(as_json(each["value"]) for each in variables), *said):
             self.grounding.tell(text)
-        self.answers: list[Answer[Any]] = []
+        self.complaints: Sequence[Complaint] = ()
         self.checked: list[CheckedMove] = []
         self.still_wanted: Sequence[str] = ()
         self.half_request = False

@@ -16,7 +16,7 @@ from arq_graph.nodes.channels import emit, our_channels
 from arq_graph.nodes.choice import chosen as chosen_of
 from arq_graph.nodes.choice import property_of
 from arq_graph.nodes.confirmation import Settled, new_call, put
-from arq_graph.nodes.events import Spoke, Thought, ToolsDecided, cost_of
+from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
 from arq_graph.nodes.gate import Gate, active_guidelines
 from arq_graph.nodes.proposed_calls import kept_insights
 from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, move_blueprint
@@ -158,7 +158,7 @@ class Speaker(Strategy):
         while True:
             prompt = self.prompt(conversation, self._tail(situation), head=self.head)
             (answer,) = yield from self.asked(Question(self.blueprint, prompt, check=check))
-            situation.answers.append(answer)
+            situation.complaints = answer.complaints
             move = situation.checked[-1]
             if move.kind != THINK or move.refusals:
                 return self._update(situation)
@@ -192,12 +192,8 @@ class Speaker(Strategy):
         waiting = waiting if made.call is None else []
         decided = made.insights if made.call else ()
         insights = kept_insights(situation.settled, situation.insights, decided, waiting, asks=made.asks)
-        kept: dict[str, Any] = {
-            "turn": situation.gate.conversation.turn,
-            "decisions": tuple(insights),
-            **cost_of(situation.answers),
-        }
-        faults = tuple(map(str, situation.answers[-1].complaints))
+        kept: dict[str, Any] = {"turn": situation.gate.conversation.turn, "decisions": tuple(insights)}
+        faults = tuple(map(str, situation.complaints))
         labels: dict[str, Any] = {}
         agreements: Update = {}
         messages: list[BaseMessage] = []

@@ -6,7 +6,7 @@ import json
 
 from langgraph.checkpoint.memory import MemorySaver
 
-from arq_graph import ScriptedChatModel, create_guided_agent, track_usage
+from arq_graph import ScriptedChatModel, create_guided_agent
 from arq_graph.nodes import events
 from tests.apps.desk import A1, desk, late, says, thread
 from tests.brain import Brain, brain
@@ -20,8 +20,7 @@ def app():
 
 
 def test_typed_events_tell_the_turn_as_it_runs(runs):
-    with track_usage() as used:
-        seen = runs.stream(app(), ASKED, stream_mode="custom")
+    seen = runs.stream(app(), ASKED, stream_mode="custom")
     assert len({event.turn for event in seen}) == 1
     kinds = [event.type for event in seen]
     assert kinds[:3] == ["guidelines_matched", "tools_decided", "tool_called"]
@@ -31,17 +30,13 @@ def test_typed_events_tell_the_turn_as_it_runs(runs):
     first, second = [event for event in seen if isinstance(event, events.GuidelinesMatched)]
     active = [[match.guideline for match in event.matches if match.active] for event in (first, second)]
     assert (active[0], set(first.judged)) == (["G1", "G4"], {"G1", "G2", "G3"})
-    assert (active[1], second.judged, second.calls) == (["G1", "G2", "G4"], ("G2",), 1)
+    assert (active[1], second.judged) == (["G1", "G2", "G4"], ("G2",))
     decided, called, sent = seen[1], seen[2], seen[-1]
     assert [(each.tool, each.kind) for each in decided.decisions] == [("get_order", "run")]
     assert (called.tool, called.arguments) == ("get_order", A1)
     assert (called.status, called.result) == ("success", "A-1 is late")
     assert (sent.content, sent.followed) == ("It is late.", ("G1", "G2", "G4"))
-    assert (sent.satisfied, sent.calls) == (True, 1)
-    counted = [event for event in seen if getattr(event, "usage", None)]
-    assert sum(event.calls for event in counted) == used.calls
-    assert sum(event.usage["total_tokens"] for event in counted) == used.total["total_tokens"]
-    assert set(used.by_module) == {"matcher", "tools", "message"}
+    assert sent.satisfied
 
 
 def test_nothing_of_a_structured_answer_leaks_into_the_message_stream():
@@ -73,8 +68,7 @@ def test_every_call_names_its_module_and_batch_for_tracing():
     model = brain(judge={"G1": 9}, call={"get_order": A1})
     create_guided_agent(model, desk()).invoke(ASKED, {"tags": ["mine"]})
     labels = {(call.metadata["arq_module"], call.metadata["arq_batch"]) for call in model.calls}
-    matcher = {("matcher", "batch-1"), ("matcher", "batch-2")}
-    assert labels == {*matcher, ("tools", "get_order"), ("message", "")}
+    assert labels == {("matcher", "batch-1"), ("tools", "get_order"), ("message", "")}
 
 
 def test_several_conversations_can_be_run_at_once(runs):
