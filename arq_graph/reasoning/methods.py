@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
 Schema = dict[str, Any]
-Bound = Runnable[LanguageModelInput, BaseMessage]
+Bound = Runnable[LanguageModelInput, AIMessage]
 """A chat model with its answer's schema bound to it."""
 
 _NAME_FIELDS = ("model_name", "model", "model_id", "deployment_name")
@@ -29,8 +28,8 @@ class Method:
     """
 
     name: str
-    bind: Callable[[BaseChatModel, str, Schema], Bound]
-    read: Callable[[BaseMessage], str]
+    bind: Callable[..., Bound]
+    read: Callable[[AIMessage], str]
     schema_in_prompt: bool = False
 
     def messages(self, messages: Sequence[BaseMessage], schema: Schema) -> list[BaseMessage]:
@@ -65,18 +64,16 @@ def _bind_function(model: BaseChatModel, name: str, schema: Schema) -> Bound:
     return model.bind_tools([{"type": "function", "function": function}], tool_choice=name)
 
 
-def _bind_json_mode(model: BaseChatModel, *_: Any) -> Bound:
+def _bind_json_mode(model: BaseChatModel, **_: Any) -> Bound:
     return model.bind(response_format={"type": "json_object"})
 
 
-def _read_text(message: BaseMessage) -> str:
+def _read_text(message: AIMessage) -> str:
     return str(message.text)
 
 
-def _read_arguments(message: BaseMessage) -> str:
+def _read_arguments(message: AIMessage) -> str:
     """The arguments of the forced call; some models call it twice, and some answer in words instead."""
-    if not isinstance(message, AIMessage):
-        return _read_text(message)
     arguments = [json.dumps(call["args"], ensure_ascii=False) for call in message.tool_calls]
     arguments = arguments or [call["args"] or "" for call in message.invalid_tool_calls]
     return "\n".join(arguments) or _read_text(message)
@@ -86,7 +83,7 @@ METHODS = (
     Method("json_schema", _bind_json_schema, _read_text),
     Method("function_calling", _bind_function, _read_arguments),
     Method("json_mode", _bind_json_mode, _read_text, schema_in_prompt=True),
-    Method("prompt", lambda model, *_: model, _read_text, schema_in_prompt=True),
+    Method("prompt", lambda model, **_: model, _read_text, schema_in_prompt=True),
 )
 """Every method, the most exact first."""
 
@@ -106,15 +103,8 @@ class Endpoint:
         if len(self.methods) > 1:
             self.methods = (method,)
 
-    def was_in_vain(self, method: Method) -> None:
-        """Let the next ask begin with another method, unless one has worked: this one never led to an answer."""
-        if len(self.methods) > 1:
-            after = METHODS.index(method) + 1
-            self.methods = METHODS[after:] + METHODS[:after]
-
 
 _remembered: dict[tuple[Any, ...], Endpoint] = {}
-_lock = threading.Lock()
 
 
 def endpoint_of(model: BaseChatModel) -> Endpoint:
@@ -125,8 +115,7 @@ def endpoint_of(model: BaseChatModel) -> Endpoint:
     identity = tuple(_first_text(model, fields) for fields in (_NAME_FIELDS, _ADDRESS_FIELDS))
     if not any(identity):
         return Endpoint()
-    with _lock:
-        return _remembered.setdefault((type(model), *identity), Endpoint())
+    return _remembered.setdefault((type(model), *identity), Endpoint())
 
 
 def _first_text(model: BaseChatModel, fields: tuple[str, ...]) -> str:

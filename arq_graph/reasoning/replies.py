@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
@@ -23,41 +22,32 @@ _DECODER = json.JSONDecoder(strict=False)
 _MAX_FAILURES = 2_000
 _MAX_VALIDATED = 50
 _MAX_ERRORS_TOLD = 20
-_MAX_ERROR_LENGTH = 300
 
 _CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _FILTERED = frozenset({"content_filter", "safety", "prohibited_content", "guardrail_intervened"})
 _REASON_KEYS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 
 
-@dataclass(frozen=True)
-class Parsed(Generic[T]):
-    """The last JSON object of a text that validates, or else one line per error, each with the path of its query."""
-
-    value: T | None
-    errors: tuple[str, ...]
-    has_object: bool
-    """Whether the text holds a JSON object at all."""
-
-
-def parse_answer(read: Read[T], text: str, name: str) -> Parsed[T]:
+def parse_answer(read: Read[T], text: str, name: str) -> tuple[T | None, list[str]]:
     """Read an answer from a text: from the whole of it, or else from the last object that validates.
 
-    A code fence, chatter or thinking around the object is ignored. Never raises for any text.
+    A code fence, chatter or thinking around the object is ignored. Never fails for any text.
+
+    Returns:
+        The answer; or None, and a line for each error of the last object, with the path of its query. There are no
+        errors where the text holds no object at all.
     """
-    value, errors = _validated(read, text.strip(), name)
-    if value is not None:
-        return Parsed(value, (), has_object=True)
-    objects = _objects(text)
-    if not objects:
-        return Parsed(None, (f"{name}: the answer holds no complete JSON object", *errors), has_object=False)
-    errors = ()
+    try:
+        return read(text.strip()), []
+    except ValidationError:
+        objects = _objects(text)
+    errors: list[str] = []
     for found in reversed(objects[-_MAX_VALIDATED:]):
-        value, problems = _validated(read, found, name)
-        if value is not None:
-            return Parsed(value, (), has_object=True)
-        errors = errors or problems
-    return Parsed(None, errors, has_object=True)
+        try:
+            return read(found), []
+        except ValidationError as error:
+            errors = errors or list(_lines(error, name))
+    return None, errors
 
 
 def is_cut_off(message: BaseMessage) -> bool:
@@ -80,16 +70,11 @@ def refusal_of(message: BaseMessage) -> str | None:
     return None
 
 
-def usage_of(message: BaseMessage) -> UsageMetadata | None:
-    """The tokens that the model reports for this message."""
-    return message.usage_metadata if isinstance(message, AIMessage) else None
-
-
 def sum_of(usages: Iterable[UsageMetadata | None]) -> UsageMetadata | None:
     """The tokens of several calls together; None if none reports any."""
     total: UsageMetadata | None = None
-    for usage in usages:
-        total = add_usage(total, usage) if total and usage else total or usage
+    for usage in filter(None, usages):
+        total = add_usage(total, usage)
     return total
 
 
@@ -114,18 +99,11 @@ def message_from(error: BaseException) -> AIMessage | None:
     return AIMessage(choice.message.content or "", usage_metadata=usage, response_metadata=reason)
 
 
-def _validated(read: Read[T], text: str, name: str) -> tuple[T | None, tuple[str, ...]]:
-    try:
-        return read(text), ()
-    except ValidationError as error:
-        return None, tuple(_lines(error, name))
-
-
 def _lines(error: ValidationError, name: str) -> Iterator[str]:
     details = error.errors(include_url=False, include_context=False, include_input=False)
     for detail in details[:_MAX_ERRORS_TOLD]:
         path = ".".join([name, *(str(part) for part in detail["loc"])])
-        yield " ".join(f"{path}: {detail['msg']}".split())[:_MAX_ERROR_LENGTH]
+        yield " ".join(f"{path}: {detail['msg']}".split())
     if len(details) > _MAX_ERRORS_TOLD:
         yield f"{name}: and {len(details) - _MAX_ERRORS_TOLD} more errors"
 
@@ -140,17 +118,13 @@ def _objects(text: str) -> list[str]:
     position = failures = 0
     while failures < _MAX_FAILURES and (start := _OBJECT_START.search(text, position)):
         try:
-            value, end = _DECODER.raw_decode(text, start.start())
+            value, position = _DECODER.raw_decode(text, start.start())
             found.append(json.dumps(value))
         except json.JSONDecodeError as error:
-            if error.msg.startswith("Unterminated string"):
-                break  # no quote follows, so no object does
             position = max(error.pos, start.end())
             failures += 1
         except (RecursionError, ValueError):
             break  # nested deeper, or with a longer number, than Python reads: no answer looks like that
-        else:
-            position = end
     return found
 
 

@@ -21,7 +21,7 @@ from inspect import getattr_static
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.reasoning.failures import read_failure
@@ -88,7 +88,7 @@ class Transport:
         *,
         model: BaseChatModel | None = None,
         settled: bool = True,
-    ) -> Steps[BaseMessage]:
+    ) -> Steps[AIMessage]:
         """Make one call; tries that were lost are repeated, unless the method, not `settled` yet, may be why."""
         model = model or self.model
         deadline = time.monotonic() + self._timeout
@@ -99,7 +99,7 @@ class Transport:
             try:
                 # The first try has the model as it is, so that LangChain's cache finds the same call again.
                 bound = bind(model if tries == 1 else _limited(model, left))
-                answer: BaseMessage = yield Send(bound, list(messages), left)
+                answer: AIMessage = yield Send(bound, list(messages), left)
             except Exception as error:
                 failure = read_failure(error, model)
                 if not failure.transient or (failure.maybe_unsupported and not settled):
@@ -118,7 +118,7 @@ class Transport:
     def run(self, steps: Steps[T], config: RunnableConfig) -> T:
         """Perform all steps and return what they lead to."""
 
-        def perform(step: Step) -> BaseMessage | None:
+        def perform(step: Step) -> AIMessage | None:
             if isinstance(step, Send):
                 return step.bound.invoke(step.messages, config)
             time.sleep(step)
@@ -129,7 +129,7 @@ class Transport:
     async def arun(self, steps: Steps[T], config: RunnableConfig) -> T:
         """Perform all steps without blocking and return what they lead to."""
 
-        async def perform(step: Step) -> BaseMessage | None:
+        async def perform(step: Step) -> AIMessage | None:
             if isinstance(step, Send):
                 async with asyncio.timeout(step.seconds):
                     return await step.bound.ainvoke(step.messages, config)

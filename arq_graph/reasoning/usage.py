@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.tracers.context import register_configure_hook
 
-from arq_graph.reasoning.replies import message_from, sum_of, usage_of
+from arq_graph.reasoning.replies import message_from, sum_of
 
 
 class CallLimitReached(Exception):
-    """As many model calls as `track_usage` allows were made; raised in place of another one."""
+    """As many model calls as a `UsageTracker` allows were made; raised in place of another one."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,16 @@ class _Call:
     failure: BaseException | None = None
 
 
+def _cost_of(calls: Collection[_Call]) -> ModuleUsage:
+    return ModuleUsage(len(calls), sum_of(call.usage for call in calls))
+
+
 class UsageTracker(BaseCallbackHandler):
-    """Counts model calls and their tokens; `track_usage` makes one and listens with it."""
+    """Counts model calls and their tokens; `track_usage` makes one and listens with it.
+
+    Args:
+        max_calls: How many calls may be made; another one raises `CallLimitReached`. None: any number.
+    """
 
     run_inline = True  # in async runs, too: it only counts, and a thread for each event would cost more
     raise_error = True  # the call beyond the limit must not be made
@@ -82,7 +91,7 @@ class UsageTracker(BaseCallbackHandler):
     @property
     def total(self) -> UsageMetadata:
         """Tokens of all calls that report them."""
-        spent = sum_of(call.usage for call in list(self._calls.values()))
+        spent = _cost_of(list(self._calls.values())).usage
         return spent or UsageMetadata(input_tokens=0, output_tokens=0, total_tokens=0)
 
     @property
@@ -92,10 +101,8 @@ class UsageTracker(BaseCallbackHandler):
 
     def __str__(self) -> str:
         """A line for each module, and one for all: calls and tokens."""
-        total = ModuleUsage(
-            self.calls, self.total if any(each.usage for each in self._calls.values()) else None
-        )
-        return "\n".join(f"{name}: {part}" for name, part in [*self.by_module.items(), ("all", total)])
+        parts = {**self.by_module, "all": _cost_of(list(self._calls.values()))}
+        return "\n".join(f"{name}: {part}" for name, part in parts.items())
 
     @property
     def by_module(self) -> dict[str, ModuleUsage]:
@@ -108,10 +115,10 @@ class UsageTracker(BaseCallbackHandler):
         return self._by("model")
 
     def _by(self, key: str) -> dict[str, ModuleUsage]:
-        groups: dict[str, list[UsageMetadata | None]] = {}
+        groups: dict[str, list[_Call]] = {}
         for call in list(self._calls.values()):
-            groups.setdefault(getattr(call, key), []).append(call.usage)
-        return {name: ModuleUsage(len(usages), sum_of(usages)) for name, usages in groups.items()}
+            groups.setdefault(getattr(call, key), []).append(call)
+        return {name: _cost_of(calls) for name, calls in groups.items()}
 
     def on_chat_model_start(
         self,
@@ -135,35 +142,28 @@ class UsageTracker(BaseCallbackHandler):
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call."""
-        firsts = [batch[0] for batch in response.generations if batch]
-        messages = [first.message for first in firsts if isinstance(first, ChatGeneration)]
-        named = [response.llm_output or {}, *(message.response_metadata for message in messages)]
-        if call := self._calls.get(run_id):
-            call.usage = sum_of(map(usage_of, messages))
-            call.model = next(
-                (str(each["model_name"]) for each in named if each.get("model_name")), call.model
-            )
+        call, answers = self._calls.get(run_id), response.generations[0]
+        message = answers[0].message if answers and isinstance(answers[0], ChatGeneration) else None
+        if call and isinstance(message, AIMessage):
+            call.usage = message.usage_metadata
+            call.model = str(message.response_metadata.get("model_name") or call.model)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call whose answer was cut off or filtered."""
         if call := self._calls.get(run_id):
             call.failure = error
             if hidden := message_from(error):
-                call.usage = usage_of(hidden)
+                call.usage = hidden.usage_metadata
 
 
 _tracker: ContextVar[UsageTracker | None] = ContextVar("arq_graph_usage", default=None)
 register_configure_hook(_tracker, inheritable=True)
 
 
-@contextmanager
-def track_usage(*, max_calls: int | None = None) -> Iterator[UsageTracker]:
-    """Count all model calls made inside the `with` block, in its threads and tasks too.
+def track_usage() -> AbstractContextManager[UsageTracker]:
+    """Count all model calls made inside a `with` block, in its threads and tasks too.
 
     Blocks may be nested; the outer one counts what the inner one counts.
-
-    Args:
-        max_calls: How many calls may be made in the block; another one raises `CallLimitReached`. None: any number.
 
     Example:
         ```python
@@ -173,5 +173,4 @@ def track_usage(*, max_calls: int | None = None) -> Iterator[UsageTracker]:
         print(used.calls, used.total["total_tokens"], used.by_module["matcher"].calls)
         ```
     """
-    with UsageTracker(max_calls).listening() as tracker:
-        yield tracker
+    return UsageTracker().listening()
