@@ -35,7 +35,6 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.nodes.spec_sections import condition_text
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.sections import clean
-from arq_graph.reasoning.transport import watch_waits
 from arq_graph.reasoning.usage import track_usage
 
 DEFAULT_FILE = Path(".arq_graph") / "threads.sqlite"
@@ -145,12 +144,7 @@ class Dialogue:
 
     def _run(self, step: Callable[[], Any]) -> Outcome:
         started = time.monotonic()
-        with (
-            leaving_on_ctrl_c(self._leave),
-            track_usage() as used,
-            self._progress.shown("reading"),
-            watch_waits(self._progress.tell_wait),
-        ):
+        with leaving_on_ctrl_c(self._leave), track_usage() as used, self._progress.shown("reading"):
             step()
             waiting = self._ask_operator()
         turn = self.last_turn()

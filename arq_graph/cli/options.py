@@ -109,8 +109,6 @@ def choose_model(model: str | None, base_url: str | None) -> ModelChoice:
     if spec == OFFLINE:
         return ModelChoice(OFFLINE)  # the address is for others: users, or a judge
     endpoint = (base_url or os.environ.get("ARQ_GRAPH_BASE_URL") or "").strip() or None
-    if endpoint and not endpoint.startswith(("http://", "https://")):
-        raise InputError(f"the base URL {endpoint!r} must begin with http:// or https://")
     if spec:
         return ModelChoice(spec, endpoint)
     if endpoint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -15,7 +16,7 @@ from rich.progress import Progress as Bar
 from rich.status import Status
 
 from arq_graph.cli import INTERRUPTED
-from arq_graph.cli.screen import diagnostics, on_screen, printable, settle, words
+from arq_graph.cli.screen import diagnostics, on_screen, settle, words
 
 _GRACE = 1.0
 _STEPS = {
@@ -31,6 +32,14 @@ _STEPS = {
 }
 
 
+class _Waits(logging.Handler):
+    """Says that a model did not answer and is asked again soon; without a terminal, too, where nobody waits."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print what is logged."""
+        diagnostics().print(words(record.getMessage(), "yellow"))
+
+
 class Progress(BaseCallbackHandler):
     """A line in the terminal that names the step under way."""
 
@@ -44,8 +53,14 @@ class Progress(BaseCallbackHandler):
     def shown(self, step: str) -> Iterator[None]:
         """Show progress inside the block."""
         self._status.update(f"{step} …")
-        with self._status, on_screen(self._status.stop):
-            yield
+        log, waits = logging.getLogger("arq_graph"), _Waits()
+        log.setLevel(logging.INFO)
+        log.addHandler(waits)
+        try:
+            with self._status, on_screen(self._status.stop):
+                yield
+        finally:
+            log.removeHandler(waits)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -53,11 +68,6 @@ class Progress(BaseCallbackHandler):
         self._status.stop()
         yield
         self._status.start()
-
-    def tell_wait(self, seconds: float, error: BaseException) -> None:
-        """Say that the model did not answer and is asked again soon; without a terminal, too, where nobody waits."""
-        reason = printable(str(error) or type(error).__name__, 100)
-        diagnostics().print(words(f"no answer yet ({reason}); asking again in {seconds:.0f} s", "yellow"))
 
     def on_chain_start(self, *args: Any, metadata: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         """A node begins."""

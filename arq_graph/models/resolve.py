@@ -22,7 +22,8 @@ def chat_model(spec: str, *, base_url: str | None = None) -> BaseChatModel:
             included ("llama3:8b").
 
     Raises:
-        InputError: The string names no model, a key is missing, or a provider's package is not installed.
+        InputError: The string names no model, a key is missing, the endpoint is no web address, or a provider's
+            package is not installed.
     """
     spec = spec.strip()
     provider, colon, name = spec.partition(":")
@@ -52,6 +53,8 @@ def _openai(name: str, base_url: str | None) -> BaseChatModel:
             f'The model "{name}" needs an API key: set OPENAI_API_KEY, name the endpoint of a server of your own'
             ' (base_url=, --base-url), or use the model "offline", which needs neither.'
         )
+    if endpoint and not endpoint.startswith(("http://", "https://")):
+        raise InputError(f"the base URL {endpoint!r} must begin with http:// or https://")
     from langchain_openai import ChatOpenAI
     from pydantic import SecretStr
 

@@ -19,11 +19,18 @@ _NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
 _NOT_SUPPORTED_TYPES = (NotImplementedError, TypeError, AssertionError, ValidationError)
 # Of classes that do not raise LangChain's own errors: bases that httpx, requests and OpenAI-like SDKs share.
 _TRANSIENT_NAMES = frozenset({"APIConnectionError", "TransportError", "RequestException"})
-# A bad URL or an unprintable key looks like a lost connection, and would stay one however often it is tried.
-_BAD_ADDRESS_NAMES = frozenset({"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "MissingSchema"})
 # What LangChain's OpenAI family raises when a 200 response is no chat completion.
-_MALFORMED_TYPES = (ValueError, KeyError, IndexError, AttributeError, TypeError)
-_MALFORMED_NAMES = frozenset({"JSONDecodeError", "ValidationError"})
+_MALFORMED_NAMES = frozenset(
+    {
+        "ValueError",
+        "KeyError",
+        "IndexError",
+        "AttributeError",
+        "TypeError",
+        "JSONDecodeError",
+        "ValidationError",
+    }
+)
 _MAX_WORDS = 600
 
 _KEY = "Look at the API key (api_key, or OPENAI_API_KEY), and whether it may use this model at base_url."
@@ -31,7 +38,6 @@ _NAME = "Look at the model name and at base_url: the provider knows no such mode
 _ADVICE = {401: _KEY, 403: _KEY, 404: _NAME}
 _SETTING = "Look at what the provider says: a setting of the model or of the request must change first."
 _TOO_LONG = "The prompt is longer than the model reads: shorten the history or take another model."
-_ADDRESS = "Look at base_url (it must start with http:// or https://) and at the API key."
 _NO_COMPLETION = "The endpoint answered, but not with a chat completion: look at base_url."
 _NO_METHOD = "This chat model class takes no call that the library knows to make: take another model."
 
@@ -87,10 +93,7 @@ def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failur
     status, names = _http_status(error), _names(error)
     if isinstance(error, ContextOverflowError) or (status == 400 and "maximum context length" in str(error)):
         return Failure(error, status, advice=_TOO_LONG)
-    if _BAD_ADDRESS_NAMES & _names_of_causes(error):
-        return Failure(error, status, advice=_ADDRESS)
-    plain = type(error) in _MALFORMED_TYPES or type(error).__name__ in _MALFORMED_NAMES
-    if "APIResponseValidationError" in names or (plain and "BaseChatOpenAI" in _names(model)):
+    if type(error).__name__ in _MALFORMED_NAMES and "BaseChatOpenAI" in _names(model):
         return Failure(error, status, transient=True, maybe_unsupported=True, advice=_NO_COMPLETION)
     if status is not None:
         transient = status in _TRANSIENT_STATUS or status >= 500
@@ -108,10 +111,6 @@ def _http_status(error: BaseException) -> int | None:
     places = [(error, "status_code"), (response, "status_code"), (error, "code")]
     values = [botocore.get("HTTPStatusCode"), *(getattr(place, name, None) for place, name in places)]
     return next((value for value in values if isinstance(value, int) and 300 <= value < 600), None)
-
-
-def _names_of_causes(error: BaseException) -> set[str]:
-    return _names(error) | (_names_of_causes(error.__cause__) if error.__cause__ else set())
 
 
 def _names(one: object) -> set[str]:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Generic, Literal, get_args
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor, merge_configs
 
@@ -27,19 +27,18 @@ from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
 from arq_graph.reasoning.failures import Failure, read_failure
 from arq_graph.reasoning.methods import endpoint_of, schema_name
 from arq_graph.reasoning.replies import (
+    asked_again,
     is_cut_off,
     message_from,
     parse_answer,
     refusal_of,
     sum_of,
 )
-from arq_graph.reasoning.sections import clean, escaped
 from arq_graph.reasoning.transport import Steps, Transport, with_more_tokens, with_temperature
 
 # langgraph.constants.TAG_NOSTREAM; this layer does not import langgraph.
 _NOSTREAM = "nostream"
 _MAX_THREADS = 64
-_MAX_REPEATED = 6_000
 _MAX_QUOTED = 500
 
 
@@ -277,7 +276,7 @@ class _Asking(Generic[B]):
                 self._candidates.append(Answer(value, reasoning, text, self.mode, complaints))
                 if not complaints or len(self._candidates) >= self.max_candidates:
                     return self._finished()
-                retry = _asked_again(text, "has to be given once more, because", complaints)
+                retry = asked_again(text, "has to be given once more, because", complaints)
                 continue
             self._settled = self._settled or bool(problems)
             problems = problems or [f"{self._name}: the answer holds no complete JSON object"]
@@ -294,7 +293,7 @@ class _Asking(Generic[B]):
             elif is_last:
                 return self._gave_up("; ".join(problems)[:_MAX_QUOTED])
             elif self._settled or not self._moved_on(None):
-                retry = _asked_again(text, "could not be used, because", problems)
+                retry = asked_again(text, "could not be used, because", problems)
 
     def _reply(self, retry: Sequence[BaseMessage]) -> Steps[AIMessage]:
         """The next answer; what a provider refuses of the method or the settings is left out, if it can be."""
@@ -360,16 +359,3 @@ class _Asking(Generic[B]):
             " .attempts.",
             self._attempts,
         )
-
-
-def _asked_again(text: str, verdict: str, problems: Sequence[object]) -> list[BaseMessage]:
-    lines = "\n".join(f"- {str(problem)[:_MAX_QUOTED]}" for problem in problems)
-    again = "Answer with the whole object, changed accordingly, and nothing else."
-    correction = f"Your answer {verdict}:\n{escaped(lines)}\n{again}"
-    return [AIMessage(_repeatable(text)), HumanMessage(correction)]
-
-
-def _repeatable(text: str) -> str:
-    """An answer in a form that can be sent back: never empty (some providers refuse that), never huge."""
-    text = clean(text).strip() or "(an empty answer)"
-    return text if len(text) <= _MAX_REPEATED else f"{text[:_MAX_REPEATED]} …"

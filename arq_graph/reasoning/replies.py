@@ -1,15 +1,20 @@
-"""What a model's message says: an answer in its text, whatever stands around it; a refusal; how it ended; its cost."""
+"""What a model's message says: an answer in its text, whatever stands around it; a refusal; how it ended; its cost.
+
+And how a model is asked again whose answer could not be taken.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from pydantic import ValidationError
+
+from arq_graph.reasoning.sections import clean, escaped
 
 T = TypeVar("T")
 Read = Callable[[str], T]
@@ -22,6 +27,8 @@ _DECODER = json.JSONDecoder(strict=False)
 _MAX_FAILURES = 2_000
 _MAX_VALIDATED = 50
 _MAX_ERRORS_TOLD = 20
+_MAX_REPEATED = 6_000
+_MAX_QUOTED = 500
 
 _CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _FILTERED = frozenset({"content_filter", "safety", "prohibited_content", "guardrail_intervened"})
@@ -48,6 +55,16 @@ def parse_answer(read: Read[T], text: str, name: str) -> tuple[T | None, list[st
         except ValidationError as error:
             errors = errors or list(_lines(error, name))
     return None, errors
+
+
+def asked_again(text: str, verdict: str, problems: Sequence[object]) -> list[BaseMessage]:
+    """What follows the prompt when an answer has to be given anew: the answer, and what is wrong with it."""
+    lines = "\n".join(f"- {str(problem)[:_MAX_QUOTED]}" for problem in problems)
+    again = "Answer with the whole object, changed accordingly, and nothing else."
+    correction = f"Your answer {verdict}:\n{escaped(lines)}\n{again}"
+    own = clean(text).strip() or "(an empty answer)"  # some providers refuse an empty message
+    own = own if len(own) <= _MAX_REPEATED else f"{own[:_MAX_REPEATED]} …"
+    return [AIMessage(own), HumanMessage(correction)]
 
 
 def is_cut_off(message: BaseMessage) -> bool:

@@ -35,9 +35,7 @@ _MIXED = "a conditional schema, or one that is several things at once, cannot be
 _STRUCTURAL = {
     "prefixItems": _TUPLE,
     "patternProperties": _OPEN,
-    **dict.fromkeys(
-        ("not", "if", "then", "else", "dependentSchemas", "$dynamicRef", "$recursiveRef"), _MIXED
-    ),
+    **dict.fromkeys(("not", "if", "dependentSchemas", "$dynamicRef"), _MIXED),
 }
 
 
@@ -138,13 +136,11 @@ class _Conversion:
                 return self.reference(reference, path)
             case {"anyOf": choices} | {"oneOf": choices}:
                 return self.choice(choices, path)
-            case {"allOf": [only]}:
-                return self.node(only, path)
             case {"allOf": _}:
                 raise NotStrict(_MIXED, path)
             case {"const": value}:
                 return _enumeration([value], path)
-            case {"enum": values}:
+            case {"enum": [_, *_] as values}:
                 return _enumeration(values, path)
             case {"type": "object"} | {"properties": _}:
                 return self.object(schema, path)
@@ -205,7 +201,5 @@ def _enumeration(values: Iterable[Any], path: str) -> dict[str, Any]:
         if type(value) not in _PYTHON_TYPES:
             raise NotStrict(f"{value!r} cannot be a value of an enumeration; use strings or numbers", path)
         by_type.setdefault(_PYTHON_TYPES[type(value)], []).append(value)
-    if not by_type:
-        raise NotStrict("an enumeration without values cannot be answered; name its values", path)
     choices = [{"type": name} if name == "null" else {"type": name, "enum": v} for name, v in by_type.items()]
     return choices[0] if len(choices) == 1 else {"anyOf": choices}

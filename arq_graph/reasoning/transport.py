@@ -10,11 +10,10 @@ and refuse it as an argument of a call (ChatOllama, ChatGoogleGenerativeAI).
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import getattr_static
@@ -28,28 +27,16 @@ from arq_graph.reasoning.failures import read_failure
 from arq_graph.reasoning.methods import Bound
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
 
+_log = logging.getLogger(__name__)
+
 _MAX_TRIES = 8
 _MAX_PAUSE = 20.0
+_MAX_WORDS = 100
 # With less than this share of the time left, another try would only be cut short.
 _WORTH_TRYING = 0.02
 _TIMEOUT_FIELDS = ("request_timeout", "default_request_timeout", "timeout")
 _LIMIT_FIELDS = ("max_tokens", "max_output_tokens", "num_predict")
 _CLIENT_FIELDS = ("client", "async_client", "root_client", "root_async_client")
-
-OnWait = Callable[[float, Exception], None]
-"""Is told of a wait before another try: how many seconds it takes, and the error that it follows."""
-
-_watcher: ContextVar[OnWait | None] = ContextVar("arq_graph_waits", default=None)
-
-
-@contextmanager
-def watch_waits(on_wait: OnWait) -> Iterator[None]:
-    """Be told, inside the `with` block and in its threads and tasks, before a call is tried again."""
-    token = _watcher.set(on_wait)
-    try:
-        yield
-    finally:
-        _watcher.reset(token)
 
 
 @dataclass(frozen=True)
@@ -109,8 +96,8 @@ class Transport:
                 left = deadline - time.monotonic() - pause
                 if tries == _MAX_TRIES or left < self._timeout * _WORTH_TRYING:
                     raise failure.unavailable(asked, tries, self._timeout) from error
-                if on_wait := _watcher.get():
-                    on_wait(pause, error)
+                why = " ".join(str(error).split())[:_MAX_WORDS] or type(error).__name__
+                _log.info("no answer yet (%s); asking again in %.0f s", why, pause)
             else:
                 return answer
             yield pause

@@ -45,12 +45,6 @@ class Recommendation(ARQ):
     in_range: list[Option] = query("Which restaurants are in range?")
 
 
-class OnBudget(Recommendation):
-    budget: Annotated[int, reinstate("What may it cost?", ge=0)]
-    within_budget: bool = verify("Is it within the budget?", must_be=True)
-    table: str = respond("The table to book.")
-
-
 class Judgement(ARQ):
     """Judge one guideline."""
 
@@ -101,10 +95,6 @@ def answered(blueprint: type[ARQ], value: Any, mode: Any = "arq") -> Any:
     return reasoner.ask(blueprint, [HumanMessage("?")], mode=mode).value
 
 
-def keys(blueprint: type[ARQ], mode: Any = "arq") -> list[str]:
-    return list(blueprint.response_schema(mode)["properties"])
-
-
 STAGES = {reinstate: 0, query: 0, respond: 1, verify: 2}
 NAMES = st.sampled_from(["a", "b", "c", "G1", "G-2", "x.y", "Z_9", "class", "reasoning"])
 LEAVES = st.sampled_from([str, int, bool, float, Literal["no", 3, True, None], Colour, str | int | None])
@@ -131,59 +121,39 @@ def blueprints(draw: st.DrawFn, inner: st.SearchStrategy[Any]) -> tuple[type[ARQ
     return made, stages
 
 
-def instances(schema: Any, definitions: Any) -> st.SearchStrategy[Any]:
-    """What a strict schema takes."""
-    match schema:
-        case {"$ref": reference}:
-            return instances(definitions[reference.removeprefix("#/$defs/")], definitions)
-        case {"anyOf": choices}:
-            return st.one_of(instances(choice, definitions) for choice in choices)
-        case {"enum": values}:
-            return st.sampled_from(values)
-        case {"properties": properties}:
-            return st.fixed_dictionaries(
-                {name: instances(properties[name], definitions) for name in properties}
-            )
-        case {"items": items}:
-            return st.lists(instances(items, definitions), max_size=2)
-    floats = st.floats(allow_nan=False, allow_infinity=False)
-    scalars = {"string": st.text(max_size=5), "integer": st.integers(), "number": floats, "null": st.none()}
-    return {**scalars, "boolean": st.booleans()}[schema["type"]]
-
-
 @settings(max_examples=30)
-@given(made=blueprints(st.recursive(LEAVES, containers, max_leaves=4)), data=st.data())
-def test_any_blueprint_is_strict_and_ordered_and_takes_what_its_schema_takes_in_each_mode(
-    made: tuple[type[ARQ], dict[str, int]], data: st.DataObject
-) -> None:
+@given(blueprints(st.recursive(LEAVES, containers, max_leaves=4)))
+def test_any_blueprint_is_strict_and_ordered_and_takes_what_its_schema_takes_in_each_mode(made):
     blueprint, stages = made
     response = [name for name, stage in stages.items() if stage == 1]
     thought = "reasoning_" if "reasoning" in response else "reasoning"
     orders = {"arq": sorted(stages, key=stages.__getitem__), "cot": [thought, *response], "direct": response}
     for mode, order in orders.items():
-        schema = blueprint.response_schema(mode)
-        assert_strict(schema)
-        assert list(schema["properties"]) == order
-        value = data.draw(instances(schema, schema.get("$defs")))
-        answer = json.loads(answered(blueprint, value, mode).model_dump_json())
-        assert ({thought: value[thought]} if mode == "cot" else {}) | answer == value
+        assert_strict(blueprint.response_schema(mode))
+        assert list(blueprint.response_schema(mode)["properties"]) == order
+        answer = Reasoner("offline", max_attempts=1).ask(blueprint, [HumanMessage("?")], mode=mode)
+        read = {thought: answer.reasoning} if mode == "cot" else {}
+        assert read | json.loads(answer.value.model_dump_json()) == json.loads(answer.text)
 
 
 # Order
 
 
 def test_a_query_of_a_subclass_lands_in_its_stage_after_the_inherited_ones():
-    order = ["diet", "in_range", "budget", "answer", "table", "fits_everyone", "within_budget"]
-    assert keys(OnBudget) == list(OnBudget.model_fields) == order
-
     class Cost(ARQ, ABC):
-        cost: int = query("What does it cost?")
+        cost: Annotated[int, query("What does it cost?", ge=0)]
         cheap: bool = verify("Is it cheap?")
 
     class Both(Recommendation, Cost):
-        pass
+        """Recommend, and reckon."""
 
-    assert keys(Both) == ["cost", "diet", "in_range", "answer", "cheap", "fits_everyone"]
+        table: str = respond("The table to book.")
+
+    order = ["cost", "diet", "in_range", "answer", "table", "cheap", "fits_everyone"]
+    schema = Both.response_schema()
+    assert list(schema["properties"]) == list(Both.model_fields) == order
+    assert schema["description"] == "Recommend, and reckon."
+    assert schema["$defs"]["Option"]["properties"]["name"] == {"description": "Its name.", "type": "string"}
 
 
 def test_blueprints_that_refer_to_each_other_are_ordered_and_reduced_everywhere():
@@ -282,41 +252,25 @@ def test_a_type_outside_the_subset_is_refused_with_class_field_and_what_to_use(a
         defined(annotation)
 
 
-def test_a_property_name_that_a_provider_refuses_is_refused():
-    for name in ("größe", "x" * 65):
-        with pytest.raises(errors.BlueprintDefinitionError, match=rf"Asked\.{name}: a property name"):
-            create_model("Asked", __base__=ARQ, **{name: (int, respond("X?"))})
-
-
-STRING, CLOSED = {"type": "string"}, {"additionalProperties": False}
+STRING, NULL = {"type": "string"}, {"type": "null"}
 
 
 @pytest.mark.parametrize(
     ("given_", "strict"),
     [
         ({"type": "string", "minLength": 1, "pattern": "a", "format": "date"}, STRING),
-        ({"type": ["string", "null"]}, {"anyOf": [STRING, {"type": "null"}]}),
-        ({"oneOf": [{"type": "null"}, STRING]}, {"anyOf": [{"type": "null"}, STRING]}),
+        ({"type": ["string", "null"]}, {"anyOf": [STRING, NULL]}),
+        ({"oneOf": [NULL, STRING]}, {"anyOf": [NULL, STRING]}),
         ({"anyOf": [{"type": "string", "format": "date"}, STRING]}, STRING),
-        ({"allOf": [{"type": "integer"}]}, {"type": "integer"}),
         ({"const": "a"}, {"type": "string", "enum": ["a"]}),
-        ({"enum": ["a", None]}, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
-        (
-            {"enum": [1, True]},
-            {"anyOf": [{"type": "integer", "enum": [1]}, {"type": "boolean", "enum": [True]}]},
-        ),
+        ({"enum": [True, None]}, {"anyOf": [{"type": "boolean", "enum": [True]}, NULL]}),
         ({"items": STRING}, {"type": "array", "items": STRING}),
-        (
-            {"properties": {"b": STRING}},
-            {"type": "object", "properties": {"b": STRING}, "required": ["b"], **CLOSED},
-        ),
         ({"type": "object", "properties": {}, "additionalProperties": True}, "open dictionary"),
         ({"type": "object", "patternProperties": {"a": {}}}, "open dictionary"),
-        ({"type": "array", "prefixItems": [STRING]}, "tuple"),
+        ({"properties": {"größe": STRING}}, r"x\.größe: a property name"),
         ({"allOf": [{"type": "integer"}, STRING]}, "several things"),
         ({"type": "object", "properties": {}, "if": {}}, "conditional"),
         ({"type": "file"}, "any type"),
-        ({"enum": []}, "without values"),
         ({"enum": [{"a": 1}]}, "cannot be a value"),
     ],
 )
@@ -327,15 +281,6 @@ def test_a_schema_of_ones_own_is_written_in_the_subset_or_refused(given_, strict
             defined(annotation)
     else:
         assert defined(annotation).response_schema()["properties"]["x"] == {"description": "X?", **strict}
-
-
-def test_docstrings_and_questions_are_in_the_schema_and_constraints_are_not():
-    schema = Recommendation.response_schema()
-    assert schema["description"] == "Recommend one restaurant to the group."
-    assert schema["$defs"]["Option"]["description"] == "One restaurant."
-    assert schema["$defs"]["Option"]["properties"]["name"] == {"description": "Its name.", "type": "string"}
-    with pytest.raises(errors.BlueprintError, match="at least 1 character"):
-        answered(Option, {"fits": True, "name": "", "distance": 0})
 
 
 # Conditional queries
