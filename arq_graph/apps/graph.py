@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_type_hints
 
-from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.cache.base import BaseCache
 from langgraph.graph import END, START, StateGraph
@@ -20,6 +19,7 @@ from arq_graph.apps.strategies import ReSpAct, StrategySettings, ToolCalling
 from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.blueprint_node import BlueprintNode
+from arq_graph.nodes.channels import Node
 from arq_graph.nodes.routing import route_calls
 from arq_graph.nodes.tool_node import guarded_tools
 
@@ -52,26 +52,22 @@ def compiled(
     strategy: StrategySettings,
     deciding: BlueprintNode[Any],
     *,
-    matcher: BlueprintNode[Any] | None,
-    reviser: BlueprintNode[Any] | None,
-    tracker: Any,
-    options: Mapping[str, Any],
+    matcher: BlueprintNode[Any] | None = None,
+    reviser: BlueprintNode[Any] | None = None,
+    tracker: Node | None = None,
+    state_schema: type[Any] = AgentState,
+    context_schema: type[Any] | None = None,
+    input_schema: type[Any] | None = None,
+    name: str | None = None,
+    **options: Any,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Wire and compile the steps of a turn."""
-    options = dict(options)
-    state_schema = options.pop("state_schema", AgentState)
-    input_schema = options.pop("input_schema", None)
-    name = options.pop("name", None) or agent.name
-    for node in (deciding, reviser):
-        if node is not None:
-            node.reply_name = name
-    builder: Builder = StateGraph(
-        state_schema,
-        options.pop("context_schema", None),
-        input_schema=input_schema or _input_of(agent, state_schema),
-    )
+    """Wire and compile the steps of a turn: with a matcher and a reviser, or the strategy's node alone."""
+    given = input_schema or _input_of(agent, state_schema)
+    builder: Builder = StateGraph(state_schema, context_schema, input_schema=given)
+    deciding.reply_name = name or agent.name
     builder.add_node(strategy.name, deciding)
     if matcher is not None and reviser is not None:
+        reviser.reply_name = deciding.reply_name
         builder.add_node("match", matcher)
         builder.add_node("message", reviser)
         builder.add_edge(START, "match")
@@ -92,18 +88,10 @@ def compiled(
                 builder.add_edge(source, "progress")
     elif isinstance(strategy, ReSpAct):
         _speaking(builder, agent, strategy)
-    elif tracker is None:
+    else:
         builder.add_edge(START, strategy.name)
         _one_by_one(builder, agent, strategy.name, then=strategy.name, otherwise=END)
-    else:
-        # Before each plan, which looks at it, and once more for what the answer itself reaches.
-        builder.add_node("progress", tracker)
-        builder.add_node("progress_of_answer", tracker)
-        builder.add_edge(START, "progress")
-        builder.add_edge("progress", strategy.name)
-        builder.add_edge("progress_of_answer", END)
-        _one_by_one(builder, agent, strategy.name, then="progress", otherwise="progress_of_answer")
-    app = builder.compile(name=name, **options)
+    app = builder.compile(name=deciding.reply_name, **options)
     if input_schema is None:
         _refuse_other_variables(app, agent)
     return app
@@ -173,7 +161,7 @@ def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
 def _input_of(agent: Agent, state_schema: type[Any]) -> type[Any]:
     """What a run is given: the messages, and the variables that may be set."""
     channels = get_type_hints(state_schema, include_extras=True)
-    given: dict[str, Any] = {"messages": channels.get("messages", list[AnyMessage])}
+    given: dict[str, Any] = {"messages": channels["messages"]}
     if names := [variable.name for variable in agent.variables if variable.settable]:
         given["variables"] = TypedDict("Variables", dict.fromkeys(names, Any), total=False)  # type: ignore[operator]
     return TypedDict("Input", given, total=False)  # type: ignore[operator, no-any-return]

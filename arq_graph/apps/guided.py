@@ -87,7 +87,7 @@ def create_guided_agent(
         matcher=matcher or GuidelineMatcher(models["matcher"], agent, reads=reads, mode=mode),
         reviser=copy(reviser) if reviser else MessageReviser(models["message"], agent, mode=mode),
         tracker=_tracker(agent, milestones, judge),
-        options=options,
+        **options,
     )
 
 
@@ -97,8 +97,6 @@ def create_preact_agent(
     *,
     strategy: StrategyName | StrategySettings = "pre-act",
     mode: Mode | None = None,
-    milestones: MilestoneGraph | None = None,
-    judge: Judge | None = None,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that plans, without guidelines: its final answer is sent as it is.
@@ -107,21 +105,17 @@ def create_preact_agent(
         model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), or a `Reasoner`.
         agent: A specification without guidelines, or its tools alone.
         strategy: `pre-act`, `react`, or settings: `PreAct(max_steps=4)`.
-        mode: As for `create_guided_agent`, with `milestones`, `judge` and `options`.
-        milestones: See there.
-        judge: See there.
+        mode: As for `create_guided_agent`, with `options`.
         **options: See there.
 
     Raises:
         InputError: The agent has guidelines, or a setting is out of its range.
-        SpecError: A tool cannot be used, or the milestone graph cannot be measured on.
+        SpecError: A tool cannot be used.
         PromptError: The prompt cannot be read or rendered.
     """
     chosen = strategy_of(strategy)
     if not chosen.writes_reply:
         raise InputError("the tool caller writes no reply of its own: use create_guided_agent(model, agent)")
-    if isinstance(chosen, ReSpAct) and milestones is not None:
-        raise InputError("a speaker is shown no milestones: score the finished thread, or use a planner")
     if not isinstance(agent, Agent):
         agent = Agent(options.get("name") or "Agent", _PROFILE, tools=agent)
     if agent.guidelines:
@@ -129,8 +123,7 @@ def create_preact_agent(
             f"agent {agent.name!r} has guidelines, which a strategy alone does not match: use create_guided_agent"
         )
     deciding = chosen.node(model, agent, draft=False, mode=mode, reads=_channels(options))
-    tracker = _tracker(agent, milestones, judge)
-    return compiled(agent, chosen, deciding, matcher=None, reviser=None, tracker=tracker, options=options)
+    return compiled(agent, chosen, deciding, **options)
 
 
 def create_respact_agent(

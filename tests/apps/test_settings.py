@@ -34,7 +34,7 @@ ALONE = Agent("Desk", "You help.", tools=[get_order])
         (create_respact_agent, {}, "use create_guided_agent"),
         (create_preact_agent, {"agent": ALONE, "strategy": "tools"}, "use create_guided_agent"),
         (create_preact_agent, {"agent": "Desk"}, "`tools` must be a list"),
-        (create_preact_agent, {"agent": ALONE, "judge": lambda *_: []}, "give milestones="),
+        (create_guided_agent, {"judge": lambda *_: []}, "give milestones="),
     ],
 )
 def test_a_setting_that_cannot_be_says_what_to_do(create, options, problem):
