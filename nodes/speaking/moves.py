@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 
 from arq_graph.agent.state import Move, MoveKind, PlannedCall, ToolInsight, WorldStatus
 from arq_graph.milestones.grounding import Grounding
@@ -84,18 +84,15 @@ class Situation:
         rules: SpeakingRules,
         variables: list[dict[str, Any]],
         facts: PromptFacts,
-        names: Collection[str | None],
     ) -> None:
-        self.gate, self.settled, self.rules = gate, settled, rules
-        self.facts = facts
+        self.gate, self.settled, self.rules, self.facts = gate, settled, rules, facts
         state, conversation, messages = gate.state, gate.conversation, gate.state.messages()
         task = task_messages(messages)
         self.task = str(task[0].id or "") if task and isinstance(task[0], HumanMessage) else ""
-        self.moves = [move for move in state.records("moves", Move) if self.task and move.turn == self.task]
+        self.moves = [move for move in state.records("moves", Move) if move.turn == self.task]
         self.after = conversation.lines[-1].id if conversation.lines else ""
-        own = [each for each in task if isinstance(each, AIMessage) and each.name in names]
-        steps = sum(rules.is_task or bool(message.tool_calls) for message in own)
-        self.steps_left = max(0, rules.max_steps - steps)
+        steps = ("act", "speak") if rules.is_task else ("act",)
+        self.steps_left = max(0, rules.max_steps - sum(move.kind in steps for move in self.moves))
         self.asked = questions_in_a_row(messages)
         self.questions_left = max(0, rules.max_questions - len(self.asked))
         self.tool_rules = ToolRules(rules.policies.values(), gate)
@@ -118,14 +115,10 @@ class Situation:
     @property
     def thoughts(self) -> list[dict[str, str]]:
         """The thoughts of this turn or task, as the prompt shows them; those of this run come after nothing new."""
+        thoughts = [(move.text, move.after) for move in self.moves if move.kind == "think"]
         return [
-            {
-                "thought": move.text,
-                **({"after": move.after} if move.after != self.after else {}),
-                "observed": "OK",
-            }
-            for move in self.moves
-            if move.kind == "think"
+            {"thought": text, **({"after": after} if after != self.after else {}), "observed": "OK"}
+            for text, after in thoughts
         ]
 
     @property

@@ -54,15 +54,6 @@ class Policy(Part):
             self, name: str, rule: str, requires: ByState | None = None, forbids: ByState | None = None
         ) -> None: ...
 
-    def named(self, function: ByState | None, state: Any, tools: Collection[str]) -> list[str]:
-        """The tools that one of its functions names in a state."""
-        names = list(function(state)) if function else []
-        for name in names:
-            if name not in tools:
-                near = suggestion(str(name), tools)
-                raise InputError(f"policy {self.name!r} names {name!r}, which is no tool of this agent{near}")
-        return names
-
 
 _RULES = {
     "ask_for_required": "A required argument that nobody gave is asked for, all that are open in one message.",
@@ -105,17 +96,13 @@ class ToolRules:
     What cannot be called now, or was called already in this turn or task, is not required.
     """
 
-    def __init__(self, policies: Iterable[Policy], gate: Gate) -> None:
+    def __init__(self, policies: Collection[Policy], gate: Gate) -> None:
         state = state_for_functions(gate.agent, gate.state)
-        forbidden: dict[str, Policy] = {}
-        required: dict[str, Policy] = {}
-        for policy in policies:
-            forbidden |= dict.fromkeys(policy.named(policy.forbids, state, gate.tools), policy)
-            required |= dict.fromkeys(policy.named(policy.requires, state, gate.tools), policy)
+        self.forbidden = _named(policies, "forbids", state, gate.tools)
         said = [each for each in task_messages(gate.state.messages()) if isinstance(each, AIMessage)]
         called = {call["name"] for message in said for call in message.tool_calls}
-        open_now = set(gate.granted).difference(called, forbidden)
-        self.forbidden: Mapping[str, Policy] = forbidden
+        open_now = set(gate.granted).difference(called, self.forbidden)
+        required = _named(policies, "requires", state, gate.tools)
         self.required = {name: policy for name, policy in required.items() if name in open_now}
 
     def objection(self, tool: str) -> str:
@@ -130,3 +117,18 @@ class ToolRules:
             f"the policy {policy.name} requires {tool} first ({policy.rule})"
             for tool, policy in self.required.items()
         )
+
+
+def _named(policies: Collection[Policy], which: str, state: Any, tools: Collection[str]) -> dict[str, Policy]:
+    """The tools that the policies' functions name in a state, each with its policy."""
+    found: dict[str, Policy] = {}
+    for policy in policies:
+        function: ByState | None = getattr(policy, which)
+        for name in function(state) if function else ():
+            if name not in tools:
+                near = suggestion(str(name), tools)
+                raise InputError(
+                    f"policy {policy.name!r} names {name!r}, which is no tool of this agent{near}"
+                )
+            found[name] = policy
+    return found

@@ -135,8 +135,7 @@ class Speaker(Strategy):
         conversation, variables = gate.conversation, shown_variables(self.agent, gate.state)
         active = active_guidelines(self.agent, gate.state, conversation.turn)
         facts = self.facts(conversation, variables, [*active, *self.tools, *settled.waiting])
-        names = (self.agent.name, self.reply_name)
-        situation = Situation(gate, settled, self.rules, variables, facts, names)
+        situation = Situation(gate, settled, self.rules, variables, facts)
 
         def check(value: Any) -> list[Complaint]:
             key, said = chosen_of(value.move)
