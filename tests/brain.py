@@ -38,9 +38,11 @@ class Asked:
 
     call: Any
 
-    @property
+    @cached_property
     def schema(self) -> dict[str, Any]:
-        return self.call.schema or {}
+        """The schema of the answer, with what it refers to in the places of its references."""
+        schema: dict[str, Any] = inlined(self.call.schema or {})
+        return schema
 
     @property
     def module(self) -> str:
@@ -89,14 +91,6 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Call:
-    """A tool call that the tool caller proposes; an argument that is left out is not given, None is given as null."""
-
-    args: Mapping[str, Any] = field(default_factory=dict)
-    verdict: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Raw:
     """An argument's value exactly as the model writes it."""
 
@@ -107,9 +101,9 @@ class Raw:
 class Move:
     """What is done next: a call of `tool`, or where that is None, `text` said (None: the brain's reply).
 
-    `kind` says what else is done with the text: it is thought, or an action in a world. `steps` are the tools of a
-    plan's steps behind it, `bases` what arguments rest on (`this_request` unless said), and `fields` answers to put
-    over those that are made.
+    `kind` says what else is done with the text: it is thought, or an action in a world. An argument that is left out is
+    not given, None is given as null; `bases` say what arguments rest on (`this_request` unless said). `steps` are the
+    tools of a plan's steps behind it, and `fields` answers to put over those that are made.
     """
 
     tool: str | None = None
@@ -164,7 +158,7 @@ class Brain:
 
     Args:
         judge: By guideline id: a score, a dict of answers, an exception, or a function of `Asked` that gives one.
-        call: By tool, for the tool caller: arguments, a `Call`, a list of these (each proposed once a turn), or a
+        call: By tool, for the tool caller: arguments, a call, a list of these (each proposed once a turn), or a
             function of `Asked`.
         reply: A text, a dict of answers, a list of these (one per answer), or a function of `Asked`.
         moves: What is done at each decision, whatever the strategy; the last one again and again.
@@ -186,17 +180,11 @@ class Brain:
 
     def __call__(self, call: Any) -> Any:
         asked = Asked(call)
-        answer = filled(asked.schema, asked.schema)
+        answer = filled(asked.schema)
         if "still_wanted" in answer and self.wants():
             answer["still_wanted"] = [each["id"] for each in asked.now.get("awaiting_confirmation", ())]
-        match asked.module:
-            case "matcher":
-                return self._judged(asked, answer)
-            case "message":
-                return self._replied(asked, answer)
-            case "tools":
-                return self._called(asked, answer)
-        return self._acted(asked, answer)
+        of_module = {"matcher": self._judged, "message": self._replied, "tools": self._called}
+        return of_module.get(asked.module, self._acted)(asked, answer)
 
     def _judged(self, asked: Asked, answer: dict[str, Any]) -> Any:
         for guideline in asked.section("guidelines"):
@@ -205,54 +193,40 @@ class Brain:
             if id not in asked.now["judge"]:
                 continue
             said = _said(self.judge.get(id, 2), asked)
-            if isinstance(said, BaseException):
-                return said
             if isinstance(said, int):
                 applies = "yes" if said >= 6 else "no"
                 said = {"score": said, "condition_applies": applies, "should_apply": said >= 6}
             said = {"condition": guideline["condition"] or "", "action": guideline["action"] or "", **said}
-            answer[id] = _judgement(
-                _present(properties_of(asked.schema)[id], asked.schema), said, asked.schema
-            )
+            answer[id] = _judgement(_present(asked.schema["properties"][id]), said)
         return answer
 
     def _called(self, asked: Asked, answer: dict[str, Any]) -> Any:
         move = self._next_move(asked) if self.moves is not None else None
-        if isinstance(move, BaseException):
-            return move
         for tool in asked.section("tools"):
-            if move is not None:
-                said: Any = [Call(move.args, move.fields)] if move.tool == tool["name"] else []
+            name, said = tool["name"], self.call.get(tool["name"], [])
+            if self.moves is not None:
+                said = [move] if move.tool == name else []
             else:
-                said = self.call.get(tool["name"], [])
-                said = said(asked) if callable(said) else [] if asked.results(tool["name"]) else said
-            if isinstance(said, BaseException):
-                return said
-            asked_as = f"tool_{tool['name']}" if f"tool_{tool['name']}" in answer else tool["name"]
-            schema = properties_of(asked.schema, asked_as)["tool_calls_for_candidate_tool"]["items"]
-            answer[asked_as]["tool_calls_for_candidate_tool"] = [
-                _proposal(call if isinstance(call, Call) else Call(call), tool, schema, asked.schema)
-                for call in ([said] if isinstance(said, Mapping | Call) else said)
+                said = _said(said, asked) if callable(said) or not asked.results(name) else []
+            key = f"tool_{name}" if f"tool_{name}" in answer else name
+            schema = properties_of(asked.schema, key)["tool_calls_for_candidate_tool"]["items"]
+            answer[key]["tool_calls_for_candidate_tool"] = [
+                _proposal(each if isinstance(each, Move) else act(name, each), tool, schema)
+                for each in ([said] if isinstance(said, Mapping | Move) else said)
             ]
         return answer
 
     def _replied(self, asked: Asked, answer: dict[str, Any]) -> Any:
         said = self._next_reply(asked)
-        if isinstance(said, BaseException):
-            return said
         said = said if isinstance(said, dict) else {"content": said}
-        revision = filled(asked.schema["properties"]["revisions"]["items"], asked.schema)
+        revision = filled(asked.schema["properties"]["revisions"]["items"])
         revision["followed"] = [guideline["id"] for guideline in asked.section("active_guidelines")]
-        revision.update({key: value for key, value in said.items() if key in revision})
-        answer["revisions"] = [revision]
-        answer.update({key: value for key, value in said.items() if key in answer})
-        return answer
+        answer["revisions"] = [_over(revision, said)]
+        return _over(answer, said)
 
     def _acted(self, asked: Asked, answer: dict[str, Any]) -> Any:
         """What a strategy answers that takes one action at a time."""
         move = self._next_move(asked)
-        if not isinstance(move, Move):
-            return move
         text = move.text if move.text is not None or move.tool else str(self._next_reply(asked))
         results = asked.now.get("results")
         calls = [*([move.tool] if move.tool else []), *move.steps]
@@ -267,24 +241,23 @@ class Brain:
             "answer_rests_on_this_prompt": True,
             **move.fields,
         }
-        answer.update({name: value for name, value in made.items() if name in answer})
         query = "action" if "action" in answer else "move"
         if move.tool:
-            answer[query] = call_of(asked, query, move.tool, move.args, bases=move.bases)
+            answer[query] = _call(asked, query, move)
         else:
             key = "final_answer" if query == "action" else move.kind
-            said = filled(option_of(asked, query, key)["properties"][key], asked.schema)
-            said.update({name: value for name, value in move.fields.items() if name in said})
-            answer[query] = {key: {**said, TEXT_OF[key]: text}}
-        return answer
+            said = filled(_option(asked, query, key))
+            answer[query] = {key: _over(said, {**move.fields, TEXT_OF[key]: text})}
+        return _over(answer, made)
 
     def _next_move(self, asked: Asked) -> Any:
-        return self.moves(asked) if callable(self.moves) else _nth(self.moves, next(self.moved))
+        if callable(self.moves):
+            return _said(self.moves, asked)
+        return _said(_nth(self.moves or [say()], next(self.moved)), asked)
 
     def _next_reply(self, asked: Asked) -> Any:
         said = _said(_nth(self.reply, self.replies) if isinstance(self.reply, list) else self.reply, asked)
-        if not isinstance(said, BaseException):
-            self.replies += 1
+        self.replies += 1
         return f"This is answer {self.replies}." if said is None else said
 
 
@@ -293,39 +266,41 @@ def _nth(script: Sequence[Any], number: int) -> Any:
 
 
 def _said(value: Any, asked: Asked) -> Any:
-    return value(asked) if callable(value) else value
+    said = value(asked) if callable(value) else value
+    if isinstance(said, BaseException):
+        raise said
+    return said
 
 
-def _judgement(schema: dict[str, Any], said: Mapping[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+def _over(answer: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer with what is said in the place of its own, as far as it was asked."""
+    return {name: said.get(name, value) for name, value in answer.items()}
+
+
+def _judgement(schema: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
     """What is said of a guideline, with the part about its action where the condition holds."""
-    judgement: dict[str, Any] = filled(schema, root)
-    judgement.update({name: True for name in ("could_a_tool_change_that",) if name in judgement})
-    judgement.update({name: value for name, value in said.items() if name in judgement})
-    if "application" in judgement and "application" not in said:
-        properties = properties_of({**schema, "$defs": root.get("$defs", {})})
-        application = filled(_present(properties["application"], root), root)
-        application["guideline_previously_applied"] = "no"
-        own = {name: value for name, value in said.items() if name in application}
-        if judgement["application"] is not None or judgement["score"] >= 6:
-            judgement["application"] = {**application, **own}
+    judgement = _over(filled(schema), {"could_a_tool_change_that": True, **said})
+    is_open = "application" in judgement and "application" not in said
+    if is_open and (judgement["application"] is not None or judgement["score"] >= 6):
+        application = filled(_present(schema["properties"]["application"]))
+        judgement["application"] = _over(application, {"guideline_previously_applied": "no", **said})
     return judgement
 
 
-def _proposal(call: Call, tool: Any, schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
-    proposal = {**filled(schema, root), "score": 9, "should_run": True}
+def _proposal(call: Move, tool: Any, schema: dict[str, Any]) -> dict[str, Any]:
+    proposal = {**filled(schema), "score": 9, "should_run": True}
     if tool["arguments"]:
-        asked_for = properties_of({**resolved(schema, root), "$defs": root.get("$defs", {})}, "arguments")
-        _give(proposal["arguments"], call.args, tool, asked_for, root)
-    unknown = set(call.verdict) - set(proposal)
+        _give(proposal["arguments"], call.args, tool, properties_of(schema, "arguments"))
+    unknown = set(call.fields) - set(proposal)
     assert not unknown, f"not asked: {unknown}"
-    return {**proposal, **call.verdict}
+    return {**proposal, **call.fields}
 
 
-def _give(decisions: Any, args: Mapping[str, Any], tool: Any, asked_for: Any, root: dict[str, Any]) -> None:
+def _give(decisions: Any, args: Mapping[str, Any], tool: Any, asked_for: Any) -> None:
     """Give arguments as a schema asks for them: each by its key, what is no strict value as a string of JSON."""
     keys = {argument["name"]: argument.get("key", argument["name"]) for argument in tool["arguments"]}
     for name, value in args.items():
-        described = resolved(asked_for[keys[name]], root)["properties"]["value"].get("description", "")
+        described = asked_for[keys[name]]["properties"]["value"].get("description", "")
         if isinstance(value, Raw):
             value = value.value
         elif AS_JSON in described and value is not None:
@@ -333,67 +308,67 @@ def _give(decisions: Any, args: Mapping[str, Any], tool: Any, asked_for: Any, ro
         decisions[keys[name]].update(given=True, value=value)
 
 
-def option_of(asked: Asked, query: str, key: str) -> dict[str, Any]:
-    """Of the ways to answer a query that has several, the one with a key."""
-    field = resolved(asked.schema["properties"][query], asked.schema)
-    options = [resolved(each, asked.schema) for each in field.get("anyOf", [field])]
-    return next(option for option in options if key in option["properties"])
+def _option(asked: Asked, query: str, key: str) -> dict[str, Any]:
+    """Of the ways to answer a query that has several, what stands below the one property of one."""
+    asked_for = asked.schema["properties"][query]
+    options: list[dict[str, Any]] = [each["properties"] for each in asked_for.get("anyOf", [asked_for])]
+    return next(option[key] for option in options if key in option)
 
 
-def call_of(
-    asked: Asked, query: str, name: str, args: Mapping[str, Any], *, bases: Mapping[str, str]
-) -> dict[str, Any]:
-    """The answer to a query that calls a tool; `bases` says what arguments rest on, `this_request` unless said."""
-    schema = asked.schema
-    tool = next(tool for tool in asked.section("tools") if tool["name"] == name)
-    key = tool.get("key", name)
-    option = option_of(asked, query, key)
-    call = filled(option["properties"][key], schema)
+def _call(asked: Asked, query: str, move: Move) -> dict[str, Any]:
+    """The answer to a query that calls a tool."""
+    tool = next(tool for tool in asked.section("tools") if tool["name"] == move.tool)
+    key = tool.get("key", move.tool)
+    option = _option(asked, query, key)
+    call = filled(option)
     if tool["arguments"]:
-        asked_for = properties_of({**option, "$defs": schema.get("$defs", {})}, key, "arguments")
-        _give(call["arguments"], args, tool, asked_for, schema)
+        _give(call["arguments"], move.args, tool, properties_of(option, "arguments"))
         for argument in tool["arguments"]:
-            basis = bases.get(argument["name"], "this_request" if argument["name"] in args else "nobody")
+            basis = move.bases.get(
+                argument["name"], "this_request" if argument["name"] in move.args else "nobody"
+            )
             call["arguments"][argument.get("key", argument["name"])]["basis"] = basis
     return {key: call}
 
 
-def filled(schema: dict[str, Any], root: dict[str, Any]) -> Any:
-    """The least that fits a strict schema."""
-    schema = resolved(schema, root)
+def filled(schema: dict[str, Any]) -> Any:
+    """The least that fits a strict schema without references."""
     if "anyOf" in schema:
-        options = [resolved(option, root) for option in schema["anyOf"]]
-        return None if {"type": "null"} in options else filled(options[0], root)
+        return None if {"type": "null"} in schema["anyOf"] else filled(schema["anyOf"][0])
     if "enum" in schema:
         return schema["enum"][0]
     match schema["type"]:
         case "object":
-            return {name: filled(value, root) for name, value in schema["properties"].items()}
+            return {name: filled(value) for name, value in schema["properties"].items()}
         case "array":
             return []
         case kind:
             return {"string": "-", "integer": 1, "number": 1.0, "boolean": False}.get(kind)
 
 
-def resolved(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
-    """A schema behind its references."""
-    while "$ref" in schema or len(schema.get("anyOf", ())) == 1:
-        name = schema.get("$ref", "").removeprefix("#/$defs/")
-        schema = root["$defs"][name] if name else schema["anyOf"][0]
-    return schema
+def inlined(schema: Any, root: Any = None) -> Any:
+    """A schema with what it refers to in the places of its references."""
+    root = schema if root is None else root
+    if isinstance(schema, list):
+        return [inlined(each, root) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return inlined(root["$defs"][schema["$ref"].removeprefix("#/$defs/")], root)
+    if len(schema.get("anyOf", ())) == 1:
+        return inlined(schema["anyOf"][0], root)
+    return {name: inlined(value, root) for name, value in schema.items()}
 
 
-def _present(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+def _present(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema without its null."""
-    schema = resolved(schema, root)
-    options = [resolved(option, root) for option in schema.get("anyOf", [schema])]
+    options: list[dict[str, Any]] = schema.get("anyOf", [schema])
     return next(option for option in options if option != {"type": "null"})
 
 
 def properties_of(schema: dict[str, Any], *path: str) -> dict[str, Any]:
     """The properties of what stands at a path of names."""
-    at = schema
     for step in path:
-        at = resolved(at, schema)["properties"][step]
-    properties: dict[str, Any] = resolved(at, schema)["properties"]
+        schema = schema["properties"][step]
+    properties: dict[str, Any] = schema["properties"]
     return properties

@@ -13,7 +13,7 @@ from langgraph.types import Command
 from arq_graph import Agent, AgentState, create_preact_agent, create_respact_agent
 from arq_graph.nodes import guarded_tools
 from tests.agreement.desk import QUESTION, SETTINGS, THREAD, Desk
-from tests.brain import Brain, Call, act, say
+from tests.brain import Brain, act, say
 
 CANCELLED = [("A-1", True)]
 
@@ -133,7 +133,7 @@ def test_a_question_that_was_changed_after_it_was_sent_is_none(changed):
 def several(*proposed: tuple[str, bool], agrees: Any = None) -> Desk:
     """A desk whose tool caller proposes several calls at once."""
     desk = Desk(agrees=agrees)
-    once = iter([[Call({"order_id": order, "refund": refund}) for order, refund in proposed]])
+    once = iter([[act("cancel_order", {"order_id": order, "refund": refund}) for order, refund in proposed]])
     calls = {"cancel_order": lambda _: next(once, [])}
     desk.answer = Brain(desk.judge, calls, "Certainly.", wants=lambda: True)
     return desk

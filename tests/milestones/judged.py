@@ -9,7 +9,7 @@ from typing import Any
 
 from arq_graph import ScriptedChatModel
 from arq_graph.milestones import MilestoneGraph, Transcript
-from tests.brain import filled
+from tests.brain import filled, inlined
 from tests.milestones.conversations import agent, called, conversation, user
 
 GRAPH = MilestoneGraph.parse_yaml("""
@@ -60,7 +60,7 @@ def model(*votes: Mapping[str, Mapping[str, Any]] | BaseException) -> ScriptedCh
         said = votes[min(now.get("vote", 1), len(votes)) - 1]
         if isinstance(said, BaseException):
             return said
-        given = filled(call.schema, call.schema)
+        given = filled(inlined(call.schema))
         for id in now["judge"]:
             given[id].update(says(None) | dict(said.get(id, {})))
         return given

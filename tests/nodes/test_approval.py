@@ -9,7 +9,7 @@ from langgraph.types import Command
 from pydantic import TypeAdapter
 
 from arq_graph import Agent, Guideline, create_guided_agent, errors
-from tests.brain import Call, asked_by, brain
+from tests.brain import act, asked_by, brain
 
 THREAD = {"configurable": {"thread_id": "1"}}
 APPROVE = {"type": "approve"}
@@ -93,7 +93,7 @@ def test_decisions_are_taken_by_position_and_the_transcript_shows_what_ran():
 
 def test_an_edited_call_is_not_put_to_the_operator_again_as_it_was():
     """The model goes on proposing what it proposed before the operator changed it."""
-    desk = Desk(refund=lambda _: Call(ORDERS[0]))
+    desk = Desk(refund=lambda _: act("refund", ORDERS[0]))
     desk.answer(edit({"order_id": "A-1", "euros": 1}))
     assert "__interrupt__" not in desk.state
     assert desk.ran == [("A-1", 1)]

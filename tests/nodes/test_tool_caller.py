@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage
 
 from arq_graph import Agent, Guideline, create_guided_agent
 from arq_graph.nodes import ToolCaller
-from tests.brain import Call, asked_by, brain
+from tests.brain import act, asked_by, brain
 from tests.nodes.order_tools import A1, called, cancel, get_order, ran
 
 ASKED = HumanMessage("Where is A-1?", id="h1")
@@ -88,14 +88,14 @@ BETTER = "potentially_better_tool_name"
     ],
 )
 def test_a_call_that_is_not_called_for_is_declined_and_says_why(verdict, problem):
-    calls, insights, _ = decide({"get_order": Call(A1, verdict)}, active=["G1"], mode="arq")
+    calls, insights, _ = decide({"get_order": act("get_order", A1, **verdict)}, active=["G1"], mode="arq")
     assert calls == ([] if problem else [("get_order", A1)])
     assert said(insights) == [("declined", problem) if problem else ("run", "")]
 
 
 @pytest.mark.parametrize("justified", [True, False])
 def test_a_call_is_made_again_in_a_turn_only_where_that_is_justified(justified):
-    again = {"get_order": lambda _: Call(A1, {"repeat_is_justified": justified})}
+    again = {"get_order": lambda _: act("get_order", A1, repeat_is_justified=justified)}
     calls, insights, _ = decide(again, messages=RAN)
     assert calls == ([("get_order", A1)] if justified else [])
     assert justified or "already made in this turn" in said(insights)[0][1]
