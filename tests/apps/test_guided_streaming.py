@@ -69,10 +69,3 @@ def test_every_call_names_its_module_and_batch_for_tracing():
     create_guided_agent(model, desk()).invoke(ASKED, {"tags": ["mine"]})
     labels = {(call.metadata["arq_module"], call.metadata["arq_batch"]) for call in model.calls}
     assert labels == {("matcher", "batch-1"), ("tools", "get_order"), ("message", "")}
-
-
-def test_several_conversations_can_be_run_at_once(runs):
-    texts = [f"Where is A-{n}?" for n in range(3)]
-    states = runs.batch(app(), [says(text) for text in texts])
-    assert [state["messages"][0].text for state in states] == texts
-    assert all(state["messages"][-1].text == "It is late." for state in states)

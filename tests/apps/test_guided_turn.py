@@ -7,7 +7,7 @@ from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, AgentState, Guideline, Variable, create_guided_agent, errors
 from tests.apps.desk import A1, active, desk, get_order, kinds, late, says, thread
-from tests.brain import DONE, act, asked_by, brain, say
+from tests.brain import act, asked_by, brain, say
 
 ASKED = says("Where is A-1?")
 STRATEGIES = pytest.mark.parametrize("strategy", ["tools", "pre-act", "react", "respact"])
@@ -34,24 +34,6 @@ def test_a_tool_result_activates_another_guideline_in_the_same_turn_and_its_tool
     assert [guideline["id"] for guideline in reply.section("active_guidelines")] == ["G1", "G2", "G4"]
 
 
-def test_a_one_time_guideline_is_not_applied_twice_and_a_continuous_one_stays():
-    greeting = Guideline(None, "greet the customer", continuous=False)
-    agent = desk(guidelines=[greeting, Guideline(None, "be polite", continuous=True)])
-    seen = []
-
-    def greet(asked):
-        seen.append(asked.now.get("applied"))
-        return DONE if asked.now.get("applied") else 9
-
-    app = create_guided_agent(brain(judge={"G1": greet}), agent, checkpointer=MemorySaver())
-    assert active(app.invoke(says("Hi"), thread())) == ["G1", "G2"]
-    state = app.invoke(says("Are you there?"), thread())
-    assert active(state) == ["G2"]
-    assert seen == [None, [{"guideline": "G1", "reply": "M2"}]]
-    applied = {record["guideline"]: record.get("times", 1) for record in state["applied_guidelines"]}
-    assert applied == {"G1": 1, "G2": 2}
-
-
 def test_several_calls_of_one_tool_run_each_in_its_own_task():
     model = brain(judge={"G1": 9}, call={"get_order": [A1, {"order_id": "A-2"}]})
     tasks = create_guided_agent(model, desk()).stream(says("Where are A-1 and A-2?"), stream_mode="tasks")
@@ -76,31 +58,6 @@ def test_a_missing_argument_is_asked_for(strategy):
     assert (missing["tool"], missing["argument"]) == ("get_order", "order_id")
     (shown,) = asked_by(model, "message")[0].section("insights")
     assert shown["description"] == "The order's number, such as A-1."
-
-
-def test_what_the_last_reply_asked_for_is_still_wanted_in_the_next_turn():
-    model = brain(judge={"G1": 9}, call={"get_order": lambda asked: A1 if "A-1" in asked.tail else {}})
-    app = create_guided_agent(model, desk(), checkpointer=MemorySaver())
-    app.invoke(says("Where is my order?"), thread())
-    app.invoke(says("A-1"), thread())
-    judged = [asked for asked in asked_by(model, "matcher") if "G1" in asked.now["judge"]]
-    assert [asked.now.get("unfinished") for asked in judged] == [None, ["G1"]]
-
-
-@STRATEGIES
-def test_a_failing_tool_does_not_end_the_turn(strategy):
-    def broken(order_id: str) -> str:
-        """Look up an order."""
-        raise ConnectionError("the warehouse does not answer")
-
-    agent = desk(guidelines=[Guideline("the customer asks about an order", "look it up", tools=[broken])])
-    failed = {"observation": "failed", "change": {"what": "Say so.", "why": "T1 failed."}}
-    moves = [act("broken", A1), say(**failed)]
-    model = brain(judge={"G1": 9}, moves=moves, reply="I cannot see it right now.")
-    state = turn(model, agent, strategy=strategy)
-    assert results(state) == [("ConnectionError: the warehouse does not answer", "error")]
-    assert state["messages"][-1].text == "I cannot see it right now."
-    assert asked_by(model, "message")[0].lines[-1]["error"] is True
 
 
 def test_an_agent_without_tools_matches_and_one_without_guidelines_may_have_tools():

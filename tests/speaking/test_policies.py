@@ -11,6 +11,101 @@ from tests.speaking.chat import A1, DESK, Chat, get_order
 
 LOOK, CANCEL = act("get_order", A1), act("cancel_order", A1)
 THAI, NONE, GREEK = (act("find_table", {"food": food}) for food in ("thai", "none", "greek"))
+NONE_FOR_4 = act("find_table", {"food": "none", "guests": 4})
+OWL = act("find_table", {"food": "owl"}, bases={"food": "ambiguous"})
+HALF = {"half_request": True}
+PROMISE = say("I refund it.", promises=[{"what": "a refund", "tool": None}])
+UNSOURCED = say("It cannot be undone.", facts=[{"fact": "it cannot be undone", "source": None}])
+
+HELD = {
+    "narrow_many_results": ([THAI, say("Six."), ask("Six. Which part of town?")], "ask what narrows it down"),
+    "widen_no_results": ([NONE, say("There is none."), ask("Elsewhere?")], "offer an alternative"),
+    "weigh_requirements": ([NONE, NONE_FOR_4, say("None."), ask("Food or guests?")], "matters more"),
+    "name_or_type": ([OWL, ask("Is The Owl a place?")], "it may be a name or a type"),
+    "complete_half_requests": ([act("get_order", A1, **HALF), ask("Yes?", **HALF)], "only half said"),
+    "decline_unserved": ([PROMISE, say("I cannot refund it.")], "decline it"),
+    "attributes_from_calls": ([LOOK, UNSOURCED, say("I do not know.")], "it has no source in this prompt"),
+}
+HEARD = "A-1 is for a table at the owl, thai or none, for 4"
+
+
+@pytest.mark.parametrize("policy", HELD)
+def test_what_breaks_a_policy_is_asked_for_again_while_it_is_on(policy):
+    script, complaint = HELD[policy]
+    desk = Chat(script, policies=[policy])
+    assert desk.hear(HEARD) == script[-1].text
+    assert complaint in desk.asked[-1].complaint
+    off = Chat(script, policies=[name for name in POLICIES if name != policy])
+    off.hear(HEARD)
+    assert not any(complaint in asked.complaint for asked in off.asked)
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"), [("decline_unserved", DESK.fallback), ("widen_no_results", "None.")]
+)
+def test_what_is_untrue_is_never_said_and_what_is_only_unkind_is_in_the_end(policy, said):
+    script = [PROMISE] if policy == "decline_unserved" else [NONE, say("None.")]
+    assert Chat(script, policies=[policy]).hear(HEARD) == said
+
+
+def test_all_shipped_ones_are_on_unless_said():
+    for policies, names in ((None, list(POLICIES)), (["name_or_type"], ["name_or_type"]), ([], None)):
+        desk = Chat([say("Hello.")], policies=policies)
+        desk.hear("Hi")
+        shown = desk.asked[0].section("policies")
+        assert (shown and [each["name"] for each in shown]) == names
+        asked = str(desk.asked[0].schema)
+        for query in ("promises", "facts", "half_request", "choice_is_left_to_you"):
+            assert (query in asked) is (policies is None)
+    assert len(POLICIES) == 10
+
+
+@pytest.mark.parametrize(
+    ("result", "listed"),
+    [
+        ('{"items": [1, 2, 3, 4, 5, 6], "page": 1}', "too_many"),
+        ("[1, 2, 3, 4, 5]", None),
+        ("six tables", None),
+        ("[" * 100_000, None),
+        ("[]", "empty"),
+    ],
+)
+def test_entries_of_a_result_are_counted_by_its_form(result, listed):
+    def find(word: str) -> str:
+        """Find."""
+        return result
+
+    desk = Chat([act("find", {"word": "thai"}), say("Here.", choice_is_left_to_you=True)], [find])
+    assert desk.hear("thai, surprise me") == "Here."
+    for name in ("too_many", "empty"):
+        assert desk.asked[1].now.get(name) == (["T1"] if name == listed else None)
+    assert (len(desk.asked) == 2) is (listed != "empty")
+
+
+def test_a_request_is_whole_once_something_was_found():
+    desk = Chat([LOOK, say("It is late.", **HALF)])
+    desk.hear("A-1 is for")
+    assert len(desk.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "basis", "policies", "put"),
+    [
+        (A1, "inferred", None, True),
+        (A1, "another_request", None, True),
+        (A1, "inferred", [], False),
+        ({"food": "whatever", "area": "north"}, "does_not_matter", None, False),
+        ({"food": "whatever", "guests": 9}, "does_not_matter", None, True),
+        ({"food": "whatever", "area": "north"}, "does_not_matter", [], True),
+    ],
+)
+def test_a_guess_is_put_to_the_customer_but_the_tools_own_word_for_any_value_is_none(
+    given, basis, policies, put
+):
+    tool = "get_order" if given is A1 else "find_table"
+    desk = Chat([act(tool, given, bases=dict.fromkeys(given, basis)), say("Well.")], policies=policies)
+    said = desk.hear("And A-1? A table, I do not mind which")
+    assert (said.endswith("Reply yes to go ahead."), desk.calls == []) == (put, put)
 
 
 class Books(AgentState, total=False):
@@ -27,109 +122,6 @@ FIRST = Policy("first", "Look the order up first.", requires=lambda state: ["get
 
 def frozen(script):
     return Chat(script, policies=[FROZEN], state_schema=Books, input_schema=Books)
-
-
-def test_all_shipped_ones_are_on_unless_said():
-    for policies, names in ((None, list(POLICIES)), (["name_or_type"], ["name_or_type"]), ([], None)):
-        desk = Chat([say("Hello.")], policies=policies)
-        desk.hear("Hi")
-        shown = desk.asked[0].section("policies")
-        assert (shown and [each["name"] for each in shown]) == names
-        asked = str(desk.asked[0].schema)
-        for query in ("promises", "facts", "half_request", "choice_is_left_to_you"):
-            assert (query in asked) is (policies is None)
-    assert len(POLICIES) == 10
-
-
-def test_too_many_results_are_narrowed_down_unless_the_choice_is_left():
-    desk = Chat([THAI, say("Six."), ask("Six. Which part of town?")])
-    assert desk.hear("thai food") == "Six. Which part of town?"
-    assert desk.asked[1].now["too_many"] == ["T1"]
-    assert "ask what narrows it down" in desk.asked[2].complaint
-    picked = say("I took the first.", choice_is_left_to_you=True)
-    for settings in ({}, {"policies": []}):
-        desk = Chat([THAI, say("I took the first.") if settings else picked], **settings)
-        desk.hear("thai food, surprise me")
-        assert len(desk.asked) == 2
-
-
-@pytest.mark.parametrize(
-    ("result", "is_many"),
-    [
-        ('{"items": [1, 2, 3, 4, 5, 6], "page": 1}', True),
-        ("[1, 2, 3, 4, 5]", False),
-        ("six tables", False),
-        ("[" * 100_000, False),
-    ],
-)
-def test_entries_of_a_result_are_counted_by_its_form(result, is_many):
-    def find(word: str) -> str:
-        """Find."""
-        return result
-
-    desk = Chat([act("find", {"word": "thai"}), say("Here.")], [find])
-    desk.hear("thai")
-    assert ("too_many" in desk.asked[1].now) is is_many
-
-
-def test_after_no_result_the_search_is_widened_and_wishes_are_weighed():
-    desk = Chat([NONE, say("There is none."), ask("None. Shall I look elsewhere?")])
-    assert desk.hear("none") == "None. Shall I look elsewhere?"
-    assert desk.asked[1].now["empty"] == ["T1"]
-    assert "offer an alternative" in desk.asked[2].complaint
-    twice = Chat([NONE, act("find_table", {"food": "none", "guests": 4}), say("There is none.")])
-    assert twice.hear("none, for 4") == "There is none."  # said all the same: it is no breach
-    assert "which wish matters more" in twice.asked[3].complaint
-
-
-def test_a_request_that_the_model_takes_for_half_is_asked_about():
-    look = act("get_order", A1, half_request=True)
-    desk = Chat([look, ask("Yes?", half_request=True)])
-    assert desk.hear("A-1 is for") == "Yes?"
-    assert "only half said" in desk.asked[1].complaint
-    assert desk.calls == []
-    done = Chat([LOOK, say("It is late.", half_request=True)])
-    done.hear("A-1 is for")
-    assert len(done.asked) == 2  # once something was found, it is whole
-
-
-def test_what_no_tool_serves_is_declined():
-    promise = say("I refund it.", promises=[{"what": "a refund", "tool": None}])
-    desk = Chat([promise, say("I cannot refund it.")])
-    assert desk.hear("Refund A-1") == "I cannot refund it."
-    assert "decline it" in desk.asked[1].complaint
-    assert Chat([promise]).hear("Refund A-1") == DESK.fallback
-
-
-@pytest.mark.parametrize(
-    ("basis", "policy"), [("inferred", True), ("another_request", True), ("inferred", False)]
-)
-def test_a_value_that_is_inferred_or_carried_over_is_put_to_the_customer(basis, policy):
-    desk = Chat([act("get_order", A1, bases={"order_id": basis})], policies=None if policy else [])
-    desk.hear("And A-1?")
-    assert len(desk.calls) == (0 if policy else 1)
-    assert desk.messages[-1].text.endswith("Reply yes to go ahead.") is policy
-
-
-def test_a_value_that_may_be_a_name_or_a_type_is_asked_about():
-    owl = act("find_table", {"food": "owl"}, bases={"food": "ambiguous"})
-    desk = Chat([owl, ask("Is The Owl a place?")])
-    assert desk.hear("A table at the owl") == "Is The Owl a place?"
-    assert "name or a type" in desk.asked[1].complaint
-    assert Chat([owl, say("Hm.")], policies=[]).hear("A table at the owl") == "Hm."
-
-
-@pytest.mark.parametrize(
-    ("given", "put"),
-    [({"food": "whatever", "area": "north"}, False), ({"food": "whatever", "guests": 9}, True)],
-)
-def test_what_the_customer_does_not_care_about_is_no_guess_where_it_is_the_tool_s_own_word(given, put):
-    script = [act("find_table", given, bases=dict.fromkeys(given, "does_not_matter")), say("Well.")]
-    for policies in (None, []):
-        desk = Chat(script, policies=policies)
-        said = desk.hear("A table, I do not mind which")
-        is_put = put or policies == []
-        assert (said.endswith("Reply yes to go ahead."), desk.calls == []) == (is_put, is_put)
 
 
 def test_a_policy_forbids_a_tool_by_state_and_says_why():
@@ -150,9 +142,10 @@ def test_what_was_agreed_to_is_refused_where_a_policy_forbids_it_by_then_and_it_
     desk.hear("Cancel A-1", closed=False)
     assert desk.hear("Yes", closed=True) == "It is too late."
     assert desk.calls == []
-    assert desk.asked[-1].now["refused"][0]["tool"] == "cancel_order"
-    assert FROZEN.rule in desk.asked[-1].now["refused"][0]["why"]
-    assert "asked_about_again" not in desk.asked[-1].now
+    now = desk.asked[-1].now
+    assert now["refused"][0]["tool"] == "cancel_order"
+    assert FROZEN.rule in now["refused"][0]["why"]
+    assert "asked_about_again" not in now
 
 
 def test_a_policy_requires_a_tool_before_anything_else_save_questions():
@@ -167,14 +160,11 @@ def test_a_policy_requires_a_tool_before_anything_else_save_questions():
     assert Chat([say("Closed.")], policies=[FIRST, never]).hear("Hi") == "Closed."
 
 
-def test_a_policy_never_opens_the_gate():
+def test_a_policy_opens_no_gate_and_names_no_tool_that_does_not_exist():
     first = Policy("first", "Cancel first.", requires=lambda state: ["cancel_order"])
     desk = Chat([CANCEL], policies=[first])
     assert desk.hear("A-1").endswith("Reply yes to go ahead.")
     assert desk.calls == []
-
-
-def test_a_tool_that_does_not_exist_is_told():
     wrong = Policy("p", "r", forbids=lambda state: ["get_ordr"])
     with pytest.raises(errors.InputError, match="did you mean `get_order`"):
         Chat([say("Hi.")], [get_order], policies=[wrong]).hear("Hi")
