@@ -23,6 +23,7 @@ from tests.brain import Brain, Move, act, say
 SETTINGS = {"tools": ToolCalling, "pre-act": PreAct, "react": ReAct, "respact": ReSpAct}
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 QUESTION = 'Cancel order (order id: "A-1", refund: yes)\nReply yes to go ahead.'
+CANCEL = act("cancel_order", {"order_id": "A-1"})
 
 
 class Cut(BaseException):
@@ -34,7 +35,7 @@ class Desk:
 
     Args:
         strategy: How it decides.
-        moves: What the model decides, one at a time; then it speaks. A function: at each decision.
+        moves: What the model decides, one at a time; then it speaks.
         reply: What it says.
         wants: Whether the customer still wants what waits.
         agrees: As the strategies take it.
@@ -44,7 +45,7 @@ class Desk:
     def __init__(
         self,
         strategy: str = "tools",
-        moves: list[Move] | Callable[[], Move] | None = None,
+        moves: tuple[Move, ...] = (CANCEL,),
         *,
         reply: str = "Certainly.",
         wants: bool = True,
@@ -53,7 +54,8 @@ class Desk:
     ) -> None:
         self.done: list[tuple[Any, ...]] = []
         self.cut = False
-        self.moves = [act("cancel_order", {"order_id": "A-1"})] if moves is None else moves
+        self.moves = list(moves)
+        self.decisions = 0
         self.judge: dict[str, Any] = {"G1": 9}
         rule = Guideline(fields.pop("condition", "they want to cancel"), "cancel it", tools=[self._tool()])
         settings = {"guidelines": [rule], "confirm": {"cancel_order": "customer"}, **fields}
@@ -62,19 +64,13 @@ class Desk:
             self.judge, reply=reply, moves=lambda _: self._move(), wants=lambda: wants
         )
         self.model = ScriptedChatModel(lambda call: self.answer(call))
-        self.decisions = 0
+        how, saver = SETTINGS[strategy](agrees=agrees), MemorySaver()
         self.app: Any = create_guided_agent(
-            self.model,
-            self.agent,
-            strategy=SETTINGS[strategy](agrees=agrees),
-            mode="direct",
-            checkpointer=MemorySaver(),
+            self.model, self.agent, strategy=how, mode="direct", checkpointer=saver
         )
 
     def _move(self) -> Move:
         self.decisions += 1
-        if callable(self.moves):
-            return self.moves()
         return self.moves.pop(0) if self.moves else say()
 
     def _tool(self) -> Any:

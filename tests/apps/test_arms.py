@@ -25,23 +25,20 @@ def get_order(order_id: str) -> str:
     return {"ORD-1002": "at the warehouse"}[order_id]
 
 
-def held(names: list[str], *guidelines: Guideline, model: Any = "offline", **options: Any) -> list[Any]:
+GUIDED, ALONE = (Agent("Desk", "An order desk.", rules, tools=[get_order]) for rules in ([LOOK_UP], []))
+
+
+def held(*names: str, agent: Agent | None = GUIDED, model: Any = "offline", folder: Any = None) -> list[Any]:
     """The conversations that arms held about one order."""
-    agent = (
-        None
-        if options.pop("no_agent", False)
-        else Agent("Desk", "An order desk.", guidelines, tools=[get_order])
-    )
     user = UserSpec.model_validate({"intents": [{"request": "Where is my order ORD-1002?"}]})
     suite = Suite([Scenario("order", user, GRAPH, agent, limits=Limits(turns=3))])
-    return list(evaluate(suite, arms(names, **options), model=model).conversations)
+    return list(evaluate(suite, arms(list(names), folder=folder), model=model).conversations)
 
 
-@pytest.mark.parametrize("name", ["guided", "react", "pre-act", "respact"])
-def test_an_arm_of_ours_gets_to_the_goal_with_the_offline_model(name):
-    for guidelines in ([LOOK_UP], []) if name != "guided" else ([LOOK_UP],):
-        (one,) = held([name], *guidelines)
-        assert (one.error, one.goal_completed) == (None, True)
+@pytest.mark.parametrize("agent", [GUIDED, ALONE], ids=["guided", "alone"])
+def test_an_arm_of_ours_gets_to_the_goal_with_the_offline_model(agent):
+    for one in held("react", "pre-act", "respact", *(["guided"] if agent is GUIDED else []), agent=agent):
+        assert (one.error, one.goal_completed) == (None, True), one.arm
         assert one.model_calls
 
 
@@ -49,7 +46,7 @@ def test_the_three_modes_ask_in_three_ways():
     schemas = set()
     for name in ("guided", "guided:cot", "guided:direct"):
         model = ScriptedChatModel(lambda call: RuntimeError("enough"))
-        held([name], LOOK_UP, model=model)
+        held(name, model=model)
         schemas.add(str(model.calls[0].schema))
     assert len(schemas) == 3
 
@@ -61,7 +58,7 @@ def test_langchains_agent_is_an_arm_with_the_same_instructions_and_tools():
         return AIMessage("", tool_calls=[{"name": "get_order", "args": ORDER, "id": "1"}])
 
     model = ScriptedChatModel(answer)
-    (one,) = held(["create_agent"], LOOK_UP, model=model)
+    (one,) = held("create_agent", model=model)
     assert (one.error, one.goal_completed) == (None, True)
     assert "look the order up" in model.calls[0].text
     assert "An order desk." in model.calls[0].text
@@ -82,8 +79,7 @@ app = App()
 
 def test_an_arm_of_your_own_is_a_function_or_an_app_in_a_module(tmp_path: Path):
     (tmp_path / "mine.py").write_text(MINE)
-    model = ScriptedChatModel([], model_name="m")
-    found = held(["mine:make", "mine:app"], model=model, folder=tmp_path)
+    found = held("mine:make", "mine:app", model=ScriptedChatModel([], model_name="m"), folder=tmp_path)
     assert [(one.arm, one.error) for one in found] == [("mine:make", None), ("mine:app", None)]
 
 
@@ -99,9 +95,9 @@ def test_an_arm_of_your_own_is_a_function_or_an_app_in_a_module(tmp_path: Path):
 )
 def test_an_arm_that_is_none_is_told_before_anything_is_held(names, said):
     with pytest.raises(errors.InputError, match=said):
-        held(names)
+        held(*names)
 
 
 def test_an_arm_that_is_made_of_an_agent_needs_one():
-    for one in held(["guided", "create_agent"], no_agent=True):
+    for one in held("guided", "create_agent", agent=None):
         assert "names no `agent`" in one.error
