@@ -68,41 +68,29 @@ conversations = st.tuples(
 )
 
 
-class Chance:
-    """A model that answers at random."""
-
-    def __init__(self) -> None:
-        self.chance = random.Random()
-        self.judge: dict[str, Any] = {}
-        self.model = brain(
-            self.judge,
-            reply=lambda _: self.chance.choice([f"Well {self.chance.random()}.", "Sure? ؟", ""]),
-            moves=lambda _: self.chance.choice(MOVES),
-            wants=lambda: self.chance.random() < 0.7,
-        )
-
-    def judges(self) -> dict[str, bool]:
-        """Draw which guidelines apply in this turn."""
-        granted = {id: self.chance.random() < 0.7 for id in ("G1", "G2")}
-        self.judge.update({id: 9 if applies else 1 for id, applies in granted.items()})
-        return granted
+CHANCE = random.Random()
+JUDGE: dict[str, Any] = {}
 
 
 @cache
-def agent_of(strategy: Any) -> tuple[Chance, Any]:
-    """The desk under a strategy, made once; a conversation sets how its model answers."""
-    model = Chance()
-    saver = MemorySaver()
-    return model, create_guided_agent(model.model, DESK, strategy=strategy, mode="direct", checkpointer=saver)
+def app_of(strategy: Any) -> Any:
+    """The desk under a strategy, made once, with a model that answers at random."""
+    model = brain(
+        JUDGE,
+        reply=lambda _: CHANCE.choice([f"Well {CHANCE.random()}.", "Sure? ؟", ""]),
+        moves=lambda _: CHANCE.choice(MOVES),
+        wants=lambda: CHANCE.random() < 0.7,
+    )
+    return create_guided_agent(model, DESK, strategy=strategy, mode="direct", checkpointer=MemorySaver())
 
 
 def hold(strategy: str, said: list[str], seed: int) -> None:
-    """Hold a conversation with a model that answers at random, and look at all that ran."""
-    model, app = agent_of(strategy)
-    model.chance.seed(seed)
-    thread: Any = {"configurable": {"thread_id": str(uuid4())}}
+    """Hold a conversation, and look at all that ran."""
+    CHANCE.seed(seed)
+    app, thread = app_of(strategy), {"configurable": {"thread_id": str(uuid4())}}
     for text in said:
-        granted = model.judges()
+        granted = {id: CHANCE.random() < 0.7 for id in ("G1", "G2")}
+        JUDGE.update({id: 9 if applies else 1 for id, applies in granted.items()})
         before = len(app.get_state(thread).values.get("messages", ()))
         state = app.invoke({"messages": [HumanMessage(text)]}, thread)
         look_at(state["messages"], before, granted)

@@ -50,8 +50,7 @@ def talk(strategy: str, words: str) -> tuple[list[list[str]], list[Any]]:
         glossary=[Term("ETA", f"When it comes. {designed}", [f"arrival {designed}"])],
         variables=[Variable("tier", "The customer's tier.", f"gold {designed}")],
     )
-    order = {"order_id": "A-1"}
-    moves = [act("get_order", order), act("refund", order), say()]
+    moves = [*(act(tool, {"order_id": "A-1"}) for tool in ("get_order", "refund")), say()]
     model = brain({"G1": 9, "G2": 1}, reply=f"Here. {designed}", moves=moves)
     app = create_guided_agent(model, agent, strategy=strategy, mode="direct")
     state = app.invoke({"messages": [("user", words), ("ai", "Yes?"), ("user", f"Where is A-1? {words}")]})

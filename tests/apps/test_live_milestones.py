@@ -37,12 +37,10 @@ CALLED = [
 
 @pytest.mark.parametrize("strategy", ["tools", "pre-act"])
 def test_what_the_reply_itself_says_counts_in_its_own_turn_whatever_the_strategy(strategy):
-    moves = iter([act("get_order", A1), act("give_discount", A1)])
-    calls = {"get_order": A1, "give_discount": A1}
-    script: dict[str, Any] = (
-        {"call": calls} if strategy == "tools" else {"moves": lambda _: next(moves, say())}
-    )
-    model = brain(judge={"G1": 9, "G2": late}, reply="Goodbye!", **script)
+    script: dict[str, Any] = {"moves": [act("get_order", A1), act("give_discount", A1), say()]}
+    if strategy == "tools":
+        script = {"call": {"get_order": A1, "give_discount": A1}}
+    model = brain({"G1": 9, "G2": late}, reply="Goodbye!", **script)
     app = create_guided_agent(model, desk(), strategy=strategy, milestones=GRAPH)
     state = app.invoke(says("Where is A-1?"))
     assert (state["progress"][-1]["progress_rate"], state["progress"][-1]["goal_completed"]) == (1.0, True)
