@@ -30,12 +30,12 @@ OnFailure = Literal["raise", "activate", "skip"]
 By = Literal["customer", "operator", "interrupt"]
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-_ID = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
-_RESERVED = re.compile(r"P|[TKVM][0-9]+")  # how prompts name the profile, results, terms, variables, messages
+# Prompts name the profile P, and results, terms, variables and messages T1, K1, V1, M1.
+_ID = re.compile(r"(?!(P|[TKVM][0-9]+)$)[A-Za-z0-9-][A-Za-z0-9_-]{0,63}")
 
 
 def _identifier(name: str) -> str:
-    if name and (not _ID.fullmatch(name) or _RESERVED.fullmatch(name) or is_taken(name)):
+    if name and (not _ID.fullmatch(name) or is_taken(name)):
         raise ValueError(
             f"is {name!r}, but an id is 1 to 64 of the characters A-Z a-z 0-9 _ - that does not begin with _ and is"
             " nothing that prompts or answers use for something else; choose another id"

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from string import Formatter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from langchain_core.tools import BaseTool
 from pydantic import AfterValidator, PrivateAttr, ValidationInfo, model_validator
@@ -23,7 +23,7 @@ from arq_graph.agent.parts import Term as Term
 from arq_graph.agent.parts import Variable as Variable
 from arq_graph.agent.relations import Relations
 from arq_graph.agent.spec_errors import Place, Problem, misfits
-from arq_graph.agent.tools import ToolLike, argument_schema, as_tool, gathered
+from arq_graph.agent.tools import ToolLike, argument_schema, function_of
 from arq_graph.errors import SpecError, suggestion
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ def prepared_path(file: Path) -> Path:
 def _with_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
     """Give `G` and its place to each guideline without an id, or the next number that is free."""
     taken = [guideline.id for guideline in guidelines]
-    _check_unique("id", taken)
     named = []
     for number, guideline in enumerate(guidelines, start=1):
         if not guideline.id:
@@ -51,23 +50,12 @@ def _with_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
     return tuple(named)
 
 
-def _with_own_names(named: tuple[Any, ...]) -> tuple[Any, ...]:
-    _check_unique("name", [entry.name.casefold() for entry in named])
-    return named
-
-
 def _says(template: str, arguments: Sequence[str]) -> bool:
     """Whether a template holds all of these in braces, plainly, and nothing else."""
     with suppress(ValueError):
         parts = {part[1:] for part in Formatter().parse(template) if part[1] is not None}
         return parts == {(name, "", None) for name in arguments}
     return False
-
-
-def _check_unique(key: str, words: Sequence[str]) -> None:
-    twice = [index for index, word in enumerate(words) if word and word in words[:index]]
-    if twice:
-        raise misfits(*(((at, key), f"is used twice: {words[at]!r}; give each its own") for at in twice))
 
 
 class Agent(Part):
@@ -95,13 +83,11 @@ class Agent(Part):
     profile: Text
     guidelines: Annotated[tuple[Guideline, ...], AfterValidator(_with_ids)] = ()
     tools: tuple[ToolField, ...] = ()
-    glossary: Annotated[tuple[Term, ...], AfterValidator(_with_own_names)] = ()
-    variables: Annotated[tuple[Variable, ...], AfterValidator(_with_own_names)] = ()
+    glossary: tuple[Term, ...] = ()
+    variables: tuple[Variable, ...] = ()
     confirm: Mapping[Text, Confirmation] = {}
     fallback: Text = FALLBACK
 
-    _toolbox: dict[str, BaseTool] = PrivateAttr()
-    _by_id: dict[str, Guideline] = PrivateAttr()
     _file: Path | None = PrivateAttr(None)
 
     if TYPE_CHECKING:
@@ -119,33 +105,33 @@ class Agent(Part):
         ) -> None: ...
 
     @model_validator(mode="after")
-    def _settle(self, info: ValidationInfo) -> Self:
-        written: dict[Place, Any] = {}
-        for index, each in enumerate(self.guidelines):
-            written |= {("guidelines", index, "tools", at): tool for at, tool in enumerate(each.tools)}
-        written |= {("tools", at): tool for at, tool in enumerate(self.tools)}
-        self._toolbox, problems = gathered(written)
-        problems += [*self.relations.problems(), *self._wrong_confirmations()]
-        if problems:
+    def _fits_together(self, info: ValidationInfo) -> Self:
+        self._file = info.context.path if info.context else None
+        if problems := [*self._used_twice(), *self.relations.problems(), *self._wrong_confirmations()]:
             raise misfits(*problems)
-        self._file = info.context.path if info.context else self._file
-
-        def held(tools: Sequence[BaseTool]) -> tuple[BaseTool, ...]:
-            return tuple({tool.name: self._toolbox[tool.name] for tool in tools}.values())
-
-        self._by_id = {
-            each.id: each.model_copy(update={"tools": held(each.tools)}) for each in self.guidelines
-        }
-        # A frozen model sets its own fields so.
-        self.__dict__ |= {"guidelines": tuple(self._by_id.values()), "tools": held(self.tools)}
         return self
+
+    def _used_twice(self) -> Iterator[Problem]:
+        for field, key in (("guidelines", "id"), ("glossary", "name"), ("variables", "name")):
+            words = [getattr(each, key).casefold() for each in getattr(self, field)]
+            for at, word in enumerate(words):
+                if word in words[:at]:
+                    yield (field, at, key), f"is used twice: {word!r}; give each its own"
+        for place, tool in self._placed_tools():
+            if function_of(tool) != function_of(self.toolbox[tool.name]):
+                yield place, f'holds a second tool called {tool.name!r}; rename one of the two: @tool("…")'
+
+    def _placed_tools(self) -> Iterator[tuple[Place, BaseTool]]:
+        for index, each in enumerate(self.guidelines):
+            yield from ((("guidelines", index, "tools", at), tool) for at, tool in enumerate(each.tools))
+        yield from ((("tools", at), tool) for at, tool in enumerate(self.tools))
 
     def _wrong_confirmations(self) -> Iterator[Problem]:
         for name, confirmation in self.confirm.items():
-            if name not in self._toolbox:
-                yield ("confirm", name), f"names no tool of this agent{suggestion(name, self._toolbox)}"
+            if name not in self.toolbox:
+                yield ("confirm", name), f"names no tool of this agent{suggestion(name, self.toolbox)}"
             elif confirmation.ask:
-                arguments = list(argument_schema(self._toolbox[name]).get("properties", ()))
+                arguments = list(argument_schema(self.toolbox[name]).get("properties", ()))
                 if not _says(confirmation.ask, arguments):
                     takes = " and ".join(f"{{{each}}}" for each in arguments) or "no argument"
                     yield ("confirm", name, "ask"), f"must hold {takes}, and nothing else in braces"
@@ -157,17 +143,20 @@ class Agent(Part):
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, {len(self.guidelines)} guidelines, {len(self.toolbox)} tools)"
 
-    @property
+    @cached_property
     def toolbox(self) -> Mapping[str, BaseTool]:
-        """Every tool by its name."""
-        return MappingProxyType(self._toolbox)
+        """Every tool by its name; a function that stands several times is one tool."""
+        box: dict[str, BaseTool] = {}
+        for _, tool in self._placed_tools():
+            box.setdefault(tool.name, tool)
+        return MappingProxyType(box)
 
     @cached_property
     def grants(self) -> Mapping[str, tuple[str, ...]]:
         """For each tool's name, the ids of the guidelines that it is attached to."""
         return {
             name: tuple(each.id for each in self.guidelines if name in {tool.name for tool in each.tools})
-            for name in self._toolbox
+            for name in self.toolbox
         }
 
     @cached_property
@@ -195,36 +184,16 @@ class Agent(Part):
         Raises:
             SpecError: There is none.
         """
-        if id not in self._by_id:
-            raise SpecError(f"agent {self.name!r} has no guideline of id {id!r}{suggestion(id, self._by_id)}")
-        return self._by_id[id]
+        by_id = self.relations.by_id
+        if id not in by_id:
+            raise SpecError(f"agent {self.name!r} has no guideline of id {id!r}{suggestion(id, by_id)}")
+        return by_id[id]
 
     def replace(self, **changes: object) -> Self:
         """Return the same agent, of the same file, with some fields changed, checked again."""
         made = super().replace(**changes)
         made._file = self._file
         return made
-
-    def with_tools(self, tools: Mapping[str, ToolLike]) -> Self:
-        """Return the same agent with other functions in the place of some of its tools.
-
-        Args:
-            tools: For each name of a tool that is replaced, the function or tool that stands there now, with its
-                own arguments and description.
-
-        Raises:
-            SpecError: A name is that of no tool of this agent, or a function cannot be used as a tool.
-        """
-        bound = dict(self._toolbox)
-        for name, value in tools.items():
-            if name not in bound:
-                near = suggestion(name, bound)
-                raise SpecError(f"agent {self.name!r} has no tool called {name!r} to be replaced{near}")
-            bound[name] = as_tool(value).model_copy(update={"name": name})
-        guidelines = [
-            each.replace(tools=[bound[tool.name] for tool in each.tools]) for each in self.guidelines
-        ]
-        return self.replace(guidelines=guidelines, tools=[bound[tool.name] for tool in self.tools])
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> Self:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool, Tool
 from pydantic import ValidationInfo
 
 from arq_graph.agent.modules import load
-from arq_graph.agent.spec_errors import Place, Problem
 from arq_graph.errors import SpecError
 
 ToolLike = BaseTool | Callable[..., Any] | str
@@ -42,64 +41,40 @@ def as_tool(value: object) -> BaseTool:
     if not isinstance(value, BaseTool) and not inspect.isroutine(value):
         said = f'must be a LangChain tool, a function or "module:function", but is {value!r:.60}'
         raise SpecError(said)
-    tool = value if isinstance(value, BaseTool) else _from_function(value)
-    called = f"is a tool called {tool.name!r}"
-    if not _NAME.fullmatch(tool.name) or is_taken(tool.name):
+    name = getattr(value, "name", None) or getattr(value, "__name__", "")
+    if not _NAME.fullmatch(name) or is_taken(name):
         raise SpecError(
-            f"{called}, but names are 1 to 64 of the characters A-Z a-z 0-9 _ . - and none that answers use for"
-            ' something else; give it another with @tool("name")'
+            f"is a tool called {name!r}, but names are 1 to 64 of the characters A-Z a-z 0-9 _ . - and none that"
+            ' answers use for something else; give it another with @tool("name")'
         )
-    if isinstance(tool, Tool) and tool.args_schema is None:
-        raise SpecError(f"{called} of one nameless text; write a function with named, typed arguments")
     try:
+        tool = value if isinstance(value, BaseTool) else _from_function(value)
         argument_schema(tool)
     except Exception as error:
+        said = str(error).strip().split("\n")[0] or type(error).__name__
         raise SpecError(
-            f"{called}, whose arguments cannot be described to a model ({_first_line(error)}); use text, numbers,"
-            " truth values, lists, enums, Pydantic models or dataclasses"
+            f"is {name!r}, which cannot be a tool: {said}. A tool has a docstring, and named, typed arguments: text,"
+            " numbers, truth values, lists, enums, Pydantic models or dataclasses"
         ) from error
     return tool
 
 
 def argument_schema(tool: BaseTool) -> dict[str, Any]:
     """The JSON Schema of the arguments that a model gives; injected ones are not among them."""
+    if isinstance(tool, Tool) and tool.args_schema is None:
+        raise TypeError("it takes one nameless text")
     schema: Any = tool.tool_call_schema
     found: dict[str, Any] = schema if isinstance(schema, dict) else schema.model_json_schema()
     return found
 
 
-def gathered(written: Mapping[Place, BaseTool]) -> tuple[dict[str, BaseTool], list[Problem]]:
-    """Each tool under its name, one for a function wherever it stands, and what is wrong with what is written."""
-    box: dict[str, BaseTool] = {}
-    problems: list[Problem] = []
-    for place, tool in written.items():
-        if _function(box.setdefault(tool.name, tool)) != _function(tool):
-            said = f'holds a second tool called {tool.name!r}; rename one of the two: @tool("…")'
-            problems.append((place, said))
-    return box, problems
-
-
-def _function(tool: BaseTool) -> object:
+def function_of(tool: BaseTool) -> object:
     """The function that a tool calls; the tool's own identity where it is none of a function's."""
     return getattr(tool, "func", None) or getattr(tool, "coroutine", None) or id(tool)
 
 
 def _from_function(function: Callable[..., Any]) -> BaseTool:
-    is_async = inspect.iscoroutinefunction(function)
-    try:
-        _check_signature(function)
-        return StructuredTool.from_function(
-            func=None if is_async else function,
-            coroutine=function if is_async else None,
-            parse_docstring=True,
-        )
-    except Exception as error:
-        called = f"is the function {getattr(function, '__name__', '')}"
-        raise SpecError(f"{called}, which cannot become a tool: {_first_line(error)}") from error
-
-
-def _check_signature(function: Callable[..., Any]) -> None:
-    """Refuse what LangChain takes, although the call that a model makes would fail or lose an argument."""
+    """Make a tool; LangChain also takes functions of which a model's call would fail or lose an argument."""
     for parameter in inspect.signature(function).parameters.values():
         name, kind = parameter.name, parameter.kind
         by_name = kind in (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY) and not name.startswith("_")
@@ -108,7 +83,9 @@ def _check_signature(function: Callable[..., Any]) -> None:
                 f"its argument {name} must have a type hint, a name that begins with a letter, and be given by it,"
                 " as a model gives every argument: write `order_id: str`"
             )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0] or type(error).__name__
+    is_async = inspect.iscoroutinefunction(function)
+    return StructuredTool.from_function(
+        func=None if is_async else function,
+        coroutine=function if is_async else None,
+        parse_docstring=True,
+    )

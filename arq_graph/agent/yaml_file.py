@@ -71,11 +71,15 @@ class Document:
 
     Attributes:
         source: Where it came from: a file, as it was named, or a word such as "<text>".
+        path: The file, absolute.
+        folder: The folder of the file; modules and files that it names are looked for here first.
         values: Dicts (`Entry`), lists, texts, numbers, truth values and None; an empty document is an empty dict.
     """
 
     def __init__(self, text: str, source: str) -> None:
         self.source = source
+        self.path = Path(source).absolute()
+        self.folder = self.path.resolve().parent
         self._lines: dict[Place, int] = {(): 1}
         try:
             self._check(text)
@@ -90,16 +94,6 @@ class Document:
                 line=mark.line + 1 if mark else None,
             ) from None
         self.values: Any = self._value(root, ()) if root else {}
-
-    @property
-    def path(self) -> Path:
-        """The file, absolute."""
-        return Path(self.source).absolute()
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the file; modules and files that it names are looked for here first."""
-        return self.path.resolve().parent
 
     def line(self, place: Place) -> int:
         """The line of what stands at a place, from 1; where nothing does, of what is around it."""

@@ -12,6 +12,7 @@ from pydantic import Field, InstanceOf, model_validator
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.parts import Part
 from arq_graph.agent.spec import Agent
+from arq_graph.agent.tools import as_tool
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
@@ -124,4 +125,9 @@ class Scenario(Part):
                 f"the world of scenario {self.name!r} has none of the agent's tools; it should have methods with their "
                 f"names: {', '.join(self.agent.toolbox) or 'the agent has no tools'}"
             )
-        return self.agent.with_tools(tools)
+        box = dict(self.agent.toolbox)
+        box |= {name: as_tool(function).model_copy(update={"name": name}) for name, function in tools.items()}
+        guidelines = [
+            each.replace(tools=[box[tool.name] for tool in each.tools]) for each in self.agent.guidelines
+        ]
+        return self.agent.replace(guidelines=guidelines, tools=[box[tool.name] for tool in self.agent.tools])

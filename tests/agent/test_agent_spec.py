@@ -198,8 +198,7 @@ def test_one_function_on_two_guidelines_is_one_tool() -> None:
         Guideline("a", "b", tools=[get_order]), Guideline("c", "d", tools=[get_order, cancel, get_order])
     )
     assert made.grants == {"get_order": ("G1", "G2"), "cancel": ("G2",)}
-    assert made.guidelines[0].tools == (made.toolbox["get_order"],)
-    assert made.guidelines[1].tools == (made.toolbox["get_order"], made.toolbox["cancel"])
+    assert list(made.toolbox) == ["get_order", "cancel"]
     assert not made.always_available
 
 
@@ -207,12 +206,15 @@ def test_one_function_on_two_guidelines_is_one_tool() -> None:
     ("value", "message"),
     [
         (untyped, "its argument order_id must have a type hint, .* write `order_id: str`"),
-        (undocumented, "undocumented, which cannot become a tool: Function must have a docstring"),
+        (undocumented, "'undocumented', which cannot be a tool: Function must have a docstring"),
         (len, "argument obj must .* be given by it"),
-        (opaque, "'opaque', whose arguments cannot be described"),
+        (opaque, "'opaque', which cannot be a tool: .* A tool has a docstring, and named, typed"),
         (partial(get_order, "17"), "but is functools.partial"),
         ({"orders": "get_order"}, "but is {.orders.: .get_order.}"),
-        (Tool(name="t", func=str, description="d"), "called 't' of one nameless text"),
+        (
+            Tool(name="t", func=str, description="d"),
+            "'t', which cannot be a tool: it takes one nameless text",
+        ),
         (named_like_a_method, "called 'json', but names are"),
         ("string:digits", "must be a LangChain tool, a function or .* but is '0123456789'"),
         ("orders.get", "must be \"module:function\", but is 'orders.get'"),
@@ -227,21 +229,6 @@ def test_what_cannot_be_a_tool_is_told_with_what_to_do(value: Any, message: str)
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(SpecError, match="holds a second tool called 'get_order'"):
         agent(Guideline("a", "b", tools=[get_order]), tools=[another_get_order])
-
-
-def test_other_functions_take_the_place_of_tools() -> None:
-    def from_the_test(order_id: str) -> str:
-        """Look an order up in a list."""
-        return f"listed {order_id}"
-
-    made = agent(Guideline("a", "b", tools=[get_order]), tools=[cancel])
-    other = made.with_tools({"get_order": from_the_test})
-    assert other.toolbox["get_order"].invoke({"order_id": "1"}) == "listed 1"
-    assert (other.grants, other.toolbox["cancel"]) == (made.grants, made.toolbox["cancel"])
-    with pytest.raises(
-        SpecError, match=r"no tool called 'get_ordr' to be replaced; did you mean `get_order`"
-    ):
-        made.with_tools({"get_ordr": from_the_test})
 
 
 def hold(folder: Path, agent: Agent, world: Any = None, **options: Any) -> Any:
