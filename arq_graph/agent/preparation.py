@@ -46,17 +46,18 @@ class StaticProperties(ARQ):
 
 
 class PreparedAnswer(BaseModel):
-    """What was answered about a guideline of this condition and action; both are None as in a `Guideline`."""
+    """An entry of the file: what was answered about guidelines of this condition and action.
+
+    A condition that is None is always true, or is a function, which the model does not see.
+    """
 
     condition: str | None
     action: str | None
-    continuous: bool
-    continuous_rationale: str = ""
-    sensitive_to_tools: bool
-    sensitive_to_tools_rationale: str = ""
+    answer: StaticProperties
 
 
 Wording = tuple[str | None, str | None]
+Answers = Mapping[Wording, StaticProperties]
 
 _FILE = TypeAdapter(list[PreparedAnswer])
 
@@ -72,19 +73,17 @@ def prepare(agent: A, model: BaseChatModel | str, given: str | os.PathLike[str] 
         raise SpecError("there is no folder to write the prepared answers in", file=str(path))
     batches = [unknown[start : start + BATCH_SIZE] for start in range(0, len(unknown), BATCH_SIZE)]
     replies = Reasoner(model, module="prepare").ask_all([_question(batch) for batch in batches])
-    new = {
-        g.id: PreparedAnswer(**_shown(g), **getattr(reply.value, g.id).model_dump())
-        for batch, reply in zip(batches, replies, strict=True)
-        if isinstance(reply, Answer)
-        for g in batch
-    }
-    answers |= {(answer.condition, answer.action): answer for answer in new.values()}
-    if new and path:
-        kept = [answers[_wording(g)] for g in agent.guidelines if _wording(g) in answers]
-        write_atomically(path, _FILE.dump_json(kept, indent=2) + b"\n")
+    for batch, reply in zip(batches, replies, strict=True):
+        if isinstance(reply, Answer):
+            answers |= {_wording(g): getattr(reply.value, g.id) for g in batch}
+    if path:
+        kept = {wording: answers[wording] for g in agent.guidelines if (wording := _wording(g)) in answers}
+        entries = [PreparedAnswer(condition=c, action=a, answer=said) for (c, a), said in kept.items()]
+        write_atomically(path, _FILE.dump_json(entries, indent=2) + b"\n")
     if failed := next((reply for reply in replies if isinstance(reply, ReasoningError)), None):
+        answered = sum(_wording(g) in answers for g in unknown)
         where = f"; {path} keeps the answers" if path else ""
-        failed.add_note(f"{len(new)} of {len(unknown)} guidelines were answered{where}.")
+        failed.add_note(f"{answered} of {len(unknown)} guidelines were answered{where}.")
         raise failed
     return filled(agent, answers)
 
@@ -96,46 +95,45 @@ def is_open(guideline: Guideline) -> bool:
     )
 
 
-def filled(agent: A, answers: Mapping[Wording, PreparedAnswer]) -> A:
+def filled(agent: A, answers: Answers) -> A:
     """Fill in what the designer left open; a condition that is a function stays with the code."""
     guidelines = []
     for g in agent.guidelines:
         update = {}
-        if answer := answers.get(_wording(g)):
+        if said := answers.get(_wording(g)):
             if g.continuous is None and g.action is not None:
-                update["continuous"] = answer.continuous
+                update["continuous"] = said.continuous
             if g.sensitive_to_tools is None and not callable(g.condition):
-                update["sensitive_to_tools"] = g.condition is not None and answer.sensitive_to_tools
+                update["sensitive_to_tools"] = g.condition is not None and said.sensitive_to_tools
         guidelines.append(g.model_copy(update=update))
     return agent.replace(guidelines=guidelines)
 
 
-def read_answers(path: Path) -> dict[Wording, PreparedAnswer]:
+def read_answers(path: Path) -> dict[Wording, StaticProperties]:
     """Read a file of answers."""
     try:
-        return {(each.condition, each.action): each for each in _FILE.validate_json(path.read_bytes())}
+        entries = _FILE.validate_json(path.read_bytes())
     except OSError as error:
         raise SpecError(f"the prepared answers cannot be read: {error}", file=str(path)) from error
     except ValidationError as error:
         said = f"is not a file of prepared answers: {error.errors()[0]['msg']}"
         raise SpecError(f"{said}; delete it and prepare the agent again", file=str(path)) from None
-
-
-def _question(batch: Sequence[Guideline]) -> Question[Any]:
-    ids = [g.id for g in batch]
-    fields: dict[str, Any] = {id: (StaticProperties, respond(f"Guideline {id}.")) for id in ids}
-    blueprint = create_model("Preparation", __base__=ARQ, __doc__="Each guideline by its id.", **fields)
-    template = PromptTemplate(FOLDER / "preparation.md", FOLDER)
-    messages = [
-        SystemMessage(template.render("head", {"guidelines": [{"id": g.id, **_shown(g)} for g in batch]})),
-        HumanMessage(template.render("tail", {"ids": ids})),
-    ]
-    return Question(blueprint, messages, name=f"{ids[0]}-{ids[-1]}" if len(ids) > 1 else ids[0])
+    return {(each.condition, each.action): each.answer for each in entries}
 
 
 def _wording(guideline: Guideline) -> Wording:
     return None if callable(guideline.condition) else guideline.condition, guideline.action
 
 
-def _shown(guideline: Guideline) -> dict[str, str | None]:
-    return dict(zip(("condition", "action"), _wording(guideline), strict=True))
+def _question(batch: Sequence[Guideline]) -> Question[Any]:
+    ids = [g.id for g in batch]
+    worded = zip(ids, map(_wording, batch), strict=True)
+    shown = [{"id": id, "condition": condition, "action": action} for id, (condition, action) in worded]
+    fields: dict[str, Any] = {id: (StaticProperties, respond(f"Guideline {id}.")) for id in ids}
+    blueprint = create_model("Preparation", __base__=ARQ, __doc__="Each guideline by its id.", **fields)
+    template = PromptTemplate(FOLDER / "preparation.md", FOLDER)
+    messages = [
+        SystemMessage(template.render("head", {"guidelines": shown})),
+        HumanMessage(template.render("tail", {"ids": ids})),
+    ]
+    return Question(blueprint, messages, name=f"{ids[0]}-{ids[-1]}" if len(ids) > 1 else ids[0])
