@@ -28,11 +28,11 @@ class Resolution:
 
 
 class Relations:
-    """The relations that an agent's guidelines declare."""
+    """The relations that an agent's guidelines declare; `by_id` holds these."""
 
     def __init__(self, guidelines: Sequence[Guideline]) -> None:
-        self._of = {guideline.id: guideline for guideline in guidelines}
-        self._position = {id: index for index, id in enumerate(self._of)}
+        self.by_id = {guideline.id: guideline for guideline in guidelines}
+        self._position = {guideline.id: index for index, guideline in enumerate(guidelines)}
 
     def resolve(self, scores: Mapping[str, int]) -> Resolution:
         """Apply the relations to the guidelines that are active.
@@ -42,7 +42,7 @@ class Relations:
         priority, then score, then place in the specification. What goes takes along its dependents and what
         only it entailed, and never returns. Cost: at most one pass over all relations per removal.
         """
-        given = {id: scores[id] for id in self._of if id in scores}
+        given = {id: scores[id] for id in self.by_id if id in scores}
         removed: dict[str, str] = {}
         active, entailed = self._spread(given, removed)
         while gone := self._unmet(active) or self._overridden(active):
@@ -55,42 +55,35 @@ class Relations:
         return Resolution(active, entailed, removed)
 
     def problems(self) -> Iterator[Problem]:
-        """What cannot hold: a relation to no guideline or to itself, a circle."""
-        wrong = False
-        for id, guideline in self._of.items():
+        """What cannot hold: a relation to no guideline, a circle."""
+        for id, guideline in self.by_id.items():
             for kind in ("entails", "depends_on", "overrides"):
                 for at, target in enumerate(getattr(guideline, kind)):
-                    if target == id or target not in self._of:
-                        wrong = True
-                        said = f"names {target!r}, the id of no guideline{suggestion(target, self._of)}"
-                        said = "names the guideline itself" if target == id else said
+                    if target not in self.by_id:
+                        said = f"names {target!r}, the id of no guideline{suggestion(target, self.by_id)}"
                         yield ("guidelines", self._position[id], kind, at), said
-        if not wrong:
-            yield from self._circles("depends_on")
-            yield from self._circles("overrides")
-
-    def _circles(self, kind: str) -> Iterator[Problem]:
-        try:
-            TopologicalSorter({id: getattr(each, kind) for id, each in self._of.items()}).prepare()
-        except CycleError as error:
-            circle = error.args[1][::-1]
-            place = ("guidelines", self._position[circle[0]], kind)
-            yield place, f"goes in a circle: {' → '.join(circle)}; remove one of these"
+        for kind in ("depends_on", "overrides"):
+            try:
+                TopologicalSorter({id: getattr(each, kind) for id, each in self.by_id.items()}).prepare()
+            except CycleError as error:
+                circle = error.args[1][::-1]
+                place = ("guidelines", self._position[circle[0]], kind)
+                yield place, f"goes in a circle: {' → '.join(circle)}; remove one of these"
 
     def _unmet(self, active: Mapping[str, int]) -> dict[str, str]:
         return {
             id: f"depends on {needed}, which is not active"
             for id in active
-            for needed in self._of[id].depends_on
+            for needed in self.by_id[id].depends_on
             if needed not in active
         }
 
     def _overridden(self, active: Mapping[str, int]) -> dict[str, str]:
         """What the strongest guideline overrides that still overrides something."""
         for strongest in sorted(
-            active, key=lambda id: (-self._of[id].priority, -active[id], self._position[id])
+            active, key=lambda id: (-self.by_id[id].priority, -active[id], self._position[id])
         ):
-            if gone := [id for id in self._of[strongest].overrides if id in active]:
+            if gone := [id for id in self.by_id[strongest].overrides if id in active]:
                 return dict.fromkeys(gone, f"overridden by {strongest}")
         return {}
 
@@ -104,9 +97,9 @@ class Relations:
             reached = [origin] if origin not in removed and origin not in score else []
             for id in reached:
                 score[id] = given[origin]
-                for target in self._of[id].entails:
+                for target in self.by_id[id].entails:
                     if target not in removed and target not in score and target not in reached:
                         reached.append(target)
                         if target not in given:
                             by[target] = id
-        return {id: score[id] for id in self._of if id in score}, by
+        return {id: score[id] for id in self.by_id if id in score}, by

@@ -193,16 +193,9 @@ def test_all_mistakes_of_a_file_are_told_together_in_the_order_of_their_lines(fo
 
 
 def test_what_guidelines_say_of_each_other_is_told_together_too(folder: Path) -> None:
-    content = (
-        "- {action: a, depends_on: [G9, action]}\n- {action: b, entails: [G2], tools: [orders:search]}\n"
-    )
+    content = "- {action: a, depends_on: [G9, action]}\n- {action: b, entails: [G3]}\n"
     told = str(mistake(folder, with_guideline(content)))
-    for said in (
-        "'G9', the id of no guideline",
-        "'action', the id of no guideline",
-        "names the guideline itself",
-    ):
-        assert said in told
+    assert told.count("the id of no guideline") == 3
 
 
 def test_a_missing_file_is_told(folder: Path) -> None:
