@@ -41,7 +41,7 @@ def as_tool(value: object) -> BaseTool:
     if not isinstance(value, BaseTool) and not inspect.isroutine(value):
         said = f'must be a LangChain tool, a function or "module:function", but is {value!r:.60}'
         raise SpecError(said)
-    name: str = getattr(value, "name", None) or getattr(value, "__name__", "")
+    name = value.name if isinstance(value, BaseTool) else value.__name__
     if not _NAME.fullmatch(name) or is_taken(name):
         raise SpecError(
             f"is a tool called {name!r}, but names are 1 to 64 of the characters A-Z a-z 0-9 _ . - and none that"
