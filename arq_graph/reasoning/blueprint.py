@@ -45,7 +45,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+from pydantic.errors import PydanticUserError
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from arq_graph.errors import BlueprintDefinitionError, InputError
@@ -63,7 +63,6 @@ from arq_graph.reasoning.schema import (
     AnswerJsonSchema,
     NotStrict,
     ResponseJsonSchema,
-    admits_null,
     strict_schema,
 )
 
@@ -91,8 +90,7 @@ class Complaint:
     message: str
 
     def __str__(self) -> str:
-        place = f"{self.blueprint}.{self.query}" if self.query else self.blueprint
-        return f"{place}: {self.message}"
+        return f"{self.blueprint}.{self.query}: {self.message}"
 
 
 class _NotAsked(AttributeError):
@@ -130,7 +128,7 @@ class ARQ(BaseModel):
             A fresh copy of the schema; its keys and their order are the same each time.
 
         Raises:
-            BlueprintDefinitionError: A forward reference of the class is not resolved.
+            PydanticUndefinedAnnotation: A forward reference of the class cannot be resolved yet.
             InputError: There is no such mode.
         """
         return deepcopy(schema_in_mode(cls, mode))
@@ -222,13 +220,7 @@ def schema_in_mode(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
     if mode not in get_args(Mode):
         raise InputError(f"mode is {mode!r}: it must be one of {', '.join(map(repr, get_args(Mode)))}")
     if "__arq_schemas__" not in blueprint.__dict__:
-        try:
-            blueprint.model_rebuild()
-        except PydanticUndefinedAnnotation as error:
-            raise BlueprintDefinitionError(
-                f"{blueprint.__name__} refers to {error.name!r}, which is not defined: define it, or call "
-                f"{blueprint.__name__}.model_rebuild() where it is."
-            ) from error
+        blueprint.model_rebuild()  # has references forward
     schemas = blueprint.__arq_schemas__
     if mode not in schemas:
         response = _response_model(blueprint, mode)
@@ -319,11 +311,12 @@ def _checked_schema(blueprint: type[ARQ]) -> dict[str, Any]:
     try:
         schema = strict_schema(blueprint.model_json_schema(schema_generator=AnswerJsonSchema))
     except NotStrict as error:
-        raise BlueprintDefinitionError(f"{blueprint.__name__}.{error.path}: {error.reason}.") from error
+        reason, path = error.args
+        raise BlueprintDefinitionError(f"{blueprint.__name__}.{path}: {reason}.") from error
     except PydanticUserError as error:
         raise _no_json(blueprint, error) from error
     for name, asked in queries_of(blueprint).items():
-        if asked.when and not admits_null(schema["properties"][name], schema.get("$defs", {})):
+        if asked.when and {"type": "null"} not in schema["properties"][name].get("anyOf", ()):
             raise BlueprintDefinitionError(
                 f"{blueprint.__name__}.{name} has when=…, so it may stay unanswered, but its type does not admit "
                 "None: add `| None` to it."

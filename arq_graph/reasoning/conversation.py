@@ -16,10 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from arq_graph.reasoning.sections import as_json, clean
 
-
-def estimate_tokens(text: str) -> int:
-    """Estimate tokens as a quarter of the characters, rounded up."""
-    return -(-len(text) // 4)
+_CHARACTERS_A_TOKEN = 4  # which any tokenizer stays near enough to, for a bound
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,6 @@ class Conversation:
             yield Line(record["id"], speaker, message, as_json(record))
 
     def _shortened(self, key: str, text: str) -> dict[str, Any]:
-        # Four characters a token is what any tokenizer stays near enough to, for a bound on one line.
         if len(text) <= self.max_tokens:
             return {key: text}
         half = self.max_tokens // 2
@@ -93,7 +89,7 @@ class Conversation:
     @cached_property
     def first_shown(self) -> int:
         """Index of the first line that the prompt shows; a turn is shown whole or not at all."""
-        counts = [estimate_tokens(line.text) for line in self.lines]
+        counts = [-(-len(line.text) // _CHARACTERS_A_TOKEN) for line in self.lines]
         start = shown = 0
         later_turns: list[int] = []
         for index, line in enumerate(self.lines):

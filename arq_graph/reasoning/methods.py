@@ -88,6 +88,7 @@ METHODS = (
 """Every method, the most exact first."""
 
 
+@dataclass
 class Endpoint:
     """What this process knows of one endpoint; shared by all asks, from any thread.
 
@@ -96,12 +97,7 @@ class Endpoint:
     """
 
     methods: tuple[Method, ...] = METHODS
-    takes_temperature = True
-
-    def worked(self, method: Method) -> None:
-        """Remember a method that led to a valid answer; the first one stays."""
-        if len(self.methods) > 1:
-            self.methods = (method,)
+    takes_temperature: bool = True
 
 
 _remembered: dict[tuple[Any, ...], Endpoint] = {}

@@ -13,8 +13,6 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
-from arq_graph.errors import BlueprintDefinitionError
-
 Kind = Literal["reinstate", "query", "respond", "verify"]
 _STAGES: Final[dict[Kind, int]] = {"reinstate": 0, "query": 0, "respond": 1, "verify": 2}
 
@@ -103,10 +101,6 @@ def by_stage(fields: dict[str, FieldInfo]) -> dict[str, FieldInfo]:
 
 
 def _field(asked: Query, constraints: Mapping[str, Any]) -> Any:
-    if not isinstance(asked.question, str) or not asked.question.strip():
-        raise BlueprintDefinitionError(
-            f"{asked.kind}() needs a question, got {asked.question!r}: write what the model is to answer here."
-        )
     field: FieldInfo = Field(description=asked.question, **constraints)
     field.metadata.append(asked)
     return field

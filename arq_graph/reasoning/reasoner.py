@@ -267,7 +267,7 @@ class _Asking(Generic[B]):
             text = self._method.read(message)
             answer, problems = parse_answer(read, text, self._name)
             if answer is not None:
-                self.reasoner.endpoint.worked(self._method)
+                self.reasoner.endpoint.methods = (self._method,)
                 value, reasoning = answer
                 complaints = (*value.unmet(), *(self.question.check(value) if self.question.check else ()))
                 self._attempts.append(

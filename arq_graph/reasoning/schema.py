@@ -40,12 +40,7 @@ _STRUCTURAL = {
 
 
 class NotStrict(ValueError):
-    """A schema says something that the strict subset cannot."""
-
-    def __init__(self, reason: str, path: str = "") -> None:
-        self.reason = reason
-        self.path = path
-        super().__init__(f"{path}: {reason}" if path else reason)
+    """A schema says something that the strict subset cannot: why not, and the path of it."""
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,16 +48,7 @@ def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return _Conversion(schema).root()
     except (AttributeError, TypeError) as error:
-        raise NotStrict(f"this is no JSON schema ({error})") from error
-
-
-def admits_null(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> bool:
-    """Whether a strict schema takes null; `definitions` is the `$defs` that its references point into."""
-    if "$ref" in schema:
-        return admits_null(definitions[schema["$ref"].removeprefix("#/$defs/")], definitions)
-    if "anyOf" in schema:
-        return any(admits_null(choice, definitions) for choice in schema["anyOf"])
-    return bool(schema.get("type") == "null")
+        raise NotStrict(f"this is no JSON schema ({error})", "") from error
 
 
 class AnswerJsonSchema(GenerateJsonSchema):
@@ -118,14 +104,11 @@ class _Conversion:
                 raise NotStrict(reason, path)
         shape = self.shape(schema, path)
         description = _description(schema)
-        if not description or "$ref" not in shape:
-            return {**description, **shape, **description}
-        # A reference stands alone; if the description says more than that of what it refers to, a choice of one
-        # carries it.
-        reference = schema.get("$ref")
-        if reference is not None and description == _description(self.source(reference, path)[1]):
-            return shape
-        return {**description, "anyOf": [shape]}
+        if (
+            description and "$ref" in shape
+        ):  # which stands alone: a choice of one carries what is said beside it
+            return {**description, "anyOf": [shape]}
+        return {**description, **shape, **description}
 
     def shape(self, schema: Mapping[str, Any], path: str) -> dict[str, Any]:
         shapes = _SHAPES & schema.keys()

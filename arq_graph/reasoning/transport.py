@@ -1,6 +1,6 @@
 """Making model calls, and making them again while a provider is overloaded or out of reach.
 
-A call is a generator that yields what it needs (a request, a wait) and is sent what came of it, so that the sync
+A call is a generator that yields each request, with the pause before it, and is sent what came of it, so that the sync
 and the async side differ in nothing but who performs a step.
 
 Settings are made on a copy of the model: some classes take a temperature or a time limit only when they are made,
@@ -40,16 +40,15 @@ _CLIENT_FIELDS = ("client", "async_client", "root_client", "root_async_client")
 
 
 @dataclass(frozen=True)
-class Send:
-    """A request to make; `seconds` is what is left of the call's time."""
+class Step:
+    """A request to make after a pause; `seconds` is what is left of the call's time by then."""
 
+    pause: float
     bound: Bound
     messages: list[BaseMessage]
     seconds: float
 
 
-Step = Send | float
-"""A request, or the seconds to wait before another one."""
 T = TypeVar("T")
 Steps = Generator[Step, Any, T]
 
@@ -79,14 +78,14 @@ class Transport:
         """Make one call; tries that were lost are repeated, unless the method, not `settled` yet, may be why."""
         model = model or self.model
         deadline = time.monotonic() + self._timeout
-        tries = 0
+        pause, tries = 0.0, 0
         while True:
             tries += 1
-            left = max(deadline - time.monotonic(), self._timeout * _WORTH_TRYING)
+            left = max(deadline - time.monotonic() - pause, self._timeout * _WORTH_TRYING)
             try:
                 # The first try has the model as it is, so that LangChain's cache finds the same call again.
                 bound = bind(model if tries == 1 else _limited(model, left))
-                answer: AIMessage = yield Send(bound, list(messages), left)
+                answer: AIMessage = yield Step(pause, bound, list(messages), left)
             except Exception as error:
                 failure = read_failure(error, model)
                 if not failure.transient or (failure.maybe_unsupported and not settled):
@@ -100,28 +99,23 @@ class Transport:
                 _log.info("no answer yet (%s); asking again in %.0f s", why, pause)
             else:
                 return answer
-            yield pause
 
     def run(self, steps: Steps[T], config: RunnableConfig) -> T:
         """Perform all steps and return what they lead to."""
 
-        def perform(step: Step) -> AIMessage | None:
-            if isinstance(step, Send):
-                return step.bound.invoke(step.messages, config)
-            time.sleep(step)
-            return None
+        def perform(step: Step) -> AIMessage:
+            time.sleep(step.pause)
+            return step.bound.invoke(step.messages, config)
 
         return perform_steps(steps, perform)
 
     async def arun(self, steps: Steps[T], config: RunnableConfig) -> T:
         """Perform all steps without blocking and return what they lead to."""
 
-        async def perform(step: Step) -> AIMessage | None:
-            if isinstance(step, Send):
-                async with asyncio.timeout(step.seconds):
-                    return await step.bound.ainvoke(step.messages, config)
-            await asyncio.sleep(step)
-            return None
+        async def perform(step: Step) -> AIMessage:
+            await asyncio.sleep(step.pause)
+            async with asyncio.timeout(step.seconds):
+                return await step.bound.ainvoke(step.messages, config)
 
         return await aperform_steps(steps, perform)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import time
-import weakref
 from contextvars import ContextVar
 from itertools import product
 from types import SimpleNamespace
@@ -18,9 +16,9 @@ from langchain_core.exceptions import ContextOverflowError, ModelRateLimitError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from pydantic import Field, create_model
+from pydantic import Field
 
-from arq_graph import ARQ, Complaint, Question, Reasoner, errors, respond
+from arq_graph import Complaint, Question, Reasoner, errors
 from tests.reasoning.cases import GOOD, OUT_OF_RANGE, PROMPT, UNCERTAIN, Verdict, reasoner_of, scripted
 
 # What is asked
@@ -78,20 +76,6 @@ def test_a_class_is_asked_with_the_first_method_it_takes_and_with_settings_of_it
     assert [attempt.method for attempt in answer.attempts] == [method]
     assert set(model.seen) == {(0.3, True)}
     assert (model.temperature, model.disable_streaming) == (None, False)
-
-
-def test_a_schema_is_made_once_and_a_blueprint_that_is_gone_is_not_kept():
-    model = scripted([{"G1": 3}] * 2)
-    batch = create_model("Frage[ä]", __base__=ARQ, G1=(int, respond("How many?")))
-    for _ in range(2):
-        reasoner_of(model).ask(batch, PROMPT)
-    first, second = [call.kwargs["response_format"]["json_schema"] for call in model.calls]
-    assert first["schema"] is second["schema"]
-    assert first["name"] == "Frage___"
-    gone = weakref.ref(batch)
-    del batch
-    gc.collect()
-    assert gone() is None
 
 
 # What counts as an answer
