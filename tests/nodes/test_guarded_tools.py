@@ -122,11 +122,9 @@ def test_where_nothing_was_matched_only_guidelines_without_a_condition_grant_too
 
 
 def test_an_error_of_a_tool_and_wrong_arguments_become_short_messages():
-    failing, wrong = call("fail"), call("get_order", id="c2", number=1)
-    (first, failed), (second, misread) = results(failing, wrong)
-    assert (first, second) == ("error", "error")
+    (first, failed), (second, misread) = results(call("fail"), call("get_order", id="c2", number=1))
+    assert (first, second, len(failed) <= 500) == ("error", "error", True)
     assert failed.startswith("ValueError: xxx")
-    assert len(failed) <= 500
     assert "order_id" in misread
 
 
@@ -143,18 +141,16 @@ def test_an_async_only_tool_runs_in_an_async_run_and_says_so_in_a_sync_one():
     app = graph(Agent("Desk", "You help.", tools=[look]))
     given = ask(call("look", words="x"), matches=())
     assert asyncio.run(app.ainvoke(given))["messages"][-1].text == "found x"
-    with pytest.raises(
-        errors.ToolError, match="'look' is async only and cannot run in a sync run: use ainvoke"
-    ):
+    with pytest.raises(errors.ToolError, match=r"'look' is async only.*use ainvoke"):
         app.invoke(given)
 
 
-def test_messages_may_stand_in_another_channel():
-    class Chat(TypedDict, total=False):
-        chat: Annotated[list[AnyMessage], add_messages]
-        guideline_matches: list[dict[str, Any]]
+class Chat(TypedDict, total=False):
+    chat: Annotated[list[AnyMessage], add_messages]
+    guideline_matches: list[dict[str, Any]]
 
+
+def test_messages_may_stand_in_another_channel():
     given = ask(call("get_order", order_id="A-1"))
-    given["chat"] = given.pop("messages")
-    state = graph(state_schema=Chat, messages_key="chat").invoke(given)
+    state = graph(state_schema=Chat, messages_key="chat").invoke({**given, "chat": given["messages"]})
     assert state["chat"][-1].text == "A-1 by c1"

@@ -1,15 +1,19 @@
-"""Which guidelines the matcher finds active, and why."""
+"""Which guidelines the matcher finds active and why, how they are grouped into calls, and what a second look asks."""
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from arq_graph import Agent, Guideline, errors
 from arq_graph.nodes import GuidelineMatcher
 from tests.brain import DONE, asked_by, brain
+from tests.nodes.order_tools import get_order, ran
 
-HELLO = {"messages": [HumanMessage("Hello", id="h1")]}
+HELLO = HumanMessage("Hello", id="h1")
+LOOKED_UP = [HELLO, *ran()]
 PARTIALLY = {
     **DONE,
     "guideline_previously_applied": "partially",
@@ -20,30 +24,46 @@ LASTING = {"score": 9, "guideline_is_continuous": True, "should_apply": True}
 NOTHING_DONE = {"guideline_previously_applied": None, "guideline_should_reapply": None}
 
 
-def agent(*guidelines, **fields):
-    return Agent("Desk", "You help.", guidelines, **fields)
+def agent(*guidelines):
+    return Agent("Desk", "You help.", guidelines)
 
 
-GREET = agent(Guideline("the customer greets", "greet back"))
-ALWAYS = agent(Guideline(None, "greet"))
+def numbered(count, **fields):
+    return [Guideline(f"condition {n}", f"action {n}", **fields) for n in range(1, count + 1)]
 
 
-def match(specification, judge=None, state=HELLO, mode="arq", **options):
+def look(node, messages=(HELLO,), before=(), **state):
+    """What a node finds in one look, by guideline id."""
+    update = node.invoke({"messages": list(messages), "guideline_matches": list(before), **state})
+    return {record["guideline"]: record for record in update["guideline_matches"]}
+
+
+def look_again(node, first):
+    return look(node, LOOKED_UP, first.values())
+
+
+def match(specification, judge=None, *, mode="arq", **state):
     """The matches by guideline id, and the model."""
     model = brain(judge=judge)
-    found = GuidelineMatcher(model, specification, mode=mode, **options).invoke(state)["guideline_matches"]
-    return {record["guideline"]: record for record in found}, model
+    return look(GuidelineMatcher(model, specification, mode=mode), **state), model
 
 
 def active(found):
     return [id for id, record in found.items() if record["active"]]
 
 
+def judged(model):
+    return sorted(asked.now["judge"] for asked in asked_by(model, "matcher"))
+
+
+GREET = agent(Guideline("the customer greets", "greet back"))
+ALWAYS = agent(Guideline(None, "greet"))
+
+
 @pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
 def test_six_is_the_lowest_score_that_activates_and_what_was_done_is_not_due(mode):
-    three = agent(Guideline("a", "do a"), Guideline("b", "do b"), Guideline("c", "do c"))
     judge = {"G1": {"score": 6, "should_apply": True}, "G2": {"score": 5, "should_apply": True}, "G3": DONE}
-    assert active(match(three, judge, mode=mode)[0]) == ["G1"]
+    assert active(match(agent(*numbered(3)), judge, mode=mode)[0]) == ["G1"]
 
 
 @pytest.mark.parametrize(
@@ -54,8 +74,10 @@ def test_six_is_the_lowest_score_that_activates_and_what_was_done_is_not_due(mod
         (GREET, FUNCTIONAL, True, "a functional part is missing"),
         (GREET, {**DONE, **LASTING}, True, None),
         (GREET, {**NOTHING_DONE, **LASTING}, True, None),  # what was done is not asked
-        (GREET, {"score": 9, "should_apply": False}, True, "G1.should_apply"),
+        (GREET, {"score": 9, "should_apply": False}, True, "GuidelineJudgement.G1.should_apply"),
         (GREET, {"score": 9, "condition_applies": "yes", "application": None}, False, "G1.application"),
+        (GREET, {**PARTIALLY, "is_missing_part_cosmetic_or_functional": None}, False, "is_missing_part"),
+        (GREET, {**PARTIALLY, "guideline_should_reapply": None}, False, "guideline_should_reapply"),
         # Of a condition that is always true only the repetition is judged, whatever its score.
         (ALWAYS, {"score": 1, "should_apply": True}, True, None),
         (ALWAYS, DONE, False, None),
@@ -63,30 +85,28 @@ def test_six_is_the_lowest_score_that_activates_and_what_was_done_is_not_due(mod
     ],
 )
 def test_whether_the_action_is_due_is_what_the_leading_answers_say(specification, said, is_active, complaint):
-    found, model = match(specification, {"G1": said})
+    """A contradiction is asked again once."""
+    model = brain(judge={"G1": lambda asked: PARTIALLY if asked.complaint and not is_active else said})
+    found = look(GuidelineMatcher(model, specification))
     assert found["G1"]["active"] is is_active
     assert complaint is None or complaint in asked_by(model, "matcher")[1].complaint
     assert len(model.calls) == (2 if complaint else 1)
 
 
-def test_a_guideline_may_be_called_reasoning_as_the_free_reasoning_is():
-    named = agent(Guideline("they ask why", "give reasons", id="reasoning"))
-    found, _ = match(named, {"reasoning": 9}, mode="cot")
-    assert (active(found), found["reasoning"]["rationale"]) == (["reasoning"], "-")
-
-
-# --- whether the condition holds -------------------------------------------------------------------------------------
+def test_a_contradiction_that_stays_is_remarked_on_and_no_other_guideline_s():
+    wrong = {"score": 9, "should_apply": False}
+    judge = {"G1": wrong, "G2": lambda asked: 9 if asked.complaint else wrong}
+    found, _ = match(agent(*numbered(2)), judge)
+    assert active(found) == ["G1", "G2"]
+    assert "after a second look still" in found["G1"]["remarks"][0]
+    assert found["G2"]["remarks"] == []
 
 
 def test_a_condition_that_is_not_known_yet_is_inactive_and_says_what_would_decide_it():
-    unknown = {
-        "score": 4,
-        "condition_applies": "not_known_yet",
-        "condition_application_rationale": "when the appointment is",
-    }
+    why = "when the appointment is"
+    unknown = {"score": 4, "condition_applies": "not_known_yet", "condition_application_rationale": why}
     found, _ = match(GREET, {"G1": unknown})
-    assert (found["G1"]["active"], found["G1"]["undecided"]) == (False, "when the appointment is")
-    assert found["G1"]["rationale"] == "when the appointment is"
+    assert (found["G1"]["active"], found["G1"]["undecided"], found["G1"]["rationale"]) == (False, why, why)
     for known in (2, 9, {**unknown, "score": 9, "should_apply": True}):
         assert match(GREET, {"G1": known})[0]["G1"]["undecided"] == ""
 
@@ -99,50 +119,6 @@ def test_the_score_decides_over_condition_applies_and_what_is_odd_is_remarked():
         "the model reinstated another action than the guideline's",
         "condition_applies is no, the score 8 decides",
     ]
-
-
-def is_vip(state):
-    """The customer is a VIP."""
-    return (state.get("variables") or {}).get("tier") == "vip"
-
-
-def test_what_code_knows_for_good_needs_no_model_and_a_condition_may_be_a_function_of_the_state():
-    lasting = Guideline(None, "be polite", continuous=True)
-    vip = agent(Guideline(is_vip, "be fast", continuous=True), Guideline(is_vip, "thank them"), lasting)
-    found, model = match(vip, {"G2": 9})
-    assert [(record["active"], record["origin"]) for record in found.values()] == [
-        (False, "code"),
-        (False, "code"),
-        (True, "code"),
-    ]
-    assert model.calls == []
-    found, model = match(vip, {"G2": 9}, {**HELLO, "variables": {"tier": "vip"}})
-    assert active(found) == ["G1", "G2", "G3"]
-    (asked,) = asked_by(model, "matcher")
-    assert asked.now == {"turn": "M1", "judge": ["G2"], "holds": ["G2"]}
-    assert asked.section("guidelines")[0]["condition"] == "The customer is a VIP."
-
-
-def test_a_condition_function_that_fails_says_which_guideline():
-    with pytest.raises(errors.SpecError, match=r"condition of guideline G1 raised KeyError.*True or False"):
-        match(agent(Guideline(lambda state: state["nothing"], "help")))
-
-
-def look_up(order: str) -> str:
-    """Look up an order."""
-    return order
-
-
-def test_relations_hang_on_an_observation_too():
-    observed = agent(
-        Guideline("they name an order", tools=[look_up], id="named"),
-        Guideline("they greet", "greet back", depends_on=["named"]),
-    )
-    assert active(match(observed, {"named": {"score": 9, "should_apply": False}, "G2": 9})[0]) == [
-        "named",
-        "G2",
-    ]
-    assert active(match(observed, {"named": 2, "G2": 9})[0]) == []
 
 
 @pytest.mark.parametrize(
@@ -159,64 +135,177 @@ def test_what_is_known_of_a_guideline_is_not_asked(guideline, asked, unasked):
     assert unasked not in asked_by(model, "matcher")[0].schema["$defs"][asked]["properties"]
 
 
-# --- whether the action is due ---------------------------------------------------------------------------------------
+def is_vip(state):
+    """The customer is a VIP."""
+    return state["variables"].get("tier") == "vip"
 
 
-def test_a_contradiction_is_asked_again_once_then_the_leading_answers_decide_and_it_is_remarked_on():
-    def corrected(asked):
-        return 9 if asked.complaint else {"score": 9, "should_apply": False}
-
-    two = agent(Guideline("a", "do a"), Guideline("b", "do b"))
-    found, model = match(two, {"G1": {"score": 9, "should_apply": False}, "G2": corrected})
-    assert active(found) == ["G1", "G2"]
-    assert len(model.calls) == 2
-    assert "GuidelineJudgement.G1.should_apply" in asked_by(model, "matcher")[1].complaint
-    assert "after a second look still" in found["G1"]["remarks"][0]
-    assert found["G2"]["remarks"] == []
-
-
-def test_a_missing_answer_to_a_query_that_applies_is_asked_again():
-    missing = dict.fromkeys(("is_missing_part_cosmetic_or_functional", "guideline_should_reapply"))
-    for query in missing:
-        said = {**PARTIALLY, query: None}
-        _, model = match(GREET, {"G1": lambda asked, said=said: PARTIALLY if asked.complaint else said})
-        assert query in asked_by(model, "matcher")[1].complaint
+def test_what_code_knows_for_good_needs_no_model_and_a_condition_may_be_a_function_of_the_state():
+    lasting = Guideline(None, "be polite", continuous=True)
+    vip = agent(Guideline(is_vip, "be fast", continuous=True), Guideline(is_vip, "thank them"), lasting)
+    found, model = match(vip, {"G2": 9})
+    known = [(record["active"], record["origin"]) for record in found.values()]
+    assert known == [(False, "code"), (False, "code"), (True, "code")]
+    assert model.calls == []
+    found, model = match(vip, {"G2": 9}, variables={"tier": "vip"})
+    assert active(found) == ["G1", "G2", "G3"]
+    (asked,) = asked_by(model, "matcher")
+    assert asked.now == {"turn": "M1", "judge": ["G2"], "holds": ["G2"]}
+    assert asked.section("guidelines")[0]["condition"] == "The customer is a VIP."
 
 
-# --- evidence, relations, settings -----------------------------------------------------------------------------------
+def test_a_condition_function_that_fails_says_which_guideline():
+    with pytest.raises(errors.SpecError, match=r"condition of guideline G1 raised KeyError.*True or False"):
+        match(agent(Guideline(lambda state: state["nothing"], "help")))
+
 
 TALK = [HumanMessage("Hi", id="h1"), AIMessage("Hello! Which order?", id="a1"), HumanMessage("A-1", id="h2")]
 
 
 def test_what_was_applied_is_evidence_but_what_waits_for_an_argument_is_unfinished():
-    waiting = {"agent": "Desk", "turn": "h1", "tool": "look_up", "kind": "missing", "argument": "order"}
+    waiting = {"agent": "Desk", "turn": "h1", "tool": "get_order", "kind": "missing", "argument": "order_id"}
     applied = [
         {"agent": "Desk", "guideline": id, "turn": "h1", "message": "a1"} for id in ("G1", "G2", "gone")
     ]
-    state = {"messages": TALK, "applied_guidelines": applied, "tool_insights": [waiting]}
-    desk = agent(Guideline("they greet", "greet back"), Guideline("they ask", "look it up", tools=[look_up]))
-    now = asked_by(match(desk, {}, state)[1], "matcher")[0].now
-    assert now["applied"] == [{"guideline": "G1", "reply": "M2"}]
-    assert now["unfinished"] == ["G2"]
+    desk = agent(Guideline("they greet", "greet back"), Guideline("they ask", "tell", tools=[get_order]))
+    _, model = match(desk, messages=TALK, applied_guidelines=applied, tool_insights=[waiting])
+    now = asked_by(model, "matcher")[0].now
+    assert (now["applied"], now["unfinished"]) == ([{"guideline": "G1", "reply": "M2"}], ["G2"])
 
 
-def test_relations_are_applied_to_what_was_matched():
+def test_relations_are_applied_to_what_was_matched_observations_too():
     related = agent(
-        Guideline("a", "do a", entails=["G2"]),
+        Guideline("a", tools=[get_order], entails=["G2"]),
         Guideline("b", "do b"),
         Guideline("c", "do c", overrides=["G4"]),
         Guideline("d", "do d"),
         Guideline("e", "do e", depends_on=["G4"]),
+        Guideline("f", "do f", depends_on=["G1"]),
     )
-    found, _ = match(related, {"G1": 8, "G3": 7, "G4": 9, "G5": 9})
-    assert active(found) == ["G1", "G2", "G3"]
+    judge = {"G1": {"score": 8, "should_apply": False}, "G3": 7, "G4": 9, "G5": 9, "G6": 9}
+    found, _ = match(related, judge)
+    assert active(found) == ["G1", "G2", "G3", "G6"]
     assert (found["G2"]["origin"], found["G2"]["score"], found["G2"]["matched"]) == ("relation", 8, False)
     assert found["G2"]["remarks"] == ["active because G1 entails it"]
     assert (found["G4"]["matched"], found["G4"]["remarks"]) == (True, ["not active: overridden by G3"])
+    assert active(match(related, {**judge, "G1": 2})[0]) == ["G3"]
 
 
-def test_the_paper_s_temperature_is_sent_unless_the_model_has_its_own():
-    for own, sent in ((None, 0.15), (0.7, 0.7)):
-        model = brain(temperature=own)
-        GuidelineMatcher(model, GREET).invoke(HELLO)
-        assert model.calls[0].kwargs.get("temperature") == sent
+@pytest.mark.parametrize(("own", "sent"), [(None, 0.15), (0.7, 0.7)])
+def test_the_paper_s_temperature_is_sent_unless_the_model_has_its_own(own, sent):
+    model = brain(temperature=own)
+    look(GuidelineMatcher(model, GREET))
+    assert model.calls[0].kwargs.get("temperature") == sent
+
+
+# --- batches, and a second look --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("guidelines", "calls", "size"), [(20, 4, 5), (200, 20, 10)])
+def test_batches_grow_with_the_number_of_guidelines_up_to_ten(guidelines, calls, size):
+    _, model = match(agent(*numbered(guidelines)))
+    assert (len(judged(model)), max(map(len, judged(model)))) == (calls, size)
+
+
+def test_guidelines_that_a_tool_result_can_activate_stand_together():
+    model = brain()
+    guidelines = [*numbered(4, sensitive_to_tools=False), *numbered(4)]
+    look(GuidelineMatcher(model, agent(*guidelines), batch_size=3))
+    assert judged(model) == [["G3", "G4"], ["G5", "G6", "G7"], ["G8", "G1", "G2"]]
+
+
+SETTLED = {"score": 2, "could_a_tool_change_that": False}
+
+
+@pytest.mark.parametrize(
+    ("guideline", "said", "is_judged_again"),
+    [
+        ({}, 9, False),  # what is active stays
+        ({}, 2, True),
+        ({}, SETTLED, False),
+        ({"sensitive_to_tools": False}, 2, False),
+        ({"sensitive_to_tools": True}, SETTLED, True),  # the designer's word goes before the model's
+    ],
+)
+def test_a_second_look_judges_what_a_result_may_make_true_and_keeps_the_rest(
+    guideline, said, is_judged_again
+):
+    model = brain(judge={"G1": said, "G2": 2})
+    node = GuidelineMatcher(model, agent(*numbered(1, **guideline), *numbered(1)))
+    first = look(node)
+    second = look_again(node, first)
+    assert ("G1" in asked_by(model, "matcher")[1].now["judge"]) is is_judged_again
+    assert is_judged_again or second["G1"] == first["G1"]
+
+
+def test_what_was_settled_is_judged_anew_in_the_next_turn():
+    model = brain(judge={"G1": SETTLED})
+    node = GuidelineMatcher(model, GREET)
+    look(node, TALK, look(node).values())
+    assert judged(model) == [["G1"], ["G1"]]
+
+
+def test_what_a_relation_made_of_a_guideline_stays_and_is_said_once_however_often_one_looks():
+    model = brain(judge={"G1": 9, "G2": 9})
+    node = GuidelineMatcher(
+        model, agent(Guideline("a", "do a", entails=["G3"], overrides=["G2"]), *numbered(2))
+    )
+    first = look(node)
+    assert look_again(node, look_again(node, first)) == first
+    assert len(model.calls) == 1
+    assert first["G2"]["remarks"] == ["not active: overridden by G1"]
+
+
+def test_a_guideline_that_came_up_in_a_second_look_can_override_one_of_the_first():
+    model = brain(judge={"G1": lambda asked: 9 if asked.turn else 2, "G2": 9})
+    node = GuidelineMatcher(model, agent(Guideline("a", "do a", overrides=["G2"]), Guideline("b", "do b")))
+    first = look(node)
+    assert active(first) == ["G2"]
+    assert active(look_again(node, first)) == ["G1"]
+
+
+def test_a_condition_function_may_come_true_after_a_tool_ran():
+    def looked_up(state):
+        return any(isinstance(message, ToolMessage) for message in state["messages"])
+
+    guidelines = [Guideline(looked_up, "a", continuous=True), Guideline(looked_up, "b")]
+    node = GuidelineMatcher(brain(judge={"G2": 9}), agent(*guidelines))
+    first = look(node)
+    assert active(first) == []
+    assert active(look_again(node, first)) == ["G1", "G2"]
+
+
+# --- judgements that cannot be had -----------------------------------------------------------------------------------
+
+
+def test_a_guideline_says_what_becomes_of_it_where_judging_it_fails_and_takes_no_other_down():
+    broken = errors.BlueprintError("no valid answer")
+    guidelines = [*numbered(1, on_failure="activate"), *numbered(1, on_failure="skip"), *numbered(1)]
+    node = GuidelineMatcher(
+        brain(judge={"G1": broken, "G2": broken, "G3": 9}), agent(*guidelines), batch_size=1
+    )
+    with pytest.warns(UserWarning, match="G1 is activated"), pytest.warns(UserWarning, match="G2 is skipped"):
+        found = look(node)
+    assert active(found) == ["G1", "G3"]
+    assert (found["G2"]["origin"], found["G2"]["score"]) == ("failure", None)
+    with pytest.raises(errors.BlueprintError, match="no valid answer"):
+        match(GREET, {"G1": broken})
+
+
+@pytest.mark.parametrize("answers", [1, 2])
+def test_a_judgement_that_is_left_out_is_asked_for_once_more_and_is_a_failure_then(answers):
+    model = brain(judge={"G1": 9, "G2": 9})
+    whole = model._answer
+
+    def without_one(call):
+        answer = whole(call)
+        return {**answer, "G2": None} if len(model.calls) <= answers else answer
+
+    model._answer = without_one
+    node = GuidelineMatcher(model, agent(*numbered(2, on_failure="skip")))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = look(node)
+    assert "GuidelineBatch.G2: it stands in `judge`" in asked_by(model, "matcher")[1].complaint
+    assert active(found) == (["G1", "G2"] if answers == 1 else ["G1"])
+    assert (len(model.calls), len(told)) == (2, answers - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from arq_graph import Agent, Guideline, Variable, errors, query, verify
+from arq_graph import Agent, Guideline, ScriptedChatModel, Variable, errors, query, verify
 from arq_graph.nodes import MessageBlueprint, MessageReviser
 from tests.brain import asked_by, brain
 
@@ -66,9 +66,6 @@ def section(model, name, number=0):
     return asked_by(model, "message")[number].section(name)
 
 
-# --- what it is told -------------------------------------------------------------------------------------------------
-
-
 def test_the_active_guidelines_that_have_an_action_are_in_the_prompt_and_what_they_override():
     matches = [*matched("G1", "G3", "G4"), *matched("G5", active=False)]
     matches += matched("G2", active=False, matched=False)
@@ -87,23 +84,21 @@ def test_the_active_guidelines_that_have_an_action_are_in_the_prompt_and_what_th
 def test_what_is_open_in_this_turn_is_an_insight_each_with_an_id():
     insights = [
         insight(turn="h0", kind="missing", argument="order_id"),
-        insight(kind="run"),
-        insight(kind="declined"),
+        *(insight(kind=kind) for kind in ("run", "declined")),
         insight(kind="invalid", argument="day", problem="not a date"),
     ]
     unknown = matched("G5", active=False, matched=False, undecided="when it was ordered")
     channels = {"tool_insights": insights, "guideline_matches": [*matched("G1"), *unknown]}
     _, model = reply("Hello", channels=channels)
     invalid, undecided = section(model, "insights")
-    assert (invalid["id"], invalid["kind"], invalid["argument"]) == ("I1", "invalid", "day")
-    assert invalid["problem"] == "not a date"
-    assert undecided == {
-        "id": "I2",
-        "kind": "not_known_yet",
-        "condition": "they want advice",
-        "action": "offer a call",
-        "what_would_decide_it": "when it was ordered",
-    }
+    told = [invalid[name] for name in ("id", "kind", "argument", "problem")]
+    assert told == ["I1", "invalid", "day", "not a date"]
+    assert (undecided["id"], undecided["kind"], undecided["action"]) == (
+        "I2",
+        "not_known_yet",
+        "offer a call",
+    )
+    assert undecided["what_would_decide_it"] == "when it was ordered"
 
 
 def test_the_tools_of_the_turn_are_described_whether_they_ran_or_may_run():
@@ -116,8 +111,6 @@ def test_the_tools_of_the_turn_are_described_whether_they_ran_or_may_run():
     }
     assert asked_by(model, "message")[0].now == {"turn": "M1", "staged": ["T1"]}
 
-
-# --- a draft ---------------------------------------------------------------------------------------------------------
 
 PLANNED = {"plan": [{"agent": "Desk", "turn": "h1", "final_answer": "It ships on Monday."}]}
 
@@ -141,9 +134,6 @@ def test_a_draft_is_held_to_the_same_rules_and_sent_where_what_replaces_it_is_wo
     assert update["revisions"][-1]["violations"] == ["no candidate was acceptable: the draft was sent"]
 
 
-# --- code's own question ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("mark", ["?", "؟"])
 def test_a_question_beside_code_s_own_is_revised_once(mark):
     said = [f"Anything else{mark}", "It cannot be undone."]
@@ -163,61 +153,56 @@ def test_a_reply_that_still_asks_or_that_is_not_acceptable_leaves_the_question_a
     assert update["applied_guidelines"] == []
 
 
-# --- what is revised, and what is sent -------------------------------------------------------------------------------
-
-
 def test_what_the_reply_follows_is_remembered_and_counted():
+    once = {"turn": "h0", "message": "a0"}
     before = [
-        {"agent": "Desk", "guideline": "G2", "turn": "h0", "message": "a0", "times": 3},
-        {"agent": "Desk", "guideline": "G3", "turn": "h0", "message": "a0"},
-        {"agent": "Shop", "guideline": "G1", "turn": "h0", "message": "a0"},
+        {"agent": "Desk", "guideline": "G2", "times": 3, **once},
+        {"agent": "Desk", "guideline": "G3", **once},
+        {"agent": "Shop", "guideline": "G1", **once},
     ]
     said = {"content": "Hello", "followed": ["G2", "G1", "G9", "the insight"]}
     update, model = reply(said, channels={"applied_guidelines": before})
     other, *own = update["applied_guidelines"]
     assert other == before[2]
-    sent = update["messages"][0].id
-    assert update["messages"][0].name == "Desk"
-    assert {record["guideline"]: (record["turn"], record["message"], record["times"]) for record in own} == {
-        "G1": ("h1", sent, 1),
-        "G2": ("h1", sent, 4),
-        "G3": ("h0", "a0", 1),
-    }
-    assert len(model.calls) == 1
+    sent = update["messages"][0]
+    kept = {record["guideline"]: (record["turn"], record["message"], record["times"]) for record in own}
+    assert kept == {"G1": ("h1", sent.id, 1), "G2": ("h1", sent.id, 4), "G3": ("h0", "a0", 1)}
+    assert (sent.name, len(model.calls)) == ("Desk", 1)
 
 
-def test_a_violation_is_shown_to_the_model_for_one_more_revision_and_kept_in_the_trace():
-    update, model = reply([{"content": "It ships today.", **UNSOURCED}, "I do not know when it ships."])
-    assert text(update) == "I do not know when it ships."
-    place = "MessageBlueprint.revisions[0].factual_information_provided[0]: "
-    assert place in asked_by(model, "message")[1].complaint
-    first, second = update["revisions"]
-    assert (first["content"], first["sent"]) == ("It ships today.", False)
-    assert first["violations"][0].startswith(place)
-    assert (second["content"], second["sent"], second["violations"]) == (text(update), True, [])
+DAYS = [{"content": f"Day {number}.", **UNSOURCED} for number in range(9)]
 
 
-def test_the_last_candidate_is_sent_when_none_is_acceptable_after_so_many_revisions():
-    for extra in (0, 3):
-        said = [{"content": f"Day {number}.", **UNSOURCED} for number in range(9)]
-        update, model = reply(said, extra_revisions=extra)
-        assert len(model.calls) == 1 + extra
-        assert text(update) == f"Day {extra}."
-
-
-def test_the_fallback_is_sent_when_that_is_set():
-    said = {"content": "Today.", **UNSOURCED}
-    update, _ = reply(said, on_unsatisfied="fallback")
-    sent = [(each["content"], each["sent"]) for each in update["revisions"]]
-    assert sent == [("Today.", False), ("Today.", False), ("I cannot say.", True)]
-    assert update["applied_guidelines"] == []
-
-
-@pytest.mark.parametrize("content", ["   \n", "See G1 for that."])
-def test_an_empty_reply_or_one_that_gives_internals_away_is_never_sent(content):
-    update, model = reply(content)
-    assert text(update) == "I cannot say."
-    assert len(model.calls) == 2
+@pytest.mark.parametrize(
+    ("said", "options", "candidates", "sent"),
+    [
+        (
+            [DAYS[0], "I do not know."],
+            {},
+            ["Day 0."],
+            "I do not know.",
+        ),  # revised once, and shown what was wrong
+        (DAYS, {"extra_revisions": 0}, [], "Day 0."),  # with its faults on record
+        (DAYS, {"extra_revisions": 3}, ["Day 0.", "Day 1.", "Day 2."], "Day 3."),
+        (DAYS, {"on_unsatisfied": "fallback"}, ["Day 0.", "Day 1."], "I cannot say."),
+        ("   \n", {}, ["", ""], "I cannot say."),  # is never sent
+        ("See G1 for that.", {}, ["See G1 for that."] * 2, "I cannot say."),
+    ],
+)
+def test_a_reply_is_revised_within_bounds_and_what_was_not_sent_is_kept_in_the_trace(
+    said, options, candidates, sent
+):
+    update, model = reply(said, **options)
+    assert text(update) == sent
+    assert [each["content"].strip() for each in update["revisions"] if not each["sent"]] == candidates
+    assert [each["content"] for each in update["revisions"] if each["sent"]] == [sent]
+    assert len(model.calls) == 1 + options.get("extra_revisions", 1)
+    for asked in asked_by(model, "message")[1:]:
+        assert "MessageBlueprint.revisions[0]." in asked.complaint
+    is_ours = sent == "I cannot say."
+    assert [record["guideline"] for record in update["applied_guidelines"]] == (
+        [] if is_ours else ["G1", "G2"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -228,16 +213,12 @@ def test_an_empty_reply_or_one_that_gives_internals_away_is_never_sent(content):
     ],
 )
 def test_an_unusable_answer_or_a_refusal_sends_the_fallback_where_that_is_set(answer, error):
-    model = brain()
-    model._answer = lambda call: answer
+    model = ScriptedChatModel(lambda call: answer)
     state = {"messages": [ASKED], "guideline_matches": matched("G1")}
     assert text(MessageReviser(model, DESK, on_unsatisfied="fallback").invoke(state)) == "I cannot say."
     with pytest.raises(error):
         MessageReviser(model, DESK).invoke(state)
-
-
-def test_a_model_that_cannot_be_reached_is_an_error_whatever_is_set():
-    with pytest.raises(errors.ModelUnavailableError):
+    with pytest.raises(errors.ModelUnavailableError):  # whatever is set
         reply(errors.ModelUnavailableError("down"), on_unsatisfied="fallback")
 
 
@@ -257,11 +238,8 @@ class Clinic(MessageBlueprint):
 
 
 def test_a_domain_subclass_adds_its_queries_into_their_stages_and_holds_the_reply_to_them():
-    bad, good = (
-        {"content": "It is the flu.", "no_diagnosis": False},
-        {"content": "Come in.", "no_diagnosis": True},
-    )
-    update, model = reply([bad, good], blueprint=Clinic)
+    bad = {"content": "It is the flu.", "no_diagnosis": False}
+    update, model = reply([bad, {"content": "Come in.", "no_diagnosis": True}], blueprint=Clinic)
     assert text(update) == "Come in."
     names = list(asked_by(model, "message")[0].schema["properties"])
     assert names.index("urgency") < names.index("revisions") < names.index("no_diagnosis")

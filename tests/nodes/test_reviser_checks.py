@@ -8,11 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from arq_graph import Agent, Guideline, Term, Variable
 from arq_graph.nodes import MessageReviser
 from tests.brain import brain
-
-
-def get_order(order_id: str) -> str:
-    """Look up an order."""
-    return order_id
+from tests.nodes.order_tools import get_order
 
 
 def refund(order_id: str) -> str:

@@ -74,18 +74,16 @@ def test_given_and_null_is_not_the_same_as_not_given():
 
 
 def test_every_missing_argument_is_an_insight_of_its_own_that_says_what_it_means():
-    assert refused(shapes.plain, {"days": 2}) == [
-        ("missing", each) for each in ("order_id", "weight", "fast")
-    ]
-    _, insights, _ = decided(shapes.plain, {"days": 2})
-    assert (insights[0]["arguments"], insights[0]["description"]) == ({"days": 2}, "order id")
+    assert refused(shapes.choices, {"level": 2}) == [("missing", each) for each in ("size", "speed")]
+    _, insights, _ = decided(shapes.injected, {})
+    assert (insights[0]["arguments"], insights[0]["description"]) == ({}, "order")
 
 
 @pytest.mark.parametrize(
     ("tool", "args", "argument", "problem"),
     [
-        (shapes.dated, {"on": "soon", "price": "1", "either": 1}, "on", "valid date"),
-        (shapes.nested, {"to": {"street": "x"}, "lines": [{"product": "x", "count": 0}]}, "lines", "greater"),
+        (shapes.scalars, {**shapes.SCALARS, "on": "soon"}, "on", "valid date"),
+        (shapes.nested, {**shapes.NESTED, "lines": [{"product": "x", "count": 0}]}, "lines", "greater"),
         (shapes.open_ended, {"data": {}, "anything": 1, "pair": [1]}, "pair", "required"),
         (shapes.SERVED, {"order-id": "B-1"}, "order-id", "does not match"),
         (shapes.OLD_DRAFT, {"unit": {}}, "unit", "code"),
@@ -97,14 +95,8 @@ def test_an_invalid_argument_says_why_in_the_tool_s_own_words(tool, args, argume
 
 
 def test_a_rule_between_arguments_is_an_invalid_call():
-    either = shapes.mcp(
-        "either",
-        {
-            "type": "object",
-            "properties": {"mail": {"type": "string"}, "phone": {"type": "string"}},
-            "anyOf": [{"required": ["mail"]}, {"required": ["phone"]}],
-        },
-    )
+    one_of = [{"required": ["mail"]}, {"required": ["phone"]}]
+    either = shapes.mcp("either", {"mail": shapes.TEXT, "phone": shapes.TEXT}, anyOf=one_of)
     assert refused(either, {}) == [("invalid", None)]
     assert decided(either, {"phone": "1"})[0] == [{"phone": "1"}]
 
@@ -113,8 +105,7 @@ def test_a_rule_between_arguments_is_an_invalid_call():
     "broken", [{"$ref": "https://example.invalid/schema.json"}, {"type": "string", "pattern": "("}]
 )
 def test_a_schema_that_is_broken_is_an_invalid_call_and_no_crash(broken):
-    tool = shapes.mcp("broken", {"type": "object", "properties": {"a": broken}})
-    assert {kind for kind, _ in refused(tool, {"a": "x"})} == {"invalid"}
+    assert {kind for kind, _ in refused(shapes.mcp("broken", {"a": broken}), {"a": "x"})} == {"invalid"}
 
 
 def test_a_validator_of_the_tool_is_heard():

@@ -12,6 +12,11 @@ from tests.nodes.order_tools import A1, called, cancel, get_order, ran
 
 ASKED = HumanMessage("Where is A-1?", id="h1")
 RAN = [ASKED, *ran()]
+A2 = {"order_id": "A-2"}
+LATE, CANCEL = (
+    Guideline("they ask about an order", "look it up", tools=[get_order]),
+    Guideline("they cancel", "cancel it", tools=[cancel]),
+)
 
 
 def search(words: str) -> str:
@@ -23,35 +28,22 @@ def search(words: str) -> str:
     return words
 
 
-DESK = Agent(
-    "Desk",
-    "You help with orders.",
-    [
-        Guideline("they ask about an order", "look it up", tools=[get_order]),
-        Guideline("they cancel", "cancel it", tools=[cancel]),
-    ],
-    tools=[search],
-)
-
-
-def matched(*active, turn="h1"):
-    return [
-        {"agent": "Desk", "guideline": id, "turn": turn, "active": id in active, "matched": id in active}
-        for id in ("G1", "G2")
-    ]
+DESK = Agent("Desk", "You help with orders.", [LATE, CANCEL], tools=[search])
 
 
 def decide(call, *, active=("G1", "G2"), messages=(ASKED,), insights=(), mode="direct", **options):
     """The calls, what is kept about them, and the model."""
     model = brain(call=call)
-    node = ToolCaller(model, DESK, mode=mode, **options)
-    update = node.invoke(
-        {
-            "messages": list(messages),
-            "guideline_matches": matched(*active, turn=messages[-1].id if len(messages) > 3 else "h1"),
-            "tool_insights": list(insights),
-        }
-    )
+    found = [(id, id in active) for id in ("G1", "G2")]
+    matches = [
+        {"agent": "Desk", "guideline": id, "turn": "h1", "active": is_active} for id, is_active in found
+    ]
+    state = {
+        "messages": list(messages),
+        "guideline_matches": [{**match, "matched": match["active"]} for match in matches],
+        "tool_insights": list(insights),
+    }
+    update = ToolCaller(model, DESK, mode=mode, **options).invoke(state)
     return called(update), update.get("tool_insights"), model
 
 
@@ -59,17 +51,16 @@ def said(insights, tool="get_order"):
     return [(each["kind"], each.get("problem", "")) for each in insights if each["tool"] == tool]
 
 
-def test_only_tools_that_active_guidelines_grant_and_those_always_available_are_offered():
-    _, insights, model = decide({}, active=["G2"])
+def test_each_tool_that_a_guideline_grants_or_that_is_always_available_is_asked_about_by_itself():
+    calls, insights, model = decide({"get_order": A1, "search": {"words": "x"}}, active=["G2"])
+    assert calls == [("search", {"words": "x"})]
     offered = {asked.now["candidates"][0]: asked for asked in asked_by(model, "tools")}
     assert offered.keys() == {"cancel", "search"} == {insight["tool"] for insight in insights}
     assert said(insights, "cancel") == [("declined", "no call was proposed")]
-    assert offered["cancel"].now == {
-        "turn": "M1",
-        "candidates": ["cancel"],
-        "active": ["G2"],
-        "other_candidates": ["search"],
-    }
+    now = {"turn": "M1", "candidates": ["cancel"], "active": ["G2"], "other_candidates": ["search"]}
+    assert offered["cancel"].now == now
+    granting = [offered[name].section("tools")[0]["granted_by"] for name in ("cancel", "search")]
+    assert [[guideline["id"] for guideline in each] for each in granting] == [["G2"], []]
 
 
 BETTER = "potentially_better_tool_name"
@@ -102,39 +93,33 @@ def test_a_call_is_made_again_in_a_turn_only_where_that_is_justified(justified):
 
 
 def test_two_equal_calls_in_one_answer_are_made_once():
-    calls, insights, _ = decide({"get_order": [A1, A1, {"order_id": "A-2"}]})
-    assert calls == [("get_order", A1), ("get_order", {"order_id": "A-2"})]
+    calls, insights, _ = decide({"get_order": [A1, A1, A2]})
+    assert calls == [("get_order", A1), ("get_order", A2)]
     assert ("declined", "the same call was proposed twice") in said(insights)
 
 
 def test_what_ran_earlier_in_the_turn_stays_on_record():
     earlier = {"agent": "Desk", "turn": "h1", "tool": "get_order", "kind": "run", "arguments": A1}
-    old = {"agent": "Desk", "turn": "h0", "tool": "search", "kind": "run"}
+    old = {**earlier, "turn": "h0", "tool": "search"}
     _, insights, _ = decide({}, messages=RAN, insights=[earlier, old])
     assert said(insights)[0] == ("run", "")
     assert {insight["turn"] for insight in insights} == {"h1"}
 
 
-def test_without_a_candidate_no_model_is_asked():
-    model = brain()
-    node = ToolCaller(model, Agent("Desk", "You help.", DESK.guidelines))
-    update = node.invoke({"messages": [ASKED], "guideline_matches": matched()})
-    assert update == {"tool_insights": []}
-    assert model.calls == []
+def test_nothing_is_asked_without_a_candidate_or_after_the_last_round():
+    model = brain(judge={"G1": 2})
+    create_guided_agent(model, Agent("Desk", "You help.", [LATE])).invoke({"messages": [ASKED]})
+    assert asked_by(model, "tools") == []
+    spoken = [each.model_copy(update={"name": "Desk"}) for each in ran()]
+    for most, asked in ((1, 0), (2, 3)):
+        _, _, model = decide({"get_order": A2}, messages=[ASKED, *spoken], max_rounds=most)
+        assert len(model.calls) == asked
 
 
-def test_each_tool_is_decided_on_in_a_call_of_its_own_and_all_that_are_wanted_are_called_together():
-    calls, _, model = decide({"get_order": A1, "cancel": A1})
-    assert calls == [("get_order", A1), ("cancel", A1)]
-    tools = [tool for asked in asked_by(model, "tools") for tool in asked.section("tools")]
-    granted_by = {tool["name"]: [each["id"] for each in tool["granted_by"]] for tool in tools}
-    assert granted_by == {"get_order": ["G1"], "cancel": ["G2"], "search": []}
-
-
-def test_another_round_is_asked_for_only_where_a_tool_has_become_available():
-    for granted_later, rounds in ((2, 2), (9, 4)):
-        judge = {"G1": 9, "G2": lambda asked, score=granted_later: score if asked.turn else 2}
-        model = brain(judge=judge, call={"get_order": A1})
-        agent = Agent("Desk", "You help.", DESK.guidelines)
-        create_guided_agent(model, agent, mode="direct").invoke({"messages": [ASKED]})
-        assert len(asked_by(model, "tools")) == rounds
+@pytest.mark.parametrize(("granted_later", "rounds"), [(2, 2), (9, 4)])
+def test_another_round_is_asked_for_only_where_a_tool_has_become_available(granted_later, rounds):
+    judge = {"G1": 9, "G2": lambda asked: granted_later if asked.turn else 2}
+    model = brain(judge=judge, call={"get_order": A1})
+    agent = Agent("Desk", "You help.", DESK.guidelines)
+    create_guided_agent(model, agent, mode="direct").invoke({"messages": [ASKED]})
+    assert len(asked_by(model, "tools")) == rounds

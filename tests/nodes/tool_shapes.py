@@ -45,21 +45,9 @@ class Point:
 
 
 @tool
-def plain(order_id: str, days: int, weight: float, fast: bool) -> str:
-    """Plain types."""
-    return repr((order_id, days, weight, fast))
-
-
-@tool
-def structured(category: Category, point: Point, several: set[int]) -> str:
-    """A model that holds itself, a dataclass and a set."""
-    return repr((category.name, category.parts[0].name, point, several))
-
-
-@tool
-def nested(to: Address, lines: list[Line]) -> str:
-    """Nested models."""
-    return repr((to.model_dump(), [line.model_dump() for line in lines]))
+def scalars(days: int, weight: float, fast: bool, on: date, price: Decimal, either: int | str) -> str:
+    """Single values."""
+    return repr((days, weight, fast, on, price, either))
 
 
 @tool
@@ -75,9 +63,11 @@ def optional(note: str | None, extra: int | None = None, tags: list[str] = ["a"]
 
 
 @tool
-def dated(on: date, price: Decimal, either: int | str) -> str:
-    """Dates, decimals, unions."""
-    return repr((on, price, either))
+def nested(to: Address, lines: list[Line], category: Category, point: Point, several: set[int]) -> str:
+    """Models in models, one that holds itself, a dataclass and a set."""
+    return repr(
+        (to.model_dump(), [line.model_dump() for line in lines], category.parts[0].name, point, several)
+    )
 
 
 @tool
@@ -131,75 +121,59 @@ def injected(
     return repr((order, len(state["messages"]), call_id.startswith("call_"), store is not None, secret))
 
 
-def mcp(name: str, schema: dict[str, Any]) -> StructuredTool:
+def mcp(name: str, properties: dict[str, Any], **further: Any) -> StructuredTool:
     """A tool that comes with a JSON schema, as MCP servers give it."""
 
     def run(**arguments: Any) -> str:
         return repr(arguments)
 
+    schema = {"type": "object", "properties": properties, **further}
     return StructuredTool(name=name, description="From a server.", args_schema=schema, func=run)
 
 
+TEXT = {"type": "string"}
 SERVED = mcp(
     "served",
     {
-        "type": "object",
-        "properties": {
-            "order-id": {"type": "string", "pattern": "^A-", "description": "The order."},
-            "Mode": {"enum": ["a", "b"], "default": "a"},
-            "filter": {"$ref": "#/$defs/Filter"},
-            "where": {"type": ["string", "null"]},
-            "untyped": {},
-            "whatever": True,
-        },
-        "required": ["order-id"],
-        "$defs": {"Filter": {"type": "object", "properties": {"late": {"type": "boolean"}}}},
+        "order-id": {"type": "string", "pattern": "^A-", "description": "The order."},
+        "Mode": {"enum": ["a", "b"], "default": "a"},
+        "filter": {"$ref": "#/$defs/Filter"},
+        "where": {"type": ["string", "null"]},
+        "free": {},
+        "any": True,
     },
+    required=["order-id"],
+    **{"$defs": {"Filter": {"type": "object", "properties": {"late": {"type": "boolean"}}}}},
 )
 OLD_DRAFT = mcp(
     "old_draft",
-    {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "type": "object",
-        "properties": {"unit": {"$ref": "#/definitions/Unit"}},
-        "definitions": {
-            "Unit": {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]},
-        },
-        "additionalProperties": False,
-    },
+    {"unit": {"$ref": "#/definitions/Unit"}},
+    definitions={"Unit": {"type": "object", "properties": {"code": TEXT}, "required": ["code"]}},
+    additionalProperties=False,
+    **{"$schema": "http://json-schema.org/draft-07/schema#"},
 )
-CLASH = mcp(
-    "clash", {"type": "object", "properties": {"argument_2": {"type": "string"}, "B": {"type": "string"}}}
-)
+CLASH = mcp("clash", {"argument_2": TEXT, "B": TEXT})
 
-NESTED = {"to": {"street": "Main", "zip": None, "default": True}, "lines": [{"product": "tea", "count": 2}]}
+SCALARS = {"days": 2, "weight": 1.5, "fast": True, "on": "2026-03-01", "price": "1.10", "either": "x"}
+TO = {"street": "Main", "zip": None, "default": True}
+LINES = [{"product": "tea", "count": 2}]
 TREE = {"name": "a", "parts": [{"name": "b", "parts": []}]}
-STRUCTURED = {"category": TREE, "point": {"x": 1, "y": 2}, "several": [1, 2]}
-DATED = "(datetime.date(2026, 3, 1), Decimal('1.10'), 'x')"
-OPEN = "({'a': [1, None]}, {'b': 2}, (1, 'x'))"
-SERVED_WITH = {
-    "order-id": "A-1",
-    "Mode": "b",
-    "filter": {"late": True},
-    "where": None,
-    "untyped": [1],
-    "whatever": 2,
-}
+NESTED = {"to": TO, "lines": LINES, "category": TREE, "point": {"x": 1, "y": 2}, "several": [1, 2]}
+OPEN = {"data": {"a": [1, None]}, "anything": {"b": 2}, "pair": [1, "x"]}
+GIVEN = {"order-id": "A-1", "Mode": "b", "filter": {"late": True}, "where": None, "free": [1], "any": 2}
 CALLS: list[tuple[Any, dict[str, Any], str]] = [
-    (plain, {"order_id": "A-1", "days": 2, "weight": 1.5, "fast": True}, "('A-1', 2, 1.5, True)"),
-    (nested, NESTED, f"({NESTED['to']}, {NESTED['lines']})"),
+    (scalars, SCALARS, "(2, 1.5, True, datetime.date(2026, 3, 1), Decimal('1.10'), 'x')"),
+    (nested, NESTED, f"({TO}, {LINES}, 'b', Point(x=1.0, y=2.0), {{1, 2}})"),
     (choices, {"size": "large", "speed": "fast", "level": None}, "(<Size.LARGE: 'large'>, 'fast', None)"),
     (optional, {"note": "x", "extra": 1, "tags": []}, "('x', 1, [])"),
-    (dated, {"on": "2026-03-01", "price": "1.10", "either": "x"}, DATED),
-    (open_ended, {"data": {"a": [1, None]}, "anything": {"b": 2}, "pair": [1, "x"]}, OPEN),
-    (structured, STRUCTURED, "('a', 'b', Point(x=1.0, y=2.0), {1, 2})"),
+    (open_ended, OPEN, "({'a': [1, None]}, {'b': 2}, (1, 'x'))"),
     (no_arguments, {}, "done"),
     (awkward, {"copy": "a", "schema": "b", "argument_1": 3, "json": True}, "('a', 'b', 3, True)"),
     (final_answer, {"last_customer_message": "Hi"}, "Hi"),
     (last_customer_message, {"number": 1}, "1"),
     (dashed, {"order": "A-1"}, "A-1"),
     (injected, {"order": "A-1"}, "('A-1', 2, True, True, 'kept')"),
-    (SERVED, SERVED_WITH, repr(SERVED_WITH)),
+    (SERVED, GIVEN, repr(GIVEN)),
     (CLASH, {"argument_2": "x", "B": "y"}, "{'argument_2': 'x', 'B': 'y'}"),
     (OLD_DRAFT, {"unit": {"code": "kg"}}, "{'unit': {'code': 'kg'}}"),
 ]
