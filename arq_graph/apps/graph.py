@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_type_hints
 
 from langchain_core.runnables import RunnableLambda
-from langgraph.cache.base import BaseCache
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
@@ -40,10 +39,8 @@ class GraphOptions(TypedDict, total=False):
     input_schema: type[Any] | None
     checkpointer: Checkpointer
     store: BaseStore | None
-    cache: BaseCache[Any] | None
     interrupt_before: Any
     interrupt_after: Any
-    debug: bool
     name: str | None
 
 
@@ -62,7 +59,8 @@ def compiled(
     **options: Any,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Wire and compile the steps of a turn: with a matcher and a reviser, or the strategy's node alone."""
-    given = input_schema or _input_of(agent, state_schema)
+    settable = [variable.name for variable in agent.variables if variable.settable]
+    given = input_schema or _input_of(state_schema, settable)
     builder: Builder = StateGraph(state_schema, context_schema, input_schema=given)
     deciding.reply_name = name or agent.name
     builder.add_node(strategy.name, deciding)
@@ -93,7 +91,7 @@ def compiled(
         _one_by_one(builder, agent, strategy.name, then=strategy.name, otherwise=END)
     app = builder.compile(name=deciding.reply_name, **options)
     if input_schema is None:
-        _refuse_other_variables(app, agent)
+        _refuse_other_variables(app, settable)
     return app
 
 
@@ -158,18 +156,17 @@ def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
     builder.add_conditional_edges("speak", route_moves(agent, otherwise=END), behind)
 
 
-def _input_of(agent: Agent, state_schema: type[Any]) -> type[Any]:
+def _input_of(state_schema: type[Any], settable: Sequence[str]) -> type[Any]:
     """What a run is given: the messages, and the variables that may be set."""
     channels = get_type_hints(state_schema, include_extras=True)
     given: dict[str, Any] = {"messages": channels["messages"]}
-    if names := [variable.name for variable in agent.variables if variable.settable]:
-        given["variables"] = TypedDict("Variables", dict.fromkeys(names, Any), total=False)  # type: ignore[operator]
+    if settable:
+        given["variables"] = TypedDict("Variables", dict.fromkeys(settable, Any), total=False)  # type: ignore[operator]
     return TypedDict("Input", given, total=False)  # type: ignore[operator, no-any-return]
 
 
-def _refuse_other_variables(app: CompiledStateGraph[Any, Any, Any, Any], agent: Agent) -> None:
+def _refuse_other_variables(app: CompiledStateGraph[Any, Any, Any, Any], settable: Sequence[str]) -> None:
     """Have the app refuse variables that a client must not set."""
-    settable = [variable.name for variable in agent.variables if variable.settable]
 
     def checked(given: Any) -> Any:
         variables = given.get("variables") if isinstance(given, Mapping) else None

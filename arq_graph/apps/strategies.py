@@ -106,7 +106,6 @@ class ReSpAct(StrategySettings):
             None: a task where there is a world. A task needs a checkpointer; not beside guidelines.
         dialogue_acts: What speech is limited to: acts, by name, with what each does; None: free.
         max_steps: How many calls one turn of a chat may make (8), or calls, actions and utterances a task (40).
-        max_thoughts: How many thoughts may come before one move.
         max_questions: How many questions may follow each other with nothing done in between.
     """
 
@@ -117,7 +116,6 @@ class ReSpAct(StrategySettings):
     setting: Setting | None = None
     dialogue_acts: Mapping[str, str] | None = None
     max_steps: int | None = None
-    max_thoughts: int = 2
     max_questions: int = 3
 
     @property

@@ -30,6 +30,9 @@ from arq_graph.reasoning.sections import as_json
 MAX_RESULTS = 5
 """How many entries of a result are not too many."""
 
+MAX_THOUGHTS = 2
+"""How many thoughts may come before one move."""
+
 NO_STEP_LEFT = "no step is left: speak"
 HALF_SAID = "the request is only half said: ask how it goes on"
 MAY_BE_A_TYPE = "it may be a name or a type, or fit elsewhere: ask which"
@@ -64,7 +67,6 @@ class SpeakingRules:
     is_task: bool
     in_world: bool
     max_steps: int
-    max_thoughts: int
     max_questions: int
 
 
@@ -124,7 +126,7 @@ class Situation:
     @property
     def thoughts_left(self) -> int:
         """How many thoughts may still come before a move."""
-        return self.rules.max_thoughts - sum("after" not in thought for thought in self.thoughts)
+        return MAX_THOUGHTS - sum("after" not in thought for thought in self.thoughts)
 
     @property
     def insights(self) -> list[ToolInsight]:
@@ -140,7 +142,7 @@ class Situation:
         """A thought: there are not too many, and none comes twice."""
         wrong = ""
         if self.thoughts_left < 1:
-            wrong = f"{self.rules.max_thoughts} thoughts before a move are enough: speak or act"
+            wrong = f"{MAX_THOUGHTS} thoughts before a move are enough: speak or act"
         elif not text.strip() or words_of(text) in [words_of(each["thought"]) for each in self.thoughts]:
             wrong = "this was thought before: speak or act"
         return CheckedMove("think", text, refusals=((".thought", wrong),) if wrong else ())
@@ -154,19 +156,17 @@ class Situation:
     def call(self, tool: ToolArguments, said: Any) -> CheckedMove:
         """A call: what the gate says to it, with what the policies and the bound of steps say."""
         arguments, problems, inferred = read_call(tool, said)
-        asks_which = "name_or_type" in self.rules.policies
-        unclear = [
-            each
-            for each in tool.arguments
-            if asks_which and each.name in arguments and _basis(said, each) == "ambiguous"
-        ]
-        problems = [
-            *(each for each in problems if each.argument not in unclear),
-            *(Problem(each, "invalid", MAY_BE_A_TYPE) for each in unclear),
-        ]
-        doubts = dict(self._untold(tool, said, arguments))
-        if "confirm_inferred" in self.rules.policies:
-            doubts |= inferred
+        doubts = inferred if "confirm_inferred" in self.rules.policies else {}
+        for argument in tool.arguments:
+            if argument.name not in arguments:
+                continue
+            value, basis = arguments[argument.name], getattr(said.arguments, argument.key).basis
+            if basis == "ambiguous" and "name_or_type" in self.rules.policies:
+                problems.append(Problem(argument, "invalid", MAY_BE_A_TYPE))
+            if self._is_untold(tool, argument, value, basis):
+                doubts.setdefault(
+                    argument.name, f"{as_json(value)} was told by no customer message and no tool"
+                )
         verdict = self.gate.check(
             tool,
             arguments,
@@ -189,9 +189,9 @@ class Situation:
         asks = bool(said.asks) or asks_something(text)
         ends = getattr(said, "ends_task", None)
         refused = [(".utterance", why) for why in leaks(text, self.facts)]
-        if waiting:  # code's own question: no bound of questions stands in its way
-            refused += [(".utterance", why) for why in filter(None, [asks_beside(text, waiting)])]
-        elif why := self._unsayable(text, asks=asks or ends is False):
+        unsayable = self._unsayable(text, asks=asks or ends is False)
+        # No bound of questions stands in the way of code's own.
+        if why := asks_beside(text, waiting) if waiting else unsayable:
             refused.append((".utterance", why))
         refused += self._unsourced(said)
         if self.rules.is_task and self.is_over and not ends:
@@ -220,27 +220,22 @@ class Situation:
             return f"{len(self.asked)} questions in a row are enough: act, or say how things stand"
         return ""
 
-    def _untold(self, tool: ToolArguments, said: Any, arguments: Mapping[str, Any]) -> Iterator[Fault]:
-        """The arguments with a value that nobody told the agent.
+    def _is_untold(self, tool: ToolArguments, argument: Argument, value: Any, basis: str) -> bool:
+        """Whether nobody told the agent a value, which is no default of the tool's.
 
         A text of several words without a digit may be put together of words that were told apart. Where the customer
         does not care, a value may be the tool's own: one of its choices, or a word of its description.
         """
-        may_be_any = "placeholder_for_dont_care" in self.rules.policies
-        for argument in tool.arguments:
-            if argument.name not in arguments:
-                continue
-            value = arguments[argument.name]
-            is_words = isinstance(value, str) and not any(map(str.isdigit, value))
-            call = Call(tool.name, {argument.name: value.split() if is_words else value})
-            known = [self.grounding]
-            if may_be_any and _basis(said, argument) == "does_not_matter":
-                known.append(Grounding())
-                choices = as_json((argument.schema or {}).get("enum", ()))
-                known[-1].tell(f"{tool.tool.description} {argument.description} {choices}")
-            is_default = argument.name in tool.defaults and tool.defaults[argument.name] == value
-            if not is_default and all(each.invented(call) for each in known):
-                yield argument.name, f"{as_json(value)} was told by no customer message and no tool"
+        is_words = isinstance(value, str) and not any(map(str.isdigit, value))
+        call = Call(tool.name, {argument.name: value.split() if is_words else value})
+        is_default = argument.name in tool.defaults and tool.defaults[argument.name] == value
+        if is_default or not self.grounding.invented(call):
+            return False
+        if basis != "does_not_matter" or "placeholder_for_dont_care" not in self.rules.policies:
+            return True
+        own, choices = Grounding(), as_json((argument.schema or {}).get("enum", ()))
+        own.tell(f"{tool.tool.description} {argument.description} {choices}")
+        return bool(own.invented(call))
 
     def _unsourced(self, said: Any) -> Iterator[Fault]:
         for number, stated in enumerate(getattr(said, "facts", ())):
@@ -262,11 +257,6 @@ class Situation:
                 yield ".utterance", "nothing was found: ask what may be wider, or offer an alternative"
         if self.half_request:
             yield ".utterance", HALF_SAID
-
-
-def _basis(said: Any, argument: Argument) -> str:
-    """What the value of a call's argument rests on."""
-    return str(getattr(said.arguments, argument.key).basis)
 
 
 def _too_many_in(conversation: Conversation) -> str:

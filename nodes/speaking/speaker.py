@@ -28,11 +28,6 @@ from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.reasoner import Reasoner
 
-DEFAULT_STEPS: Mapping[Setting, int] = {"chat": 8, "task": 40}
-"""How many steps a speaker makes unless set otherwise: calls of a turn; calls, actions and utterances of a task."""
-
-_SHOWN = {"beginning", "actions", "score", "done", "invalid"}
-
 
 class Speaker(Strategy):
     """Make the next move: think, speak, or act with a tool or in a world; write it as a message, and to `moves`.
@@ -42,7 +37,7 @@ class Speaker(Strategy):
     that no customer message and no tool told is put to them in the same way; there are at most `max_questions` other
     questions with nothing done in between; nothing is said twice in a row. What is refused is asked for again within
     the reasoner's `max_candidates`; after that code says the agent's `fallback`. One run asks the model for at most
-    `max_thoughts` + 1 moves.
+    two thoughts and a move.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -54,7 +49,6 @@ class Speaker(Strategy):
         policies: The rules that are switched on: names of shipped ones, policies of your own; None: all shipped ones.
         dialogue_acts: What speech is limited to: acts, by name, with what each does; None: free.
         max_steps: How many calls one turn of a chat may make (8), or calls, actions and utterances a task (40).
-        max_thoughts: How many thoughts may come before one move.
         max_questions: How many questions may follow each other with nothing done in between; in a task, how many
             utterances that wait for an answer.
         draft: Keep an utterance in `moves`, where `MessageReviser` finds it as its draft, in place of sending it; in
@@ -83,20 +77,21 @@ class Speaker(Strategy):
         policies: Sequence[str | Policy] | None = None,
         dialogue_acts: Mapping[str, str] | None = None,
         max_steps: int | None = None,
-        max_thoughts: int = 2,
         max_questions: int = 3,
         draft: bool = False,
         **settings: Unpack[StrategyOptions],
     ) -> None:
+        is_task = checked("setting", setting, Setting) == "task"
+        if max_steps is None:
+            max_steps = 40 if is_task else 8
         self.rules = SpeakingRules(
             policies=policies_of(policies),
-            is_task=checked("setting", setting, Setting) == "task",
+            is_task=is_task,
             in_world=in_world,
-            max_steps=counted("max_steps", DEFAULT_STEPS[setting] if max_steps is None else max_steps),
-            max_thoughts=counted("max_thoughts", max_thoughts, least=0),
+            max_steps=counted("max_steps", max_steps),
             max_questions=counted("max_questions", max_questions, least=0),
         )
-        if draft and (in_world or self.rules.is_task):
+        if draft and (in_world or is_task):
             raise InputError(
                 "an environment, or a task, is for an agent without guidelines: create_respact_agent"
             )
@@ -167,6 +162,7 @@ class Speaker(Strategy):
 
     def _tail(self, situation: Situation) -> dict[str, Any]:
         gate, rules, world = situation.gate, situation.tool_rules, situation.world
+        unshown = {"agent", "turn", "taken"}
         counts = {
             "steps_left": situation.steps_left,
             "thoughts_left": situation.thoughts_left,
@@ -180,7 +176,7 @@ class Speaker(Strategy):
         return {
             **self.standing(gate, situation.settled, counts, further),
             "thoughts": situation.thoughts,
-            "world": world and world.model_dump(mode="json", include=_SHOWN, exclude_none=True),
+            "world": world and world.model_dump(mode="json", exclude=unshown, exclude_none=True),
         }
 
     def _update(self, situation: Situation) -> Update:

@@ -40,17 +40,14 @@ def category_of(speech: Any, *, asks: bool, puts: bool) -> SpeechCategory:
 
 def speech_of(message: BaseMessage) -> Mapping[str, Any]:
     """What the speaker knows of an utterance; empty for a message that it did not send."""
-    kept = message.response_metadata.get(SPEECH)
-    return kept if isinstance(kept, Mapping) else {}
+    kept: Mapping[str, Any] = message.response_metadata.get(SPEECH, {})
+    return kept
 
 
 def task_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     """The messages since the task was given: answers to the agent's utterances begin no new one."""
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
-        if isinstance(message, HumanMessage) and ANSWERS not in message.response_metadata:
-            return messages[index:]
-    return messages
+    given = [isinstance(each, HumanMessage) and ANSWERS not in each.response_metadata for each in messages]
+    return messages[max((at for at, is_task in enumerate(given) if is_task), default=0) :]
 
 
 def questions_in_a_row(messages: Sequence[BaseMessage]) -> list[str]:

@@ -80,10 +80,8 @@ class ActInWorld(Node):
 
     def _result(self, call: ToolCall) -> ToolMessage:
         action = str(call["args"].get("action", ""))
-        allowed = self.environment.actions()
-        if self.environment.done:
-            seen = Observation("the task has ended: nothing can be done any more", valid=False)
-        elif allowed is not None and action not in allowed:
+        allowed = () if self.environment.done else self.environment.actions()
+        if allowed is not None and action not in allowed:
             why = f"this cannot be done now; what can: {', '.join(allowed[:MAX_SHOWN]) or 'nothing'}"
             seen = Observation(why, valid=False)
         else:

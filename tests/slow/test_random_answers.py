@@ -25,7 +25,7 @@ STRATEGIES = {
     "tools": (ToolCalling(max_rounds=STEPS), 4 * 2 * STEPS),
     "pre-act": (PreAct(max_steps=STEPS), STEPS + 2),
     "react": (ReAct(max_steps=STEPS), STEPS + 2),
-    "respact": (ReSpAct(max_steps=STEPS, max_thoughts=2), 3 * (STEPS + 2)),
+    "respact": (ReSpAct(max_steps=STEPS), 3 * (STEPS + 2)),
 }
 
 
