@@ -10,8 +10,8 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 
-from arq_graph import Agent, arms, create_guided_agent
-from arq_graph.milestones import Suite, evaluate
+from arq_graph import Agent, create_guided_agent
+from arq_graph.milestones import Suite
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -77,17 +77,6 @@ def test_the_desks_suite_has_each_wish_from_each_kind_of_user_in_a_world_of_its_
         assert second.get_order_details("ORD-1002")["shipping"] == "standard"
 
 
-def test_the_less_a_user_knows_the_less_the_desk_gets_done() -> None:
-    suite = Suite.from_yaml(EXAMPLES / "order_desk" / "suite.yaml")
-    few = [
-        one for one in suite.scenarios if one.name.rpartition(" (")[0] in ("order in transit", "late order")
-    ]
-    report = evaluate(suite.replace(scenarios=tuple(few)), arms(["guided"]), model="offline")
-    kinds = report.summary.arms_by_user["guided"]
-    rates = [kinds[kind].progress_rate.mean or 0.0 for kind in ("helpful", "perturbed", "unhelpful")]
-    assert rates[0] > rates[1] > rates[2]
-
-
 def test_guided_nodes_stand_beside_an_apps_own_router_and_sub_agent() -> None:
     app = load("drop_in_nodes").build()
     asked = {"When are you open on Monday?": "9 to 18", "How long is my loan?": "due on Friday"}
@@ -124,34 +113,27 @@ def test_a_blueprint_node_writes_its_channel() -> None:
     assert load("sentiment_node").build().invoke(angry)["mood"] in {"calm", "annoyed", "angry"}
 
 
+TOLD = """
+picked up            goal reached     progress 100%
+delivered            goal reached     progress 100%
+stopped half-way     goal missed      progress 25%
+                     - stopped after 'find_bikes'; next could be reserve_bike, Nothing Free
+failed call          goal missed      progress 25%
+                     - stopped after 'find_bikes'; next could be reserve_bike, Nothing Free
+forbidden word       goal missed      progress 100%
+                     - forbidden at event 6: agent says /(?i)card number/
+invented argument    goal reached     progress 100%
+                     - nobody gave this to the call at event 6: address
+waiting list         goal undecided   progress 40% to 100%
+                     - a judge or a person has to say: Customer Agrees To Wait
+same look-up again   goal reached     progress 100%
+                     - the same call again at events 4, 10
+"""
+
+
 def test_any_agents_conversations_are_scored_from_two_files(capsys: pytest.CaptureFixture[str]) -> None:
     load("score_any_agent/score_any_agent").main()
-    told: dict[str, list[str]] = {}
-    for line in capsys.readouterr().out.splitlines():
-        if line.startswith(" "):
-            told[list(told)[-1]].append(line.strip())
-        else:
-            told[line[:20].strip()] = [" ".join(line[20:].split())]
-    done = ["goal reached progress 100%"]
-    assert told["picked up"] == told["delivered"] == done  # either branch
-    # find_bikes of find_bikes, reserve_bike, then a code or a delivery, and End.
-    stopped = [
-        "goal missed progress 25%",
-        "- stopped after 'find_bikes'; next could be reserve_bike, Nothing Free",
-    ]
-    assert told["stopped half-way"] == stopped
-    assert told["failed call"] == stopped  # the agent says "Done", the tool did not
-    assert told["forbidden word"] == [
-        "goal missed progress 100%",
-        "- forbidden at event 6: agent says /(?i)card number/",
-    ]
-    assert told["invented argument"] == [*done, "- nobody gave this to the call at event 6: address"]
-    # find_bikes and Nothing Free of these, Customer Agrees To Wait, join_waiting_list and End.
-    assert told["waiting list"] == [
-        "goal undecided progress 40% to 100%",
-        "- a judge or a person has to say: Customer Agrees To Wait",
-    ]
-    assert told["same look-up again"] == [*done, "- the same call again at events 4, 10"]
+    assert capsys.readouterr().out == TOLD.lstrip()
 
 
 def test_a_planner_and_a_speaker_wired_by_hand_tow_the_boat_once_the_customer_agrees() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
 
 import pytest
 from langchain_core.messages import ToolMessage
@@ -28,8 +27,8 @@ HOSTILE = {
 }
 
 
-def talk(strategy: str, words: str) -> tuple[list[list[str]], list[Any]]:
-    """The markup of every prompt of a conversation full of these words, and the messages."""
+def talk(strategy: str, words: str) -> tuple[list[list[str]], list[str | None]]:
+    """The markup of every prompt of a conversation full of these words, and the tools that ran."""
 
     def get_order(order_id: str) -> str:
         """Look an order up."""
@@ -57,19 +56,17 @@ def talk(strategy: str, words: str) -> tuple[list[list[str]], list[Any]]:
     prompts = [message.text for call in model.calls for message in call.messages if message.type != "ai"]
     for prompt in prompts:
         prompt.encode("utf-8")
+    results = [each for each in state["messages"] if isinstance(each, ToolMessage)]
     # Steps side by side ask in any order.
-    return sorted(re.findall(r"<[^<>]*>", prompt) for prompt in prompts), state["messages"]
+    markup = sorted(re.findall(r"<[^<>]*>", prompt) for prompt in prompts)
+    return markup, [each.name for each in results if each.status == "success"]
+
+
+plainly = cache(lambda strategy: talk(strategy, "word"))
 
 
 @pytest.mark.parametrize("words", HOSTILE.values(), ids=list(HOSTILE))
 def test_no_words_open_or_close_a_section_and_nothing_runs_that_is_not_granted(words: str) -> None:
     for strategy in ("tools", "pre-act", "react", "respact"):
-        markup, messages = talk(strategy, words)
-        assert markup == plainly(strategy)
-        ran = [m.name for m in messages if isinstance(m, ToolMessage) and m.status == "success"]
-        assert ran == ["get_order"]
-
-
-@cache
-def plainly(strategy: str) -> list[list[str]]:
-    return talk(strategy, "word")[0]
+        assert talk(strategy, words) == plainly(strategy)
+        assert plainly(strategy)[1] == ["get_order"]

@@ -10,7 +10,7 @@ from langgraph.graph import START, StateGraph
 
 from arq_graph import Agent, AgentState, Guideline, create_guided_agent
 from tests.agreement.desk import SETTINGS, THREAD
-from tests.brain import act, asked_by, brain, say
+from tests.brain import act, brain, say
 
 
 def refund(order_id: str) -> str:
@@ -75,12 +75,3 @@ def test_a_yes_to_one_agent_is_none_to_the_other() -> None:
     # What the first agent says comes between the question and the yes.
     assert [each.name for each in state["messages"] if getattr(each, "tool_calls", None)] == []
     assert list(by_agent(state, "agreements")) == ["Bank"]
-
-
-def test_what_one_agent_applied_does_not_count_as_applied_by_the_other() -> None:
-    shop, bank = brain(BOTH), brain(BOTH, reply=lambda _: {"content": "Good day to you.", "followed": []})
-    app = shared({"Shop": shop, "Bank": bank})
-    assert by_agent(told(app, "I am so angry!"), "applied_guidelines").keys() == {"Shop"}
-    told(app, "Still angry!")
-    for model, applied in ((shop, [False, True]), (bank, [False, False])):
-        assert [bool(asked.now.get("applied")) for asked in asked_by(model, "matcher")] == applied

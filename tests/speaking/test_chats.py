@@ -29,14 +29,27 @@ def test_thoughts_and_utterances_are_streamed():
     assert (spoke.text, spoke.category, spoke.asks) == ("Which one?", "probing_question", True)
 
 
-def test_thoughts_are_bounded_and_none_comes_twice():
-    thoughts = [think(text) for text in ("Hm.", "hm", "So.", "And so.")]
-    desk = Chat([*thoughts, LOOK, think("so"), say("It is late.")])
-    desk.hear("Where is A-1?")
-    assert "thought before" in desk.asked[2].complaint
-    assert "2 thoughts before a move are enough" in desk.asked[4].complaint
-    assert "thought before" in desk.asked[6].complaint  # also where something was done in between
-    assert [kind for kind, _ in desk.moves] == ["think", "think", "act", "speak"]
+WHICH = ask("Which order?")
+REFUSED = {
+    "this was thought before": [think("Hm."), LOOK, think("hm"), say("Late.")],
+    "2 thoughts before a move are enough": [*map(think, "abc"), say("Well.")],
+    "'get_order' is internal": [LOOK, say("get_order says T1."), say("A-1 is late.")],
+    "it is empty": [say(" "), say("Well.")],
+    "this was just said": [WHICH, ask("which ORDER"), say("Then I cannot.")],
+}
+
+
+@pytest.mark.parametrize("complaint", REFUSED)
+def test_a_move_that_cannot_be_made_is_asked_for_again(complaint):
+    script = REFUSED[complaint]
+    desk = Chat(script)
+    if script[0] is WHICH:
+        desk.hear("Where is it?")
+    assert desk.hear("Where is A-1?") == script[-1].text
+    assert complaint in desk.asked[-1].complaint
+
+
+def test_a_model_that_only_thinks_is_not_asked_for_ever():
     endless = Chat([think(str(n)) for n in range(99)])
     assert endless.hear("Hi") == DESK.fallback
     assert len(endless.asked) == 2 + 3  # two thoughts, and the candidates of one move
@@ -85,12 +98,6 @@ def test_speech_can_be_limited_to_acts():
 def test_a_setting_that_cannot_be_is_told(setting, wrong):
     with pytest.raises(errors.InputError, match=setting.replace("policies", "did you mean `name_or_type`")):
         Speaker(brain(), DESK, **{setting: wrong})
-
-
-def test_an_utterance_gives_away_no_tool_and_no_id_but_may_name_the_customers_own():
-    desk = Chat([LOOK, say("get_order says T1."), say("A-1 is late.")])
-    assert desk.hear("Where is A-1?") == "A-1 is late."
-    assert "'get_order' is internal" in desk.asked[2].complaint
 
 
 KNOWING = Agent(
@@ -161,14 +168,6 @@ def test_a_call_that_waited_behind_one_that_failed_is_put_again_and_the_model_is
     now = desk.asked[-1].now
     assert now["asked_about_again"] == [{"tool": "cancel_order", "arguments": A1}]
     assert "refused" not in now
-
-
-def test_nothing_is_said_twice_in_a_row():
-    desk = Chat([ask("Which order?"), ask("Which order, then"), ask("which ORDER"), say("Then I cannot.")])
-    desk.hear("Help me")
-    assert desk.hear("Hm") == "Which order, then"
-    assert desk.hear("Hm") == "Then I cannot."
-    assert "this was just said" in desk.asked[3].complaint
 
 
 def test_questions_in_a_row_are_bounded_but_not_those_that_code_must_ask():
