@@ -27,10 +27,7 @@ def agent_file(folder: Path, tool: str) -> Path:
 
 
 def module(body: str) -> str:
-    return (
-        body
-        + "\ndef get_order(order_id: str) -> str:\n    'Look an order up.'\n    return f'{SHOP} {order_id}'\n"
-    )
+    return f"{body}\ndef get_order(order_id: str):\n    'Look an order up.'\n    return f'{{SHOP}} {{order_id}}'\n"
 
 
 def answer(file: Path) -> str:
@@ -45,9 +42,7 @@ def failure(folder: Path, tool: str) -> str:
 
 
 @pytest.mark.parametrize("on_path", [False, True])
-def test_two_agents_may_each_have_a_module_of_one_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_path: bool
-) -> None:
+def test_two_agents_may_each_have_a_module_of_one_name(tmp_path, monkeypatch, on_path):
     files = []
     for shop in ("books", "bikes"):
         write(tmp_path / shop / "neighbour_db.py", f"SHOP = {shop!r}")
@@ -59,7 +54,7 @@ def test_two_agents_may_each_have_a_module_of_one_name(
     assert [tool.invoke({"order_id": "1"}) for tool in made] == ["books 1", "bikes 1"]
 
 
-def test_modules_beside_one_file_share_what_they_import_from_there(tmp_path: Path) -> None:
+def test_modules_beside_one_file_share_what_they_import_from_there(tmp_path):
     write(tmp_path / "shared_db.py", "SHOP = 'books'\nCALLS = []")
     write(tmp_path / "shop.py", module("from shared_db import SHOP, CALLS"))
     write(tmp_path / "rules" / "__init__.py", "")
@@ -73,9 +68,7 @@ def test_modules_beside_one_file_share_what_they_import_from_there(tmp_path: Pat
     assert condition({}) is function.__globals__["CALLS"]
 
 
-def test_a_module_that_is_importable_anyway_is_not_loaded_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_that_is_importable_anyway_is_not_loaded_twice(tmp_path, monkeypatch):
     write(tmp_path / "importable_shop.py", module("SHOP = 'books'"))
     monkeypatch.syspath_prepend(str(tmp_path))
     made = Agent.from_yaml(agent_file(tmp_path, "importable_shop:get_order"))
@@ -84,9 +77,7 @@ def test_a_module_that_is_importable_anyway_is_not_loaded_twice(
     assert made.toolbox["get_order"].func is importable_shop.get_order  # type: ignore[attr-defined]
 
 
-def test_what_stands_beside_the_file_comes_before_the_search_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_stands_beside_the_file_comes_before_the_search_path(tmp_path, monkeypatch):
     write(tmp_path / "lib" / "twofold_shop.py", module("SHOP = 'bikes'"))
     write(tmp_path / "agents" / "twofold_shop.py", module("SHOP = 'books'"))
     monkeypatch.syspath_prepend(str(tmp_path / "lib"))
@@ -96,16 +87,14 @@ def test_what_stands_beside_the_file_comes_before_the_search_path(
     assert sys.path == path
 
 
-def test_what_a_module_prints_does_not_reach_standard_output(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_module_prints_does_not_reach_standard_output(tmp_path, capsys):
     write(tmp_path / "shop.py", module("SHOP = 'books'\nprint('hello')"))
     Agent.from_yaml(agent_file(tmp_path, "shop:get_order"))
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "hello\n")
 
 
-def test_a_module_that_failed_is_loaded_afresh_when_it_is_mended(tmp_path: Path) -> None:
+def test_a_module_that_failed_is_loaded_afresh_when_it_is_mended(tmp_path):
     write(tmp_path / "shop.py", "raise ValueError('not yet')")
     assert "ValueError: not yet" in failure(tmp_path, "shop:get_order")
     write(tmp_path / "shop.py", module("SHOP = 'the mended one'"))
@@ -123,8 +112,6 @@ def test_a_module_that_failed_is_loaded_afresh_when_it_is_mended(tmp_path: Path)
         ("get_order = 1", "shop:get_ordr", "there is no 'get_ordr'; did you mean `get_order`"),
     ],
 )
-def test_what_cannot_be_imported_is_told_with_the_line_that_failed(
-    tmp_path: Path, body: str, tool: str, message: str
-) -> None:
+def test_what_cannot_be_imported_is_told_with_the_line_that_failed(tmp_path, body, tool, message):
     write(tmp_path / "shop.py", body)
     assert re.search(message, failure(tmp_path, tool))

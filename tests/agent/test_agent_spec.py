@@ -75,14 +75,6 @@ def test_a_number_that_a_designer_gave_away_is_skipped() -> None:
     assert [guideline.id for guideline in made.guidelines] == ["G2", "G3", "G4"]
 
 
-def test_an_agent_does_not_change_once_it_is_made() -> None:
-    made = agent(Guideline("a", "b", tools=[get_order]))
-    with pytest.raises(ValueError, match="frozen"):
-        made.guidelines[0].action = "x"  # type: ignore[misc]
-    with pytest.raises(TypeError):
-        made.toolbox["x"] = made.toolbox["get_order"]  # type: ignore[index]
-
-
 async def asks_a_service(state: Any) -> bool:
     return len(state["messages"]) == 1
 
@@ -94,14 +86,6 @@ async def test_a_condition_may_be_async() -> None:
         state = {"messages": [HumanMessage(text, id=text) for text in said]}
         for update in (matcher.invoke(state), await matcher.ainvoke(state)):
             assert [match["active"] for match in update["guideline_matches"]] == [active]
-
-
-def test_an_observation_has_a_condition_alone() -> None:
-    observed = agent(
-        Guideline("the customer is a member", tools=[get_order]), Guideline("a", "b", entails=["G1"])
-    )
-    assert observed.guidelines[0].action is None
-    assert observed.relations.resolve({"G2": 7}).active == {"G1": 7, "G2": 7}
 
 
 def test_who_confirms_a_call_is_said_in_a_word_or_with_the_question() -> None:
@@ -123,9 +107,7 @@ def test_who_confirms_a_call_is_said_in_a_word_or_with_the_question() -> None:
         ("operator", "Cancel {order_id} for {reason}?", "an operator sees the call itself"),
     ],
 )
-def test_a_question_says_every_argument_to_the_customer_and_nothing_else(
-    by: str, ask: str, message: str
-) -> None:
+def test_a_question_says_every_argument_to_the_customer_and_nothing_else(by, ask, message):
     with pytest.raises(SpecError, match=message):
         Agent("n", "p", tools=[cancel], confirm={"cancel": {"by": by, "ask": ask}})
 
@@ -134,10 +116,7 @@ def test_a_question_says_every_argument_to_the_customer_and_nothing_else(
     ("make", "message"),
     [
         (lambda: Guideline("a", ""), "Guideline: `action` must have at least 1 character"),
-        (
-            lambda: Guideline("  ", "b"),
-            "`condition` is ''; for a guideline that always applies, leave it out",
-        ),
+        (lambda: Guideline("  ", "b"), "`condition` is ''; .* always applies, leave it out"),
         (lambda: Guideline(None, None), "neither a condition nor an action"),
         (lambda: Guideline(True, "b"), "`condition` must be text, {function"),  # type: ignore[arg-type]
         (lambda: Guideline("rules:is_vip", "b"), r'looks like a function.*\{function: "rules:is_vip"\}'),
@@ -149,10 +128,8 @@ def test_a_question_says_every_argument_to_the_customer_and_nothing_else(
         (lambda: Variable("a", "b", {(1, 2): 3}), "`value"),  # type: ignore[dict-item]
         (lambda: agent(tools=get_order), "`tools` must be a list, but is <function get_order"),
         (lambda: agent("x"), r"Agent: `guidelines\[0\]` must be a mapping, but is 'x'"),  # type: ignore[arg-type]
-        (
-            lambda: agent(glossary=[Term("Arc", "x"), Term("ARC", "y")]),
-            r"glossary\[1\].name` is used twice",
-        ),
+        (lambda: agent(glossary=[Term("Arc", "x"), Term("ARC", "y")]), r"glossary\[1\].name` is used twice"),
+        (lambda: agent(tools=[get_order, another_get_order]), "holds a second tool called 'get_order'"),
     ],
 )
 def test_a_mistake_is_told_with_what_was_expected(make: Any, message: str) -> None:
@@ -172,13 +149,6 @@ def test_a_typed_function_becomes_a_tool_with_described_arguments() -> None:
     assert made.args["order_id"]["description"] == "The number on the receipt."
     assert made.args["verbose"]["default"] is False
     assert made.invoke({"order_id": "17"}) == "order 17"
-
-
-async def test_an_async_function_stays_async_only() -> None:
-    made = only_tool(agent(tools=[cancel]))
-    assert isinstance(made, StructuredTool)
-    assert made.func is None
-    assert await made.ainvoke({"order_id": "17", "reason": "!"}) == "17!"
 
 
 def test_a_tool_with_a_plain_json_schema_is_taken() -> None:
@@ -211,10 +181,7 @@ def test_one_function_on_two_guidelines_is_one_tool() -> None:
         (opaque, "'opaque', which cannot be a tool: .* A tool has a docstring, and named, typed"),
         (partial(get_order, "17"), "but is functools.partial"),
         ({"orders": "get_order"}, "but is {.orders.: .get_order.}"),
-        (
-            Tool(name="t", func=str, description="d"),
-            "'t', which cannot be a tool: it takes one nameless text",
-        ),
+        (Tool(name="t", func=str, description="d"), "'t', .*: it takes one nameless text"),
         (named_like_a_method, "called 'json', but names are"),
         ("string:digits", "must be a LangChain tool, a function or .* but is '0123456789'"),
         ("orders.get", "must be \"module:function\", but is 'orders.get'"),
@@ -224,11 +191,6 @@ def test_one_function_on_two_guidelines_is_one_tool() -> None:
 def test_what_cannot_be_a_tool_is_told_with_what_to_do(value: Any, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         agent(Guideline("a", "b", tools=[value]))
-
-
-def test_two_tools_of_one_name_are_refused() -> None:
-    with pytest.raises(SpecError, match="holds a second tool called 'get_order'"):
-        agent(Guideline("a", "b", tools=[get_order]), tools=[another_get_order])
 
 
 def hold(folder: Path, agent: Agent, world: Any = None, **options: Any) -> Any:
@@ -243,9 +205,7 @@ def hold(folder: Path, agent: Agent, world: Any = None, **options: Any) -> Any:
 @pytest.mark.parametrize(
     ("changed", "told"), [("shop", "the agent's tools"), ("rules", "the agent's guidelines")]
 )
-def test_a_run_is_not_gone_on_with_once_the_source_of_a_function_changed(
-    tmp_path: Path, changed: str, told: str
-) -> None:
+def test_a_run_is_not_gone_on_with_once_the_source_of_a_function_changed(tmp_path, changed, told):
     (tmp_path / "shop.py").write_text("def get_order(id: str) -> int:\n    'Get it.'\n    return 1\n")
     (tmp_path / "rules.py").write_text("def vip(state):\n    return True\n")
     file = tmp_path / "agent.yaml"

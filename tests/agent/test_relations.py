@@ -58,16 +58,6 @@ def test_an_overridden_guideline_goes_with_its_dependents_and_what_only_it_entai
     }
 
 
-def test_guidelines_that_entail_each_other_do_not_hold_each_other_up() -> None:
-    guidelines = [
-        guideline("a", overrides=["b"]),
-        guideline("b", entails=["c"]),
-        guideline("c", entails=["d"]),
-        guideline("d", entails=["c"]),
-    ]
-    assert resolve({"a": 6, "b": 9}, *guidelines).active == {"a": 6}
-
-
 def test_a_guideline_that_lacks_what_it_depends_on_overrides_nothing() -> None:
     guidelines = [guideline("a", overrides=["b"], depends_on=["c"]), guideline("b"), guideline("c")]
     assert resolve({"a": 9, "b": 7}, *guidelines).active == {"b": 7}

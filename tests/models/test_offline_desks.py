@@ -169,12 +169,6 @@ def test_a_bike_rental_takes_numbers_choices_flags_variables_and_what_has_a_know
     assert turns[3][1].endswith("with a helmet.\n\nRide safely!")
 
 
-def test_a_failure_is_told_and_the_call_is_not_made_again(strategy: Any) -> None:
-    ((calls, reply),) = hold(guided(LIBRARY, strategy=strategy), 'I am looking for the book "Nothing"')
-    assert calls == [("find_book", {"title": "Nothing"})]
-    assert "that did not work: there is no such book." in reply
-
-
 def test_what_is_to_be_said_once_is_said_once_and_what_lasts_stays_active() -> None:
     app = guided(LIBRARY)
     replies = [reply for _, reply in hold(app, "Hi", "Hello", "I want to renew my loans")]
@@ -197,62 +191,6 @@ def test_without_guidelines_the_customers_words_choose_the_tool(create: Any) -> 
         [],
     ]
     assert turns[3][1] == NOT_UNDERSTOOD
-
-
-def test_a_call_that_needs_agreement_runs_after_the_yes_and_never_after_a_no(strategy: Any) -> None:
-    def donate(fund: str, euros: int) -> str:
-        """Donate money to a fund.
-
-        Args:
-            fund: The name of the fund.
-            euros: How many euros.
-        """
-        return f"{euros} euros went to {fund}."
-
-    guidelines = [Guideline("the customer wants to donate", "make the donation", tools=[donate])]
-    bees = Agent("Bees", "You collect for bees.", guidelines, confirm={"donate": "customer"})
-    turns = hold(
-        guided(bees, strategy=strategy),
-        "I want to donate 50 euros to the fund Bees.",
-        "No, leave it.",
-        "I want to donate 20 euros to the fund Bees.",
-        "Yes, please.",
-    )
-    given = {"fund": "Bees", "euros": 20}
-    assert [calls for calls, _ in turns] == [[], [], [], [("donate", given)]]
-    assert 'fund: "Bees", euros: 50' in turns[0][1]
-    assert turns[1][1] == "All right."
-    assert turns[3][1] == "20 euros went to Bees."
-
-
-def test_who_asks_may_have_any_name_and_a_shared_word_alone_is_not_enough() -> None:
-    def look_at_plot(plot: str) -> dict[str, str]:
-        """Look at a plot.
-
-        Args:
-            plot: The number of the plot, like P-12.
-        """
-        return {"water": "low"}
-
-    def give_up_plot(plot: str) -> str:
-        """Give a plot back.
-
-        Args:
-            plot: The number of the plot, like P-12.
-        """
-        return f"{plot} is free again."
-
-    garden = Agent(
-        "Garden",
-        "You help the members of a garden.",
-        [
-            Guideline("the member asks how a plot is doing", "look at the plot", tools=[look_at_plot]),
-            Guideline("the member wants to give up a plot", "give the plot up", tools=[give_up_plot]),
-        ],
-    )
-    turns = hold(guided(garden), "How is my plot doing?", "P-12", "I want to give up my plot P-7.")
-    given = {"plot": "P-12"}, {"plot": "P-7"}
-    assert [calls for calls, _ in turns] == [[], [("look_at_plot", given[0])], [("give_up_plot", given[1])]]
 
 
 def test_it_works_in_the_modes_without_queries_too() -> None:

@@ -38,13 +38,23 @@ def test_a_call_shows_messages_arguments_schema_and_blueprint():
     assert [message.type for message in call.messages] == ["system", "human"]
 
 
-@pytest.mark.parametrize("choice", ["Reply", "any"])
-def test_a_dict_answers_a_forced_tool_with_a_call(choice):
-    model = ScriptedChatModel([{"answer": "yes"}])
+@pytest.mark.parametrize(
+    ("answer", "choice", "content", "calls"),
+    [
+        ({"answer": "yes"}, "Reply", "", [("Reply", {"answer": "yes"})]),
+        ({"answer": "yes"}, "any", "", [("Reply", {"answer": "yes"})]),
+        ({"answer": "yes"}, None, '{"answer": "yes"}', []),
+        ("I will not.", "Reply", "I will not.", []),
+    ],
+)
+def test_an_object_becomes_a_call_where_a_tool_is_forced(answer, choice, content, calls):
+    model = ScriptedChatModel([answer])
     message = model.bind_tools([TOOL], tool_choice=choice).invoke("x")
-    assert [(call["name"], call["args"]) for call in message.tool_calls] == [("Reply", {"answer": "yes"})]
-    assert message.content == ""
-    assert (model.calls[0].schema, model.calls[0].blueprint) == (SCHEMA, "Reply")
+    assert (message.content, [(call["name"], call["args"]) for call in message.tool_calls]) == (
+        content,
+        calls,
+    )
+    assert model.calls[0].schema == (SCHEMA if choice else None)
 
 
 def test_an_exception_in_the_script_is_raised_and_a_call_too_many_is_named():
@@ -57,13 +67,6 @@ def test_an_exception_in_the_script_is_raised_and_a_call_too_many_is_named():
         errors.InputError, match=r"no answer left for call 3.*'matcher'.*'Reply'.*Its prompt ends: Hi"
     ):
         model.bind(response_format=JSON_SCHEMA).invoke("Hi", config={"metadata": {"arq_module": "matcher"}})
-
-
-def test_only_an_object_becomes_a_call_and_only_where_a_tool_is_forced():
-    forced = ScriptedChatModel(["I will not."]).bind_tools([TOOL], tool_choice="Reply").invoke("x")
-    free = ScriptedChatModel([{"answer": "yes"}]).bind_tools([TOOL]).invoke("x")
-    assert (forced.content, forced.tool_calls) == ("I will not.", [])
-    assert (free.content, free.tool_calls) == ('{"answer": "yes"}', [])
 
 
 async def test_a_function_answers_each_call_and_may_be_async():
