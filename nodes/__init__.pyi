@@ -9,7 +9,6 @@ from .message_reviser import MessageReviser as MessageReviser
 from .planner import PreActPlanner as PreActPlanner
 from .planner import ReActPlanner as ReActPlanner
 from .progress import TrackProgress as TrackProgress
-from .routing import route_calls as route_calls
 from .speaking.listen import Listen as Listen
 from .speaking.listen import route_moves as route_moves
 from .speaking.policies import POLICIES as POLICIES
@@ -18,3 +17,4 @@ from .speaking.speaker import Speaker as Speaker
 from .speaking.world import ActInWorld as ActInWorld
 from .tool_caller import ToolCaller as ToolCaller
 from .tool_node import guarded_tools as guarded_tools
+from .tool_node import route_calls as route_calls

@@ -210,8 +210,8 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         for id in followed:
             times = applied[id].times + 1 if id in applied else 1
             applied[id] = AppliedGuideline(guideline=id, turn=turn, message=str(reply.id), times=times)
-        told = {"content": reply.text, "followed": followed, "satisfied": not sent.violations}
-        emit(ReplySent(turn=turn, **told))
+        is_satisfied = not sent.violations
+        emit(ReplySent(turn=turn, content=reply.text, followed=followed, satisfied=is_satisfied))
         others = [each for each in candidates if each is not sent]
         return {
             self.messages_key: [reply],

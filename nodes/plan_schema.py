@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import create_model
 
-from arq_graph.nodes.choice import StillWanted, call_options, one_of
+from arq_graph.nodes.proposed_calls import StillWanted, call_options, one_of
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 

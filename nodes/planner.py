@@ -13,12 +13,19 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
 from arq_graph.nodes.blueprint_node import Steps, Update, counted
 from arq_graph.nodes.channels import emit
-from arq_graph.nodes.choice import chosen, property_of
 from arq_graph.nodes.confirmation import Settled, asks_beside, new_call, put
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, pre_act_blueprint, react_blueprint
-from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, kept_insights, read_call, refusals
+from arq_graph.nodes.proposed_calls import (
+    asked_for,
+    calls_to_put,
+    chosen,
+    kept_insights,
+    property_of,
+    read_call,
+    refusals,
+)
 from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn

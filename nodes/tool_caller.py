@@ -16,10 +16,10 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.blueprint_node import Steps, counted
 from arq_graph.nodes.channels import emit
-from arq_graph.nodes.choice import StillWanted, property_of
 from arq_graph.nodes.confirmation import Settled, new_call
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
+from arq_graph.nodes.proposed_calls import StillWanted, property_of
 from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments

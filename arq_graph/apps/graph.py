@@ -19,8 +19,7 @@ from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.blueprint_node import BlueprintNode
 from arq_graph.nodes.channels import Node
-from arq_graph.nodes.routing import route_calls
-from arq_graph.nodes.tool_node import guarded_tools
+from arq_graph.nodes.tool_node import guarded_tools, route_calls
 
 Builder = StateGraph[Any, Any, Any, Any]
 

@@ -14,9 +14,9 @@ from pydantic import RootModel, StringConstraints, ValidationError
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
 from arq_graph.nodes.channels import Node, Reader
-from arq_graph.nodes.routing import route_calls
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.speech import ANSWERS, speech_of
+from arq_graph.nodes.tool_node import route_calls
 from arq_graph.nodes.turns import pending_calls
 
 

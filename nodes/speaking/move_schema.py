@@ -12,9 +12,9 @@ from typing import Any, Literal, cast
 
 from pydantic import create_model
 
-from arq_graph.nodes.choice import StillWanted, call_options, one_of
 from arq_graph.nodes.message_reviser import SourcedFact
 from arq_graph.nodes.plan_schema import AskedFor
+from arq_graph.nodes.proposed_calls import StillWanted, call_options, one_of
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
 

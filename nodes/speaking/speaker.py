@@ -13,12 +13,11 @@ from arq_graph.agent.state import Move
 from arq_graph.errors import InputError
 from arq_graph.nodes.blueprint_node import Steps, Update, checked, counted
 from arq_graph.nodes.channels import emit, our_channels
-from arq_graph.nodes.choice import chosen as chosen_of
-from arq_graph.nodes.choice import property_of
 from arq_graph.nodes.confirmation import Settled, new_call, put
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
 from arq_graph.nodes.gate import Gate, active_guidelines
-from arq_graph.nodes.proposed_calls import kept_insights
+from arq_graph.nodes.proposed_calls import chosen as chosen_of
+from arq_graph.nodes.proposed_calls import kept_insights, property_of
 from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, move_blueprint
 from arq_graph.nodes.speaking.moves import CheckedMove, Situation, SpeakingRules
 from arq_graph.nodes.speaking.policies import Policy, ToolRules, policies_of
