@@ -9,7 +9,7 @@ from typing import Generic
 from langchain_core.messages import BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from arq_graph.reasoning.blueprint import B, Complaint, Mode
+from arq_graph.reasoning.blueprint import B, Complaint
 
 __all__ = ["Answer", "Attempt", "Complaint", "Question"]
 
@@ -41,7 +41,6 @@ class Answer(Generic[B]):
         value: The blueprint's instance; in the modes "cot" and "direct" it holds response fields only.
         reasoning: The free reasoning of mode "cot"; "" in the others.
         text: The raw text that it was read from.
-        mode: The mode it was asked in.
         complaints: What `value` does not meet.
         usage: Tokens of all attempts together, if the model reports them.
         attempts: Every attempt, the one that became the answer included.
@@ -50,7 +49,6 @@ class Answer(Generic[B]):
     value: B
     reasoning: str
     text: str
-    mode: Mode
     complaints: tuple[Complaint, ...] = ()
     usage: UsageMetadata | None = None
     attempts: tuple[Attempt, ...] = ()

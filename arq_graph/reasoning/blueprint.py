@@ -20,18 +20,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from inspect import getattr_static
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Final,
-    Literal,
-    Self,
-    TypeVar,
-    cast,
-    dataclass_transform,
-    get_args,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform, get_args
 
 from pydantic import (
     BaseModel,
@@ -59,20 +48,13 @@ from arq_graph.reasoning.queries import (
     respond,
     verify,
 )
-from arq_graph.reasoning.schema import (
-    AnswerJsonSchema,
-    NotStrict,
-    ResponseJsonSchema,
-    strict_schema,
-)
+from arq_graph.reasoning.schema import AnswerJsonSchema, NotStrict, ResponseJsonSchema, strict_schema
 
 __all__ = ["ARQ", "Complaint", "Mode", "queries_of", "query", "reinstate", "respond", "verify"]
 
 Mode = Literal["arq", "cot", "direct"]
 
-_REASONING: Final = (
-    "Think it through step by step: what the instructions and the context ask for, and what follows."
-)
+_REASONING = "Think it through step by step: what the instructions and the context ask for, and what follows."
 
 
 @dataclass(frozen=True)

@@ -242,9 +242,9 @@ class _Asking(Generic[B]):
     def __init__(self, reasoner: Reasoner, question: Question[B], mode: Mode) -> None:
         self.reasoner = reasoner
         self.question = question
-        self.mode = mode
         self.max_candidates = question.max_candidates or reasoner.max_candidates
         self._schema = schema_in_mode(question.blueprint, mode)
+        self._read = partial(read_answer, question.blueprint, mode)
         self._name = question.blueprint.__name__
         self._asked = f"{reasoner.module} asking {question.name or self._name}"
         temperature = reasoner.temperature if reasoner.endpoint.takes_temperature else None
@@ -258,14 +258,13 @@ class _Asking(Generic[B]):
 
     def steps(self) -> Steps[Answer[B]]:
         """The ask, as a generator of the steps that it needs performed; raises what `Reasoner.ask` says."""
-        read = partial(read_answer, self.question.blueprint, self.mode)
         retry: list[BaseMessage] = []
         while True:
             message = yield from self._reply(retry)
             if (words := refusal_of(message)) is not None:
                 raise RefusalError(f"{self._asked}: the model refused: {words[:_MAX_QUOTED]}", words)
             text = self._method.read(message)
-            answer, problems = parse_answer(read, text, self._name)
+            answer, problems = parse_answer(self._read, text, self._name)
             if answer is not None:
                 self.reasoner.endpoint.methods = (self._method,)
                 value, reasoning = answer
@@ -273,7 +272,7 @@ class _Asking(Generic[B]):
                 self._attempts.append(
                     Attempt(text, self._method.name, None, complaints, message.usage_metadata)
                 )
-                self._candidates.append(Answer(value, reasoning, text, self.mode, complaints))
+                self._candidates.append(Answer(value, reasoning, text, complaints))
                 if not complaints or len(self._candidates) >= self.max_candidates:
                     return self._finished()
                 retry = asked_again(text, "has to be given once more, because", complaints)
