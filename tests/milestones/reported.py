@@ -5,39 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from arq_graph.milestones import (
-    BrokenRecord,
-    Milestone,
-    MilestoneGraph,
-    Report,
-    Transcript,
-    Verdict,
-    score_transcripts,
-)
-from tests.milestones.conversations import called, conversation, user
+from arq_graph.milestones import BrokenRecord, MilestoneGraph, Report, Transcript, Verdict, score_transcripts
+from tests.milestones.conversations import called, conversation, graph_of, user
 
 
 def steps(*tools: str) -> MilestoneGraph:
     """Start, the tools one after the other, End."""
-    milestones = [Milestone(name="Start", type="NFC")]
-    for tool in tools:
-        milestones.append(Milestone(name=tool, type="FC", dependencies=(milestones[-1].name,)))
-    return MilestoneGraph(
-        [*milestones, Milestone(name="End", type="NFC", dependencies=(milestones[-1].name,))]
-    )
+    return MilestoneGraph.from_actions([{"name": tool} for tool in tools])
 
 
 def shop() -> MilestoneGraph:
     """An order is found, and then paid for or, where somebody says so, given up with good reason; or not."""
-    return MilestoneGraph(
-        [
-            Milestone(name="Start", type="NFC"),
-            Milestone(name="find", type="FC", dependencies=("Start",)),
-            Milestone(name="pay", type="FC", dependencies=("find",)),
-            Milestone(name="Given up", type="NFC", dependencies=("find",)),
-            Milestone(name="End", type="NFC", dependencies=("pay", "Given up")),
-        ]
-    )
+    return graph_of("""
+- {name: Start, type: NFC}
+- {name: find, type: FC, dependencies: [Start]}
+- {name: pay, type: FC, dependencies: [find]}
+- {name: Given up, type: NFC, dependencies: [find]}
+- {name: End, type: NFC, dependencies: [pay, Given up]}
+""")
 
 
 def talk(

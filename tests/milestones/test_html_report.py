@@ -23,42 +23,38 @@ from tests.milestones.sample_report import HOSTILE, NAME, hostile_report, made, 
 
 
 class Page(HTMLParser):
-    """What a browser would find in the page: its elements, and the text of scripts and styles."""
+    """What a browser would find in the page: its elements, and the text of scripts and styles by id or tag."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, source: str) -> None:
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.raw: list[tuple[str, str]] = []
-        self.source = text
-        self.feed(text)
-        self.data: Any = json.loads(self.text("data"))
-        self.readable = [
-            int(name.removeprefix("words-")) for name, _ in self.raw if name.startswith("words-")
-        ]
+        self.texts: dict[str, str] = {}
+        self.source = source
+        self.feed(source)
+        self.data: Any = json.loads(self.texts["data"])
+        self.graph = self.data["graphs"][0]
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
 
     def handle_data(self, data):
-        if self.tags and self.tags[-1][0] in ("script", "style", "title") and data.strip():
-            self.raw.append((self.tags[-1][1].get("id") or self.tags[-1][0], data))
-
-    def text(self, id: str) -> str:
-        return "".join(text for name, text in self.raw if name == id)
+        tag, attrs = self.tags[-1] if self.tags else ("", {})
+        if tag in ("script", "style") and data.strip():
+            name = attrs.get("id") or tag
+            self.texts[name] = self.texts.get(name, "") + data
 
     def conversation(self, index: int) -> dict[str, Any]:
-        return json.loads(self.text(f"words-{index}"))
+        return json.loads(self.texts[f"words-{index}"])
 
-    def words(self, index: int) -> list[dict[str, Any]]:
-        return self.conversation(index)["events"]
+    def readable(self) -> list[int]:
+        return [int(name.removeprefix("words-")) for name in self.texts if name.startswith("words-")]
 
     def told(self, what: str) -> dict[str, Any]:
-        return {one["name"]: one[what] for one in self.data["graphs"][0]["milestones"] if one[what]}
+        return {one["name"]: one[what] for one in self.graph["milestones"] if one[what]}
 
-    def edges(self) -> dict[tuple[str, str], int]:
-        graph = self.data["graphs"][0]
-        names = [one["name"] for one in graph["milestones"]]
-        return {(names[edge["ends"][0]], names[edge["ends"][1]]): edge["count"] for edge in graph["edges"]}
+    def edges(self) -> dict[str, int]:
+        names = [one["name"] for one in self.graph["milestones"]]
+        return {" > ".join(names[end] for end in edge["ends"]): edge["count"] for edge in self.graph["edges"]}
 
 
 def page_of(report: Report, talks: Any = (), **settings: Any) -> Page:
@@ -82,66 +78,44 @@ def test_each_milestone_says_how_many_reached_it_and_how_many_stopped_there(page
     assert page.told("stopped") == {"find_by_number": 1, "Start": 1, "End": 1}
     assert page.told("stopped") == page.data["summary"]["overall"]["stops"]
     assert page.told("possibly") == {"Pleased": 2}
-    assert (page.data["graphs"][0]["conversations"], page.data["graphs"][0]["completed"]) == (4, 1)
-
-
-def test_where_the_goal_is_undecided_nobody_is_said_to_have_stopped():
-    graph = MilestoneGraph(
-        [
-            Milestone(name="Start", type="NFC"),
-            Milestone(name="look", type="FC", dependencies=("Start",)),
-            Milestone(name="Pleased", type="NFC", dependencies=("look",)),
-            Milestone(name="End", type="NFC", dependencies=("Pleased",)),
-        ]
-    )
-    talks = [conversation(user("hello"), called("look"), user("fine"))]
-    page = page_of(made(talks, graph), talks)
-    assert page.data["conversations"][0]["status"] == "undecided"
-    assert page.told("stopped") == {}
-    assert page.told("possibly") == {"Pleased": 1, "End": 1}
+    assert (page.graph["conversations"], page.graph["completed"]) == (4, 1)
 
 
 def test_each_edge_says_how_many_went_along_it_and_of_alternatives_the_first_is_the_way(page):
     assert page.edges() == {
-        ("Start", "find_by_number"): 3,
-        ("Start", "find_by_mail"): 1,
-        ("Start", "Comforted"): 2,
-        ("find_by_number", "refund"): 2,
-        ("find_by_mail", "refund"): 0,
-        ("refund", "Pleased"): 0,
-        ("refund", "Both"): 2,
-        ("Comforted", "Both"): 2,
-        ("Both", "End"): 2,
+        "Start > find_by_number": 3,
+        "Start > find_by_mail": 1,
+        "Start > Comforted": 2,
+        "find_by_number > refund": 2,
+        "find_by_mail > refund": 0,
+        "refund > Pleased": 0,
+        "refund > Both": 2,
+        "Comforted > Both": 2,
+        "Both > End": 2,
     }
     talks = [conversation(called("find_by_mail"), called("find_by_number"), called("refund"))]
     edges = page_of(made(talks), talks).edges()
-    assert (edges["find_by_mail", "refund"], edges["find_by_number", "refund"]) == (1, 0)
+    assert (edges["find_by_mail > refund"], edges["find_by_number > refund"]) == (1, 0)
 
 
 def test_a_conversation_is_there_to_read_event_by_event(page):
-    said, call, result, *_ = page.words(0)
+    said, call, result, *_ = page.conversation(0)["events"]
     assert said == {"speaker": "user", "text": "My mug broke, order 17"}
     assert call == {"tool": "find_by_number", "arguments": [["number", "17"]]}
     assert (result["text"], result["call"]) == ('{"order": 17, "status": "delivered"}', 2)
     mug, lamp, kettle, _ = page.data["conversations"]
-    assert {one["name"]: one["step"] for one in mug["reached"]} == {
-        "Start": 0,
-        "find_by_number": 2,
-        "Comforted": 4,
-        "refund": 5,
-        "Both": 5,
-        "End": 5,
-    }
-    assert mug["status"] == "completed"
-    assert lamp["repeated_calls"] == [4]
-    assert lamp["invented_arguments"] == {"6": ["number"]}
+    assert [(one["name"], one["step"]) for one in mug["reached"]][1:3] == [
+        ("find_by_number", 2),
+        ("Comforted", 4),
+    ]
+    assert [one["status"] for one in page.data["conversations"]] == ["completed"] + 3 * ["missed"]
+    assert (lamp["repeated_calls"], lamp["invented_arguments"]["6"]) == ([4], ["number"])
     assert kettle["forbidden"][0]["step"] == 6
     # Instructions that many share are there once; of the same id, each has its own words.
     assert page.data["instructions"] == ["Be kind."]
     assert [page.conversation(index).get("instructions") for index in range(4)] == [0, 0, None, None]
     assert [row["id"] for row in page.data["conversations"]] == ["mug", "lamp", "kettle", "lamp"]
-    assert page.words(1)[0]["text"] == "My lamp, my mail is a@b.example"
-    assert page.words(3)[0]["text"] == "Are you there?"
+    assert page.conversation(3)["events"][0]["text"] == "Are you there?"
 
 
 def test_what_does_not_fit_the_report_is_refused_and_leaves_the_old_page(tmp_path):
@@ -155,21 +129,22 @@ def test_what_does_not_fit_the_report_is_refused_and_leaves_the_old_page(tmp_pat
 
 
 def test_where_not_all_can_be_read_those_that_went_wrong_can():
-    mug, lamp, kettle, _ = refund_talks()
+    mug, lamp, kettle, other = refund_talks()
     talks = [mug] * 600 + [lamp, kettle]
     page = page_of(made(talks), talks)
-    assert page.readable == [*range(498), 600, 601]
+    assert page.readable() == [*range(498), 600, 601]
     assert (page.data["readable"], len(page.data["conversations"])) == (500, 602)
-    page = page_of(made(refund_talks()), [mug, None, None, refund_talks()[3]])
-    assert (page.readable, len(page.data["conversations"])) == ([0, 3], 4)
+    page = page_of(made(refund_talks()), [mug, None, None, other])
+    assert (page.readable(), len(page.data["conversations"])) == ([0, 3], 4)
 
 
-def test_a_long_text_is_cut_and_what_a_ceiling_left_out_is_told(page):
+def test_a_long_text_is_cut_and_what_a_ceiling_or_a_stand_in_did_is_told():
     talks = [conversation(user("x" * 4_100))]
-    cut = page_of(made(talks, missing=7, stopped="max_calls (40) is reached"), talks)
-    assert cut.words(0)[0]["text"] == ["x" * 4_000, 100]
-    assert (cut.data["missing"], cut.data["stopped"]) == (7, "max_calls (40) is reached")
-    assert (page.data["missing"], page.data["stopped"]) == (0, None)
+    about = {"missing": 7, "stopped": "max_calls (40) is reached", "stand_ins": ("the judge",)}
+    page = page_of(made(talks, **about), talks)
+    assert page.conversation(0)["events"][0]["text"] == ["x" * 4_000, 100]
+    assert (page.data["missing"], page.data["stopped"]) == (7, "max_calls (40) is reached")
+    assert "the judge was a stand-in" in page.data["stand_in"]
 
 
 def shown(text: str) -> str:
@@ -180,17 +155,15 @@ def shown(text: str) -> str:
 
 
 def test_no_words_become_markup():
-    page, plain = (
-        page_of(*hostile_report(), title=HOSTILE),
-        page_of(made(refund_talks()[:1]), refund_talks()[:1]),
-    )
+    page = page_of(*hostile_report(), title=HOSTILE)
+    plain = page_of(made(refund_talks()[:1]), refund_talks()[:1])
     assert [tag for tag, _ in page.tags] == [tag for tag, _ in plain.tags]
     assert "window.harmed" in page.source
-    argument = [shown(HOSTILE), shown(json.dumps(HOSTILE, ensure_ascii=False))]
-    assert page.words(0)[1]["arguments"][0] == argument
-    assert page.data["graphs"][0]["name"] == shown(NAME)
+    said, call, *_ = page.conversation(0)["events"]
+    assert call["arguments"][0] == [shown(HOSTILE), shown(json.dumps(HOSTILE, ensure_ascii=False))]
+    assert page.graph["name"] == shown(NAME)
     assert "\u202e" not in page.source
-    assert "\\u202e" in page.words(0)[0]["text"]
+    assert "\\u202e" in said["text"]
 
 
 @given(st.text(st.characters()), st.text())
@@ -199,7 +172,7 @@ def test_no_words_become_markup():
 def test_embedded_words_are_the_same_words_and_cannot_end_their_script(said, answer):
     talks = [conversation(user(said), agent(answer))]
     page = page_of(made(talks), talks)
-    assert [one["text"] for one in page.words(0)] == [shown(said), shown(answer)]
+    assert [one["text"] for one in page.conversation(0)["events"]] == [shown(said), shown(answer)]
     embedded = page.source[page.source.index('id="words-0"') :].partition(">")[2].partition("</script>")[0]
     assert not set("<>&\u2028\u2029") & set(embedded)
 
@@ -208,32 +181,12 @@ def test_only_the_pages_own_script_and_style_may_run_and_they_ask_for_nothing(pa
     policy = next(attrs["content"] for tag, attrs in page.tags if attrs.get("http-equiv"))
     assert "default-src 'none'" in policy
     for kind in ("script", "style"):
-        digest = base64.b64encode(hashlib.sha256(page.text(kind).encode()).digest()).decode()
+        digest = base64.b64encode(hashlib.sha256(page.texts[kind].encode()).digest()).decode()
         assert f"{kind}-src 'sha256-{digest}'" in policy
     for tag, attrs in page.tags:
         assert not {"src", "href", "srcset", "action"} & attrs.keys(), tag
         assert not [name for name in attrs if name.startswith("on")], tag
-    script, style = page.text("script"), page.text("style")
-    assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacent|document.write|eval\(|Function\(|fetch\(|XMLHttp|import\(",
-        script,
-    )
-    assert not re.search(r"@import|url\(|@font-face", style)
-    addresses = re.findall(r"https?://[^\s\"']+", script + style)
-    assert addresses == ["http://www.w3.org/2000/svg"]  # a name, not an address
-
-
-def test_what_the_customer_came_for_and_what_a_stand_in_did_is_told(page):
-    assert page.data["stand_in"] is None
-    about = {"arq_graph": {"record": {"goal": "refund"}}}
-    talks = [
-        conversation(called("find_by_mail"), called(tool), id=tool, extra=about)
-        for tool in ("refund", "apologise")
-    ]
-    found = page_of(made(talks, stand_ins=("the judge",)), talks)
-    assert "the judge was a stand-in" in found.data["stand_in"]
-    assert [one["goal_reached"] for one in found.data["conversations"]] == [True, False]
-    assert found.data["summary"]["overall"]["goal_reached"]["count"] == 1
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document.write|eval\(", page.texts["script"])
 
 
 @st.composite
@@ -249,7 +202,7 @@ def graphs(draw: st.DrawFn) -> MilestoneGraph:
 @settings(max_examples=30)
 def test_every_layout_has_room_for_each_milestone_and_a_bend_in_each_layer_between(graph):
     assume(not graph.check().errors)
-    [drawn] = page_of(score_transcripts([], graph).report()).data["graphs"]
+    drawn = page_of(score_transcripts([], graph).report()).graph
     places = [one["at"] for one in drawn["milestones"]]
     rows: dict[int, list[float]] = {}
     for layer, place in places:
@@ -269,8 +222,7 @@ def test_layers_run_from_start_to_end_a_cycle_runs_back_and_no_lines_cross_witho
     steps = [Milestone(name=name, type="FC", dependencies=tuple(way.split())) for name, way in ways.items()]
     end = Milestone(name="End", type="NFC", dependencies=("x", "y", "z", "a"))
     graph = MilestoneGraph([Milestone(name="Start", type="NFC"), *steps, end])
-    [drawn] = page_of(score_transcripts([], graph).report()).data["graphs"]
-    at = {one["name"]: one["at"] for one in drawn["milestones"]}
+    at = page_of(score_transcripts([], graph).report()).told("at")
     layers = {name: layer for name, (layer, _) in at.items()}
     assert layers == {"Start": 0, "a": 1, "b": 1, "c": 1, "x": 2, "y": 2, "z": 2, "End": 3}
     found = sorted("xyz", key=lambda name: at[name][1])

@@ -17,7 +17,6 @@ from arq_graph.errors import (
     SpecError,
 )
 from arq_graph.milestones import (
-    Milestone,
     MilestoneGraph,
     Transcript,
     Verdict,
@@ -25,13 +24,16 @@ from arq_graph.milestones import (
     read_transcripts,
     score_transcripts,
 )
-from tests.milestones.conversations import agent, called, conversation, user
+from tests.milestones.conversations import agent, called, conversation, graph_of, user
 from tests.milestones.reported import steps
 
 
-def judged(**thanked: object) -> MilestoneGraph:
-    names = (("Start", {}), ("thanked", thanked), ("End", {"dependencies": ("thanked",)}))
-    return MilestoneGraph([Milestone(name=name, type="NFC", **fields) for name, fields in names])
+def judged(check: str = "null") -> MilestoneGraph:
+    return graph_of(f"""
+- {{name: Start, type: NFC}}
+- {{name: thanked, type: NFC, check: {check}}}
+- {{name: End, type: NFC, dependencies: [thanked]}}
+""")
 
 
 def bought(number: int, **fields: object) -> Transcript:
@@ -50,10 +52,7 @@ def test_a_broken_record_is_named_and_the_rest_is_scored():
     chat = {"messages": [{"role": "user", "content": "hi"}]}
     read = read_transcripts([chat, {"messages": []}, chat])
     report = score_transcripts(read, steps("buy"), source="chats.json").report()
-    assert [(one.record, one.source) for one in report.conversations] == [
-        (0, "chats.json"),
-        (2, "chats.json"),
-    ]
+    assert [(one.record, one.source) for one in report.conversations] == [(n, "chats.json") for n in (0, 2)]
     [broken] = report.broken
     assert broken.record == 1
     assert "record 1: the conversation is empty" in broken.error
@@ -86,10 +85,8 @@ def test_each_use_case_is_measured_on_its_own_graph():
     graphs = {"buying": steps("buy"), "paying": steps("pay")}
     said = [bought(n, use_case=use_case) for n, use_case in enumerate(["buying", "paying", "flying", None])]
     report = score_transcripts(said, graphs).report()
-    assert [(one.graph, one.goal_completed) for one in report.conversations] == [
-        ("buying", True),
-        ("paying", False),
-    ]
+    found = [(one.graph, one.goal_completed) for one in report.conversations]
+    assert found == [("buying", True), ("paying", False)]
     flying, unnamed = report.broken
     assert flying.error.startswith(
         "record 2: its `use_case` is 'flying', and there are milestone graphs for 'buying'"
@@ -98,22 +95,19 @@ def test_each_use_case_is_measured_on_its_own_graph():
 
 
 def test_a_graph_that_cannot_be_measured_on_is_said_before_anything_is_read():
-    def never() -> Iterator[Transcript]:
-        raise AssertionError("nothing is read")
-        yield
-
-    unsound = MilestoneGraph(
-        [Milestone(name="Start", type="NFC"), Milestone(name="End", type="NFC", dependencies=("gone",))]
-    )
-    for graphs in (unsound, {"fine": steps("buy"), "unsound": unsound}):
-        with pytest.raises(SpecError, match="'gone', which is no milestone"):
-            score_transcripts(never(), graphs)
-    with pytest.raises(SpecError, match="no milestone graph"):
-        score_transcripts(never(), {})
+    never = map(pytest.fail, ["it is read"])
+    unsound = graph_of("[{name: Start, type: NFC}, {name: End, type: NFC, dependencies: [gone]}]")
+    for graphs, said in (
+        (unsound, "'gone', which is no milestone"),
+        ({"fine": steps("buy"), "unsound": unsound}, "'gone', which is no milestone"),
+        ({}, "no milestone graph"),
+    ):
+        with pytest.raises(SpecError, match=said):
+            score_transcripts(never, graphs)
 
 
 def test_a_pattern_that_backtracks_for_ever_breaks_one_conversation_and_not_the_next():
-    slow = judged(check={"said_by": "agent", "pattern": "^(a|aa)+$"})
+    slow = judged("{said_by: agent, pattern: '^(a|aa)+$'}")
     said = [conversation(agent("a" * 80 + "b")), conversation(agent("aaa"))]
     report = score_transcripts(said, slow).report()
     [bad], [good] = report.broken, report.conversations
@@ -134,13 +128,8 @@ def test_each_distinct_graph_that_a_function_gives_has_one_name():
         bought(5),
     ]
     report = score_transcripts(said, gold_graph).report()
-    assert [one.graph for one in report.conversations] == [
-        "task 7",
-        "task 7",
-        "task 8",
-        "task 7 (2)",
-        "task 9",
-    ]
+    names = ["task 7", "task 7", "task 8", "task 7 (2)", "task 9"]
+    assert [one.graph for one in report.conversations] == names
     assert [one.goal_completed for one in report.conversations] == [True, True, False, False, False]
     assert "no list of gold actions" in report.broken[0].error
     assert [one.name for one in report.graphs["task 8"].milestones] == ["Start", "buy", "pay", "End"]
@@ -164,8 +153,15 @@ def test_any_exception_about_one_conversation_breaks_it_alone():
     ]
 
 
-@pytest.mark.parametrize("error", [ModelRequestError("wrong key"), ModelUnavailableError("nobody there")])
-def test_a_model_that_is_out_of_reach_ends_the_run_instead_of_breaking_thousands(error):
+@pytest.mark.parametrize(
+    ("error", "times"),
+    [
+        (ModelRequestError("wrong key"), 3),
+        (ModelUnavailableError("nobody there"), 3),
+        (PromptError("no block"), 1),
+    ],
+)
+def test_what_concerns_every_conversation_ends_the_run_instead_of_breaking_thousands(error, times):
     asked = []
 
     def unreachable(graph, transcript, observations):
@@ -174,7 +170,7 @@ def test_a_model_that_is_out_of_reach_ends_the_run_instead_of_breaking_thousands
 
     with pytest.raises(type(error), match=str(error)):
         score_transcripts(talks(1000), judged(), judge=unreachable).report()
-    assert len(asked) == 3
+    assert len(asked) == times
 
 
 def test_a_model_that_answers_now_and_then_is_within_reach():
@@ -189,22 +185,17 @@ def test_a_model_that_answers_now_and_then_is_within_reach():
     assert (len(report.conversations), len(report.broken)) == (5, 25)
 
 
-def test_what_concerns_every_conversation_is_no_broken_record():
-    def wrong_template(graph, transcript, observations):
-        raise PromptError("the template lacks a block")
+async def gives_nothing(graph, transcript, observations):
+    return []
 
-    with pytest.raises(PromptError):
-        score_transcripts(talks(3), judged(), judge=wrong_template).report()
-    with pytest.raises(InputError, match="gave no verdicts"):
-        score_transcripts(talks(3), judged(), judge=lambda *_: "yes").report()
 
-    async def is_async(graph, transcript, observations):
-        return []
-
-    with pytest.raises(InputError, match="async judge"):
-        score_transcripts(talks(3), judged(), judge=is_async).report()
-    with pytest.raises(InputError, match="concurrency is 0"):
-        score_transcripts(talks(3), judged(), concurrency=0)
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [(lambda *_: "yes", "gave no verdicts"), (gives_nothing, "async judge"), ("gpt", "is no judge")],
+)
+def test_what_is_wrong_with_the_judge_itself_is_no_broken_record(judge, said):
+    with pytest.raises(InputError, match=said):
+        score_transcripts(talks(3), judged(), judge=judge).report()
 
 
 async def test_several_conversations_wait_for_their_judge_at_once_and_no_more_than_asked_for():
@@ -236,11 +227,13 @@ async def test_several_conversations_wait_for_their_judge_at_once_and_no_more_th
 
 
 async def test_sync_and_async_report_the_same_in_the_order_of_the_source():
-    said = [bought(1, use_case="buying"), bought(2, use_case="other"), bought(3, use_case="buying")]
+    said = [bought(n, use_case=use_case) for n, use_case in enumerate(["buying", "other", "buying"])]
     graphs = {"buying": steps("buy")}
     together = await score_transcripts(said, graphs).areport()
     assert together == score_transcripts(said, graphs).report()
     assert [one.record for one in together.conversations] == [0, 2]
+    with pytest.raises(InputError, match="concurrency is 0"):
+        score_transcripts(said, graphs, concurrency=0)
 
 
 async def test_what_was_scored_is_handed_on_before_an_error_ends_the_run_and_no_task_is_left_behind():

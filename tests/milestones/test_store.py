@@ -47,11 +47,18 @@ def test_what_was_scored_is_not_scored_again_and_reads_the_same(file):
     assert len(first.broken) == 1
 
 
-def test_each_result_is_on_disk_when_it_is_given(file):
+def test_each_result_is_on_disk_when_it_is_given_and_no_other_run_has_the_file_meanwhile(file):
+    pytest.importorskip("fcntl")
     lines = []
-    run = score_transcripts(TALKS, steps("find"), results=file)
-    run.report(done=lambda _: lines.append(len(file.read_bytes().splitlines())))
+
+    def look(_):
+        lines.append(len(file.read_bytes().splitlines()))
+        with pytest.raises(InputError, match="in use by another run"):
+            score_transcripts(TALKS, steps("find"), results=file)
+
+    score_transcripts(TALKS, steps("find"), results=file).report(done=look)
     assert lines == [2, 3, 4, 5, 6]
+    assert len(score_transcripts(TALKS, steps("find"), results=file).report().conversations) == 5
 
 
 @settings(max_examples=30, deadline=None)
@@ -84,21 +91,21 @@ def test_a_conversation_that_got_no_answer_is_asked_about_again(file):
     def deaf(graph, transcript, observations):
         raise ModelUnavailableError("busy")
 
-    report = score_transcripts(TALKS[:1], shop(), judge=deaf, results=file).report()
-    assert len(report.broken) == 1
-    again = score_transcripts(TALKS[:1], shop(), judge=knows, results=file).report()
-    assert len(again.conversations) == 1
+    for judge, broken in ((deaf, 1), (knows, 0)):
+        report = score_transcripts(TALKS[:1], shop(), judge=judge, results=file).report()
+        assert len(report.broken) == broken
 
 
 def test_another_run_is_refused_and_told_what_changed_and_what_to_do(file):
     scored(file)
     whole = file.read_bytes()
-    with pytest.raises(InputError, match=r"the judge \(was 'j', now 'k'\) changed since.*name another file"):
-        scored(file, **{"the judge": "k"})
-    with pytest.raises(InputError, match="this is another: the milestones changed since"):
-        scored(file, graph=steps("find"))
-    with pytest.raises(InputError, match="this is another: the world changed since"):
-        scored(file, **{"the world": "calm"})
+    for change, said in (
+        ({"the judge": "k"}, r"the judge \(was 'j', now 'k'\) changed since.*name another file"),
+        ({"graph": steps("find")}, "this is another: the milestones changed since"),
+        ({"the world": "calm"}, "this is another: the world changed since"),
+    ):
+        with pytest.raises(InputError, match=said):
+            scored(file, **change)
     assert file.read_bytes() == whole
 
 
@@ -111,17 +118,6 @@ def test_a_file_that_holds_something_else_is_left_as_it_is(file, content):
     with pytest.raises(InputError, match=r"holds no results|of another version"):
         scored(file)
     assert file.read_bytes() == content
-
-
-def test_a_second_run_is_refused_while_the_first_has_the_file(file):
-    pytest.importorskip("fcntl")
-
-    def begin_another(_):
-        with pytest.raises(InputError, match="in use by another run"):
-            score_transcripts(TALKS, steps("find"), results=file)
-
-    score_transcripts(TALKS, steps("find"), results=file).report(done=begin_another)
-    assert len(score_transcripts(TALKS, steps("find"), results=file).report().conversations) == 5
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path):
