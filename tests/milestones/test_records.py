@@ -10,34 +10,22 @@ from arq_graph.errors import InputError
 from arq_graph.milestones import BrokenRecord, read_transcripts
 
 TALK = [{"role": "user", "content": 'hello, {world} [1, "2"] \\'}, {"role": "assistant", "content": "hi"}]
-
-
-def talk(id):
-    return {"id": id, "messages": TALK}
-
-
-A, B = json.dumps(talk("a")), json.dumps(talk("b"))
+A, B = (json.dumps({"id": id, "messages": TALK}) for id in "ab")
 DEEP = "[" * 100_000 + "]" * 100_000
 
 
-@pytest.fixture
-def read(tmp_path):
+def read(file, text, encoding="utf-8"):
     """The ids of what a file of this text holds, and what is broken in it."""
-
-    def ids(text, name="talks.json"):
-        file = tmp_path / name
-        file.write_text(text, encoding="utf-8")
-        found = list(read_transcripts(file))
-        return [str(one.error) if isinstance(one, BrokenRecord) else one.id for one in found]
-
-    return ids
+    file.write_text(text, encoding=encoding)
+    found = list(read_transcripts(file))
+    return [str(one.error) if isinstance(one, BrokenRecord) else one.id for one in found]
 
 
 @pytest.mark.parametrize(
     ("text", "ids"),
     [
         (f"[{A}, {B}]", ["a", "b"]),
-        (json.dumps([talk("a"), talk("b")], indent=2), ["a", "b"]),
+        (json.dumps([json.loads(A), json.loads(B)], indent=2), ["a", "b"]),
         (f"{A}\n\n{B}\n", ["a", "b"]),
         (A, ["a"]),
         (f"\ufeff\n  [{A}]", ["a"]),
@@ -47,35 +35,37 @@ def read(tmp_path):
         ("[]", []),
     ],
 )
-def test_a_file_is_a_list_lines_or_one_conversation(read, text, ids):
-    assert read(text) == ids
+def test_a_file_is_a_list_lines_or_one_conversation(tmp_path, text, ids):
+    assert read(tmp_path / "talks.json", text) == ids
 
 
 @pytest.mark.parametrize("broken", ['{"messages": [', DEEP], ids=["cut off", "too deep"])
 @pytest.mark.parametrize("name", ["talks.jsonl", "talks.json"])
-def test_a_broken_line_does_not_stop_the_rest(read, tmp_path, name, broken):
-    first, told, last = read(f"{A}\n{broken}\n{B}", name)
+def test_a_broken_line_does_not_stop_the_rest(tmp_path, name, broken):
+    first, told, last = read(tmp_path / name, f"{A}\n{broken}\n{B}")
     assert (first, last) == ("a", "b")
     assert told.startswith(f"{tmp_path / name}: record 1: ")
 
 
-def test_half_a_file_or_half_a_conversation_is_never_scored_as_a_whole(read):
-    for cut in (f"[{A}, {B}"[:-9], json.dumps(TALK)[:-1]):
-        [told] = read(cut)
-        assert "record 0: no JSON" in told
-    [told] = read(json.dumps([*TALK, "bye"]))
-    assert "message 2 is no chat message" in told
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"[{A}, {B}"[:-9], "record 0: no JSON"),
+        (json.dumps(TALK)[:-1], "record 0: no JSON"),
+        (json.dumps([*TALK, "bye"]), "message 2 is no chat message"),
+        ("id,text\n1,hello\n", "record 0: no"),
+        ('{"a": 1}', "record 0: no known format"),
+        ("[1]", "record 0: no known format"),
+    ],
+)
+def test_half_a_file_or_another_kind_is_never_scored_as_a_whole(tmp_path, text, said):
+    [told] = read(tmp_path / "talks.json", text)
+    assert said in told
 
 
-def test_a_file_of_another_kind_is_refused(read, tmp_path):
-    for text in ("id,text\n1,hello\n", '{"a": 1}', "[1]"):
-        [told] = read(text)
-        assert "record 0: no" in told
-    with pytest.raises(InputError, match="empty: it holds no conversation"):
-        read(" \n ")
+def test_a_file_that_cannot_be_read_at_all_is_refused(tmp_path):
+    for text, encoding, said in ((" \n ", "utf-8", "empty: it holds no"), ("[ÿ]", "utf-16", "no UTF-8 text")):
+        with pytest.raises(InputError, match=said):
+            read(tmp_path / "talks.json", text, encoding)
     with pytest.raises(InputError, match="No such file"):
         list(read_transcripts(tmp_path / "none.json"))
-    binary = tmp_path / "binary.json"
-    binary.write_bytes(b"[\xff\xfe]")
-    with pytest.raises(InputError, match="not UTF-8"):
-        list(read_transcripts(binary))
