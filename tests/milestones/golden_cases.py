@@ -17,6 +17,8 @@ GOLDEN = Path(__file__).with_name("golden_scores.json")
 CASES = 300
 WORDS = ("apple", "pear", "plum", "A-1")
 TOOLS = ("find", "book", "pay")
+CONSTRAINTS = ("A-1", 1, {"regex": r"A-\d"}, {"min": 1, "max": 2}, {"one_of": ["A-1", 2]}, {"absent": True})
+FORBIDDEN = ({"tool": "pay", "arguments": {"id": {"absent": True}}}, {"said_by": "agent", "pattern": "plum"})
 
 
 def case(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]], list[Verdict]]:
@@ -50,16 +52,15 @@ def _graph(chance: random.Random) -> dict[str, Any]:
     milestones: list[dict[str, Any]] = [{"name": "Start", "type": "NFC"}]
     for number, name in enumerate(names):
         before = [chance.choice(["Start", *names[max(0, number - 3) : number]])]
-        before += [
-            other for other in chance.sample(names, chance.choice((0, 0, 1, 2))) if other not in before
-        ]
+        others = chance.sample(names, chance.choice((0, 0, 1, 2)))
+        before += [other for other in others if other not in before]
         one: dict[str, Any] = {"name": name, "dependencies": before}
         kind = chance.choice(("FC", "FC", "FC", "said", "said", "join", "judged"))
         one["type"] = {"FC": "FC", "join": "Aggregator"}.get(kind, "NFC")
         if kind == "FC":
             one["tool"] = chance.choice(TOOLS)
             if chance.random() < 0.5:
-                one["arguments"] = {"id": _constraint(chance)}
+                one["arguments"] = {"id": chance.choice(CONSTRAINTS)}
         elif kind == "said":
             one["check"] = {"pattern": chance.choice(WORDS)}
             if chance.random() < 0.7:
@@ -71,26 +72,16 @@ def _graph(chance: random.Random) -> dict[str, Any]:
             one["weight"] = chance.choice((1, 1, 1, 2, 0.5, 0.1, 3))
         milestones.append(one)
     last = chance.sample(names, min(len(names), chance.randint(1, 3)))
-    milestones.append(
-        {"name": "End", "type": "NFC", "dependencies": last, "requires": chance.choice(("any", "all"))}
-    )
+    requires = chance.choice(("any", "all"))
+    milestones.append({"name": "End", "type": "NFC", "dependencies": last, "requires": requires})
     graph: dict[str, Any] = {"milestones": milestones}
     if chance.random() < 0.5:
         graph["failed_if"] = "(?i)^error"
     if chance.random() < 0.3:
         graph["grounded"] = "strict"
     if chance.random() < 0.3:
-        graph["forbidden"] = [
-            {"tool": "pay", "arguments": {"id": {"absent": True}}},
-            {"said_by": "agent", "pattern": "plum"},
-        ]
+        graph["forbidden"] = list(FORBIDDEN)
     return graph
-
-
-def _constraint(chance: random.Random) -> Any:
-    return chance.choice(
-        ("A-1", 1, {"regex": r"A-\d"}, {"min": 1, "max": 2}, {"one_of": ["A-1", 2]}, {"absent": True})
-    )
 
 
 def _messages(chance: random.Random) -> list[dict[str, Any]]:
@@ -120,9 +111,8 @@ def _verdicts(chance: random.Random, graph: dict[str, Any]) -> list[Verdict]:
     for one in graph["milestones"][1:-1]:
         if chance.random() < 0.3:
             event = chance.choice((None, *range(1, 12)))
-            verdicts.append(
-                Verdict(one["name"], chance.choice((True, False, None)), event, chance.choice(WORDS))
-            )
+            achieved = chance.choice((True, False, None))
+            verdicts.append(Verdict(one["name"], achieved, event, chance.choice(WORDS)))
     return verdicts
 
 

@@ -60,3 +60,12 @@ def reported(*talks: Transcript | BrokenRecord) -> Report:
 def of(*goals: bool | None, **fields: Any) -> Report:
     """A report on conversations 0, 1, … of which the goal was completed or not."""
     return reported(*(talk(str(n), goal, **fields) for n, goal in enumerate(goals)))
+
+
+def walked(*lengths: int) -> Report:
+    """A report on conversations that went so many of ten steps; progress differs, no goal is completed."""
+    names = [f"step {number}" for number in range(10)]
+    said = [
+        conversation(user("go"), *map(called, names[:length]), id=str(n)) for n, length in enumerate(lengths)
+    ]
+    return score_transcripts(said, steps(*names)).report()

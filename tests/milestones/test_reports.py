@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from arq_graph.errors import InputError
 from arq_graph.milestones import MilestoneGraph, read_report, score_transcripts, write_report
 from tests.milestones.conversations import called, conversation, user
-from tests.milestones.reported import knows, of, reported, runs, shop, steps, talk
+from tests.milestones.reported import knows, of, reported, runs, shop, steps, talk, walked
 
 
 def test_what_is_undecided_is_no_failure_and_the_truth_lies_between_its_two_ends():
@@ -61,13 +61,7 @@ def test_goal_completion_has_wilsons_interval(count, n, ends):
 @pytest.mark.parametrize("n", [40, 300])
 def test_the_interval_of_a_mean_is_as_wide_as_theory_says(n):
     chance = Random(n)
-    # So many of ten steps each, above 256 in heaps.
-    names = [f"step {number}" for number in range(10)]
-    said = [
-        conversation(user("go"), *(called(name) for name in names[: chance.randrange(10)]), id=str(number))
-        for number in range(n)
-    ]
-    report = score_transcripts(said, steps(*names)).report()
+    report = walked(*(chance.randrange(10) for _ in range(n)))  # above 256 in heaps
     values = [one.progress_rate for one in report.conversations]
     mean = report.summary.overall.progress_rate
     half = 1.96 * pstdev(values) / sqrt(n)
@@ -77,8 +71,8 @@ def test_the_interval_of_a_mean_is_as_wide_as_theory_says(n):
 
 
 def test_pass_hat_k_is_told_where_tasks_were_run_more_than_once():
-    assert reported(talk("a", task="a"), talk("b", False, task="b")).summary.overall.pass_hat_k == {}
-    assert reported(talk("a"), talk("a")).summary.overall.pass_hat_k == {}  # no tasks are named
+    for talks in ([talk("a", task="a"), talk("b", False, task="b")], [talk("a"), talk("a")]):
+        assert reported(*talks).summary.overall.pass_hat_k == {}
     many = reported(*runs("a", *[True, False] * 1_000)).summary.overall
     assert (max(many.pass_hat_k), many.pass_hat_k[1]) == (16, 0.5)
 
@@ -87,8 +81,8 @@ def test_pass_hat_k_is_told_where_tasks_were_run_more_than_once():
 @given(st.lists(st.booleans(), min_size=2, max_size=6))
 def test_pass_hat_k_is_the_share_of_choices_that_all_succeed(goals):
     found = reported(*runs("a", *goals)).summary.overall.pass_hat_k
-    for k in range(1, len(goals) + 1):
-        assert found[k] == pytest.approx(fmean(map(all, combinations(goals, k))))
+    shares = {k: fmean(map(all, combinations(goals, k))) for k in range(1, len(goals) + 1)}
+    assert found == pytest.approx(shares)
 
 
 def test_a_task_of_a_use_case_with_an_undecided_run_is_in_no_pass_hat_k():
@@ -113,19 +107,11 @@ def test_calls_are_counted_and_where_conversations_stop_most_first():
 
 
 def test_how_goal_completion_goes_with_the_recorded_reward():
-    talks = [
-        talk("a", reward=1.0),
-        talk("b", reward=0.0),
-        talk("c", False, reward=0.9999999),
-        talk("d", False, reward=0.5),
-        talk("e", None, reward=1.0),
-        talk("f"),
-    ]
-    reward = reported(*talks).summary.overall.reward
-    assert (reward.both, reward.only_a, reward.only_b, reward.neither) == (1, 1, 1, 1)
-    assert reward.rate == 0.5
+    told = [(True, 1.0), (True, 0.0), (False, 0.9999999), (False, 0.5), (None, 1.0), (True, None)]
+    reward = reported(*(talk("x", goal, reward=reward) for goal, reward in told)).summary.overall.reward
+    assert (reward.both, reward.only_a, reward.only_b, reward.neither, reward.rate) == (1, 1, 1, 1, 0.5)
     for odd in (float("inf"), float("nan"), "1", [1]):
-        assert reported(talk("a", reward=odd)).conversations[0].reward is None
+        assert reported(talk("a", reward=odd)).summary.overall.reward is None
 
 
 def test_what_the_customer_came_for_is_told_apart_from_any_road_to_end():
