@@ -2,7 +2,7 @@
 
 python -m tests.slow.killed turn DATABASE LOG [TEXT]    one turn on a thread; without a text it is only finished
 python -m tests.slow.killed evaluation RESULTS          conversations whose beginning is printed
-python -m tests.slow.killed hanging app|tool REPORT     conversations that never end by themselves
+python -m tests.slow.killed hanging REPORT              conversations that never end by themselves
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.runnables import RunnableConfig, RunnableLambda
-from langchain_core.tools import InjectedToolCallId, tool
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import InjectedToolCallId
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import MessagesState, StateGraph
-from langgraph.prebuilt import ToolNode
 
 from arq_graph import Agent, Guideline, create_guided_agent, resume_or_invoke
 from arq_graph.milestones import Limits, MilestoneGraph, Scenario, Suite, UserSpec, evaluate, write_report
@@ -105,27 +104,13 @@ def evaluation(results: str) -> None:
     write_report(Path(results).with_suffix(".report.json"), report)
 
 
-NEVER = threading.Event()
-
-
-def with_a_hanging_tool() -> Any:
-    @tool
-    def hang() -> None:
-        """Hang."""
-        NEVER.wait()
-
+def hanging(report: str) -> None:
+    never = threading.Event()
     builder = StateGraph(MessagesState)
-    call = AIMessage("", tool_calls=[{"name": "hang", "args": {}, "id": "1"}])
-    builder.add_node("call", lambda state: {"messages": [call]})
-    builder.add_node("tools", ToolNode([hang]))
-    builder.set_entry_point("call")
-    builder.add_edge("call", "tools")
-    return builder.compile()
-
-
-def hanging(what: str, report: str) -> None:
-    arms = {"hangs": RunnableLambda(lambda _: NEVER.wait()) if what == "app" else with_a_hanging_tool()}
-    write_report(Path(report), evaluate(lamps(40, limits=Limits(seconds=0.2)), arms, concurrency=20))
+    builder.add_node("hang", lambda state: never.wait())
+    builder.set_entry_point("hang")
+    suite, arms = lamps(40, limits=Limits(seconds=0.2)), {"hangs": builder.compile()}
+    write_report(Path(report), evaluate(suite, arms, concurrency=20))
 
 
 if __name__ == "__main__":

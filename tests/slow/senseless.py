@@ -35,17 +35,11 @@ DECISIONS: list[dict[str, Any]] = [
 
 
 class Desk:
-    """An agent with every kind of guideline, tool and confirmation; its tools note who ran without a grant.
-
-    Attributes:
-        agent: The specification.
-        ran: How often each tool ran.
-        ungranted: Tools that ran while no active guideline granted them.
-    """
+    """An agent with every kind of guideline, tool and confirmation; its tools note who ran without a grant."""
 
     def __init__(self) -> None:
         self.ran: Counter[str] = Counter()
-        self.ungranted: list[str] = []
+        self.ungranted: list[str] = []  # tools that ran while no active guideline granted them
 
         def get_order(order_id: str, state: State) -> dict[str, str]:
             """Look an order up."""
@@ -76,8 +70,8 @@ class Desk:
                     "they want to cancel",
                     "cancel",
                     tools=[cancel_order],
-                    on_failure="skip",
                     depends_on=["G1"],
+                    on_failure="skip",
                 ),
                 Guideline("the order is late", "pay it back", tools=[refund], on_failure="skip"),
                 Guideline("they are angry", "stay calm", continuous=True, on_failure="skip"),
@@ -100,24 +94,16 @@ class Desk:
 
 
 class Customers:
-    """Three customers, each on a thread of their own.
-
-    Attributes:
-        outcomes: How the turns ended, counted: a reply, an interrupt, or the name of one of our errors.
-    """
+    """Three customers, each on a thread of their own."""
 
     def __init__(self, desk: Desk, chance: random.Random) -> None:
         self.desk = desk
         self.chance = chance
-        self.outcomes: Counter[str] = Counter()
+        self.outcomes: Counter[str] = Counter()  # a reply, an interrupt, or the name of one of our errors
         self.said: dict[str, list[str]] = {}
 
     def turn(self, app: Any) -> None:
-        """Play one turn on some thread, and hold what became of it against what always holds.
-
-        Raises:
-            Exception: Anything that is no error of the library.
-        """
+        """Play one turn on some thread, and hold what became of it against what always holds."""
         thread = str(self.chance.randrange(3))
         config: RunnableConfig = {"configurable": {"thread_id": thread}}
         interrupts = app.get_state(config).interrupts

@@ -122,9 +122,6 @@ def test_an_evaluation_stopped_again_and_again_holds_each_conversation_once(
     assert report.summary.arms["a"].goal_completion.count == len(began) / 4
 
 
-@pytest.mark.parametrize("what", ["app", "tool"])
-def test_conversations_that_hang_end_at_their_limit_and_the_program_ends_too(
-    tmp_path: Path, what: str
-) -> None:
-    undisturbed("tests.slow.killed", "hanging", what, tmp_path / "report.json")
+def test_conversations_that_hang_end_at_their_limit_and_the_program_ends_too(tmp_path: Path) -> None:
+    undisturbed("tests.slow.killed", "hanging", tmp_path / "report.json")
     assert read_report(tmp_path / "report.json").summary.arms["hangs"].ended == {"seconds": 40}

@@ -9,7 +9,7 @@ import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from arq_graph import PreAct, ReAct, ReSpAct, ScriptedChatModel, ToolCalling, create_guided_agent
-from tests.slow.random_answers import MARKUP, RandomAnswers
+from tests.slow.random_answers import MARKUP, random_instance
 from tests.slow.senseless import Customers, Desk
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:guideline")]
@@ -35,8 +35,8 @@ def test_turns_of_answers_without_sense_break_nothing(strategy, mode, tmp_path):
     desk = Desk()
     settings, asks = STRATEGIES[strategy]
     chance = random.Random(f"{strategy} {mode}")
-    answers = RandomAnswers([*desk.agent.toolbox, *(guideline.id for guideline in desk.agent.guidelines)])
-    model = ScriptedChatModel(lambda call: answers.instance(call.schema or {}, chance))
+    names = [*desk.agent.toolbox, *(guideline.id for guideline in desk.agent.guidelines)]
+    model = ScriptedChatModel(lambda call: random_instance(call.schema or {"type": "null"}, names, chance))
     customers = Customers(desk, random.Random(7))
     with SqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
         app = create_guided_agent(model, desk.agent, strategy=settings, mode=mode, checkpointer=saver)
