@@ -165,7 +165,7 @@ class MilestoneGraph(_DiGraph):
             gold.append(Milestone(name=name, type="FC", dependencies=(before or START,), **called))
             of_tool.append((arguments, name))
         last = tuple(milestone.name for milestone in (gold[-1:] if ordered else gold))
-        end = Milestone(name=END, type="NFC", dependencies=last, requires="any" if ordered else "all")
+        end = Milestone(name=END, type="NFC", dependencies=last, requires="all")
         return cls([_START, *gold, end], failed_if=failed_if, grounded=grounded, forbidden=forbidden)
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from arq_graph.errors import InputError, SpecError
@@ -195,7 +197,9 @@ def checked_by(folder, name: str) -> MilestoneGraph:
 
 def test_a_check_may_be_a_function_beside_the_file(tmp_path):
     talk = conversation(user("Where?"), agent("Here."), user("Where?"), user("Where?"))
-    assert observed(checked_by(tmp_path, "again"), talk) == (3, 4)
+    graph = checked_by(tmp_path, "again")
+    assert observed(graph, talk) == (3, 4)
+    assert observed(pickle.loads(pickle.dumps(graph)), talk) == (3, 4)
 
 
 @pytest.mark.parametrize(
@@ -271,6 +275,8 @@ def test_a_value_that_was_not_said_may_be_invented(said, value):
 def test_only_what_the_customer_or_a_tool_said_before_the_call_counts():
     calls = (called("find", "order 18", id=17), called("get", id=18), called("get", id=19))
     assert invented(agent("Is it order 17?"), *calls, user("It is 19.")) == {2: ("id",), 6: ("id",)}
+    # Two utterances are not read as one.
+    assert invented(user("ORD-12"), user("345"), called("get", id="ORD12345")) == {3: ("id",)}
 
 
 def test_values_inside_lists_and_objects_are_named_by_their_path():

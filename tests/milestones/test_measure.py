@@ -91,6 +91,9 @@ def test_what_is_forbidden_counts_also_after_end():
     late = score(strict, conversation(called("a"), agent("That I can guarantee.")))
     assert (late.goal_completed, late.progress_rate) == (False, 1)
     assert [(one.event, str(one.rule)) for one in late.forbidden] == [(3, "agent says /guarantee/")]
+    # Of arguments that cannot be read nothing is known: not that one is absent, either.
+    unreadable = conversation(called("a"), [Call("cancel_order", {}, malformed="{")])
+    assert score(strict, unreadable).goal_completed is True
     # A call that is forbidden is forbidden whatever came of it.
     failed = score(strict, conversation(called("a"), called("cancel_order", "Error: which order?")))
     assert (failed.goal_completed, failed.forbidden[0].event) == (False, 3)
@@ -187,8 +190,6 @@ def test_weights_are_exact_shares_of_the_way():
     assert measured(long, "a").progress_rate < measured(long, "a", "b").progress_rate == 1
 
 
-# --- gold actions ---------------------------------------------------------------------------------------------------
-
 GOLD = [
     {"name": "get_user", "kwargs": {"id": "u1"}},
     {"name": "cancel", "kwargs": {"order": 7, "options": {"a": 1, "b": [2]}}},
@@ -202,23 +203,20 @@ def test_gold_actions_count_in_their_order_or_in_any():
     # get_user of get_user, cancel, End.
     assert score(ordered, conversation(*calls[::-1])).progress_rate == 1 / 3
     assert score(unordered, conversation(*calls[::-1])).goal_completed is True
-
-
-def test_a_call_with_other_arguments_is_not_the_gold_call_and_one_with_more_is():
-    unordered = MilestoneGraph.from_actions(GOLD, ordered=False)
-    assert score(unordered, conversation(called("get_user", id="u2"))).progress_rate == 0
-    assert "get_user" in score(unordered, conversation(called("get_user", id="u1", verbose=True))).reached
+    # A call with other arguments is not the gold call, and one with more is.
+    for changed, reached in (({"id": "u2"}, False), ({"id": "u1", "verbose": True}, True)):
+        assert (
+            "get_user" in score(unordered, conversation(called("get_user", **changed))).reached
+        ) is reached
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_a_call_that_is_listed_twice_must_be_made_twice(ordered):
-    twice = MilestoneGraph.from_actions(
-        [{"name": "pay", "kwargs": {"sum": [{"x": number}]}} for number in (1, 1.0)], ordered=ordered
-    )
-    assert list(twice) == ["Start", "pay", "pay (2)", "End"]
+def test_a_call_that_is_listed_thrice_must_be_made_thrice(ordered):
+    actions = [{"name": "pay", "kwargs": {"sum": [{"x": number}]}} for number in (1, 1.0, 1)]
+    thrice = MilestoneGraph.from_actions(actions, ordered=ordered)
+    assert list(thrice) == ["Start", "pay", "pay (2)", "pay (3)", "End"]
     once = called("pay", sum=[{"x": 1}])
-    assert score(twice, conversation(once)).goal_completed is False
-    assert score(twice, conversation(once, once)).goal_completed is True
+    assert [score(thrice, conversation(*[once] * n)).goal_completed for n in (2, 3)] == [False, True]
 
 
 def test_failed_calls_do_not_count_other_spellings_are_known_and_a_tool_may_be_named_like_an_end():
