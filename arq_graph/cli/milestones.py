@@ -100,6 +100,8 @@ def author(
     if out.exists():
         raise InputError(f"{out} is there already: name another file, or move this one away")
     text = options.read_text(workflow, "workflow")
+    if choice.spec == options.OFFLINE:
+        raise InputError("the offline model cannot draft milestones: name another with --model")
     asked = choice.chat_model()
     with Progress().shown(f"asking {choice.name} for the milestones"):
         graph = author_milestones(text, known, asked, mode=mode)
@@ -108,8 +110,6 @@ def author(
     console.print(_summary(graph))
     _show("Warnings", "yellow", graph.check(known).warnings, console)
     console.print()
-    if choice.spec == options.OFFLINE:
-        warn("the offline model only puts the tools in the order in which the workflow mentions them")
     console.print(words(f"Written to {out}. What it measures is doubtful until somebody has reviewed it:"))
     console.print(words("read it, look at it with"))
     show_command(console, "arq-graph", "milestones", "draw", out)

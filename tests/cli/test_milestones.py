@@ -140,13 +140,13 @@ def test_a_graph_is_written_and_the_next_step_is_said(cli, author):
         ("--out", "tools.json", "is there already"),
         ("--tools", "workflow.txt", "no list of tools (expected value at line 1"),
         ("--tools", "odd.json", "a tool without a name"),
+        ("--mode", "direct", "the offline model cannot draft milestones"),
     ],
 )
 def test_what_cannot_be_used_is_named(cli, author, option, value, said):
     Path("latin.txt").write_bytes(b"caf\xe9")
     Path("odd.json").write_text("[1]")
-    author[author.index(option) + 1] = value
-    done = cli(*author, "--model", "offline")
+    done = cli(*author, "--model", "offline", option, value)
     assert done.code == 1
     assert said in done.words
     assert not Path("graph.yaml").exists()

@@ -13,7 +13,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel
 
 from arq_graph import ARQ, OfflineChatModel, Reasoner, query, respond, verify
-from arq_graph.milestones import LLMJudge, Message, MilestoneGraph, Transcript, author_milestones, score
+from arq_graph.milestones import LLMJudge, Message, MilestoneGraph, Transcript, score
 
 NAMES = st.sampled_from(["order_id", "score", "message", "finished", "value", "action", "steps"])
 SCALARS = st.sampled_from(["string", "integer", "number", "boolean", "null"]).map(lambda kind: {"type": kind})
@@ -108,10 +108,3 @@ def test_as_a_judge_it_quotes_a_sentence_that_stands_there(mode: Any) -> None:
     assert verdict.quote == "I offer this: try again later."
     users = score(graph, recorded("I will try again later, you offer nothing.", "Hm."), judge=judge)
     assert users.goal_completed is False
-
-
-def test_as_an_author_it_puts_the_tools_in_a_chain() -> None:
-    tools = ["track_parcel", "send_again"]
-    graph = author_milestones("Track the parcel first. If it is lost, send it again.", tools, "offline")
-    assert list(graph) == ["Start", "track_parcel", "send_again", "End"]
-    assert list(author_milestones("Be kind.", [], "offline")) == ["Start", "Be kind.", "End"]

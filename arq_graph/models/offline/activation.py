@@ -8,9 +8,9 @@ from typing import Any
 
 from arq_graph.models.offline.instance import Instances
 from arq_graph.models.offline.prompt import Prompt
-from arq_graph.models.offline.stems import share, stems, weights, words
+from arq_graph.models.offline.stems import share, stems, words
 
-ENOUGH = 0.6  # the share of the weight of its stems from which on a condition holds
+ENOUGH = 0.6  # the share of its stems from which on a condition holds
 
 _STARTS = {"start", "begin", "begun"}
 _ANSWERS = {"yes", "no"}
@@ -41,7 +41,7 @@ def _stems(condition: str | None) -> frozenset[str]:
     return stems(_SPEAKER.sub("", condition or ""))
 
 
-def _reason(prompt: Prompt, entry: Mapping[str, Any], weight: Mapping[str, float]) -> tuple[bool, str]:
+def _reason(prompt: Prompt, entry: Mapping[str, Any]) -> tuple[bool, str]:
     """Whether a guideline's condition holds now, and why."""
     condition = entry.get("condition")
     if is_constant(condition):
@@ -59,7 +59,7 @@ def _reason(prompt: Prompt, entry: Mapping[str, Any], weight: Mapping[str, float
     # Each alternative of "asks for a human or is angry" is enough.
     for wanted in map(_stems, f"{condition} ".split(" or ")):
         for place, said in _said(prompt, wanted, by_customer=_is_about_customer(condition)):
-            if (part := share(wanted, said, weight)) > best:
+            if (part := share(wanted, said)) > best:
                 best, found = part, f"{place} speaks of {', '.join(sorted(wanted & said))}."
     return best >= ENOUGH, found if best >= ENOUGH or not best else f"{found} That is not enough."
 
@@ -83,14 +83,13 @@ def _said(
 def judge_guidelines(prompt: Prompt, asked: Mapping[str, Any], kinds: Instances) -> dict[str, Any]:
     """The answers to the matcher's queries, by guideline id; null for those that are not to be judged."""
     entries = {str(entry.get("id")): entry for entry in prompt.entries("guidelines")}
-    weight = weights(_stems(entry.get("condition")) for entry in entries.values())
     applied = {record.get("guideline") for record in prompt.listed("applied")}
     answers: dict[str, Any] = dict.fromkeys(entries)
     for id in entries.keys() & set(prompt.listed("judge")):
         application = kinds.asked(kinds.asked(asked.get(id)).get("application"))
         # Where more is asked about the action but not this, the designer has said that it is done once.
         may_last = not application or "guideline_is_continuous" in application
-        reason = _reason(prompt, entries[id], weight)
+        reason = _reason(prompt, entries[id])
         answers[id] = _judgement(entries[id], *reason, may_last=may_last, was_applied=id in applied)
     return answers
 

@@ -1,4 +1,4 @@
-"""Milestones: whether one was reached, by the words it shares with a sentence; and a graph of the tools."""
+"""Judging milestones: one was reached where a sentence has enough of the words of its description."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ HOLDS_FROM = 0.6  # the share of its words from which on a sentence says what a 
 
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _SHORTEST_QUOTE = 20
-_MOST_TOOLS = 100
 
 
 def judge_milestones(prompt: Prompt) -> dict[str, Any]:
@@ -60,19 +59,3 @@ def _sentences(text: str) -> list[str]:
 def _seen(prompt: Prompt, id: str) -> list[int]:
     seen = prompt.sections.get("seen")
     return seen.get(id, []) if isinstance(seen, dict) else []
-
-
-def draft_milestones(prompt: Prompt) -> dict[str, Any]:
-    """A chain from Start to End of the tools; where there is none, of the workflow's first sentence."""
-    first = next(iter(_sentences(str(prompt.sections.get("workflow") or ""))), "The workflow is done.")
-    tools = {str(tool.get("name")): tool.get("description") for tool in prompt.entries("tools")[:_MOST_TOOLS]}
-    steps = [(name, "FC", str(tools[name] or name)) for name in tools] or [(first[:80], "NFC", first)]
-    chain = [("Start", "NFC", "The conversation begins."), *steps, ("End", "NFC", "The workflow is done.")]
-    drafts: list[dict[str, Any]] = []
-    before: list[str] = []
-    for name, kind, description in chain:
-        said = " ".join(description.split())[:400]
-        drafts.append({"name": name, "type": kind, "description": said, "dependencies": before})
-        before = [name]
-    checks = ("every_tool_has_its_exact_name", "every_way_leads_to_the_end", "requires_follows_the_workflow")
-    return {"goal": first, "tool_names": list(tools), "milestones": drafts, **dict.fromkeys(checks, True)}

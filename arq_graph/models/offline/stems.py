@@ -46,8 +46,6 @@ def weights(texts: Iterable[frozenset[str]]) -> Mapping[str, float]:
     return {stem: 1 / count for stem, count in counts.items()}
 
 
-def share(wanted: frozenset[str], said: frozenset[str], weight: Mapping[str, float] | None = None) -> float:
-    """Which part of the weight of the stems that are wanted was said, from 0 to 1."""
-    weight = weight or dict.fromkeys(wanted, 1.0)
-    total = sum(weight[stem] for stem in wanted)
-    return sum(weight[stem] for stem in wanted & said) / total if total else 0.0
+def share(wanted: frozenset[str], said: frozenset[str]) -> float:
+    """Which part of the stems that are wanted was said, from 0 to 1."""
+    return len(wanted & said) / len(wanted) if wanted else 0.0
