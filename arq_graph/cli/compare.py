@@ -78,7 +78,7 @@ def _measured(comparison: Comparison) -> Iterator[RenderableType]:
     ):
         yield ""
         rows = ((name, [shown(of.a), shown(of.b), change(of), *_sure(of)]) for name, of in figures)
-        yield tables.columns(title, _HEADINGS, rows, name_width=18)
+        yield tables.columns(title, _HEADINGS, rows)
     yield ""
     yield from (words(line, "dim") for line in _remarks(comparison))
 

@@ -109,7 +109,7 @@ def _evaluate(suite_file: Path, choice: options.ModelChoice, page: Path, tried: 
         rows = [(_KINDS.get(kind, kind), _figures(cell)) for kind, cell in kinds.items()]
         headings = ("goal reached", "share", "progress rate")
         console.print()
-        console.print(columns(arm, headings, [*rows, ("all", _figures(summary))], name_width=36))
+        console.print(columns(arm, headings, [*rows, ("all", _figures(summary))]))
     console.print()
     console.print(
         words(

@@ -60,9 +60,8 @@ class Setup:
     @property
     def options(self) -> tuple[str, ...]:
         """The options that name the file of threads, and shape the graph: a turn is finished in the one it began in."""
-        given = {"--db": self.db, "--milestones": self.milestones}
-        if self.strategy != "tools":
-            given["--strategy"] = Path(self.strategy)
+        strategy = self.strategy if self.strategy != "tools" else None
+        given = {"--db": self.db, "--milestones": self.milestones, "--strategy": strategy}
         return tuple(word for option, value in given.items() if value for word in (option, str(value)))
 
     def command(self, thread: str, conversation: Path | None = None) -> tuple[str, ...]:

@@ -152,15 +152,9 @@ def _scored(run: ScoringRun, store: RunStore | None, total: int | None) -> Repor
     """Score all conversations but those that an earlier run has scored."""
     if store is not None and run.kept:
         note(f"Going on: {store.file} holds {counted(len(run.kept), 'conversation')} of an earlier run.")
-
-    def way_on() -> str:
-        if store is None:
-            return ""
-        scored = counted(len(run.kept), "conversation")
-        return f"{scored} scored so far, kept in {store.file}: the same command goes on from there."
-
+    way_on = f"What was scored is kept in {store.file}: the same command goes on from there." if store else ""
     with (
-        leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on()}")),
+        leaving_on_ctrl_c(lambda: note(f"Interrupted. {way_on}")),
         progress_bar("scoring", total, "broken") as advance,
     ):
         try:
@@ -168,7 +162,7 @@ def _scored(run: ScoringRun, store: RunStore | None, total: int | None) -> Repor
             return run_in_loop(scoring, "areport")
         except ArqGraphError as error:
             if run.kept:
-                error.add_note(way_on())
+                error.add_note(way_on)
             raise
 
 

@@ -24,8 +24,8 @@ NOT_KNOWN = "-"
 _SHOWN = 5
 _STOPS_SHOWN = 8
 _RUNS_SHOWN = 6
-_NAME_WIDTH = 22
-WIDE = 50
+_NAME_WIDTH = 40
+_FIGURE_WIDTH = 22
 _REASON = 400
 _PATH = 300  # a path that is cut leads nowhere
 ENDS: Mapping[Ended, str] = {
@@ -40,18 +40,12 @@ Rows = Mapping[str, Summary]
 Column = tuple[str, Callable[[Summary], str]]
 
 
-def columns(
-    title: str,
-    headings: Sequence[str],
-    rows: Iterable[tuple[str, Sequence[str]]],
-    *,
-    name_width: int = _NAME_WIDTH,
-) -> Table:
+def columns(title: str, headings: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> Table:
     """Rows of a name and figures; on a narrow terminal they break and nothing is lost."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column(words(title), max_width=name_width, overflow="fold", style="cyan")
+    table.add_column(words(title), max_width=_NAME_WIDTH, overflow="fold", style="cyan")
     for heading in headings:
-        table.add_column(words(heading), justify="right", overflow="fold", max_width=_NAME_WIDTH)
+        table.add_column(words(heading), justify="right", overflow="fold", max_width=_FIGURE_WIDTH)
     for name, figures in rows:
         table.add_row(one_line(name), *map(words, figures))
     return table
@@ -189,18 +183,18 @@ def _tables(report: Report) -> Iterator[Table]:
         if of.stops:
             yield _stops(of, arm)
     if any(of.model_calls is not None for of in arms.values()):
-        yield _table("a conversation", _COSTS, arms, WIDE)
+        yield _table("a conversation", _COSTS, arms)
     reasons = [reason for reason in ENDS if any(reason in one.ended for one in arms.values())]
     if any(reason != "user" for reason in reasons):
-        yield _table("ended by", [_ended_by(reason) for reason in reasons], arms, WIDE)
+        yield _table("ended by", [_ended_by(reason) for reason in reasons], arms)
     if summary.comparisons:
         headings = ["pairs", "goal completion", "p", "progress rate", "p", "better"]
-        yield columns("compared", headings, map(_pair, summary.comparisons), name_width=WIDE)
+        yield columns("compared", headings, map(_pair, summary.comparisons))
 
 
-def _table(title: str, shown: Sequence[Column], rows: Rows, name_width: int = _NAME_WIDTH) -> Table:
+def _table(title: str, shown: Sequence[Column], rows: Rows) -> Table:
     figures = ((name, [figure(summary) for _, figure in shown]) for name, summary in rows.items())
-    return columns(title, [heading for heading, _ in shown], figures, name_width=name_width)
+    return columns(title, [heading for heading, _ in shown], figures)
 
 
 def _arms(report: Report) -> Rows:
@@ -285,14 +279,10 @@ def _ended_by(reason: Ended) -> Column:
 def _stops(summary: Summary, arm: str) -> Table:
     every = sum(summary.stops.values())
     title = f"{one_line(arm)} stopped at" if arm else "stopped at"
-    rows = (
-        (
-            name if name != "End" else "End, with something forbidden on the way",
-            [f"{n:,}", percent(n / every)],
-        )
-        for name, n in list(summary.stops.items())[:_STOPS_SHOWN]
-    )
-    return columns(title, ["n", "share"], rows, name_width=WIDE)
+    names = {"End": "End, with something forbidden on the way"}
+    shown = list(summary.stops.items())[:_STOPS_SHOWN]
+    rows = ((names.get(name, name), [f"{n:,}", percent(n / every)]) for name, n in shown)
+    return columns(title, ["n", "share"], rows)
 
 
 def _pair(each: ArmComparison) -> tuple[str, list[str]]:

@@ -13,7 +13,7 @@ from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli import NO_ANSWER, options
 from arq_graph.cli.progress import progress_bar
 from arq_graph.cli.screen import note, output, print_json, show_error, warn, words
-from arq_graph.cli.tables import WIDE, columns, counted, number, show_broken
+from arq_graph.cli.tables import columns, counted, number, show_broken
 from arq_graph.errors import InputError
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
@@ -121,9 +121,9 @@ def _show(asked: str, metrics: TurnMetrics) -> None:
         ("answer similarity (words)", metrics.similarity.mean, metrics.similarity.n, "steps, both answers"),
     )
     rows = ((name, [number(value, ".3f"), f"{n:,}", of]) for name, value, n, of in figures)
-    console.print(columns("figure", ["value", "n", "of"], rows, name_width=WIDE))
+    console.print(columns("figure", ["value", "n", "of"], rows))
     pairs = [(f"{each.truth} → {each.predicted}", [f"{each.count:,}"]) for each in metrics.mistaken]
     if pairs:
         console.print()
         title = "Taken for another (truth → predicted)"
-        console.print(columns(title, ["n"], pairs[:_MOST_PAIRS], name_width=WIDE))
+        console.print(columns(title, ["n"], pairs[:_MOST_PAIRS]))
