@@ -70,24 +70,14 @@ def test_whatever_a_customer_writes_comes_out_as_a_line(cli, shop):
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("talk.json", '["Where is B-1?", {"role": "assistant", "content": "x"}, ["user", "Thanks!"]]'),
-        (
-            "talk.jsonl",
-            '{"role": "user", "content": "Where is B-1?"}\n\n{"role": "user", "content": "Thanks!"}\n',
-        ),
-    ],
-)
-def test_a_conversation_is_read_in_every_form(cli, shop, name, text):
-    Path(name).write_text(text)
-    done = cli("run", shop, "-c", name)
-    assert [line["customer"] for line in done.lines] == ["Where is B-1?", "Thanks!"]
-
-
-@pytest.mark.parametrize(
     ("name", "text", "said"),
     [
+        ("talk.json", '["Hello?", {"role": "assistant", "content": "x"}, ["user", "Thanks!"]]', None),
+        (
+            "talk.jsonl",
+            '{"role": "user", "content": "Hello?"}\n\n{"role": "user", "content": "Thanks!"}\n',
+            None,
+        ),
         ("talk.txt", " \n\n", "holds nothing"),
         (
             "talk.jsonl",
@@ -96,11 +86,11 @@ def test_a_conversation_is_read_in_every_form(cli, shop, name, text):
         ),
     ],
 )
-def test_a_mistake_in_a_conversation_is_named(cli, shop, name, text, said):
+def test_a_conversation_is_read_in_every_form_or_its_mistake_is_named(cli, shop, name, text, said):
     Path(name).write_text(text)
     done = cli("run", shop, "-c", name)
-    assert done.code == 1
-    assert said in done.words
+    assert [line["customer"] for line in done.lines] == ([] if said else ["Hello?", "Thanks!"])
+    assert (done.code, (said or "") in done.words) == (1 if said else 0, True)
 
 
 def test_progress_stands_in_each_line_of_a_run(cli, shop):

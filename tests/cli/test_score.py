@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -140,42 +141,32 @@ def judge(endpoint):
     return ["--judge", name, option, url]
 
 
-def test_what_the_judge_gave_no_answer_about_is_asked_again_alone(cli, chats, folder):
-    answers = serving(OfflineChatModel())
-    with Endpoint(lambda request: refusal("no") if endpoint.calls == 2 else answers(request)) as endpoint:
-        command = ["score", chats, "--milestones", "judged.yaml", "--json", "out.json", "--concurrency", "1"]
-        first = cli(*command, *judge(endpoint))
-        assert "the judge gave no answer about 1 conversation" in first.words
-        assert len(read_report("out.json").conversations) == 2
-        assert endpoint.calls == 3
-        assert cli(*command, *judge(endpoint)).code == 0
-        assert endpoint.calls == 4
-    assert len(read_report("out.json").conversations) == 3
-    assert not (folder / "out.json.partial.jsonl").exists()
-
-
-def test_a_judge_whose_key_is_wrong_ends_the_run_and_what_was_scored_is_kept(cli, chats, folder):
+def test_what_was_scored_is_kept_and_the_same_command_goes_on_with_the_rest(cli, chats, folder):
     write_json("chats.json", [chat(id=str(number)) for number in range(12)])
     answers = serving(OfflineChatModel())
     command = ["score", chats, "--milestones", "judged.yaml", "--json", "out.json", "--concurrency", "1"]
-
-    with Endpoint(
-        lambda request: answers(request) if endpoint.calls <= 5 else status(401, "revoked")
-    ) as endpoint:
+    replies = chain([answers] * 5, repeat(lambda _: status(401, "revoked")))
+    with Endpoint(lambda request: next(replies)(request)) as endpoint:
         broken = cli(*command, *judge(endpoint))
-    assert broken.code == 3
-    assert "revoked" in broken.words
-    assert "kept in out.json.partial.jsonl: the same command goes on" in broken.words
-    assert not (folder / "out.json").exists()
-    assert endpoint.calls <= 5 + 3
-    with Endpoint(answers) as again:
-        write_json("tools.json", {"find": {}})
+        assert (broken.code, endpoint.calls <= 5 + 3) == (3, True)
+        assert "revoked" in broken.words
+        assert "kept in out.json.partial.jsonl: the same command goes on" in broken.words
+        assert not (folder / "out.json").exists()
+
+        replies = chain([lambda _: refusal("no")], repeat(answers))
+        before = endpoint.calls
+        refused = cli(*command, *judge(endpoint))
+        assert "the judge gave no answer about 1 conversation" in refused.words
+        assert (len(read_report("out.json").conversations), endpoint.calls - before) == (11, 7)
+
         (folder / "judged.yaml").write_text(JUDGED.replace("thanks", "thanked"))
-        other = cli(*command, *judge(again), "--tools", "tools.json")
-    assert other.code == 1
-    for said in ("the milestones", "the tools", "the judge (was "):
-        assert said in other.words
-    assert again.calls == 0
+        other = cli(*command, *judge(endpoint), "--votes", "3")
+        assert (other.code, endpoint.calls - before) == (1, 7)
+        assert "the milestones" in other.words and "its votes (was " in other.words
+        (folder / "judged.yaml").write_text(JUDGED)
+        assert (cli(*command, *judge(endpoint)).code, endpoint.calls - before) == (0, 8)
+    assert len(read_report("out.json").conversations) == 12
+    assert not (folder / "out.json.partial.jsonl").exists()
 
 
 @pytest.mark.parametrize(
