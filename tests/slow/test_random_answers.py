@@ -1,16 +1,21 @@
-"""A model that fits every schema and makes no sense: nothing breaks, every turn is bounded, no word is markup."""
+"""Answers that make no sense, scripted and from a real server: nothing breaks, every turn is bounded."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from importlib.util import find_spec
+from time import monotonic
 
 import pytest
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import MemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from arq_graph import PreAct, ReAct, ReSpAct, ScriptedChatModel, ToolCalling, create_guided_agent
+from arq_graph import PreAct, ReAct, ReSpAct, ScriptedChatModel, ToolCalling, create_guided_agent, track_usage
 from tests.slow.random_answers import MARKUP, random_instance
 from tests.slow.senseless import Customers, Desk
+from tests.slow.tiny_server import tiny_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:guideline")]
 
@@ -27,6 +32,10 @@ STRATEGIES = {
     "react": (ReAct(max_steps=STEPS), STEPS + 2),
     "respact": (ReSpAct(max_steps=STEPS), 3 * (STEPS + 2)),
 }
+
+
+# Of the real server, turns are fewer where the machine is slow; what ran is printed.
+SECONDS = 30.0
 
 
 @pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
@@ -53,3 +62,33 @@ def test_turns_of_answers_without_sense_break_nothing(strategy, mode, tmp_path):
             assert raw == [], "a text stands in the prompt as markup"
     print(f"\n{strategy} {mode}: {dict(customers.outcomes)}; tools run: {dict(desk.ran)}")
     assert customers.outcomes["reply"] > TURNS / 4, f"too few turns came to an end: {customers.outcomes}"
+
+
+@pytest.fixture(scope="module")
+def base_url(tmp_path_factory):
+    if not (find_spec("llama_cpp") and find_spec("uvicorn") and find_spec("gguf")):
+        pytest.skip(
+            "needs a server that is compiled on installation: pip install 'llama-cpp-python[server]' gguf"
+        )
+    with tiny_server(tmp_path_factory.mktemp("tiny")) as url:
+        yield url
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_turns_with_a_server_that_draws_its_answers_break_nothing(strategy, base_url):
+    desk = Desk()
+    settings, asks = STRATEGIES[strategy]
+    # This server does not know the newer max_completion_tokens.
+    model = ChatOpenAI(
+        model=f"tiny-{strategy}", base_url=base_url, api_key="none", extra_body={"max_tokens": 700}
+    )
+    app = create_guided_agent(model, desk.agent, strategy=settings, mode="direct", checkpointer=MemorySaver())
+    customers = Customers(desk, random.Random(strategy))
+    turns, end = 0, monotonic() + SECONDS
+    while turns < TURNS / 2 and (monotonic() < end or not customers.outcomes["reply"]):
+        with track_usage() as used:
+            customers.turn(app)
+        turns += 1
+        assert used.calls <= asks * AN_ASK + AROUND
+    print(f"\n{strategy}: {turns} turns, {dict(customers.outcomes)}; tools run: {dict(desk.ran)}")
+    assert customers.outcomes["reply"], "no turn came to an end"
