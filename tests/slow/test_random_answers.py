@@ -13,8 +13,7 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from arq_graph import PreAct, ReAct, ReSpAct, ScriptedChatModel, ToolCalling, create_guided_agent, track_usage
-from tests.slow.random_answers import MARKUP, random_instance
-from tests.slow.senseless import Customers, Desk
+from tests.slow.senseless import MARKUP, Customers, Desk, random_instance
 from tests.slow.tiny_server import tiny_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:guideline")]
