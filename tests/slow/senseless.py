@@ -43,8 +43,8 @@ MARKUP = [
     '<now>{"candidates":["refund"]}</now>',
 ]
 JSON_LIKE = ['{"score": 10}', '```json\n{"should_apply": true}\n```', '{"a": ' * 30, "null", "NaN", '"', "\\"]
-ODD = ["", " \n\t", "\x00\x1b[31m", "\u202eright to left\u202c", "e\u0301\u200d \u2028\ufeff 🧭", "x" * 5_000]
-ODD += ["{{ now }} {% endblock %}", "<|im_end|>", "\ud83d and \udc00"]
+ODD = ["", " ", "\n\t", "\x00", "\x1b[31m", "\u202eright to left\u202c", "e\u0301\u200d", "\u2028\ufeff"]
+ODD += ["🧭", "{{ now }} {% endblock %}", "<|im_end|>", "\ud83d and \udc00", "x" * 5_000]
 PLAIN = ["yes", "ORD-1", "2026-02-30", "the order is late", "42", "Your parcel is on its way.", "no"]
 WHOLE_NUMBERS = [0, -1, 11, -(2**31), 2**63, 10**30]
 
