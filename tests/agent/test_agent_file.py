@@ -58,7 +58,7 @@ confirm: {cancel_order: operator}
 glossary:
 - {name: no, description: 0123, synonyms: [on, 12:30, 1e5, 0x1F, "true", "2.50"]}
 variables:
-- {name: tier, description: the customer's tier, value: [1, 2.5, true, null, "1", {opens: 9:30}]}
+- {name: tier, description: the customer's tier, value: [1, 2.5, true, null, "1", "null", {opens: 9:30}]}
 - {name: since, description: customer since, value: 2021-03-04}
 """
 
@@ -96,7 +96,7 @@ def test_words_that_yaml_is_known_to_turn_into_something_else_stay_text(folder: 
     (term,) = agent.glossary
     assert (term.name, term.description) == ("no", "0123")
     assert term.synonyms == ("on", "12:30", "1e5", "0x1F", "true", "2.50")
-    assert agent.variables[0].value == [1, 2.5, True, None, "1", {"opens": "9:30"}]
+    assert agent.variables[0].value == [1, 2.5, True, None, "1", "null", {"opens": "9:30"}]
     assert agent.variables[1].value == "2021-03-04"
 
 

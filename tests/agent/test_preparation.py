@@ -63,13 +63,22 @@ def test_both_properties_are_filled_in_and_found_again(orders: Path) -> None:
     assert properties(Agent.from_yaml(orders)) == properties(prepared)
 
 
-def test_what_is_decided_is_not_asked_and_of_an_observation_only_its_condition() -> None:
-    model = calm_model()
-    decided = Guideline("a", "b", continuous=False, sensitive_to_tools=True)
-    observed = Guideline("the customer is a member")
-    made = Agent("n", "p", [decided, observed, Guideline(lambda state: True)]).prepare(model)
-    assert properties(made) == {"G1": (False, True), "G2": (None, False), "G3": (None, None)}
-    assert asked(model.calls[0]) == ["G2"]
+@pytest.mark.parametrize(
+    ("guideline", "is_asked", "settled"),
+    [
+        (Guideline("a", "b", continuous=False, sensitive_to_tools=True), False, (False, True)),
+        (Guideline("a", "b", sensitive_to_tools=False), True, (True, False)),
+        (Guideline("a", "b", continuous=False), True, (False, True)),
+        (Guideline("an observation"), True, (None, True)),
+        (Guideline(None, "b"), True, (True, False)),
+        (Guideline(lambda state: True, "b"), True, (True, None)),
+        (Guideline(lambda state: True), False, (None, None)),
+    ],
+)
+def test_what_is_decided_is_not_asked_and_stays(guideline: Guideline, is_asked: bool, settled: Any) -> None:
+    model = ScriptedChatModel(lambda call: {id: answer(sensitive_to_tools=True) for id in asked(call)})
+    assert properties(Agent("n", "p", [guideline]).prepare(model)) == {"G1": settled}
+    assert bool(model.calls) is is_asked
 
 
 def test_a_reworded_guideline_is_asked_again_and_one_that_moved_keeps_its_answer(orders: Path) -> None:

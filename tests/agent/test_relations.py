@@ -81,13 +81,13 @@ def test_the_stronger_guideline_overrides_first() -> None:
         ({"entails": ["G9"]}, {}, r"`guidelines\[0\].entails\[0\]` names 'G9', the id of no guideline"),
         ({"depends_on": ["bb"]}, {}, "did you mean `b`"),
         ({"overrides": ["a"]}, {}, "goes in a circle: a → a"),
-        ({"depends_on": ["b"]}, {"depends_on": ["a"]}, "goes in a circle: a → b → a"),
+        ({"depends_on": ["b"]}, {"depends_on": ["c"]}, "goes in a circle: a → b → c → a"),
         ({"overrides": ["b"]}, {"overrides": ["a"]}, "goes in a circle: a → b → a"),
     ],
 )
 def test_relations_that_cannot_hold_are_refused(first: Any, second: Any, message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        Agent("n", "p", [guideline("a", **first), guideline("b", **second)])
+        Agent("n", "p", [guideline("a", **first), guideline("b", **second), guideline("c", depends_on=["a"])])
 
 
 @st.composite
