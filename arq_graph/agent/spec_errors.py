@@ -107,8 +107,7 @@ def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
     types = [model]
     for step in loc:
         fields = [each.model_fields[str(step)] for each in types if step in each.model_fields]
-        inner = [found for field in fields for found in _models(field.annotation)]
-        types = [each for each in types if each.__name__ == step] or inner or types
+        types = [found for field in fields for found in _models(field.annotation)] or types
     return list(dict.fromkeys(key for each in types for key in each.model_fields))
 
 
