@@ -8,6 +8,9 @@ from langchain_core.messages import AIMessage
 
 from arq_graph.milestones import AgendaUser, UserSpec, converse
 
+Line = str | tuple[str, ...]
+"""What an agent says in a turn, in one message or in several."""
+
 ORDER: dict[str, Any] = {
     "intents": [
         {
@@ -23,20 +26,21 @@ ORDER: dict[str, Any] = {
 class Lines:
     """An app that says these lines, one a turn, and then the last one for ever."""
 
-    def __init__(self, *lines: str) -> None:
+    def __init__(self, *lines: Line) -> None:
         self.lines = list(lines)
 
     def invoke(self, given: Any, config: Any = None) -> dict[str, Any]:
-        return {"messages": [AIMessage(self.lines.pop(0) if len(self.lines) > 1 else self.lines[0])]}
+        line = self.lines.pop(0) if len(self.lines) > 1 else self.lines[0]
+        return {"messages": [AIMessage(text) for text in ([line] if isinstance(line, str) else line)]}
 
 
-def talk(user: Any, *lines: str) -> list[str]:
+def talk(user: Any, *lines: Line) -> list[str]:
     """What a user says to an agent that says these lines, until the user leaves."""
     held = converse(Lines(*lines), user)
     return [message.text for message in held.messages if message.type == "human"]
 
 
-def said(domain: dict[str, Any], *lines: str, seed: int = 0, **changes: Any) -> list[str]:
+def said(domain: dict[str, Any], *lines: Line, seed: int = 0, **changes: Any) -> list[str]:
     """What the user of a domain says to such an agent, without a model."""
     return talk(AgendaUser(UserSpec.model_validate(domain | changes), seed=seed), *lines)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
 
-from arq_graph import Agent, Guideline, ScriptedChatModel, Term, Variable
+from arq_graph import Guideline, ScriptedChatModel, Term, Variable
 from arq_graph.errors import InputError, ModelUnavailableError
 from arq_graph.milestones import (
     Limits,
@@ -30,7 +29,6 @@ from tests.milestones.evaluated import (
     Answers,
     Says,
     buyer,
-    deed,
     lamp,
     no_way_there,
     shop_agent,
@@ -44,11 +42,8 @@ USAGE = UsageMetadata(input_tokens=1_000, output_tokens=100, total_tokens=1_100)
 
 
 def test_every_scenario_is_run_so_often_with_every_arm_and_arms_are_compared_in_pairs():
-    turns = [0]
-
     def fails_once(messages: list[BaseMessage]) -> list[BaseMessage]:
-        turns[0] += 1
-        if turns[0] == 1:
+        if len(apps["fails once"].threads) == 1:
             no_way_there()
         return talker(messages)
 
@@ -60,38 +55,9 @@ def test_every_scenario_is_run_so_often_with_every_arm_and_arms_are_compared_in_
     both = [key[:2] for key in seeds if key[2] == "fails once"]
     assert all(seeds[*key, "buys"] == seeds[*key, "fails once"] for key in both)
     assert len({seeds[*key, "buys"] for key in both}) == len(both) == 7
-    rates = {arm: one.goal_completion.rate for arm, one in report.summary.arms.items()}
-    assert rates == {"buys": 1, "fails once": 0}
-    overall = report.summary.comparisons[0].overall
-    assert (overall.pairs, overall.split.only_a, overall.goal_completion.difference) == (7, 7, -1)
-    assert (report.missing, report.stopped, len(set(apps["buys"].threads))) == (0, None, 8)
-
-
-def test_every_conversation_has_a_fresh_world_with_its_seed_however_many_are_held_at_once():
-    seeds = set()
-
-    class Shop:
-        def __init__(self, seed: int) -> None:
-            self.lamps = 1
-            seeds.add(seed)
-
-        def buy(self) -> str:
-            """Buy a lamp."""
-            self.lamps -= 1
-            return "bought" if self.lamps == 0 else "sold out"
-
-    class Buys:
-        def __init__(self, scenario: Scenario, agent: Agent, model: Any) -> None:
-            self.tool = agent.toolbox["buy"]
-
-        async def ainvoke(self, input: Any, config: Any = None) -> Any:
-            await asyncio.sleep(0)
-            return {"messages": [*deed("buy", result=str(self.tool.invoke({}))), AIMessage("Bought.")]}
-
-    one = lamp(agent=shop_agent(), world=Shop, limits=Limits(turns=1))
-    report = evaluate(Suite(scenarios=(one,)), {"arm": Buys}, runs=12, concurrency=6)
-    assert [each.error for each in report.conversations] == [None] * 12
-    assert len(seeds) == 12
+    assert [one.goal_completion.rate for one in report.summary.arms.values()] == [1, 0]
+    assert (report.summary.comparisons[0].overall.pairs, report.missing, report.stopped) == (7, 0, None)
+    assert len(set(apps["buys"].threads)) == 8
 
 
 def test_threads_that_an_arm_keeps_in_memory_are_forgotten_and_the_users_own_are_kept():
@@ -128,17 +94,18 @@ def test_what_a_stand_in_did_is_marked_in_the_report():
 # --- what goes wrong -------------------------------------------------------------------------------------------------
 
 
-def test_an_app_that_raises_is_measured_and_the_others_are_unharmed():
+@pytest.mark.parametrize("error", [RuntimeError("kaputt"), ConnectionError("of the app's own database")])
+def test_an_app_that_raises_is_measured_and_the_others_are_unharmed(error: Exception):
     def answer(messages: list[BaseMessage]) -> list[BaseMessage]:
         if len({*app.threads}) == 3:
-            raise RuntimeError("kaputt")
+            raise error
         return buyer(messages)
 
     app = Answers(answer)
     report = evaluate(suite(*"abcde"), {"arm": app}, concurrency=1)
-    assert [one.error for one in report.conversations] == [None, None, "RuntimeError: kaputt", None, None]
+    told = f"{type(error).__name__}: {error}"
+    assert [one.error for one in report.conversations] == [None, None, told, None, None]
     assert [one.goal_completed for one in report.conversations] == [True, True, False, True, True]
-    assert report.summary.arms["arm"].ended == {"user": 4, "error": 1}
 
 
 def test_an_arm_or_a_world_that_cannot_be_made_is_named_and_does_not_end_the_run():
@@ -172,14 +139,6 @@ def test_models_out_of_reach_three_times_in_a_row_end_the_run_and_what_ended_is_
     assert [one.run for one in report.conversations] == list(range(1, 21))
 
 
-def test_a_lost_connection_of_the_apps_own_is_its_error_and_no_models():
-    def answer(messages: list[BaseMessage]) -> list[BaseMessage]:
-        raise ConnectionError("the database is down")
-
-    report = evaluate(suite(), {"app": Answers(answer)}, runs=6, concurrency=1)
-    assert [one.ended for one in report.conversations] == ["error"] * 6
-
-
 @pytest.mark.parametrize("kind", ["model", "user_model"])
 def test_a_model_that_lacks_its_key_or_is_none_is_told_before_anything_is_held(
     monkeypatch: pytest.MonkeyPatch, kind: str
@@ -192,36 +151,37 @@ def test_a_model_that_lacks_its_key_or_is_none_is_told_before_anything_is_held(
     assert not app.threads
 
 
+UNUSED = Answers(talker)
+
+
 @pytest.mark.parametrize(
-    "settings",
+    ("tried", "arms", "settings", "told"),
     [
-        *({"runs": 0}, {"runs": "2"}, {"concurrency": 0}, {"max_calls": 0}, {"judge": 5}),
-        *({"max_cost": 0, "prices": {"m": (1, 1)}}, {"prices": {"m": (1, -1)}}, {"max_cost": 5}),
+        (suite(), {"x": 3}, {}, "neither an app"),
+        (suite(), {"x": lambda messages: messages}, {}, r"nor a function of \(scenario, agent, model\)"),
+        (suite(), ["x"], {}, "give a mapping"),
+        (suite(), {}, {}, "give a mapping"),
+        ("suite.yaml", {"app": UNUSED}, {}, r"suite is a str: .*Suite.from_yaml"),
+        *(
+            (suite(), {"app": UNUSED}, settings, next(iter(settings)))
+            for settings in (
+                *({"runs": 0}, {"runs": "2"}, {"concurrency": 0}, {"max_calls": 0}, {"judge": 5}),
+                *({"max_cost": 0, "prices": {"m": (1, 1)}}, {"prices": {"m": (1, -1)}}, {"max_cost": 5}),
+            )
+        ),
     ],
 )
-def test_a_setting_out_of_its_range_is_refused_before_anything_is_held(settings: Any):
-    app = Answers(talker)
-    with pytest.raises(InputError, match=next(iter(settings))):
-        evaluate(suite(), {"app": app}, **settings)
-    assert not app.threads
-
-
-def test_what_is_no_arm_is_refused():
-    for arm in (3, lambda messages: messages):
-        with pytest.raises(
-            InputError, match=r"neither an app, .*, nor a function of \(scenario, agent, model\)"
-        ):
-            evaluate(suite(), {"x": arm})
-    for arms in (["x"], {}):
-        with pytest.raises(InputError, match="give a mapping"):
-            evaluate(suite(), arms)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"suite is a str: .*Suite.from_yaml"):
-        evaluate("suite.yaml", {"app": Answers(talker)})  # type: ignore[arg-type]
+def test_what_cannot_be_tried_or_set_is_refused_before_anything_is_held(
+    tried: Any, arms: Any, settings: dict[str, Any], told: str
+):
+    with pytest.raises(InputError, match=told):
+        evaluate(tried, arms, **settings)
+    assert not UNUSED.threads
 
 
 async def test_it_can_be_awaited_and_a_loop_that_runs_already_is_told_apart():
-    report = await aevaluate(suite(), {"app": Answers(buyer)}, runs=2)
-    assert report.summary.overall.goal_completion.count == 2
+    report = await aevaluate(suite(), {"app": Answers(buyer)})
+    assert report.conversations[0].goal_completed
     with pytest.raises(InputError, match="await aevaluate"):
         evaluate(suite(), {"app": Answers(talker)})
     with pytest.raises(InputError, match="await aconverse"):
@@ -242,44 +202,17 @@ def test_it_can_be_run_twice_with_an_app_that_keeps_connections_of_its_loop():
         assert evaluate(suite(), {"app": app}).conversations[0].error is None
 
 
-def test_ctrl_c_ends_the_run_and_what_ended_is_kept(tmp_path: Path):
-    def answer(messages: list[BaseMessage]) -> list[BaseMessage]:
-        if len({*app.threads}) == 3:
-            raise KeyboardInterrupt
-        return talker(messages)
-
-    app = Answers(answer)
-    file = tmp_path / "results.jsonl"
-    with pytest.raises(KeyboardInterrupt):
-        evaluate(suite(), {"app": app}, runs=9, concurrency=1, results=file)
-    report = evaluate(suite(), {"app": Answers(talker)}, runs=9, results=file, resume=True)
-    assert len(report.conversations) == 9
-
-
 # --- what is kept, and gone on with ----------------------------------------------------------------------------------
 
 
 def test_results_are_kept_as_they_come_and_nothing_is_held_twice(tmp_path: Path):
-    file, app = tmp_path / "results.jsonl", Answers(talker)
-    first = evaluate(suite("red", "blue"), {"app": app}, runs=2, results=file)
+    kept, app = {"results": tmp_path / "results.jsonl"}, Answers(talker)
+    first = evaluate(suite("red", "blue"), {"app": app}, runs=2, **kept)
     held = len(app.threads)
-    again = evaluate(suite("red", "blue"), {"app": app}, runs=2, results=file, resume=True)
-    assert len(app.threads) == held
-    assert again.to_json() == first.to_json()
-    more = evaluate(
-        suite("red", "new"), {"app": app, "buys": Answers(buyer)}, runs=3, results=file, resume=True
-    )
-    assert len(more.conversations) == 12
-
-
-def desk(**changes: Any) -> dict[str, Any]:
-    """A scenario's fields, its agent's among them, with changes."""
-    agent = shop_agent(
-        guidelines=[Guideline("they ask for a lamp", "sell one", priority=changes.pop("priority", 0))],
-        glossary=[Term("lamp", changes.pop("glossary", "a light"))],
-        variables=[Variable("tier", "their tier", changes.pop("variable", "gold"))],
-    )
-    return {"agent": agent, **changes}
+    again = evaluate(suite("red", "blue"), {"app": app}, runs=2, resume=True, **kept)
+    assert (len(app.threads), again.to_json()) == (held, first.to_json())
+    arms = {"app": app, "buys": Answers(buyer)}
+    assert len(evaluate(suite("red", "new"), arms, runs=3, resume=True, **kept).conversations) == 12
 
 
 @pytest.mark.parametrize(
@@ -301,12 +234,17 @@ def desk(**changes: Any) -> dict[str, Any]:
 def test_a_run_that_changed_is_not_gone_on_with_and_told_what_changed(
     tmp_path: Path, change: dict[str, Any], told: str
 ):
-    def run(resume: bool, seed: int = 1, **changes: Any) -> Any:
-        settings = {
-            name: changes.pop(name) for name in ("model", "user_model", "depends_on") if name in changes
-        }
+    def run(
+        resume: bool, seed: int = 1, glossary: str = "", variable: str = "", priority: int = 0, **more: Any
+    ):
+        settings = {name: more.pop(name) for name in ("model", "user_model", "depends_on") if name in more}
+        agent = shop_agent(
+            guidelines=[Guideline("they ask for a lamp", "sell one", priority=priority)],
+            glossary=[Term("lamp", glossary or "a light")],
+            variables=[Variable("tier", "their tier", variable or "gold")],
+        )
+        tried = suite(agent=agent, **more).replace(seed=seed)
         file = tmp_path / "results.jsonl"
-        tried = suite(**desk(**changes)).replace(seed=seed)
         return evaluate(tried, {"app": Answers(talker)}, results=file, resume=resume, **settings)
 
     run(resume=False)
@@ -344,38 +282,38 @@ def test_calls_tokens_and_times_are_told_for_each_conversation_and_arm():
 
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_a_ceiling_for_calls_stops_cleanly_and_is_gone_on_with(tmp_path: Path, concurrency: int):
-    file, app = tmp_path / "results.jsonl", asks(2)
-    report = evaluate(suite(), {"app": app}, runs=20, concurrency=concurrency, max_calls=41, results=file)
+    kept, app = {"results": tmp_path / "results.jsonl", "runs": 20}, asks(2)
+    report = evaluate(suite(), {"app": app}, concurrency=concurrency, max_calls=41, **kept)
     assert "max_calls" in str(report.stopped)
     assert report.missing == 20 - len(report.conversations)
     assert 41 <= len(app.made.calls) <= 41 + 2 * concurrency, (
         "turns under way are finished, and none is begun"
     )
     assert all(one.ended == "budget" for one in report.broken)
-    read = [one for one in read_transcripts(file) if isinstance(one, Transcript)]
+    read = [one for one in read_transcripts(kept["results"]) if isinstance(one, Transcript)]
     assert len(read) == len(report.conversations), "none that is unfinished passes for a whole one"
     again = asks(2)
-    evaluate(suite(), {"app": again}, runs=20, max_calls=41, results=file, resume=True)
+    evaluate(suite(), {"app": again}, max_calls=41, resume=True, **kept)
     assert not again.made.calls, "what was spent before counts"
-    report = evaluate(suite(), {"app": asks(2)}, runs=20, max_calls=1_000, results=file, resume=True)
+    report = evaluate(suite(), {"app": asks(2)}, max_calls=1_000, resume=True, **kept)
     assert (len(report.conversations), report.missing) == (20, 0)
 
 
-def test_a_ceiling_for_cost_holds_by_the_price_of_the_longest_name_that_fits():
+def test_a_ceiling_for_cost_holds_by_the_price_of_the_longest_name_that_fits(tmp_path: Path):
     prices = {"gpt-4o": (2.5, 10.0), "gpt-4": (30.0, 60.0)}
-    app = asks(2)
     cost = (1_000 * 2.5 + 100 * 10) / 1_000_000  # one call
-    report = evaluate(suite(), {"app": app}, runs=20, concurrency=1, max_cost=10 * cost, prices=prices)
-    assert "max_cost" in str(report.stopped)
-    assert 10 <= len(app.made.calls) <= 12
+    paid = {"runs": 20, "concurrency": 1, "prices": prices, "results": tmp_path / "results.jsonl"}
+    for ceiling, resume in ((10, False), (15, True)):
+        app = asks(2)
+        report = evaluate(suite(), {"app": app}, max_cost=ceiling * cost, resume=resume, **paid)
+        assert "max_cost" in str(report.stopped)
+        assert ceiling <= len(app.made.calls) + 10 * resume <= ceiling + 3
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
-    [(lambda: asks(2, "other"), "other has no price"), (lambda: asks(2, usage=None), "reports no tokens")],
+    ("app", "told"), [(asks(2, "other"), "other has no price"), (asks(2, usage=None), "reports no tokens")]
 )
-def test_a_cost_that_cannot_be_known_ends_the_run(make: Callable[[], Any], told: str):
-    app = make()
+def test_a_cost_that_cannot_be_known_ends_the_run(app: Any, told: str):
     with pytest.raises(InputError, match=told):
         evaluate(suite(), {"app": app}, runs=20, concurrency=1, max_cost=5, prices={"gpt-4o": (2.5, 10)})
     assert len(app.made.calls) < 20
