@@ -37,12 +37,6 @@ def test_a_function_of_ones_own_is_a_judge_and_closes_the_range():
     assert measured.reasons == {"Offer Later": "the agent offers it"}
 
 
-def test_a_judge_is_asked_after_verdicts_that_were_given_before_and_both_are_kept():
-    measured = score(GRAPH, talk(), verdicts=[OFFER], judge=lambda *_: [CONSENT])
-    assert measured.judgement.verdicts == (OFFER, CONSENT)
-    assert (measured.goal_completed, measured.reasons) == (True, {"Offer Later": "the agent offers it"})
-
-
 def test_a_word_that_says_no_closes_the_range_and_one_that_cannot_tell_does_not():
     denied = judged(OFFER, Verdict("User Agrees", False, reason="nobody agrees"))
     assert (denied.goal_completed, denied.progress_rate, denied.undecided) == (False, 2 / 4, ())
@@ -102,61 +96,54 @@ def test_the_whole_of_what_is_said_is_always_a_quote(text):
     assert is_quoted(text, text) == bool(text.strip())
 
 
-@pytest.mark.parametrize(("step", "left"), [(3, (7,)), (4, (7,)), (None, None)])
-def test_a_veto_takes_a_call_away_by_its_step_or_that_of_its_result_or_all_of_them(step, left):
-    assert score(GRAPH, TWICE).observations.events["get_status"] == (3, 7)
-    measured = judged(Verdict("get_status", False, step), transcript=TWICE)
+@pytest.mark.parametrize(
+    ("step", "quote", "left", "why"),
+    [
+        (3, "", (7,), ""),
+        (4, "", (7,), ""),
+        (None, "", None, ""),
+        (5, "", (3, 7), "step 5 is no call of it"),
+        (3, "the wrong id", (3, 7), "the quote is nowhere"),
+    ],
+)
+def test_a_veto_takes_a_call_away_by_its_step_or_that_of_its_result_or_all_of_them(step, quote, left, why):
+    measured = judged(Verdict("get_status", False, step, quote), transcript=TWICE)
     assert measured.observations.events.get("get_status") == left
+    assert why in measured.reasons.get("get_status", "")
 
 
-def test_a_veto_of_what_is_no_call_or_with_an_invented_quote_takes_nothing_away():
-    for step, quote, why in ((5, "", "step 5 is no call of it"), (3, "the wrong id", "the quote is nowhere")):
-        measured = judged(Verdict("get_status", False, step, quote))
-        assert measured.reached["get_status"] == 3
-        assert why in measured.reasons["get_status"]
-
-
-def test_a_judge_grants_no_call_that_code_did_not_see():
-    failing = conversation(user("hi"), called("get_status", "stuck"), called("other"))
+def test_a_judge_grants_no_call_that_code_did_not_see_and_changes_nothing_that_code_decides():
     graph = MilestoneGraph.parse_yaml("""
 failed_if: stuck
 milestones:
 - {name: Start, type: NFC}
 - {name: get_status, type: FC}
 - {name: other, type: FC}
-- {name: End, type: NFC, dependencies: [get_status]}
+- {name: Told, type: NFC, check: {said_by: agent, pattern: again}, dependencies: [other]}
+- {name: Warned, type: NFC, check: {said_by: agent, pattern: careful}, dependencies: [other]}
+- {name: End, type: NFC, dependencies: [get_status, Told, Warned], requires: all}
 """)
-    measured = judged(Verdict("get_status", True, 2, quote="get_status({})"), graph=graph, transcript=failing)
-    assert measured.goal_completed is False
-    assert "code saw no genuine call" in measured.reasons["get_status"]
-
-
-def test_what_a_check_decides_or_what_follows_no_judge_changes():
-    graph = MilestoneGraph.parse_yaml("""
-milestones:
-- {name: Start, type: NFC}
-- {name: get_status, type: FC}
-- {name: Told, type: NFC, check: {said_by: agent, pattern: stuck}, dependencies: [get_status]}
-- {name: Warned, type: NFC, check: {said_by: agent, pattern: "careful"}, dependencies: [get_status]}
-- {name: End, type: NFC, dependencies: [Told, Warned], requires: all}
-""")
-    names = ("Told", "Warned", "End")
+    transcript = talk(called("other"), agent("Please try again later."))
     for achieved in (True, False):
-        said = [Verdict(name, achieved, 5, "Please try again later") for name in names]
-        measured = judged(*said, graph=graph)
-        assert measured.reached == score(graph, talk()).reached
-    assert "`check:` decides it" in measured.reasons["Told"]
-    assert "follows from its dependencies" in measured.reasons["End"]
+        names = ("get_status", "Told", "Warned", "End")
+        said = [Verdict(name, achieved, 3, "get_status") for name in names]
+        measured = judged(*said, graph=graph, transcript=transcript)
+        assert measured.reached == score(graph, transcript).reached
+        assert "`check:` decides it" in measured.reasons["Told"]
+        assert "follows from its dependencies" in measured.reasons["End"]
+        assert ("code saw no genuine call" in measured.reasons.get("get_status", "")) is achieved
 
 
-def test_a_judge_is_asked_only_where_its_word_can_matter():
+def test_a_judge_is_asked_only_where_its_word_can_matter_after_verdicts_that_were_given_before():
     asked = []
 
     def judge(_graph, _transcript, seen):
         asked.append(seen.undecided)
-        return ()
+        return [CONSENT]
 
-    score(GRAPH, talk(), judge=judge, verdicts=[OFFER])
+    measured = score(GRAPH, talk(), judge=judge, verdicts=[OFFER])
+    assert measured.judgement.verdicts == (OFFER, CONSENT)
+    assert (measured.goal_completed, measured.reasons) == (True, {"Offer Later": "the agent offers it"})
     # Nothing was called: what comes after the call is out of reach, whatever a judge would say.
     score(GRAPH, conversation(user("hi"), agent("Please try again later.")), judge=judge)
     assert asked == [("User Agrees",)]

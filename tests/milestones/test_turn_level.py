@@ -32,6 +32,7 @@ def talk_of(truths):
             events.append(Message("agent", truth, number))
         else:
             events += [Call(each["name"], each["args"], step=number) for each in truth.tool_calls]
+            events += [Call(each["name"], {}, malformed="{") for each in truth.invalid_tool_calls]
     return Transcript(tuple(events))
 
 
@@ -104,6 +105,7 @@ def test_an_agent_gives_a_message_or_a_text_and_else_it_is_an_error_of_that_step
         (calls("get"), MALFORMED, True, False),
         (several(1, 2), several(2, 1), True, True),
         (several(1, 1), several(1, 2), True, False),
+        (MALFORMED, calls("get"), True, None),
     ],
 )
 def test_which_actions_and_parameters_are_the_same(truth, predicted, matched, parameters):
@@ -111,10 +113,9 @@ def test_which_actions_and_parameters_are_the_same(truth, predicted, matched, pa
     assert (outcome.matched, outcome.parameters) == (matched, parameters)
 
 
-def test_a_true_call_with_malformed_arguments_is_not_judged_by_them():
-    events = (Message("user", "go"), Call("get", {}, malformed="{"))
-    (outcome,) = evaluate_turns(lambda _: calls("get"), Transcript(events)).outcomes
-    assert (outcome.matched, outcome.parameters) == (True, None)
+def shown(figure):
+    """The fields of a figure, in their order."""
+    return tuple(figure.model_dump().values())
 
 
 def test_each_figure_is_the_one_worked_out_by_hand():
@@ -129,27 +130,19 @@ def test_each_figure_is_the_one_worked_out_by_hand():
         (calls("b"), "no"),  # an answer instead of the call
         (calls("b"), ""),  # nothing
         (calls("b"), calls("c")),  # wrong tool
-    ).metrics.model_dump()
-    assert (figures["steps"], figures["conversations"], figures["errors"]) == (10, 1, 1)
-    # Right actions: steps 1, 2, 5, 6.
-    assert figures["action_recall"] == {"count": 4, "n": 10, "rate": 0.4}
+    ).metrics
+    assert (figures.steps, figures.conversations, figures.errors) == (10, 1, 1)
+    # Right actions: steps 1, 2, 5, 6. Steps with the right tools: 5 and 6; all parameters right: 5.
+    assert shown(figures.action_recall) == (4, 10, 0.4)
+    assert shown(figures.parameter_match) == (1, 2, 0.5)
     # True calls 1 + 1 + 3 + 1 + 1 + 1 = 8; predicted 1 (step 3) + 1 + 1 + 3 + 1 (step 10) = 7; correct 1 + 1 + 2 = 4.
-    counts = {"correct": 4, "predicted": 7, "actual": 8}
-    assert figures["tool_calls"] == {**counts, "precision": 4 / 7, "recall": 4 / 8, "f1": 8 / 15}
+    assert shown(figures.tool_calls) == (4, 7, 8, 4 / 7, 4 / 8, 8 / 15)
     # True answers: steps 1 to 4; predicted: 1, 2 and 8; correct: 1 and 2.
-    counts = {"correct": 2, "predicted": 3, "actual": 4}
-    assert figures["final_answers"] == {**counts, "precision": 2 / 3, "recall": 2 / 4, "f1": 4 / 7}
-    # Steps with the right tools: 5 and 6; all parameters right: 5.
-    assert figures["parameter_match"] == {"count": 1, "n": 2, "rate": 0.5}
-    assert figures["similarity"] == {"n": 2, "mean": 0.75}
-    assert {(each["truth"], each["predicted"]): each["count"] for each in figures["mistaken"]} == {
-        ("final answer", "a"): 1,
-        ("final answer", "error"): 1,
-        ("a + a + b", "a + b + b"): 1,
-        ("b", "final answer"): 1,
-        ("b", "nothing"): 1,
-        ("b", "c"): 1,
-    }
+    assert shown(figures.final_answers) == (2, 3, 4, 2 / 3, 2 / 4, 4 / 7)
+    assert shown(figures.similarity) == (2, 0.75)
+    mistaken = ["a + a + b → a + b + b", "b → c", "b → final answer", "b → nothing"]
+    mistaken += ["final answer → a", "final answer → error"]
+    assert [f"{each.truth} → {each.predicted}" for each in figures.mistaken] == mistaken
 
 
 def test_a_figure_over_nothing_is_none_and_not_zero():

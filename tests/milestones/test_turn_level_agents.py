@@ -11,7 +11,7 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import MemorySaver
-from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import ScriptedChatModel, errors
 from arq_graph.milestones import (
@@ -73,12 +73,8 @@ def test_a_model_is_given_the_true_history_the_instructions_and_the_tools():
     assert last.messages[0].text == "You are a clerk."
     assert last.messages[4].text == "It is late."  # what truly was said, whatever the model said
     assert [each["function"]["name"] for each in last.kwargs["tools"]] == ["get_order", "ping"]
-
-
-def test_tools_of_the_caller_take_the_place_of_those_of_the_record():
-    model = ScriptedChatModel(["a"])
-    evaluate_turns(model, TALK, tools=[get_order], limit=1)
-    (only,) = model.calls[0].kwargs["tools"]
+    evaluate_turns(other := ScriptedChatModel(["a"]), TALK, tools=[get_order], limit=1)
+    (only,) = other.calls[0].kwargs["tools"]
     assert only["function"]["description"] == "Look up an order."
 
 
@@ -92,19 +88,27 @@ def test_a_model_that_raises_at_one_step_goes_on_with_the_next_and_a_lost_connec
     assert labels(evaluate_turns(bound, TALK, limit=1)) == ["final answer"]
 
 
-def test_settings_that_cannot_be_are_told_at_once():
-    with pytest.raises(errors.InputError, match="no agent"):
-        evaluate_turns(3, TALK)
-    with pytest.raises(errors.InputError, match="concurrency is 0"):
-        asyncio.run(aevaluate_turns("offline", TALK, concurrency=0))
-    with pytest.raises(errors.ToolError, match="a name alone"):
-        evaluate_turns("offline", TALK, tools=["get_order"])
+@pytest.mark.parametrize(
+    ("agent", "settings", "told"),
+    [
+        (3, {}, "no agent"),
+        ("offline", {"concurrency": 0}, "concurrency is 0"),
+        ("offline", {"tools": ["get_order"]}, "a name alone"),
+    ],
+)
+def test_settings_that_cannot_be_are_told_at_once(agent, settings, told):
+    with pytest.raises(errors.ArqGraphError, match=told):
+        evaluate_turns(agent, TALK, **settings)
 
 
-def test_a_record_with_odd_tools_is_an_error_of_its_steps():
+def test_broken_records_are_counted_odd_ones_are_errors_and_equal_ids_are_told_apart():
+    broken = BrokenRecord(1, errors.InputError("record 1: nothing there"))
     odd = Transcript(TALK.events, id="odd", extra={"tools": [{"type": "function"}]})
-    found = evaluate_turns("offline", [odd, TALK])
-    assert [each.error is None for each in found.outcomes] == [False] * 3 + [True] * 3
+    found = evaluate_turns("offline", [TALK, broken, odd, TALK], limit=7)
+    steps = [*((id, number) for id in ("talk", "odd") for number in (1, 2, 3)), ("talk (2)", 1)]
+    assert [(each.id, each.step) for each in found.outcomes] == steps
+    assert [each.error is None for each in found.outcomes] == [True] * 3 + [False] * 3 + [True]
+    assert [(each.record, each.error) for each in found.broken] == [(1, "record 1: nothing there")]
 
 
 def reacting(*answers: Any, **settings: Any) -> Any:
@@ -112,11 +116,8 @@ def reacting(*answers: Any, **settings: Any) -> Any:
 
 
 def nested(inner: Any, **settings: Any) -> Any:
-    builder = StateGraph(MessagesState)
-    builder.add_node("desk", inner)
-    builder.add_edge(START, "desk")
-    builder.add_edge("desk", END)
-    return builder.compile(**settings)
+    """A graph of one node."""
+    return StateGraph(MessagesState).add_node("desk", inner).add_edge(START, "desk").compile(**settings)
 
 
 @pytest.mark.parametrize(
@@ -139,12 +140,6 @@ def test_an_app_stops_before_its_tools_run(wrap, settings):
     assert list(saver.list(None)) == []  # no thread is left behind
 
 
-async def test_an_async_run_says_the_same_of_models_and_apps():
-    script = (asks_for(order_id="A-1"), "It is late.", "Bye.")
-    for asked in (reacting(*script), nested(reacting(*script)), ScriptedChatModel(list(script))):
-        assert labels(await aevaluate_turns(asked, TALK, concurrency=1)) == ALL
-
-
 def test_a_node_that_handles_every_error_does_not_get_the_tool_to_run():
     def desk(state: MessagesState) -> dict[str, Any]:
         try:
@@ -157,15 +152,12 @@ def test_a_node_that_handles_every_error_does_not_get_the_tool_to_run():
 
 
 def test_nothing_of_an_app_runs_after_its_first_message():
-    builder = StateGraph(MessagesState)
-    builder.add_sequence(
-        [
-            ("say", lambda state: {"messages": [AIMessage("hi")]}),
-            ("after", lambda state: {"messages": [AIMessage(str(RAN.append("after")))]}),
-        ]
-    )
-    builder.add_edge(START, "say")
-    assert labels(evaluate_turns(builder.compile(), TALK)) == ["final answer"] * 3
+    nodes = [
+        ("say", lambda state: {"messages": AIMessage("hi")}),
+        ("after", lambda state: RAN.append("after")),
+    ]
+    app = StateGraph(MessagesState).add_sequence(nodes).add_edge(START, "say").compile()
+    assert labels(evaluate_turns(app, TALK)) == ["final answer"] * 3
 
 
 def test_what_a_node_gives_back_of_the_history_is_no_prediction():
@@ -181,32 +173,21 @@ def test_what_a_node_gives_back_of_the_history_is_no_prediction():
 
 
 async def test_an_async_function_is_awaited_several_at_once_in_the_order_of_the_dataset():
-    at_work = most = 0
-    first = asyncio.Event()
+    at_work: list[int] = []
+    last = asyncio.Event()
 
     async def answer(history: list[Any]) -> str:
-        nonlocal at_work, most
-        at_work += 1
-        most = max(most, at_work)
+        at_work.append(len(history))
         if len(history) == 2:  # the first step is done last
-            await first.wait()
-        if len(history) > 4:
-            first.set()
-        at_work -= 1
+            await last.wait()
+        if len(history) == 6:
+            last.set()
         return str(len(history))
 
     seen: list[int] = []
     found = await aevaluate_turns(answer, TALK, concurrency=2, on_step=lambda each: seen.append(each.step))
     assert [each.predicted.answer for each in found.outcomes] == ["2", "4", "6"]
-    assert (most, seen[0], sorted(seen)) == (2, 2, [1, 2, 3])
-
-
-def test_broken_records_are_counted_and_equal_ids_are_told_apart():
-    broken = BrokenRecord(1, errors.InputError("record 1: nothing there"))
-    found = evaluate_turns(lambda history: "hi", [TALK, broken, TALK], limit=4)
-    steps = [("talk", 1), ("talk", 2), ("talk", 3), ("talk (2)", 1)]
-    assert [(each.id, each.step) for each in found.outcomes] == steps
-    assert [(each.record, each.error) for each in found.broken] == [(1, "record 1: nothing there")]
+    assert (at_work, seen[0], sorted(seen)) == ([2, 4, 6], 2, [1, 2, 3])
 
 
 def test_every_call_of_the_history_has_one_result_and_an_id_of_its_own():
@@ -237,7 +218,6 @@ def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(tmp_path):
     file = tmp_path / "r.jsonl"
     first = evaluate_turns(ScriptedChatModel(["a", ValueError("boom")]), TALK, limit=2, results=file)
     assert (labels(first), first.kept) == (["final answer", "error"], 0)
-    file.write_bytes(file.read_bytes() + b'{"id": "talk", "step": 3, "tru')  # a killed run
     seen: list[int] = []
     model = ScriptedChatModel(["b \ud800", "c"])
     whole = evaluate_turns(model, TALK, results=file, on_step=lambda each: seen.append(each.step))
@@ -245,16 +225,12 @@ def test_a_run_goes_on_where_it_stopped_and_asks_again_what_failed(tmp_path):
     assert (whole.kept, sorted(seen)) == (1, [1, 2, 3])
     again = evaluate_turns(ScriptedChatModel([]), TALK, results=file)
     assert (again.outcomes, again.metrics) == (whole.outcomes, whole.metrics)
-    changes = {
-        "the agent": {},
-        "the tools": {"tools": [get_order]},
-        "the prompt": {"depends_on": {"the prompt": "2"}},
+    others = {
+        "the agent": ("offline", TALK, {}),
+        "the tools": (model, TALK, {"tools": [get_order]}),
+        "the prompt": (model, TALK, {"depends_on": {"the prompt": "2"}}),
+        "the dataset": (model, [TALK], {}),
     }
-    before = file.read_bytes()
-    for what, changed in changes.items():
-        other = "offline" if what == "the agent" else model
+    for what, (asked, dataset, changed) in others.items():
         with pytest.raises(errors.InputError, match=what):
-            evaluate_turns(other, TALK, results=file, **changed)
-    with pytest.raises(errors.InputError, match="the dataset"):
-        evaluate_turns(model, [TALK], results=file)
-    assert file.read_bytes() == before
+            evaluate_turns(asked, dataset, results=file, **changed)
