@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import networkx as nx
 from pydantic import Field, InstanceOf, model_validator
 
 from arq_graph.agent.fingerprint import fingerprint
@@ -17,7 +16,6 @@ from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import rules_of
-from arq_graph.milestones.milestone import END
 from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
 from arq_graph.milestones.users.spec import Text, UserSpec
 
@@ -87,8 +85,6 @@ class Scenario(Part):
             raise ValueError(
                 f"has the goal {self.goal!r}, which is no milestone of {graph.file or 'its graph'}{near}"
             )
-        if self.goal not in (None, END) and self.goal not in nx.ancestors(graph, END):
-            raise ValueError(f"has the goal {self.goal!r}, from which no way leads to End")
         return self
 
     @property

@@ -66,8 +66,7 @@ class Hearing:
             self._call(milestone, word) if milestone.type == "FC" else word.step if word.achieved else None
         )
         vote = Verdict(milestone.name, word.achieved, event, word.quote or "", word.reason)
-        # To say that a later call is the first genuine one is to veto those before it.
-        why = next(filter(None, map(self._objection, (vote, *self._vetoes(vote)))), "")
+        why = objection(self.graph, self.transcript, vote, self._calls(vote.milestone))
         return (replace(vote, achieved=None, event=None) if why else vote), why
 
     def _call(self, milestone: Milestone, word: Any) -> int | None:
@@ -77,9 +76,6 @@ class Hearing:
         if word.achieved:
             return calls[0] if event is None else event
         return None if word.achieved is None or (event,) == calls else event
-
-    def _objection(self, vote: Verdict) -> str:
-        return objection(self.graph, self.transcript, vote, self._calls(vote.milestone))
 
     def _elected(self, milestone: Milestone, ballots: Sequence[Ballot]) -> Judgement:
         words = Counter((verdict.achieved, verdict.event) for verdict, _ in ballots)

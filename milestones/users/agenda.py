@@ -196,11 +196,10 @@ class AgendaUser:
         said = " ".join(filter(None, (reply.said, *map(self._stated, facts))))
         said = let_out(said, self.spec.kind, self.spec.facts, self._seed)
         text = self._line(reply.moment, said) if reply.moment else said
-        # What was told wrongly, or may be misheard, is told again.
-        heard = facts if kind != "asr" else ()
-        self._told |= {fact.name for fact in self._facts if fact in heard or fact.is_in(text)}
         if kind == "asr":
-            text = misheard(text, self._chance("asr"))
+            text, facts = misheard(text, self._chance("asr")), ()
+        # What was told wrongly, or misheard, is told again.
+        self._told |= {fact.name for fact in self._facts if fact in facts or fact.is_in(text)}
         if kind == "off_topic":
             text = f"{self._line('side_question', '')} {text}"
         return text.strip() or None

@@ -127,7 +127,9 @@ def test_a_slot_is_known_by_its_name_or_the_specs_words_for_it_however_it_is_ask
         (BOOKING, {"deviations": {"partial": 1}}, [DETAILS], "The day is Friday.", "yes"),
         (BOOKING, {"deviations": {"partial": 1}}, [DETAILS, DETAILS], "The guests is 4. Indoors: yes.", None),
         (ORDER, {"deviations": {"off_topic": 1}}, [QUESTION], f"real person? Sure. {MINE}", None),
+        (ORDER, {"deviations": {"off_topic": 1}}, [QUESTION, LATE], MINE, "?"),
         (ORDER, {"deviations": {"asr": 1}}, [QUESTION], "the order id is ord 1 0 0 2", None),
+        (ORDER, {"deviations": {"asr": 1}}, ["Give me your order id."] * 2, "ord 1 0 0 2", None),
     ],
 )
 def test_what_it_says_next(domain: Any, changes: Any, lines: list[Line], answer: str, unsaid: str | None):

@@ -101,6 +101,7 @@ def test_nothing_that_is_written_in_a_record_or_a_graph_closes_its_section():
         assert call.text.count(f"<{tag}>") == call.text.count(f"</{tag}>") == 1
     assert section(call, "steps")[0]["text"] == section(call, "agent_instructions") == hostile
     assert section(call, "now") == {"judge": ["M2", "M3"]}
+    assert section(call, "milestones")[-1]["requires"] == "all"
     assert measured.reached["Told"] == 4  # what the record says can be quoted all the same
 
 

@@ -67,7 +67,7 @@ def test_of_what_the_agent_writes_the_end_is_shown_and_nothing_can_open_a_sectio
     ("kind", "told", "kept"),
     [
         ("perturbed", "too small", ("1002", "2417", "ann.lee", "KXQWZT", "451")),
-        ("unhelpful", "Where is my order", ("ORD-1002", "too small", "ann.lee")),
+        ("unhelpful", "Where is my order", ("ORD-1002", "too small", "exchange", "ann.lee")),
     ],
 )
 def test_the_model_is_told_no_more_than_its_kind_of_user_says(kind: str, told: str, kept: tuple[str, ...]):
