@@ -43,8 +43,9 @@ _REMOVED = "not active:"
 
 
 def default_batch_size(guidelines: int) -> int:
-    """5 guidelines a call up to 100 of them, then more, up to 10 a call from 200 on."""
-    return min(10, max(5, -(-guidelines // 20)))
+    """About 5 guidelines a call up to 100 of them, about 10 from 200 on; no batch is a small rest."""
+    batches = max(1, round(guidelines / min(10, max(5, guidelines / 20))))
+    return max(1, -(-guidelines // batches))
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
-        batch_size: How many guidelines one call judges; None: 5 up to 100 guidelines and 10 from 200 on.
+        batch_size: How many guidelines one call judges; None: about 5 up to 100 guidelines, 10 from 200 on.
         **settings: `template`, `temperature` (the paper's 0.15) and the others of `BlueprintNode`; `reads` are further
             channels that conditions that are functions look at: they are called with a dict of these, `messages`,
             `variables` and the channels of this library.
