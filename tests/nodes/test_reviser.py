@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from arq_graph import Agent, Guideline, ScriptedChatModel, Variable, errors, query, verify
 from arq_graph.nodes import MessageBlueprint, MessageReviser
 from tests.brain import asked_by, brain
+from tests.nodes.order_tools import ran
 
 ASKED = HumanMessage("Where is my order?", id="h1")
 UNSOURCED = {"factual_information_provided": [{"fact": "it ships today", "source": None}]}
@@ -19,7 +20,7 @@ def get_order(order_id: str) -> str:
 
 
 def cancel(order_id: str) -> str:
-    """Cancel an order. It cannot be undone."""
+    """Cancel an order. For good."""
     return order_id
 
 
@@ -51,11 +52,11 @@ def insight(**fields):
 CONFIRM = insight(kind="confirm", arguments={"order_id": "A-1"}, granted_by=["G3"])
 
 
-def reply(said, *, messages=(ASKED,), active=("G1", "G2"), agent=DESK, channels=None, **options):
+def reply(said, *, messages=(ASKED,), active=("G1", "G2"), channels=None, **options):
     """What the reviser writes, and the model."""
     model = brain(reply=said)
     state = {"messages": list(messages), "guideline_matches": matched(*active), **(channels or {})}
-    return MessageReviser(model, agent, **options).invoke(state), model
+    return MessageReviser(model, DESK, **options).invoke(state), model
 
 
 def text(update):
@@ -93,22 +94,14 @@ def test_what_is_open_in_this_turn_is_an_insight_each_with_an_id():
     invalid, undecided = section(model, "insights")
     told = [invalid[name] for name in ("id", "kind", "argument", "problem")]
     assert told == ["I1", "invalid", "day", "not a date"]
-    assert (undecided["id"], undecided["kind"], undecided["action"]) == (
-        "I2",
-        "not_known_yet",
-        "offer a call",
-    )
-    assert undecided["what_would_decide_it"] == "when it was ordered"
+    told = [undecided[name] for name in ("id", "kind", "action", "what_would_decide_it")]
+    assert told == ["I2", "not_known_yet", "offer a call", "when it was ordered"]
 
 
 def test_the_tools_of_the_turn_are_described_whether_they_ran_or_may_run():
-    call = {"name": "cancel", "args": {}, "id": "c1", "type": "tool_call"}
-    messages = [ASKED, AIMessage("", tool_calls=[call]), ToolMessage("late", tool_call_id="c1")]
-    _, model = reply("Hello", messages=messages)
-    assert {each["name"]: each["description"] for each in section(model, "tool_descriptions")} == {
-        "get_order": "Look up an order. It is free.",
-        "cancel": "Cancel an order. It cannot be undone.",
-    }
+    _, model = reply("Hello", messages=[ASKED, *ran(tool="cancel")])
+    described = {each["name"]: each["description"] for each in section(model, "tool_descriptions")}
+    assert described == {"get_order": "Look up an order. It is free.", "cancel": "Cancel an order. For good."}
     assert asked_by(model, "message")[0].now == {"turn": "M1", "staged": ["T1"]}
 
 
@@ -134,23 +127,21 @@ def test_a_draft_is_held_to_the_same_rules_and_sent_where_what_replaces_it_is_wo
     assert update["revisions"][-1]["violations"] == ["no candidate was acceptable: the draft was sent"]
 
 
-@pytest.mark.parametrize("mark", ["?", "؟"])
-def test_a_question_beside_code_s_own_is_revised_once(mark):
-    said = [f"Anything else{mark}", "It cannot be undone."]
-    update, model = reply(said, active=("G3",), channels={"tool_insights": [CONFIRM]})
-    assert text(update).startswith("It cannot be undone.\n\n")
-    assert "code's own question stands below it" in asked_by(model, "message")[1].complaint
-
-
 @pytest.mark.parametrize(
-    ("said", "on_unsatisfied"), [("Anything else?", "fallback"), ("I ran get_order.", "send_last")]
+    ("said", "options", "above", "complaint"),
+    [
+        (["Anything else?", "It is final."], {}, "It is final.\n\n", "code's own question stands below it"),
+        (["Anything else؟", "It is final."], {}, "It is final.\n\n", "code's own question stands below it"),
+        ("Anything else?", {"on_unsatisfied": "fallback"}, "", "code's own question stands below it"),
+        ("I ran get_order.", {}, "", "is internal"),
+    ],
 )
-def test_a_reply_that_still_asks_or_that_is_not_acceptable_leaves_the_question_alone(said, on_unsatisfied):
-    channels = {"tool_insights": [CONFIRM]}
-    update, model = reply(said, active=("G3",), channels=channels, on_unsatisfied=on_unsatisfied)
+def test_a_question_beside_code_s_own_is_revised_once_then_that_goes_alone(said, options, above, complaint):
+    update, model = reply(said, active=("G3",), channels={"tool_insights": [CONFIRM]}, **options)
+    assert text(update) == above + section(model, "insights")[0]["question"]
+    assert complaint in asked_by(model, "message")[1].complaint
     assert len(model.calls) == 2
-    assert text(update) == section(model, "insights")[0]["question"]
-    assert update["applied_guidelines"] == []
+    assert bool(update["applied_guidelines"]) is bool(above)
 
 
 def test_what_the_reply_follows_is_remembered_and_counted():
