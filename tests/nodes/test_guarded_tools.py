@@ -124,6 +124,8 @@ def test_where_nothing_was_matched_only_guidelines_without_a_condition_grant_too
 def test_an_error_of_a_tool_and_wrong_arguments_become_short_messages():
     (first, failed), (second, misread) = results(call("fail"), call("get_order", id="c2", number=1))
     assert (first, second, len(failed) <= 500) == ("error", "error", True)
+    (told,) = graph().stream(ask(call("fail")), stream_mode="custom")
+    assert (told.status, told.result) == ("error", failed)
     assert failed.startswith("ValueError: xxx")
     assert "order_id" in misread
 

@@ -133,6 +133,7 @@ def test_a_draft_is_held_to_the_same_rules_and_sent_where_what_replaces_it_is_wo
         (["Anything else?", "It is final."], {}, "It is final.\n\n", "code's own question stands below it"),
         (["Anything else؟", "It is final."], {}, "It is final.\n\n", "code's own question stands below it"),
         ("Anything else?", {"on_unsatisfied": "fallback"}, "", "code's own question stands below it"),
+        ("Anything else?", {"extra_revisions": 3}, "", "code's own question stands below it"),
         ("I ran get_order.", {}, "", "is internal"),
     ],
 )

@@ -97,7 +97,7 @@ def book(guests: int) -> str:
 
 ONE_OF = [{"required": ["mail"]}, {"required": ["phone"]}]
 EITHER = shapes.mcp("either", {"mail": shapes.TEXT, "phone": shapes.TEXT}, anyOf=ONE_OF)
-LOST, ODD = {"$ref": "https://example.invalid/schema.json"}, {"type": "string", "pattern": "("}
+LOST, ODD = {"$ref": "data:application/json,{}"}, {"type": "string", "pattern": "("}  # nothing is fetched
 
 
 @pytest.mark.parametrize(
