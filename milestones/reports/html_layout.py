@@ -117,12 +117,12 @@ def _move(
     for left, right in pairwise(row):
         room.append(room[-1] + (width[left] + width[right]) / 2)
     pools: list[tuple[float, int]] = []
-    for item, taken in zip(row, room, strict=False):
+    for item, taken in zip(row, room, strict=True):
         total, count = wanted[item] - taken, 1
         while pools and pools[-1][0] * count > total * pools[-1][1]:
             more, size = pools.pop()
             total, count = total + more, count + size
         pools.append((total, count))
     level = [total / count for total, count in pools for _ in range(count)]
-    for item, at, taken in zip(row, level, room, strict=False):
+    for item, at, taken in zip(row, level, room, strict=True):
         place[item] = at + taken

@@ -86,9 +86,8 @@ def test_what_one_of_the_two_does_not_know_is_left_out():
 
 def test_runs_of_one_task_are_no_independent_proof():
     # B completes in each of eight runs what A never does; of one task, and of two. Eight tasks are proof.
-    goal = compare(
-        reported(*runs("1", *[False] * 8)), reported(*runs("1", *[True] * 8))
-    ).overall.goal_completion
+    one = compare(*(reported(*runs("1", *[goal] * 8)) for goal in (False, True)))
+    goal = one.overall.goal_completion
     assert (goal.pairs, goal.tasks, goal.test, goal.verdict) == (8, 1, "sign flip", "no difference shown")
     sides = ([*runs("1", *[goal] * 4), *runs("2", *[goal] * 4)] for goal in (False, True))
     two = compare(*(reported(*side) for side in sides))
@@ -100,20 +99,21 @@ def test_runs_of_one_task_are_no_independent_proof():
 
 def test_p_of_use_cases_is_corrected_for_their_number():
     def side(goal):
-        goals = {"one": goal, "two": goal, "same": True}
-        return reported(*(talk(str(n), goals[use], use_case=use) for use in goals for n in range(6)))
+        groups = [("one", goal)] * 6 + [("two", goal)] * 7 + [("same", True)] * 6
+        return reported(*(talk(str(n), done, use_case=use) for n, (use, done) in enumerate(groups)))
 
     comparison = compare(side(False), side(True))
-    # Six pairs all one way: 2 / 2^6 = 0.031 alone, and 3 times that as the smallest of three.
-    one = comparison.use_cases["one"].goal_completion
-    assert (one.p, one.verdict) == (pytest.approx(3 * 2 / 2**6), "no difference shown")
-    assert comparison.use_cases["same"].goal_completion.p == 1
+    # Seven pairs all one way are 2 / 2^7 alone, and 3 times that as the smallest of three; six 2 / 2^6, and twice that.
+    goals = {name: group.goal_completion for name, group in comparison.use_cases.items()}
+    assert (goals["two"].p, goals["two"].verdict) == (pytest.approx(3 * 2 / 2**7), "b better")
+    assert (goals["one"].p, goals["one"].verdict) == (pytest.approx(2 * 2 / 2**6), "no difference shown")
+    assert goals["same"].p == 1
     assert comparison.overall.goal_completion.verdict == "b better"
 
 
 def test_arms_are_compared_in_pairs_and_p_is_corrected_for_their_number():
     talks = [
-        talk(f"{arm}{n}", goal, about={"arm": arm, "run": 1, "scenario": str(n)}, task=str(n))
+        talk(f"{arm}{n}", goal, about={"arm": arm, "run": 1 + n % 2, "scenario": str(n // 2)}, task=str(n))
         for arm, goal, scenarios in (("a", False, 6), ("b", True, 6), ("c", True, 9))
         for n in range(scenarios)
     ]

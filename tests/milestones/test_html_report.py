@@ -216,10 +216,12 @@ def test_layers_run_from_start_to_end_a_cycle_runs_back_and_no_lines_cross_witho
 - {name: x, type: FC, dependencies: [b, c]}
 - {name: y, type: FC, dependencies: [c]}
 - {name: z, type: FC, dependencies: [b]}
+- {name: v, type: FC, dependencies: [x]}
+- {name: w, type: FC, dependencies: [v]}
 - {name: End, type: NFC, dependencies: [x, y, z, a]}
 """)
     at = page_of(score_transcripts([], graph).report()).told("at")
     layers = {name: layer for name, (layer, _) in at.items()}
-    assert layers == {"Start": 0, "a": 1, "b": 1, "c": 1, "x": 2, "y": 2, "z": 2, "End": 3}
+    assert layers == {"Start": 0, "a": 1, "b": 1, "c": 1, "x": 2, "y": 2, "z": 2, "v": 3, "w": 4, "End": 4}
     found = sorted("xyz", key=lambda name: at[name][1])
     assert found == (list("zxy") if at["b"][1] < at["c"][1] else list("yxz"))
