@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -29,20 +28,9 @@ def drawn(seed: int) -> tuple[MilestoneGraph, Transcript]:
     return read, read_transcript(messages)
 
 
-@settings(max_examples=30)
+@settings(max_examples=100)
 @given(SEEDS)
 def test_what_is_reached_and_the_progress_equal_the_definition(seed):
-    compare_with_the_definition(seed)
-
-
-@pytest.mark.slow
-@settings(max_examples=2_000)
-@given(SEEDS)
-def test_the_same_of_two_thousand_graphs(seed):
-    compare_with_the_definition(seed)
-
-
-def compare_with_the_definition(seed):
     graph, transcript = drawn(seed)
     measured = score(graph, transcript)
     seen = measured.observations

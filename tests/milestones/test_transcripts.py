@@ -169,10 +169,12 @@ SYSTEM = """SYSTEM: You are a clerk with access to the following functions. Use 
 CHAT = """USER: Where is A-1?
 
 
-ASSISTANT: Let me see. <functioncall> {"name": "get_order", "arguments": '{"id": "A-1"}'} <|endoftext|>
+ASSISTANT: Let me see. <functioncall> {"name": "get_order", "arguments": '{"id": "A-1"}'} \
+<functioncall> {"name": "roll_dice", "arguments": {}} So. <|endoftext|>
 
 
 FUNCTION RESPONSE: {"status": "late"}
+FUNCTION RESPONSE: 12
 ASSISTANT: It is late. <|endoftext|>
 """
 
@@ -181,10 +183,12 @@ def test_glaive_texts_are_read_with_their_functions():
     transcript = read_transcript({"system": SYSTEM, "chat": CHAT, "id": 7})
     assert transcript.events == (
         Message("user", "Where is A-1?", 0),
-        Message("agent", "Let me see.", 1),
+        Message("agent", "Let me see.\nSo.", 1),
         Call("get_order", {"id": "A-1"}, None, None, 1),
+        Call("roll_dice", {}, None, None, 1),
         Result(3, "get_order", '{"status": "late"}', False, 2),
-        Message("agent", "It is late.", 3),
+        Result(4, "roll_dice", "12", False, 3),
+        Message("agent", "It is late.", 4),
     )
     assert transcript.id == "7"
     assert transcript.instructions.startswith("You are a clerk")
@@ -211,21 +215,6 @@ def test_glaive_texts_are_read_with_their_functions():
 def test_arguments_are_read_however_they_are_quoted_or_the_call_is_malformed(written, arguments, malformed):
     talk = read_transcript({"chat": f"USER: hello\nASSISTANT: <functioncall> {written} <|endoftext|>"})
     assert talk.events[1:] == (Call("f", arguments, None, malformed, 1),)
-
-
-def test_several_calls_belong_to_one_message():
-    chat = (
-        """USER: both\nASSISTANT: <functioncall> {"name": "f", "arguments": '{"a": 1}'} """
-        """<functioncall> {"name": "g", "arguments": {}} So."""
-        " <|endoftext|>\nFUNCTION RESPONSE: one\nFUNCTION RESPONSE: two\n"
-    )
-    assert read_transcript({"chat": chat}).events[1:] == (
-        Message("agent", "So.", 1),
-        Call("f", {"a": 1}, None, None, 1),
-        Call("g", {}, None, None, 1),
-        Result(3, "f", "one", False, 2),
-        Result(4, "g", "two", False, 3),
-    )
 
 
 def test_a_format_is_a_file_of_two_functions_and_its_name_in_the_list():
