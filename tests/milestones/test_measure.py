@@ -39,15 +39,12 @@ def measured(graph: MilestoneGraph, *tools: str):
     return score(graph, conversation(*(called(tool) for tool in tools)))
 
 
-def test_nothing_reached_is_no_progress():
+def test_each_step_of_a_chain_is_a_third_of_the_way():
     nothing = score(CHAIN, conversation(user("hello")))
     # Way: a, b, End = 3. Covered: 0.
     assert (nothing.progress_rate, nothing.goal_completed, nothing.coverage) == (0, False, 0)
     assert nothing.reached == {"Start": 0}
     assert (nothing.frontier, nothing.path_taken) == (("a",), ("Start",))
-
-
-def test_each_step_of_a_chain_is_a_third_of_the_way():
     # a: depth 1, left 2 (b, End).
     assert measured(CHAIN, "a").progress_rate == 1 / 3
     # b: depth 2, left 1. Then End is reached at the same event.
@@ -130,12 +127,10 @@ def test_an_nfc_may_be_checked_on_the_result_of_the_call_before_it():
 
 def test_five_unordered_actions_go_up_in_sixths():
     five = MilestoneGraph.from_actions([{"name": f"tool{i}"} for i in range(5)], ordered=False)
-    rates = [
-        score(five, conversation(user("go"), *(called(f"tool{i}") for i in reversed(range(done)))))
-        for done in range(6)
-    ]
+    calls = [called(f"tool{i}") for i in reversed(range(5))]
+    rates = [score(five, conversation(user("go"), *calls[:done])).progress_rate for done in range(6)]
     # End requires all five: depth(End) = 1 (largest need) + 4 further + its own 1 = 6.
-    assert [each.progress_rate for each in rates] == [0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 1]
+    assert rates == [0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 1]
 
 
 def test_calls_of_one_message_count_in_the_order_listed_once_their_results_are_there():
