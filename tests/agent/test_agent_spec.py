@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import BaseTool, StructuredTool, Tool, tool
+from langchain_core.tools import BaseTool, Tool, tool
 
 from arq_graph import Agent, Guideline, ScriptedChatModel, Term, Variable
 from arq_graph.errors import InputError, SpecError
@@ -149,12 +149,6 @@ def test_a_typed_function_becomes_a_tool_with_described_arguments() -> None:
     assert made.args["order_id"]["description"] == "The number on the receipt."
     assert made.args["verbose"]["default"] is False
     assert made.invoke({"order_id": "17"}) == "order 17"
-
-
-def test_a_tool_with_a_plain_json_schema_is_taken() -> None:
-    schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
-    remote = StructuredTool(name="remote", description="Search.", args_schema=schema, func=lambda q: q)
-    assert only_tool(agent(tools=[remote])) is remote
 
 
 def test_a_method_becomes_a_tool() -> None:

@@ -30,14 +30,6 @@ def test_what_an_active_guideline_entails_comes_in_with_the_highest_score_that_r
     assert resolve({"a": 6, "c": 7}, *chain).active["c"] == 7
 
 
-def test_a_guideline_goes_when_what_it_depends_on_is_not_active_repeatedly() -> None:
-    guidelines = [guideline("a", depends_on=["b"]), guideline("b", depends_on=["c"]), guideline("c")]
-    resolution = resolve({"a": 9, "b": 9}, *guidelines)
-    assert resolution.active == {}
-    assert resolution.removed["b"] == "depends on c, which is not active"
-    assert resolution.removed["a"] == "depends on b, which is not active"
-
-
 def test_an_overridden_guideline_goes_with_its_dependents_and_what_only_it_entailed() -> None:
     guidelines = [
         guideline("a", overrides=["b"]),

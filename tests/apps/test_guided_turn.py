@@ -81,13 +81,16 @@ def test_the_bound_of_rounds_ends_a_turn_whose_model_never_stops():
 
 
 TIER = Variable("tier", "How good a customer they are.", settable=True)
+SINCE = Variable("since", "Since when they are one.", settable=True)
 CREDIT = Variable("credit", "What they may spend.")
 
 
 def test_only_a_variable_declared_settable_is_set_with_the_message_and_shown_to_the_model():
-    app = create_guided_agent(model := brain(), desk(variables=[TIER, CREDIT]), checkpointer=MemorySaver())
+    app = create_guided_agent(
+        model := brain(), desk(variables=[TIER, SINCE, CREDIT]), checkpointer=MemorySaver()
+    )
     app.invoke({**says("Hi"), "variables": {"tier": "gold"}}, thread())
-    app.invoke(says("Hello?"), thread())
+    app.invoke({**says("Hello?"), "variables": {"since": 2021}}, thread())  # which leaves the other as it was
     shown = [asked.section("variables") for asked in asked_by(model, "message")]
     assert ["gold" in str(each) for each in shown] == [True, True]
     with pytest.raises(errors.InputError, match="'credit' cannot be set by who calls the app"):

@@ -7,7 +7,7 @@ import sys
 import pytest
 from langchain_openai import ChatOpenAI
 
-from arq_graph import OfflineChatModel, Reasoner, errors
+from arq_graph import Reasoner, errors
 
 LOCAL = "http://127.0.0.1:1/v1"
 
@@ -55,10 +55,6 @@ def test_a_string_that_cannot_be_used_is_told_with_what_to_do(spec, problem):
     with pytest.raises(errors.InputError, match=problem) as caught:
         chat_model(spec)
     assert "model_provider" not in str(caught.value)
-
-
-def test_offline_is_the_model_that_needs_nothing():
-    assert isinstance(chat_model("offline"), OfflineChatModel)
 
 
 @pytest.mark.parametrize(
