@@ -9,7 +9,7 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Send, interrupt
-from pydantic import RootModel, StringConstraints, ValidationError
+from pydantic import StringConstraints, ValidationError
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError
@@ -19,9 +19,8 @@ from arq_graph.nodes.speaking.speech import ANSWERS, speech_of
 from arq_graph.nodes.tool_node import route_calls
 from arq_graph.nodes.turns import pending_calls
 
-
-class CustomerAnswer(RootModel[Annotated[str, StringConstraints(strict=True, pattern=r"\S")]]):
-    """What the customer answers: a text that says something."""
+CustomerAnswer: Any = Annotated[str, StringConstraints(strict=True, pattern=r"\S")]
+"""What the customer answers: a text that says something."""
 
 
 class Listen(Node):
@@ -54,7 +53,7 @@ class Listen(Node):
                 'with Command(resume="…")'
             ) from error
         about = {ANSWERS: said.id or ""}
-        return {"messages": [HumanMessage(answer.root, id=str(uuid4()), response_metadata=about)]}
+        return {"messages": [HumanMessage(answer, id=str(uuid4()), response_metadata=about)]}
 
 
 def route_moves(agent: Agent, *, otherwise: str) -> Callable[[Any], str | list[Send]]:

@@ -65,7 +65,6 @@ class SpeakingRules:
 
     policies: Mapping[str, Policy]
     is_task: bool
-    in_world: bool
     max_steps: int
     max_questions: int
 
@@ -99,7 +98,7 @@ class Situation:
         self.questions_left = max(0, rules.max_questions - len(self.asked))
         self.tool_rules = ToolRules(rules.policies.values(), gate)
         self.too_many = _too_many_in(conversation) if "narrow_many_results" in rules.policies else ""
-        self.world = state.record("world", WorldStatus) if rules.in_world else None
+        self.world = state.record("world", WorldStatus)
         self.grounding = Grounding()
         said = [line.message.text for line in conversation.lines if line.speaker in ("customer", "tool")]
         for text in (gate.agent.profile, *(as_json(each["value"]) for each in variables), *said):

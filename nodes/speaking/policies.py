@@ -36,8 +36,8 @@ class Policy(Part):
         forbids: Which tools may not be called: a function of the state.
 
     The state is a dict. A channel that holds a list or a dict (`guideline_matches`, `tool_insights`, `moves`) is empty
-    until something is written to it, `variables` holds the agent's own values until then; any other channel (`plan`,
-    `world`) is missing until then: `.get`.
+    until something is written to it, `variables` holds the agent's own values until then; any other channel is missing
+    until then: `.get`.
 
     Raises:
         SpecError: A value does not fit its field.

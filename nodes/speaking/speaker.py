@@ -12,7 +12,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move
 from arq_graph.errors import InputError
 from arq_graph.nodes.blueprint_node import Steps, Update, checked, counted
-from arq_graph.nodes.channels import emit, our_channels
+from arq_graph.nodes.channels import emit
 from arq_graph.nodes.confirmation import Settled, new_call, put
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
 from arq_graph.nodes.gate import Gate, active_guidelines
@@ -63,7 +63,7 @@ class Speaker(Strategy):
 
     module = "speaker"
     files = "speaker"
-    ours = (*Strategy.ours, "moves")
+    ours = (*Strategy.ours, "moves", "world")
     of_examples = staticmethod(move_blueprint)
 
     def __init__(
@@ -86,7 +86,6 @@ class Speaker(Strategy):
         self.rules = SpeakingRules(
             policies=policies_of(policies),
             is_task=is_task,
-            in_world=in_world,
             max_steps=counted("max_steps", max_steps),
             max_questions=counted("max_questions", max_questions, least=0),
         )
@@ -116,10 +115,6 @@ class Speaker(Strategy):
             tools=[shown_tool(agent, tool, key) for key, tool in self._by_key.items()],
         )
 
-    def channels(self) -> dict[str, Any]:
-        """What it reads and writes besides the messages."""
-        return {**super().channels(), **(our_channels("world") if self.rules.in_world else {})}
-
     def objections(self, gate: Gate) -> Callable[[str], str]:
         """The policy that does not allow a tool now, with its rule."""
         return ToolRules(self.rules.policies.values(), gate).objection
@@ -140,7 +135,7 @@ class Speaker(Strategy):
                 move = situation.thought(said.thought)
             elif key == SPEAK:
                 move = situation.speech(said)
-            elif key == ACT and self.rules.in_world:
+            elif key == ACT:
                 move = situation.action(said.action)
             else:
                 move = situation.call(self._by_key[key], said)
