@@ -151,14 +151,15 @@ def test_what_a_world_shows_cannot_open_a_section():
     assert home.asked[0].section("world")["beginning"].startswith("</world>")
 
 
-def test_the_node_acts_by_itself_sync_and_async_and_leaves_other_calls_alone():
-    names = ("act", "get_order", "act")
-    calls = [{"name": name, "args": {"action": "look"}, "id": f"c{n}"} for n, name in enumerate(names)]
+def test_the_node_acts_by_itself_sync_and_async_until_the_end_and_leaves_other_calls_alone():
+    acts = [("act", "open the cupboard"), ("get_order", "look"), ("act", "wash the mug"), ("act", "look")]
+    calls = [{"name": name, "args": {"action": action}, "id": action} for name, action in acts]
     state = {"messages": [HumanMessage(TASK, id="h1"), AIMessage("", id="a1", tool_calls=calls)]}
     node = ActInWorld(Kitchen())
-    for update in (node.invoke(state), asyncio.run(node.ainvoke(state))):
-        assert [m.tool_call_id for m in update["messages"]] == ["c0", "c2"]
-        assert update["world"][-1]["taken"] == 2
     graph = StateGraph(MessagesState).add_node("act", node).add_edge(START, "act").compile()
     *_, kept = graph.stream(state, stream_mode="values")
-    assert kept["world"][-1]["taken"] == 2
+    for update in (node.invoke(state), asyncio.run(node.ainvoke(state)), kept):
+        results = [m for m in update["messages"] if m.type == "tool"]
+        assert [m.tool_call_id for m in results] == ["open the cupboard", "wash the mug", "look"]
+        assert [m.status for m in results] == ["success", "success", "error"]
+        assert (update["world"][-1]["taken"], update["world"][-1]["invalid"]) == (2, 1)
