@@ -170,9 +170,11 @@ def test_each_module_may_have_a_model_of_its_own():
 def test_nodes_with_settings_of_your_own_are_taken():
     own = brain(reply="Mine.")
     matcher, reviser = GuidelineMatcher(own, desk(), batch_size=1), MessageReviser(own, desk())
-    app = create_guided_agent(brain(), desk(), matcher=matcher, reviser=reviser)
-    assert app.invoke(says("Hi"))["messages"][-1].text == "Mine."
-    assert len(asked_by(own, "matcher")) == 3
+    given = {"matcher": matcher, "reviser": reviser}
+    apps = [create_guided_agent(brain(), desk(), name=name, **given) for name in ("First", "Second")]
+    replies = [app.invoke(says("Hi"))["messages"][-1] for app in apps]
+    assert [(reply.name, reply.text) for reply in replies] == [("First", "Mine."), ("Second", "Mine.")]
+    assert len(asked_by(own, "matcher")) == 2 * 3
 
 
 @pytest.mark.parametrize("strategy", ["tools", PreAct(), ReAct(), ReSpAct()])

@@ -178,10 +178,10 @@ def test_questions_in_a_row_are_bounded_but_not_those_that_code_must_ask():
 
 
 def test_a_statement_or_a_deed_ends_the_row_of_questions():
-    desk = Chat([ask("One?"), say("I see."), LOOK, ask("Two?")])
-    for text in ("Help me", "Hm", "A-1"):
+    desk = Chat([ask("One?"), LOOK, ask("Two?"), say("I see."), say("Well.")])
+    for text in ("Help me", "A-1", "Hm", "So?"):
         desk.hear(text)
-    assert [asked.now["questions_left"] for asked in desk.asked] == [3, 2, 3, 3]
+    assert [asked.now["questions_left"] for asked in desk.asked] == [3, 2, 3, 2, 3]
 
 
 def test_the_head_and_the_schema_stay_the_same_over_a_conversation():
