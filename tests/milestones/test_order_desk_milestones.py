@@ -10,24 +10,12 @@ from langgraph.checkpoint.memory import MemorySaver
 
 import arq_graph.examples.order_desk as order_desk
 from arq_graph import Agent, create_guided_agent
-from arq_graph.milestones import MilestoneGraph, Score, Transcript, read_transcript, score
+from arq_graph.milestones import MilestoneGraph, read_transcript, score
 
 FOLDER = Path(order_desk.__path__[0])
 DESK = Agent.from_yaml(FOLDER / "agent.yaml")
 GRAPH = MilestoneGraph.from_yaml(FOLDER / "milestones.yaml")
 TOOLS = list(DESK.toolbox.values())
-
-
-def held(*turns: str) -> Transcript:
-    app = create_guided_agent("offline", DESK, checkpointer=MemorySaver())
-    state: dict[str, Any] = {}
-    for turn in turns:
-        state = app.invoke({"messages": [("user", turn)]}, {"configurable": {"thread_id": "t"}})
-    return read_transcript(state["messages"])
-
-
-def measured(transcript: Transcript) -> Score:
-    return score(GRAPH, transcript, tools=TOOLS)
 
 
 @pytest.mark.parametrize(
@@ -45,19 +33,11 @@ def measured(transcript: Transcript) -> Score:
     ],
 )
 def test_each_goal_of_a_customer_has_a_road_of_its_own(turns: list[str], through: str) -> None:
-    reached = measured(held(*turns))
-    assert reached.goal_completed is True
-    assert through in reached.path_taken
-
-
-def test_the_shipped_conversation_reaches_the_goal_with_its_farewell() -> None:
-    transcript = held(*(FOLDER / "conversation.txt").read_text(encoding="utf-8").splitlines())
-    reached = measured(transcript)
+    app = create_guided_agent("offline", DESK, checkpointer=MemorySaver())
+    state: dict[str, Any] = {}
+    for turn in turns:
+        state = app.invoke({"messages": [("user", turn)]}, {"configurable": {"thread_id": "t"}})
     assert list(GRAPH.check(TOOLS)) == []
+    reached = score(GRAPH, read_transcript(state["messages"]), tools=TOOLS)
     assert (reached.goal_completed, reached.progress_rate) == (True, 1)
-    assert (reached.undecided, reached.forbidden, reached.wasted_calls) == ((), (), ())
-    # The boots are at the warehouse and are expedited; the tent, asked for later, is in transit.
-    assert {"expedite_shipping", "Goodwill Offered", "Farewell"} < set(reached.path_taken)
-    assert "Delivery Day Told" in reached.reached
-    assert reached.invented_arguments == {}
-    assert measured(Transcript(transcript.events[:-1])).progress_rate < 1
+    assert through in reached.path_taken
