@@ -15,18 +15,6 @@ from tests.milestones.conversations import conversation, user
 from tests.milestones.reported import of, reported, runs, steps, talk, walked
 
 
-def test_a_real_difference_is_found_and_which_is_better():
-    a, b = of(*[True] * 10 + [False] * 20), of(*[True] * 22 + [False] * 8)
-    better, worse = compare(a, b).overall, compare(b, a).overall
-    goal = better.goal_completion
-    assert goal.verdict == better.progress_rate.verdict == "b better"
-    assert worse.goal_completion.verdict == worse.progress_rate.verdict == "a better"
-    assert (goal.a, goal.b, goal.p) == pytest.approx((10 / 30, 22 / 30, 2 / 2**12))
-    assert 0 < goal.low < goal.difference < goal.high
-    assert worse.split.only_a == better.split.only_b == 12
-    assert (better.split.both, better.split.neither) == (10, 8)
-
-
 @pytest.mark.parametrize(("only_a", "only_b"), [(1, 8), (8, 1), (5, 5), (0, 5), (0, 0)])
 def test_goal_completion_is_tested_by_mcnemar(only_a, only_b):
     a = of(*[True] * only_a, *[False] * only_b, True)

@@ -48,7 +48,7 @@ class Page(HTMLParser):
         return json.loads(self.texts[f"words-{index}"])
 
     def readable(self) -> list[int]:
-        return [int(name.removeprefix("words-")) for name in self.texts if name.startswith("words-")]
+        return [int(number) for number in re.findall(r'id="words-(\d+)"', self.source)]
 
     def told(self, what: str) -> dict[str, Any]:
         return {one["name"]: one[what] for one in self.graph["milestones"] if one[what]}
