@@ -58,10 +58,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the endpoint does with a request: it sends a completion with the message, or else the body, or nothing."""
+    """What the endpoint does with a request: it sends a completion of the message, or else the body, or nothing.
 
-    message: Callable[[Request], dict[str, Any]] | None = None
+    `of_tool`: where a tool is forced, the message's content is what it is called with.
+    """
+
+    message: dict[str, Any] | None = None
     finish_reason: str = "stop"
+    of_tool: bool = False
     status: int = 200
     body: str = ""
     hangs: bool = False
@@ -72,29 +76,22 @@ Script = Iterable[Reply] | Callable[[Request], Reply]
 
 def ok(answer: Any) -> Reply:
     """An answer of the model: a dict (sent as JSON) or a text; the forced tool's call, where one is forced."""
-    if isinstance(answer, str):
-        return text(answer)
-
-    def message(request: Request) -> dict[str, Any]:
-        if request.method != "function_calling":
-            return {"content": json.dumps(answer)}
-        return _call(request.body["tools"][0]["function"]["name"], json.dumps(answer))
-
-    return Reply(message)
+    return text(answer) if isinstance(answer, str) else Reply({"content": json.dumps(answer)}, of_tool=True)
 
 
 def text(words: str, *, finish_reason: str = "stop") -> Reply:
     """An answer of the model in words, whether or not a tool was forced."""
-    return Reply(lambda _: {"content": words}, finish_reason)
+    return Reply({"content": words}, finish_reason)
 
 
 def refusal(words: str) -> Reply:
-    return Reply(lambda _: {"content": None, "refusal": words})
+    return Reply({"content": None, "refusal": words})
 
 
 def tool_call(name: str, arguments: str) -> Reply:
     """A tool call whose arguments are this text, valid or not."""
-    return Reply(lambda _: _call(name, arguments), "tool_calls")
+    call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
+    return Reply({"content": None, "tool_calls": [call]}, "tool_calls")
 
 
 def status(code: int, message: str = "", *, error_code: str | None = None) -> Reply:
@@ -160,21 +157,19 @@ class Endpoint:
         return reply.status, (_completion(reply, request) if reply.message else reply.body).encode()
 
 
-def _call(name: str, arguments: str) -> dict[str, Any]:
-    call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return {"content": None, "tool_calls": [call]}
-
-
 def _completion(reply: Reply, request: Request) -> str:
     assert reply.message
-    message = {"role": "assistant", **reply.message(request)}
+    message = reply.message
+    if reply.of_tool and request.method == "function_calling":
+        message = tool_call(request.body["tools"][0]["function"]["name"], message["content"]).message or {}
     read, written = len(request.prompt) // 4, len(_text(message["content"])) // 4
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reply.finish_reason}
     completion = {
         "id": "chatcmpl-test",
         "object": "chat.completion",
         "created": 1,
         "model": request.body.get("model", "test-model"),
-        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason, "logprobs": None}],
+        "choices": [choice],
         "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
     }
     return json.dumps(completion)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -144,14 +145,13 @@ def test_messages_and_results_are_numbered_each_in_their_own_row_with_all_that_i
     ]
 
 
-def test_a_long_message_is_shortened_in_the_middle():
-    for message, key in (
-        (HumanMessage("a" * 600 + "b" * 600), "text"),
-        (ToolMessage("a" * 600 + "b" * 600, tool_call_id="c"), "result"),
-    ):
-        (line,) = lines([message], max_history_tokens=1000)
-        assert line[key] == f"{'a' * 500} … {'b' * 500}"
-        assert line["shortened_from_characters"] == 1200
+@pytest.mark.parametrize(
+    ("kind", "key"), [(HumanMessage, "text"), (partial(ToolMessage, tool_call_id="c"), "result")]
+)
+def test_a_long_message_is_shortened_in_the_middle(kind, key):
+    (line,) = lines([kind("a" * 600 + "b" * 600)], max_history_tokens=1000)
+    assert line[key] == f"{'a' * 500} … {'b' * 500}"
+    assert line["shortened_from_characters"] == 1200
 
 
 def test_a_history_over_the_budget_is_cut_to_half_of_it():
@@ -166,14 +166,13 @@ BUDGET = 400
 def talks(draw):
     """A conversation of turns, each with calls and results in the middle."""
     messages = []
+    sizes = st.integers(0, 600)
     for turn in range(draw(st.integers(1, 6))):
-        messages.append(HumanMessage("x" * draw(st.integers(0, 600)), id=f"h{turn}"))
-        for round in range(draw(st.integers(0, 2))):
-            ids = [f"c{turn}-{round}-{n}" for n in range(draw(st.integers(1, 3)))]
-            messages.append(AIMessage("", tool_calls=[call(id) for id in ids]))
-            messages += [ToolMessage("y" * draw(st.integers(0, 600)), tool_call_id=id) for id in ids]
-        if draw(st.booleans()):
-            messages.append(AIMessage("z" * draw(st.integers(1, 600)), id=f"a{turn}"))
+        messages.append(HumanMessage("x" * draw(sizes)))
+        for id in range(draw(st.integers(0, 4))):
+            messages.append(AIMessage("", tool_calls=[call(f"c{turn}-{id}")]))
+            messages.append(ToolMessage("y" * draw(sizes), tool_call_id=f"c{turn}-{id}"))
+        messages += [AIMessage("z" * size) for size in draw(st.lists(sizes, max_size=1))]
     return messages
 
 
