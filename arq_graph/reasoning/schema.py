@@ -104,9 +104,8 @@ class _Conversion:
                 raise NotStrict(reason, path)
         shape = self.shape(schema, path)
         description = _description(schema)
-        if (
-            description and "$ref" in shape
-        ):  # which stands alone: a choice of one carries what is said beside it
+        # A reference stands alone: a choice of one carries what is said beside it.
+        if description and "$ref" in shape:
             return {**description, "anyOf": [shape]}
         return {**description, **shape, **description}
 

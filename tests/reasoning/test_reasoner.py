@@ -211,6 +211,15 @@ def test_trouble_that_may_pass_is_tried_again(error):
     assert len(reasoner_of(scripted([error, error, GOOD])).ask(Verdict, PROMPT).attempts) == 1
 
 
+async def test_a_lost_call_is_made_again_after_a_pause():
+    reasoner = reasoner_of(scripted([ConnectionResetError(), GOOD] * 2), backoff=0.05)
+    begun = time.monotonic()
+    reasoner.ask(Verdict, PROMPT)
+    between = time.monotonic()
+    await reasoner.aask(Verdict, PROMPT)
+    assert between - begun >= 0.05 <= time.monotonic() - between
+
+
 @pytest.mark.parametrize("kind", [ZeroDivisionError, KeyError, errors.InputError, TypeError])
 def test_bugs_are_not_dressed_up_as_a_models_failure(kind):
     reasoner = reasoner_of(scripted([GOOD, kind("a bug")]))
