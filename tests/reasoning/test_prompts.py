@@ -145,6 +145,13 @@ def test_messages_and_results_are_numbered_each_in_their_own_row_with_all_that_i
     ]
 
 
+def test_what_the_customer_answers_is_the_turn_of_the_agents_last_reply():
+    said = [HumanMessage("Hi", id="h1"), AIMessage("Which?"), HumanMessage("Hm", id="h2"), HumanMessage("A")]
+    tail = "{% block tail %}{{ conversation.answered_turn }}{% endblock %}"
+    ends = [prompt(said[:end], HEAD + tail)[1].splitlines()[-1] for end in (1, 3, 4)]
+    assert ends == ["None", "h1", "h1"]
+
+
 @pytest.mark.parametrize(
     ("kind", "key"), [(HumanMessage, "text"), (partial(ToolMessage, tool_call_id="c"), "result")]
 )
