@@ -81,12 +81,11 @@ class Speaker(Strategy):
         **settings: Unpack[StrategyOptions],
     ) -> None:
         is_task = checked("setting", setting, Setting) == "task"
-        if max_steps is None:
-            max_steps = 40 if is_task else 8
+        usual = 40 if is_task else 8
         self.rules = SpeakingRules(
             policies=policies_of(policies),
             is_task=is_task,
-            max_steps=counted("max_steps", max_steps),
+            max_steps=counted("max_steps", usual if max_steps is None else max_steps),
             max_questions=counted("max_questions", max_questions, least=0),
         )
         if draft and (in_world or is_task):
