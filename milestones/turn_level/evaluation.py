@@ -106,14 +106,9 @@ async def aevaluate_turns(
     steps, broken = read_steps(dataset, limit)
     store = None
     if results is not None:
-        of = {
-            "the dataset": fingerprint(Path(dataset) if isinstance(dataset, str) else dataset),
-            "the agent": agent if isinstance(agent, str) else type(agent).__name__,
-            "the tools": "those of the records" if tools is None else fingerprint(tools),
-            "the similarity": getattr(similarity, "__name__", type(similarity).__name__),
-        }
-        store = RunStore(results, "turns", {**of, **(depends_on or {})})
-    before = _kept(store) if store else {}
+        of = _shaped_by(agent, dataset, tools, similarity) | dict(depends_on or {})
+        store = RunStore(results, "turns", of)
+    before = _kept(store)
     outcomes = {step.key: before[step.key] for step in steps if step.key in before}
     kept = len(outcomes)
     for outcome in outcomes.values():
@@ -129,10 +124,20 @@ async def aevaluate_turns(
     return TurnEvaluation(tuple(outcomes[step.key] for step in steps), tuple(broken), kept)
 
 
-def _kept(store: RunStore) -> dict[tuple[str, int], StepOutcome]:
+def _shaped_by(agent: Any, dataset: Dataset, tools: Any, similarity: Similarity) -> dict[str, str]:
+    """What outcomes depend on, by a name that a message can show."""
+    return {
+        "the dataset": fingerprint(Path(dataset) if isinstance(dataset, str) else dataset),
+        "the agent": agent if isinstance(agent, str) else type(agent).__name__,
+        "the tools": "those of the records" if tools is None else fingerprint(tools),
+        "the similarity": getattr(similarity, "__name__", type(similarity).__name__),
+    }
+
+
+def _kept(store: RunStore | None) -> dict[tuple[str, int], StepOutcome]:
     """What an earlier run kept, without errors; what cannot be read is asked again."""
     kept = {}
-    for entry in store.entries():
+    for entry in store.entries() if store else ():
         with suppress(ValidationError):
             outcome = StepOutcome.model_validate(entry)
             if outcome.error is None:
