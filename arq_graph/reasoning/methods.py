@@ -16,8 +16,10 @@ Schema = dict[str, Any]
 Bound = Runnable[LanguageModelInput, AIMessage]
 """A chat model with its answer's schema bound to it."""
 
-_NAME_FIELDS = ("model_name", "model", "model_id", "deployment_name")
-_ADDRESS_FIELDS = ("openai_api_base", "base_url", "azure_endpoint", "endpoint_url", "anthropic_api_url")
+_IDENTITY_FIELDS = (
+    *("model_name", "model", "model_id", "deployment_name"),
+    *("openai_api_base", "base_url", "azure_endpoint", "endpoint_url", "anthropic_api_url"),
+)
 
 
 @dataclass(frozen=True)
@@ -108,11 +110,5 @@ def endpoint_of(model: BaseChatModel) -> Endpoint:
 
     A model that has neither a name nor a URL is not remembered beyond the reasoner that asks it.
     """
-    identity = tuple(_first_text(model, fields) for fields in (_NAME_FIELDS, _ADDRESS_FIELDS))
-    if not any(identity):
-        return Endpoint()
-    return _remembered.setdefault((type(model), *identity), Endpoint())
-
-
-def _first_text(model: BaseChatModel, fields: tuple[str, ...]) -> str:
-    return next((str(value) for field in fields if (value := getattr(model, field, None))), "")
+    told = [str(getattr(model, field, None) or "") for field in _IDENTITY_FIELDS]
+    return _remembered.setdefault((type(model), *told), Endpoint()) if any(told) else Endpoint()
