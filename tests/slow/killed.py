@@ -89,7 +89,8 @@ class Shop:
     async def ainvoke(self, input: Any, config: Any = None) -> Any:
         thread = config["configurable"]["thread_id"]
         if len(input["messages"]) == 1:
-            print("began", thread.rpartition(" / ")[0], flush=True)  # without what differs from run to run
+            # Without what differs from run to run, and in one piece: a kill must not cut a line short.
+            print(f"began {thread.rpartition(' / ')[0]}\n", end="", flush=True)
         await asyncio.sleep(0.005)
         if int(thread.split(" / ")[2]) % 2:
             sold = AIMessage("", tool_calls=[{"name": "buy", "args": {}, "id": "1"}])
