@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.shop import AGENT, TOOLS, clerk, options, serving
+from tests.cli.shop import clerk, options, serving, write_shop
 from tests.reasoning.endpoint import Endpoint
 
 
@@ -82,9 +82,5 @@ def served(cli: Cli) -> Cli:
 
 @pytest.fixture
 def shop(folder: Path) -> Path:
-    """The shop's agent file, with its tools beside it."""
-    file = folder / "shop" / "agent.yaml"
-    file.parent.mkdir()
-    file.with_name("desk.py").write_text(TOOLS, encoding="utf-8")
-    file.write_text(AGENT, encoding="utf-8")
-    return file
+    """The shop's agent file, with its tools, milestones and suite beside it."""
+    return write_shop(folder)

@@ -1,4 +1,4 @@
-"""A bike shop's agent, and a model that serves it over HTTP."""
+"""A bike shop: its agent, tools, milestones, a suite with arms of its own, and a model that serves it over HTTP."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def get_order(order_id: str) -> dict:
     Args:
         order_id: The number of the order, like B-1.
     """
-    if order_id == "B-0":
-        raise ValueError("there is no order B-0")
+    if order_id not in ("B-1", "B-1002"):
+        raise ValueError("there is no order " + order_id)
     note("get " + order_id)
     return {"order_id": order_id, "status": "in the workshop"}
 
@@ -63,7 +63,61 @@ def cancel_order(order_id: str, reason: str = "none") -> dict:
 def note(line):
     with JOURNAL.open("a") as journal:
         journal.write(line + "\\n")
+
+
+class Echo:
+    def invoke(self, input, config=None):
+        return "You said: \\x1b[31m" + input["messages"][-1].text
+
+
+class Kaputt:
+    def __init__(self, words):
+        self.words = words
+
+    def invoke(self, input, config=None):
+        raise RuntimeError(self.words)
+
+
+class Unreached:
+    def invoke(self, input, config=None):
+        from arq_graph import ScriptedChatModel
+
+        def fail(call):
+            raise ConnectionError("no way there")
+
+        ScriptedChatModel(fail).invoke("hello")
+
+
+echo, kaputt, unreached = Echo(), Kaputt("kaputt"), Unreached()
+hostile = Kaputt("\\x1b[2J[bold]gone\\nmore")
 '''
+
+MILESTONES = """
+milestones:
+- {name: Start, type: NFC}
+- {name: get_order, type: FC}
+- {name: Thanked, type: NFC, check: {said_by: user, pattern: "(?i)thank"}, dependencies: [get_order]}
+- {name: End, type: NFC, dependencies: [Thanked]}
+"""
+
+SUITE = """
+name: Desk
+defaults: {agent: agent.yaml, milestones: milestones.yaml, limits: {turns: 4}}
+scenarios:
+- name: order
+  kinds: [helpful, unhelpful]
+  goal: get_order
+  user:
+    intents: [{request: "Where is my order?", slots: {order_id: B-1002}}]
+"""
+
+
+def write_shop(folder: Path) -> Path:
+    """Write all files of the shop, and name its agent's."""
+    files = {"desk.py": TOOLS, "agent.yaml": AGENT, "milestones.yaml": MILESTONES, "suite.yaml": SUITE}
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder / "agent.yaml"
 
 
 def journal(shop: Path) -> list[str]:

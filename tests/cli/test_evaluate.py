@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from arq_graph.milestones import read_report
-from tests.cli.evaluation_files import write_suite
 
 
 @pytest.fixture
-def evaluate(cli, folder):
-    """Run the suite of a folder offline."""
-    write_suite(folder)
+def evaluate(cli, shop):
+    """Run the shop's suite offline."""
     return lambda arms, *more: cli("evaluate", "suite.yaml", "--model", "offline", "--arms", arms, *more)
 
 
@@ -33,7 +31,7 @@ def test_two_arms_are_tried_and_compared_and_can_be_scored_again(evaluate, cli, 
     assert cells["guided:direct"]["helpful"].goal_reached.count == 2
     page = (folder / "out.html").read_text()
     assert "Where is my order?" in page
-    assert "at the warehouse" in page
+    assert "in the workshop" in page
     again = cli("score", "suite.results.jsonl", "--milestones", "milestones.yaml", "--json", "again.json")
     assert again.code == 0
     rates = {one.id: one.progress_rate for one in report.conversations}
@@ -89,16 +87,13 @@ def test_what_cannot_be_done_is_said_before_anything_is_held(evaluate, folder, a
     assert not (folder / "suite.results.jsonl").exists()
 
 
-def test_an_arm_whose_code_changed_is_not_gone_on_with(evaluate, folder):
-    mine = (
-        "class Says:\n    def invoke(self, input, config=None):\n        return 'Hello.'\n\n\nsays = Says()\n"
-    )
-    (folder / "mine.py").write_text(mine)
-    assert evaluate("mine:says,desk:echo").code == 0
-    (folder / "mine.py").write_text(mine.replace("Hello", "Good day"))
-    done = evaluate("mine:says,desk:echo", "--runs", "2", "--resume")
+def test_an_arm_whose_code_changed_is_not_gone_on_with(evaluate, shop):
+    assert evaluate("desk:echo").code == 0
+    tools = shop.with_name("desk.py")
+    tools.write_text(tools.read_text().replace("You said", "You wrote"))
+    done = evaluate("desk:echo", "--runs", "2", "--resume")
     assert done.code == 1
-    assert "the code of the arm 'mine:says'" in done.words
+    assert "the code of the arm 'desk:echo'" in done.words
 
 
 def test_going_on_takes_a_higher_ceiling_and_that_is_said(evaluate):

@@ -9,14 +9,6 @@ import pytest
 
 from tests.cli.shop import journal
 
-STONES = """\
-milestones:
-- {name: Start, type: NFC}
-- {name: get_order, type: FC}
-- {name: Thanked, type: NFC, check: {said_by: user, pattern: "(?i)thank"}, dependencies: [get_order]}
-- {name: End, type: NFC, dependencies: [Thanked]}
-"""
-
 
 def test_each_turn_is_one_json_line_that_says_what_happened(served, shop):
     Path("talk.txt").write_text("Where is B-1?\n\nWhere is my bike?\nWhere is B-0?\n")
@@ -94,9 +86,8 @@ def test_a_conversation_is_read_in_every_form_or_its_mistake_is_named(cli, shop,
 
 
 def test_progress_stands_in_each_line_of_a_run(cli, shop):
-    Path("stones.yaml").write_text(STONES)
     done = cli(
-        "run", shop, "-c", "-", "--milestones", "stones.yaml", stdin="Where is my order B-1?\nThank you!"
+        "run", shop, "-c", "-", "--milestones", "milestones.yaml", stdin="Where is my order B-1?\nThank you!"
     )
     assert [line["progress"]["goal_completed"] for line in done.lines] == [False, True]
     # get_order, Thanked and End, each of weight 1: one of three, then all.
@@ -104,8 +95,7 @@ def test_progress_stands_in_each_line_of_a_run(cli, shop):
 
 
 def test_a_planned_conversation_is_shown_with_its_plan_and_explained(cli, shop):
-    Path("stones.yaml").write_text(STONES)
-    options = ("--strategy", "pre-act", "--milestones", "stones.yaml")
+    options = ("--strategy", "pre-act", "--milestones", "milestones.yaml")
     done = cli("chat", shop, *options, stdin="Where is my order B-1?\n")
     assert done.code == 0
     assert 'get_order(order_id="B-1") →' in done.out
