@@ -88,23 +88,12 @@ async def test_it_says_what_it_does_not_understand_in_words_too() -> None:
     assert Reasoner("offline").ask(Mood, [HumanMessage("Hm.")]).value.why == said
 
 
-def recorded(*said: str) -> Transcript:
-    return Transcript(
-        tuple(Message("agent" if number % 2 else "user", text) for number, text in enumerate(said))
-    )
-
-
-@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
-def test_as_a_judge_it_quotes_a_sentence_that_stands_there(mode: Any) -> None:
-    judge = LLMJudge(Reasoner("offline", mode=mode))
+def test_as_a_judge_it_decides_nothing() -> None:
     graph = MilestoneGraph.parse_yaml("""
 - {name: Start, type: NFC}
-- {name: Offer Later, type: NFC, description: The agent offers to try again later., dependencies: [Start]}
-- {name: End, type: NFC, dependencies: [Offer Later]}
+- {name: Helped, type: NFC, description: The agent offers to try again later., dependencies: [Start]}
+- {name: End, type: NFC, dependencies: [Helped]}
 """)
-    told = score(graph, recorded("It is stuck.", "Hm. I offer this: try again later."), judge=judge)
-    assert told.goal_completed is True
-    (verdict,) = [each for each in told.judgement if each.milestone == "Offer Later"]
-    assert verdict.quote == "I offer this: try again later."
-    users = score(graph, recorded("I will try again later, you offer nothing.", "Hm."), judge=judge)
-    assert users.goal_completed is False
+    said = Transcript((Message("user", "It is stuck."), Message("agent", "I offer to try again later.")))
+    judged = score(graph, said, judge=LLMJudge("offline"))
+    assert (judged.goal_completed, judged.undecided) == (None, ("Helped",))

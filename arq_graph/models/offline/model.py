@@ -12,7 +12,6 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from arq_graph.models.in_process import InProcessChatModel, forced_tool, message_of, requested_schema
 from arq_graph.models.offline.activation import judge_guidelines, settle_guidelines
 from arq_graph.models.offline.instance import UNSAID, Instances
-from arq_graph.models.offline.milestone_answers import judge_milestones
 from arq_graph.models.offline.prompt import Prompt, read_prompt
 from arq_graph.models.offline.reply import NOT_UNDERSTOOD, Reply, revise
 from arq_graph.models.offline.stems import label, stems
@@ -84,8 +83,6 @@ def _suggested(prompt: Prompt, kinds: Instances, properties: Mapping[str, Any]) 
         return revise(prompt)
     if "finished" in properties and "wishes" in sections:
         return _play_customer(prompt)
-    if "steps" in sections and "milestones" in sections:
-        return judge_milestones(prompt)
     if any("sensitive_to_tools" in kinds.asked(each) for each in properties.values()):
         return settle_guidelines(prompt)
     if "guidelines" in sections:
