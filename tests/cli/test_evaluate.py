@@ -72,21 +72,6 @@ def test_a_model_out_of_reach_has_an_exit_code_of_its_own_and_a_way_on(evaluate)
     assert "--resume" in done.words
 
 
-@pytest.mark.parametrize(
-    ("arms", "options", "said"),
-    [
-        ("guidde", [], "did you mean `guided`"),
-        ("guided", ["--results", "suite.yaml"], "must be different files"),
-        ("guided", ["--max-cost", "1", "--prices", "gpt-4o=2.5"], "must be written MODEL=IN/OUT"),
-    ],
-)
-def test_what_cannot_be_done_is_said_before_anything_is_held(evaluate, folder, arms, options, said):
-    done = evaluate(arms, *options)
-    assert done.code == 1
-    assert said in done.words
-    assert not (folder / "suite.results.jsonl").exists()
-
-
 def test_an_arm_whose_code_changed_is_not_gone_on_with(evaluate, shop):
     assert evaluate("desk:echo").code == 0
     tools = shop.with_name("desk.py")

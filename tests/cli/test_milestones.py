@@ -130,24 +130,3 @@ def test_a_graph_is_written_and_the_next_step_is_said(cli, author):
     assert graph.milestone("refund").requires == "all"
     assert "arq-graph milestones draw graph.yaml" in done.out
     assert WORKFLOW in asked[-1]["content"]
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "said"),
-    [
-        ("--workflow", "nowhere.txt", "the workflow cannot be read"),
-        ("--workflow", "latin.txt", "not UTF-8"),
-        ("--out", "tools.json", "is there already"),
-        ("--tools", "workflow.txt", "no list of tools (expected value at line 1"),
-        ("--tools", "odd.json", "a tool without a name"),
-        ("--mode", "direct", "the offline model cannot draft milestones"),
-    ],
-)
-def test_what_cannot_be_used_is_named(cli, author, option, value, said):
-    Path("latin.txt").write_bytes(b"caf\xe9")
-    Path("odd.json").write_text("[1]")
-    done = cli(*author, "--model", "offline", option, value)
-    assert done.code == 1
-    assert said in done.words
-    assert not Path("graph.yaml").exists()
-    assert json.loads(Path("tools.json").read_text()) == TOOLS

@@ -12,29 +12,63 @@ import pytest
 from tests.cli.shop import options
 from tests.reasoning.endpoint import Endpoint, refusal, status
 
+FILES = {
+    "blank.txt": " \n\n",
+    "odd.jsonl": '["user", "Hi"]\n7\n',
+    "silent.json": '[{"role": "user", "content": "hello?"}]',
+    "talk.json": '[{"role": "user", "content": "hello?"}, {"role": "assistant", "content": "Yes?"}]',
+    "names.json": '["get_order"]',
+    "nameless.json": "[1]",
+    "ways.txt": "Look the order up.",
+}
+SCORE = "score talk.json --milestones milestones.yaml"
+EVALUATE = "evaluate suite.yaml --model offline --arms"
+AUTHOR = "milestones author --model offline --tools names.json --out"
+
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("line", "said"),
     [
-        (["check", "nowhere.yaml"], "nowhere.yaml"),
-        (["check", "goals.yaml"], "arq-graph milestones check goals.yaml"),
-        (["chat", "{shop}", "--model", "gpt-4o"], "OPENAI_API_KEY"),
-        (["chat", "{shop}", "--model", "gpt-4o"], "--base-url"),
-        (["chat", "{shop}", "--db", "{shop}"], "file of threads"),
+        ("check nowhere.yaml", "nowhere.yaml"),
+        ("check milestones.yaml", "arq-graph milestones check milestones.yaml"),
+        ("chat agent.yaml --model gpt-4o", "OPENAI_API_KEY"),
+        ("chat agent.yaml --model gpt-4o", "--base-url"),
+        ("chat agent.yaml --db agent.yaml", "file of threads"),
+        ("run agent.yaml -c blank.txt", "holds nothing"),
+        ("run agent.yaml -c odd.jsonl", "odd.jsonl: is no JSON of texts or chat messages: Unsupported"),
+        ("score gone.json --milestones milestones.yaml", "gone.json cannot be read"),
+        (f"{SCORE} --json no/such/out.json", "cannot be written"),
+        (f"{SCORE} --json talk.json", "must be different files"),
+        (f"{SCORE} --milestones milestones=milestones.yaml", "'milestones'"),
+        (f"{EVALUATE} guidde", "did you mean `guided`"),
+        (f"{EVALUATE} guided --results suite.yaml", "must be different files"),
+        (f"{EVALUATE} guided --max-cost 1 --prices gpt-4o=2.5", "must be written MODEL=IN/OUT"),
+        ("turns missing.json", "missing.json cannot be read"),
+        ("turns talk.json --tools names.json", "a name alone tells a model nothing"),
+        ("turns silent.json", "holds no step"),
+        (f"{AUTHOR} graph.yaml --workflow ways.txt", "the offline model cannot draft milestones"),
+        (f"{AUTHOR} graph.yaml --workflow nowhere.txt", "the workflow cannot be read"),
+        (f"{AUTHOR} graph.yaml --workflow latin.txt", "not UTF-8"),
+        (f"{AUTHOR} ways.txt --workflow ways.txt", "is there already"),
+        (f"{AUTHOR} graph.yaml --workflow ways.txt --tools ways.txt", "no list of tools (expected value"),
+        (f"{AUTHOR} graph.yaml --workflow ways.txt --tools nameless.json", "a tool without a name"),
     ],
 )
-def test_a_wrong_input_ends_with_1_and_one_message(cli, shop, arguments, said):
-    Path("goals.yaml").write_text("milestones: []")
-    done = cli(*(argument.format(shop=shop) for argument in arguments))
+def test_a_wrong_input_ends_with_1_and_one_message_and_leaves_the_files_alone(cli, shop, line, said):
+    for name, text in FILES.items():
+        Path(name).write_text(text)
+    Path("latin.txt").write_bytes(b"caf\xe9")
+    before = {file: file.read_bytes() for file in shop.parent.iterdir()}
+    done = cli(*line.split())
     assert (done.code, done.out) == (1, "")
     assert done.err.count("error: ") == 1
-    assert said in done.err
-    assert "Traceback" not in done.err
+    assert said in done.words
+    assert {file: file.read_bytes() for file in shop.parent.iterdir() if file.is_file()} == before
 
 
 def test_a_wrong_command_line_ends_with_2(cli):
-    lines = (["nonsense"], ["prepare"], ["schema", "poem"], ["score", "chats.json"])
-    assert [cli(*line).code for line in lines] == [2, 2, 2, 2]
+    lines = ("nonsense", "prepare", "schema poem", "score talk.json", "turns t.json --agent a --tools t")
+    assert [cli(*line.split()).code for line in lines] == [2, 2, 2, 2, 2]
 
 
 def test_no_answer_from_the_model_ends_with_3(cli, shop):

@@ -62,27 +62,16 @@ def test_whatever_a_customer_writes_comes_out_as_a_line(cli, shop):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text"),
     [
-        ("talk.json", '["Hello?", {"role": "assistant", "content": "x"}, ["user", "Thanks!"]]', None),
-        (
-            "talk.jsonl",
-            '{"role": "user", "content": "Hello?"}\n\n{"role": "user", "content": "Thanks!"}\n',
-            None,
-        ),
-        ("talk.txt", " \n\n", "holds nothing"),
-        (
-            "talk.jsonl",
-            '["user", "Hi"]\n7\n',
-            "talk.jsonl: is no JSON of texts or chat messages: Unsupported",
-        ),
+        ("talk.json", '["Hello?", {"role": "assistant", "content": "x"}, ["user", "Thanks!"]]'),
+        ("talk.jsonl", '{"role": "user", "content": "Hello?"}\n\n{"role": "user", "content": "Thanks!"}\n'),
     ],
 )
-def test_a_conversation_is_read_in_every_form_or_its_mistake_is_named(cli, shop, name, text, said):
+def test_a_conversation_is_read_in_every_form(cli, shop, name, text):
     Path(name).write_text(text)
     done = cli("run", shop, "-c", name)
-    assert [line["customer"] for line in done.lines] == ([] if said else ["Hello?", "Thanks!"])
-    assert (done.code, (said or "") in done.words) == (1 if said else 0, True)
+    assert (done.code, [line["customer"] for line in done.lines]) == (0, ["Hello?", "Thanks!"])
 
 
 def test_progress_stands_in_each_line_of_a_run(cli, shop):

@@ -169,23 +169,6 @@ def test_what_was_scored_is_kept_and_the_same_command_goes_on_with_the_rest(cli,
     assert not (folder / "out.json.partial.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["gone.json", "--milestones", "shop.yaml"], "gone.json cannot be read"),
-        (["chats.json", "--milestones", "shop.yaml", "--json", "no/such/out.json"], "cannot be written"),
-        (["chats.json", "--milestones", "shop.yaml", "--json", "chats.json"], "must be different files"),
-        (["chats.json", "--milestones", "shop.yaml", "--milestones", "shop=shop.yaml"], "'shop'"),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_named(cli, chats, folder, arguments, said):
-    before = sorted(folder.iterdir())
-    done = cli("score", *arguments)
-    assert (done.code, done.out) == (1, "")
-    assert said in done.words
-    assert sorted(folder.iterdir()) == before
-
-
 def test_the_threads_that_are_kept_are_scored_and_no_records_of_turns(cli, score, shop):
     cli("run", shop, "-c", "-", "--model", "offline", stdin="Where is my order B-1?\nThanks!\n")
     _, report = score(".arq_graph/threads.sqlite")

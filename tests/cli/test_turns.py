@@ -82,20 +82,3 @@ def test_an_agent_is_evaluated_and_none_of_its_tools_runs(served, talks, shop):
     assert metrics["action_recall"]["rate"] == metrics["parameter_match"]["rate"] == 1
     assert metrics["similarity"]["mean"] == 1
     assert journal(shop) == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (["missing.json"], 1, "missing.json cannot be read"),
-        (["talks.jsonl", "--tools", "names.json"], 1, "a name alone tells a model nothing"),
-        (["talks.jsonl", "--agent", "a", "--tools", "t"], 2, "twice: give one"),
-        (["silent.json"], 1, "holds no step"),
-    ],
-)
-def test_mistakes_are_told(cli, talks, arguments, code, said):
-    Path("silent.json").write_text('[{"role": "user", "content": "hello?"}]')
-    Path("names.json").write_text('["get_order"]')
-    done = cli("turns", *arguments)
-    assert (done.code, said in done.words) == (code, True), done.words
-    assert "unexpected" not in done.words
