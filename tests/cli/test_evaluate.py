@@ -18,6 +18,7 @@ def test_two_arms_are_tried_and_compared_and_can_be_scored_again(evaluate, cli, 
     assert done.code == 0
     assert "guided:direct, helpful" in done.out
     assert "guided:direct, desk:echo" in done.words
+    assert "without a `world`: their conversations share the agent's own tools" in done.words
     assert "suite.results.jsonl" in done.err
     assert "\x1b[31m" not in done.out
     assert done.words.startswith("No evidence: the agent's model was a stand-in.")
