@@ -136,13 +136,6 @@ def test_every_required_argument_must_be_there_in_its_type(changed, is_genuine):
     assert observed(FC, talk) == (1,)
 
 
-@pytest.mark.parametrize("part", [{"enum": 5}, {"anyOf": 5}, {"$ref": {}}, {"$ref": "#/properties/id"}, 7])
-def test_a_part_of_a_schema_that_is_none_asks_for_nothing(part):
-    schema = {"properties": {"id": part}, "required": ["id"]}
-    recorded = conversation(called("get_order", id=3), tools={"get_order": schema})
-    assert observed(FC, recorded) == (1,)
-
-
 def test_an_invented_argument_is_no_genuine_call_where_grounding_is_strict():
     strict = graph_of("type: FC, tool: get_order", "grounded: strict")
     invented = conversation(user("Where is my order?"), called("get_order", id=17))

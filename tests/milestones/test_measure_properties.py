@@ -77,13 +77,3 @@ def test_the_range_holds_every_way_of_deciding_the_undecided(seed, data):
         assert low <= decided.progress_rate <= high
         if ranged.goal_completed is not None:
             assert decided.goal_completed == ranged.goal_completed
-
-
-@settings(max_examples=30)
-@given(SEEDS)
-def test_the_path_taken_was_reached_in_order_and_starts_at_start(seed):
-    measured = score(*drawn(seed))
-    path = measured.path_taken
-    assert [measured.reached[name] for name in path] == sorted(measured.reached[name] for name in path)
-    assert path[0] == "Start"
-    assert (path[-1] == "End") == (measured.progress_rate == 1) or measured.progress_rate is None

@@ -1,11 +1,8 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from langchain_core.load import dumpd
 from langchain_core.messages import (
     AIMessage,
@@ -18,7 +15,6 @@ from langchain_core.messages import (
 
 from arq_graph.errors import InputError
 from arq_graph.milestones import Call, Message, Result, Transcript, read_transcript, read_transcripts
-from arq_graph.milestones.transcripts import formats  # where CONTRIBUTING says that a further one is named
 
 OPENAI = [
     {"role": "system", "content": "You are a clerk."},
@@ -217,12 +213,6 @@ def test_arguments_are_read_however_they_are_quoted_or_the_call_is_malformed(wri
     assert talk.events[1:] == (Call("f", arguments, None, malformed, 1),)
 
 
-def test_a_format_is_a_file_of_two_functions_and_its_name_in_the_list():
-    files = {file.stem for file in Path(formats.__file__).parent.glob("*.py")} - {"__init__", "formats"}
-    assert {reader.__name__.rpartition(".")[2] for reader in formats.READERS} == files
-    assert all(callable(reader.fits) and callable(reader.read) for reader in formats.READERS)
-
-
 @pytest.mark.parametrize(
     ("record", "said"),
     [
@@ -256,29 +246,3 @@ def test_a_broken_record_is_told_and_does_not_stop_the_rest(record, said):
     assert isinstance(good, Transcript)
     assert isinstance(also_good, Transcript)
     assert str(broken.error).startswith("record 1: ")
-
-
-KEYS = (
-    "role content type tool_calls name arguments function id args traj messages Conversation data kwargs lc"
-)
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(KEYS.split()) | st.text(max_size=4), inner, max_size=4)
-    ),
-    max_leaves=12,
-)
-messages = st.fixed_dictionaries(
-    {"role": st.sampled_from(["user", "assistant", "tool", "system"])},
-    optional=dict.fromkeys(["content", "tool_calls", "tool_call_id", "name"], json_values),
-)
-
-
-@settings(max_examples=30)
-@given(json_values | st.lists(messages, max_size=4) | st.fixed_dictionaries({"Conversation": json_values}))
-def test_any_record_is_a_transcript_or_a_clear_error(record):
-    try:
-        assert read_transcript(record).events
-    except InputError as error:
-        assert str(error)
