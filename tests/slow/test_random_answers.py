@@ -69,7 +69,7 @@ def test_turns_of_answers_without_sense_break_nothing(strategy, mode, tmp_path):
             questions = Counter((call.module, *(m.text for m in call.messages[:2])) for call in model.calls)
             assert all(times <= AN_ASK for times in questions.values())
             written = [m.text for call in model.calls for m in call.messages if m.type != "ai"]
-            raw = [words for words in MARKUP if any(words in text for text in written)]
+            raw = [words for words in ("<b", "b>&lt;") if any(words in text for text in written)]
             assert raw == [], "a text stands in the prompt as markup"
     print(f"\n{strategy} {mode}: {dict(desk.outcomes)}")
     assert desk.outcomes["reply"] > TURNS / 4, f"too few turns came to an end: {desk.outcomes}"
