@@ -88,14 +88,6 @@ async def test_a_condition_may_be_async() -> None:
             assert [match["active"] for match in update["guideline_matches"]] == [active]
 
 
-def test_who_confirms_a_call_is_said_in_a_word_or_with_the_question() -> None:
-    asked = {"by": "customer", "ask": "Soll ich {order_id} nachschlagen ({verbose})? {{verbindlich}}"}
-    made = Agent("n", "p", tools=[get_order, cancel], confirm={"get_order": asked, "cancel": "operator"})
-    assert (made.confirm["get_order"].by, made.confirm["get_order"].ask) == ("customer", asked["ask"])
-    assert (made.confirm["cancel"].by, made.confirm["cancel"].ask) == ("operator", None)
-    assert made.confirmed_by("customer", "interrupt") == {"get_order"}
-
-
 @pytest.mark.parametrize(
     ("by", "ask", "message"),
     [

@@ -5,17 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from arq_graph import Agent, Guideline
-
-A1 = {"order_id": "A-1"}
-
-
-def get_order(order_id: str) -> str:
-    """Look up an order.
-
-    Args:
-        order_id: The order's number, such as A-1.
-    """
-    return f"{order_id} is late"
+from tests.order_tools import get_order
 
 
 def give_discount(order_id: str, percent: int = 5) -> str:

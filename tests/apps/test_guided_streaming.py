@@ -8,19 +8,17 @@ from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import ScriptedChatModel, create_guided_agent
 from arq_graph.nodes import events
-from tests.apps.desk import A1, desk, late, says, thread
+from tests.apps.desk import desk, late, says, thread
 from tests.brain import Brain, brain
+from tests.order_tools import A1
 
 ASKED = says("Where is A-1?")
 
 
-def app():
-    model = brain(judge={"G1": 9, "G2": late}, call={"get_order": A1}, reply="It is late.")
-    return create_guided_agent(model, desk(), mode="direct")
-
-
 def test_typed_events_tell_the_turn_as_it_runs(runs):
-    seen = runs.stream(app(), ASKED, stream_mode="custom")
+    model = brain(judge={"G1": 9, "G2": late}, call={"get_order": A1}, reply="It is late.")
+    app = create_guided_agent(model, desk(), mode="direct")
+    seen = runs.stream(app, ASKED, stream_mode="custom")
     assert len({event.turn for event in seen}) == 1
     kinds = [event.type for event in seen]
     assert kinds[:3] == ["guidelines_matched", "tools_decided", "tool_called"]
@@ -39,20 +37,14 @@ def test_typed_events_tell_the_turn_as_it_runs(runs):
     assert sent.satisfied
 
 
-def test_nothing_of_a_structured_answer_leaks_into_the_message_stream():
-    parts = list(app().stream(ASKED, stream_mode="messages"))
-    assert [message.type for message, _ in parts] == ["ai", "tool", "ai"]
-    assert [message.text for message, _ in parts] == ["", "A-1 is late", "It is late."]
-
-
-def test_no_call_switches_the_client_to_streaming():
+def test_no_call_switches_the_client_to_streaming_and_nothing_of_a_structured_answer_leaks():
     class Streaming(ScriptedChatModel):
         def _stream(self, *args, **kwargs):
             raise AssertionError("a structured answer was streamed")
 
-    graph = create_guided_agent(Streaming(Brain(reply="Hello")), desk())
-    parts = graph.stream(says("Hi"), stream_mode="messages")
-    assert [message.text for message, _ in parts] == ["Hello"]
+    graph = create_guided_agent(Streaming(Brain({"G1": 9}, {"get_order": A1}, "It is late.")), desk())
+    shown = [(message.type, message.text) for message, _ in graph.stream(ASKED, stream_mode="messages")]
+    assert shown == [("ai", ""), ("tool", "A-1 is late"), ("ai", "It is late.")]
 
 
 def test_abandoning_a_call_does_not_stream_the_thread_anew():

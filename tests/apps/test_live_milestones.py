@@ -11,8 +11,9 @@ from langgraph.graph import START, MessagesState, StateGraph
 from arq_graph import create_guided_agent, errors
 from arq_graph.milestones import MilestoneGraph, Verdict, read_transcript, score
 from arq_graph.nodes import TrackProgress
-from tests.apps.desk import A1, desk, late, says
-from tests.brain import act, brain, say
+from tests.apps.desk import desk, late, says
+from tests.brain import act, asked_by, brain, say
+from tests.order_tools import A1
 
 GRAPH = MilestoneGraph.parse_yaml("""\
 milestones:
@@ -35,8 +36,10 @@ CALLED = [
 ]
 
 
-@pytest.mark.parametrize("strategy", ["tools", "pre-act"])
-def test_what_the_reply_itself_says_counts_in_its_own_turn_whatever_the_strategy(strategy):
+@pytest.mark.parametrize("strategy", ["tools", "pre-act", "react"])
+def test_what_the_reply_says_counts_in_its_own_turn_and_a_planner_sees_the_milestones_that_could_come_next(
+    strategy,
+):
     script: dict[str, Any] = {"moves": [act("get_order", A1), act("give_discount", A1), say()]}
     if strategy == "tools":
         script = {"call": {"get_order": A1, "give_discount": A1}}
@@ -45,6 +48,9 @@ def test_what_the_reply_itself_says_counts_in_its_own_turn_whatever_the_strategy
     state = app.invoke(says("Where is A-1?"))
     assert (state["progress"][-1]["progress_rate"], state["progress"][-1]["goal_completed"]) == (1.0, True)
     assert score(GRAPH, read_transcript(state["messages"])).progress_rate == 1.0
+    shown = [asked.now["next_milestones"] for asked in asked_by(model, "planner")]
+    names = [[each["name"] for each in now] for now in shown]
+    assert names == ([] if strategy == "tools" else [["get_order"], ["give_discount"], ["Goodbye"]])
 
 
 def test_each_change_of_progress_is_an_event_and_nothing_else_is():

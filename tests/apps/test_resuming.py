@@ -9,8 +9,9 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 
 from arq_graph import Guideline, aresume_or_invoke, create_guided_agent, errors, resume_or_invoke
-from tests.apps.desk import A1, desk, kinds, says, thread
+from tests.apps.desk import desk, kinds, says, thread
 from tests.brain import asked_by, brain
+from tests.order_tools import A1
 
 APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
 ASKED = says("Where is A-1?")

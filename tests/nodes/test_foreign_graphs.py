@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from arq_graph import Agent, Guideline
 from arq_graph.nodes import GuidelineMatcher, MessageReviser, PreActPlanner, ReActPlanner, Speaker, ToolCaller
 from tests.brain import act, brain
+from tests.order_tools import search
 
 Messages = Annotated[list[AnyMessage], add_messages]
 
@@ -41,11 +42,6 @@ STATES = [
     (PydanticState, "messages"),
     (OtherKey, "chat"),
 ]
-
-
-def search(words: str) -> str:
-    """Search the help pages."""
-    return words
 
 
 DESK = Agent("Desk", "You help.", [Guideline(None, "greet")], tools=[search])

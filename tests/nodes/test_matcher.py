@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from arq_graph import Agent, Guideline, errors
 from arq_graph.nodes import GuidelineMatcher
 from tests.brain import DONE, asked_by, brain
-from tests.nodes.order_tools import get_order, ran
+from tests.order_tools import get_order, ran
 
 HELLO = HumanMessage("Hello", id="h1")
 LOOKED_UP = [HELLO, *ran()]

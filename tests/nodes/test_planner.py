@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from arq_graph import Agent, Guideline, create_guided_agent, create_preact_agent
-from arq_graph.milestones import MilestoneGraph
+from arq_graph import Agent, Guideline, create_preact_agent
 from arq_graph.nodes import PreActPlanner, ReActPlanner, events
 from tests.brain import act, asked_by, brain, say
-from tests.nodes.order_tools import A1, called, cancel, get_order, ran
+from tests.order_tools import A1, called, cancel, get_order, ran
 
 ASKED = HumanMessage("Where is A-1?", id="h1")
 BOTH = pytest.mark.parametrize("node", [PreActPlanner, ReActPlanner])
@@ -177,25 +176,6 @@ def test_a_react_step_keeps_its_thoughts():
     assert asked.section("plan")["steps"][0]["reason"] == "I look it up."
     assert update["plan"][-1]["previous_steps"] == "I look it up. So: call get_order."
     assert "next_steps" not in asked.schema["properties"]
-
-
-GRAPH = MilestoneGraph.parse_yaml("""\
-milestones:
-- {name: Start, type: NFC}
-- {name: get_order, type: FC, description: the order was looked up}
-- {name: cancel, type: FC, dependencies: [get_order]}
-- {name: End, type: NFC, dependencies: [cancel]}
-""")
-
-
-@pytest.mark.parametrize("strategy", ["pre-act", "react"])
-def test_a_planner_is_shown_the_milestones_that_could_come_next(strategy):
-    model = brain(moves=[act("get_order", A1), act("cancel", A1), say("Done.")], reply="Done.")
-    app = create_guided_agent(model, DESK, strategy=strategy, milestones=GRAPH)
-    state = app.invoke({"messages": [ASKED]})
-    shown = [asked.now.get("next_milestones") for asked in asked_by(model, "planner")]
-    assert [[each["name"] for each in now or ()] for now in shown] == [["get_order"], ["cancel"], []]
-    assert state["progress"][-1]["goal_completed"] is True
 
 
 def test_each_plan_is_an_event_and_the_bound_on_steps_leaves_only_the_final_answer():

@@ -12,18 +12,12 @@ from langgraph.checkpoint.memory import MemorySaver
 from arq_graph import Agent, Guideline, Term, Variable, create_guided_agent, errors
 from arq_graph.nodes import GuidelineMatcher
 from tests.brain import act, asked_by, brain, say
-from tests.nodes.tool_shapes import CALLS
-from tests.reasoning.strict_subset import assert_strict
+from tests.order_tools import get_order
 
 THREAD = {"configurable": {"thread_id": "1"}}
 MODULES = ("matcher", "tools", "planner", "speaker", "message")
 STRATEGIES = ("tools", "pre-act", "react", "respact")
 MODES = ("arq", "cot", "direct")
-
-
-def get_order(order_id: str) -> str:
-    """Look up an order."""
-    return f"{order_id}: in transit"
 
 
 DESK = Agent(
@@ -51,14 +45,6 @@ def talk(turns=("Where is A-1?",), *, agent=DESK, **options):
     for turn in turns:
         app.invoke({"messages": [("user", turn)]}, THREAD)
     return model
-
-
-def test_everything_the_model_may_rely_on_has_an_id():
-    reply = asked_by(talk(), "message")[0]
-    assert [line["id"] for line in reply.lines] == ["M1", "T1"]
-    assert reply.section("profile")["id"] == "P"
-    assert [reply.section(name)[0]["id"] for name in ("glossary", "variables")] == ["K1", "V1"]
-    assert [guideline["id"] for guideline in reply.section("active_guidelines")] == ["G1"]
 
 
 TURNS = [f"Where is my order number {n}? I have been waiting for it." for n in range(5)]
@@ -92,30 +78,6 @@ def test_the_modes_share_the_base_prompt_and_show_filled_queries_in_arq_mode_alo
         shown = [sum(len(line) for line in head if "<example>" in line) for head in heads]
         assert len(shared) == (1 if heads else 0)
         assert not heads or shown[0] > shown[1] == shown[2] > 0
-
-
-LASTING = (None, True, False)
-KINDS = [Guideline(when, "do it", continuous=lasts) for when in ("x", None) for lasts in LASTING]
-SHAPES = [tool for tool, *_ in CALLS]
-KEYS = {
-    "matcher": {"score", "should_apply"},
-    "tools": {"should_run", "score", "repeat_is_justified"},
-    "message": {"content", "followed"},
-}
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.filterwarnings("ignore:Field name .* shadows")
-def test_what_is_asked_for_an_agent_is_strict_and_has_the_keys_that_endpoints_may_rely_on(strategy, mode):
-    agent = Agent("Desk", "You help.", KINDS, tools=SHAPES, confirm={"scalars": "customer"})
-    model = brain(moves=[say("Hello.")], reply="Hello.")
-    create_guided_agent(model, agent, strategy=strategy, mode=mode).invoke({"messages": [("user", "Hi")]})
-    for call in model.calls:
-        assert_strict(call.schema)
-        assert all(f"'{key}'" in str(call.schema) for key in KEYS.get(call.module, ()))
-    judged = asked_by(model, "matcher")[0]
-    assert set(judged.schema["required"]) - {"reasoning"} == set(judged.now["judge"])
 
 
 OVERRIDE = '{% extends "guideline_matcher.md" %}{% block task %}You are the strict one.{% endblock %}'

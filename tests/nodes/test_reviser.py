@@ -5,23 +5,13 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from arq_graph import Agent, Guideline, ScriptedChatModel, Variable, errors, query, verify
+from arq_graph import Agent, Guideline, ScriptedChatModel, Term, Variable, errors, query, verify
 from arq_graph.nodes import MessageBlueprint, MessageReviser
 from tests.brain import asked_by, brain
-from tests.nodes.order_tools import ran
+from tests.order_tools import cancel, get_order, ran
 
 ASKED = HumanMessage("Where is my order?", id="h1")
 UNSOURCED = {"factual_information_provided": [{"fact": "it ships today", "source": None}]}
-
-
-def get_order(order_id: str) -> str:
-    """Look up an order. It is free."""
-    return order_id
-
-
-def cancel(order_id: str) -> str:
-    """Cancel an order. For good."""
-    return order_id
 
 
 DESK = Agent(
@@ -34,6 +24,7 @@ DESK = Agent(
         Guideline("they name an order"),
         Guideline("they want advice", "offer a call"),
     ],
+    glossary=[Term("ETA", "When it comes.")],
     variables=[Variable(name="tier", description="The customer's tier", value="gold")],
     confirm={"cancel": "customer"},
     fallback="I cannot say.",
@@ -79,7 +70,8 @@ def test_the_active_guidelines_that_have_an_action_are_in_the_prompt_and_what_th
         {"id": "G5", "condition": "they want advice", "action": "offer a call", "replaced_by": ["G3"]}
     ]
     assert "be polite" not in asked_by(model, "message")[0].prompt
-    assert section(model, "variables")[0]["value"] == "gold"
+    assert [section(model, "variables")[0][name] for name in ("id", "value")] == ["V1", "gold"]
+    assert (section(model, "glossary")[0]["id"], section(model, "profile")["id"]) == ("K1", "P")
 
 
 def test_what_is_open_in_this_turn_is_an_insight_each_with_an_id():

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from arq_graph import Agent, Guideline, Term, Variable
 from arq_graph.nodes import MessageReviser
 from tests.brain import brain
-from tests.nodes.order_tools import get_order
+from tests.order_tools import get_order
 
 
 def refund(order_id: str) -> str:

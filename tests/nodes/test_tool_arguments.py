@@ -2,20 +2,183 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal
+
 import pytest
 from langchain_core.messages import HumanMessage
-from langchain_core.tools import tool
+from langchain_core.tools import InjectedToolArg, InjectedToolCallId, StructuredTool, tool
+from langgraph.prebuilt import InjectedState, InjectedStore
+from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel, Field, field_validator
 
-from arq_graph import Agent, create_guided_agent
+from arq_graph import Agent, Guideline, create_guided_agent
 from arq_graph.nodes import ToolCaller
 from tests.brain import Raw, act, asked_by, brain, say
-from tests.nodes import tool_shapes as shapes
-from tests.nodes.order_tools import called
+from tests.order_tools import called
 from tests.reasoning.strict_subset import assert_strict
 
-SHAPES = [pytest.param(*call, id=f"{call[0].name}-{number}") for number, call in enumerate(shapes.CALLS)]
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Line(BaseModel):
+    """What is ordered."""
+
+    product: str
+    count: int = Field(1, ge=1)
+    default: bool = Field(False, description="Whether it is the usual one.")
+
+
+class Category(BaseModel):
+    name: str
+    parts: list[Category] = []
+
+
+@dataclass
+class Point:
+    x: float
+    y: float
+
+
+@tool
+def scalars(days: int, weight: float, fast: bool, on: date, price: Decimal, either: int | str) -> str:
+    """Single values."""
+    return repr((days, weight, fast, on, price, either))
+
+
+@tool
+def choices(
+    size: Size,
+    speed: Literal["slow", "fast"],
+    level: Literal[1, 2, None],
+    tags: list[str] = ["a"],  # noqa: B006
+) -> str:
+    """Enumerations."""
+    return repr((size, speed, level, tags))
+
+
+@tool
+def nested(lines: list[Line], category: Category, point: Point, several: set[int]) -> str:
+    """Models in models, one that holds itself, a dataclass and a set."""
+    return repr(([line.model_dump() for line in lines], category.parts[0].name, point, several))
+
+
+@tool
+def open_ended(data: dict[str, Any], anything: Any, pair: tuple[int, str]) -> str:
+    """What the strict subset cannot say."""
+    return repr((data, anything, pair))
+
+
+@tool
+def no_arguments() -> str:
+    """Nothing to give."""
+    return "done"
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # LangChain makes a model whose fields shadow methods
+
+    @tool
+    def awkward(copy: str, schema: str, argument_1: int, json: bool) -> str:
+        """Names that a model class has already."""
+        return repr((copy, schema, argument_1, json))
+
+
+@tool
+def final_answer(last_customer_message: str) -> str:
+    """A name that a planner's prompt has already."""
+    return last_customer_message
+
+
+@tool
+def last_customer_message(number: int) -> str:
+    """A name that the tool caller's prompt has already."""
+    return str(number)
+
+
+@tool("get-order.v2")
+def dashed(order: str) -> str:
+    """A name with a hyphen and a dot."""
+    return order
+
+
+@tool
+def injected(
+    order: str,
+    state: Annotated[dict, InjectedState],
+    call_id: Annotated[str, InjectedToolCallId],
+    store: Annotated[BaseStore, InjectedStore()],
+    secret: Annotated[str, InjectedToolArg] = "kept",
+) -> str:
+    """Arguments that the runtime gives."""
+    return repr((order, len(state["messages"]), call_id.startswith("call_"), store is not None, secret))
+
+
+def mcp(name: str, properties: dict[str, Any], **further: Any) -> StructuredTool:
+    """A tool that comes with a JSON schema, as MCP servers give it."""
+
+    def run(**arguments: Any) -> str:
+        return repr(arguments)
+
+    schema = {"type": "object", "properties": properties, **further}
+    return StructuredTool(name=name, description="From a server.", args_schema=schema, func=run)
+
+
+TEXT = {"type": "string"}
+SERVED = mcp(
+    "served",
+    {
+        "order-id": {"type": "string", "pattern": "^A-", "description": "The order."},
+        "Mode": {"enum": ["a", "b"], "default": "a"},
+        "filter": {"$ref": "#/$defs/Filter"},
+        "where": {"type": ["string", "null"]},
+        "free": {},
+        "any": True,
+    },
+    required=["order-id"],
+    **{"$defs": {"Filter": {"type": "object", "properties": {"late": {"type": "boolean"}}}}},
+)
+OLD_DRAFT = mcp(
+    "old_draft",
+    {"unit": {"$ref": "#/definitions/Unit"}},
+    definitions={"Unit": {"type": "object", "properties": {"code": TEXT}, "required": ["code"]}},
+    additionalProperties=False,
+    **{"$schema": "http://json-schema.org/draft-07/schema#"},
+)
+CLASH = mcp("clash", {"argument_2": TEXT, "B": TEXT})
+
+SCALARS = {"days": 2, "weight": 1.5, "fast": True, "on": "2026-03-01", "price": "1.10", "either": "x"}
+LINES = [{"product": "tea", "count": 2, "default": True}]
+CHOSEN = {"size": "large", "speed": "fast", "level": None, "tags": []}
+TREE = {"name": "a", "parts": [{"name": "b", "parts": []}]}
+NESTED = {"lines": LINES, "category": TREE, "point": {"x": 1, "y": 2}, "several": [1, 2]}
+OPEN = {"data": {"a": [1, None]}, "anything": {"b": 2}, "pair": [1, "x"]}
+GIVEN = {"order-id": "A-1", "Mode": "b", "filter": {"late": True}, "where": None, "free": [1], "any": 2}
+CALLS: list[tuple[Any, dict[str, Any], str]] = [
+    (scalars, SCALARS, "(2, 1.5, True, datetime.date(2026, 3, 1), Decimal('1.10'), 'x')"),
+    (nested, NESTED, f"({LINES}, 'b', Point(x=1.0, y=2.0), {{1, 2}})"),
+    (choices, CHOSEN, "(<Size.LARGE: 'large'>, 'fast', None, [])"),
+    (open_ended, OPEN, "({'a': [1, None]}, {'b': 2}, (1, 'x'))"),
+    (no_arguments, {}, "done"),
+    (awkward, {"copy": "a", "schema": "b", "argument_1": 3, "json": True}, "('a', 'b', 3, True)"),
+    (final_answer, {"last_customer_message": "Hi"}, "Hi"),
+    (last_customer_message, {"number": 1}, "1"),
+    (dashed, {"order": "A-1"}, "A-1"),
+    (injected, {"order": "A-1"}, "('A-1', 2, True, True, 'kept')"),
+    (SERVED, GIVEN, repr(GIVEN)),
+    (CLASH, {"argument_2": "x", "B": "y"}, "{'argument_2': 'x', 'B': 'y'}"),
+    (OLD_DRAFT, {"unit": {"code": "kg"}}, "{'unit': {'code': 'kg'}}"),
+]
+"""A tool, the arguments it is called with, and what it should say that it received."""
+SHAPES = [pytest.param(*call, id=f"{call[0].name}-{number}") for number, call in enumerate(CALLS)]
 pytestmark = pytest.mark.filterwarnings("ignore:Field name .* shadows")
 
 
@@ -53,10 +216,10 @@ def test_a_tool_is_asked_for_strictly_and_gets_what_was_given(tool, args, result
 
 
 def test_the_prompt_names_types_in_words_and_required_arguments_and_none_that_are_injected():
-    assert list(shown(shapes.injected)) == ["order"]
-    speed = shown(shapes.choices)["speed"]
+    assert list(shown(injected)) == ["order"]
+    speed = shown(choices)["speed"]
     assert (speed["type"], speed["required"]) == ('one of "slow", "fast"', True)
-    served = shown(shapes.SERVED)
+    served = shown(SERVED)
     assert served["where"]["type"] == "string or null"
     assert (served["order-id"]["key"], served["where"].get("key")) == ("argument_1", None)
 
@@ -69,12 +232,12 @@ def test_given_and_null_is_not_the_same_as_not_given():
 
     assert decided(note, {"text": None})[0] == [{"text": None}]
     assert decided(note, {})[0] == [{}]
-    assert refused(shapes.dashed, {"order": None}) == [("missing", "order")]
+    assert refused(dashed, {"order": None}) == [("missing", "order")]
 
 
 def test_every_missing_argument_is_an_insight_of_its_own_that_says_what_it_means():
-    assert refused(shapes.choices, {"level": 2}) == [("missing", each) for each in ("size", "speed")]
-    _, insights, _ = decided(shapes.injected, {})
+    assert refused(choices, {"level": 2}) == [("missing", each) for each in ("size", "speed")]
+    _, insights, _ = decided(injected, {})
     assert (insights[0]["arguments"], insights[0]["description"]) == ({}, "order")
 
 
@@ -96,28 +259,52 @@ def book(guests: int) -> str:
 
 
 ONE_OF = [{"required": ["mail"]}, {"required": ["phone"]}]
-EITHER = shapes.mcp("either", {"mail": shapes.TEXT, "phone": shapes.TEXT}, anyOf=ONE_OF)
+EITHER = mcp("either", {"mail": TEXT, "phone": TEXT}, anyOf=ONE_OF)
 LOST, ODD = {"$ref": "data:application/json,{}"}, {"type": "string", "pattern": "("}  # nothing is fetched
 
 
 @pytest.mark.parametrize(
     ("tool", "args", "argument", "problem"),
     [
-        (shapes.scalars, {**shapes.SCALARS, "on": "soon"}, "on", "valid date"),
-        (shapes.nested, {**shapes.NESTED, "lines": [{"product": "x", "count": 0}]}, "lines", "greater"),
-        (shapes.choices, {**shapes.CHOSEN, "tags": None}, "tags", "valid list"),
-        (shapes.open_ended, {**shapes.OPEN, "pair": [1]}, "pair", "required"),
-        (shapes.open_ended, {**shapes.OPEN, "data": Raw("{no json")}, "data", "not JSON"),
-        (shapes.open_ended, {**shapes.OPEN, "data": Raw("[" * 100_000)}, "data", "not JSON"),
-        (shapes.SERVED, {"order-id": "B-1"}, "order-id", "does not match"),
-        (shapes.OLD_DRAFT, {"unit": {}}, "unit", "code"),
+        (scalars, {**SCALARS, "on": "soon"}, "on", "valid date"),
+        (nested, {**NESTED, "lines": [{"product": "x", "count": 0}]}, "lines", "greater"),
+        (choices, {**CHOSEN, "tags": None}, "tags", "valid list"),
+        (open_ended, {**OPEN, "pair": [1]}, "pair", "required"),
+        (open_ended, {**OPEN, "data": Raw("{no json")}, "data", "not JSON"),
+        (open_ended, {**OPEN, "data": Raw("[" * 100_000)}, "data", "not JSON"),
+        (SERVED, {"order-id": "B-1"}, "order-id", "does not match"),
+        (OLD_DRAFT, {"unit": {}}, "unit", "code"),
         (book, {"guests": 3}, "guests", "tables are for two"),  # the tool's own validator
         (EITHER, {}, None, "is not valid under any"),  # a rule between arguments
-        (shapes.mcp("broken", {"a": LOST}), {"a": "x"}, None, "schema cannot be used"),
-        (shapes.mcp("broken", {"a": ODD}), {"a": "x"}, None, "schema cannot be used"),
+        (mcp("broken", {"a": LOST}), {"a": "x"}, None, "schema cannot be used"),
+        (mcp("broken", {"a": ODD}), {"a": "x"}, None, "schema cannot be used"),
     ],
 )
 def test_an_invalid_argument_says_why_in_the_tool_s_own_words(tool, args, argument, problem):
     calls, (insight,), _ = decided(tool, args)
     assert (calls, insight["kind"], insight["argument"]) == ([], "invalid", argument)
     assert problem in insight["problem"]
+
+
+LASTING = (None, True, False)
+KINDS = [Guideline(when, "do it", continuous=lasts) for when in ("x", None) for lasts in LASTING]
+KEYS = {
+    "matcher": {"score", "should_apply"},
+    "tools": {"should_run", "score", "repeat_is_justified"},
+    "message": {"content", "followed"},
+}
+
+
+@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
+@pytest.mark.parametrize("strategy", ["tools", "pre-act", "react", "respact"])
+def test_what_is_asked_for_an_agent_is_strict_and_has_the_keys_that_endpoints_may_rely_on(strategy, mode):
+    agent = Agent(
+        "Desk", "You help.", KINDS, tools=[tool for tool, *_ in CALLS], confirm={"scalars": "customer"}
+    )
+    model = brain(moves=[say("Hello.")], reply="Hello.")
+    create_guided_agent(model, agent, strategy=strategy, mode=mode).invoke({"messages": [("user", "Hi")]})
+    for call in model.calls:
+        assert_strict(call.schema)
+        assert all(f"'{key}'" in str(call.schema) for key in KEYS.get(call.module, ()))
+    judged = asked_by(model, "matcher")[0]
+    assert set(judged.schema["required"]) - {"reasoning"} == set(judged.now["judge"])

@@ -8,7 +8,7 @@ from langchain_core.messages import HumanMessage
 from arq_graph import Agent, Guideline, create_guided_agent
 from arq_graph.nodes import ToolCaller
 from tests.brain import act, asked_by, brain
-from tests.nodes.order_tools import A1, called, cancel, get_order, ran
+from tests.order_tools import A1, called, cancel, get_order, ran, search
 
 ASKED = HumanMessage("Where is A-1?", id="h1")
 RAN = [ASKED, *ran()]
@@ -17,15 +17,6 @@ LATE, CANCEL = (
     Guideline("they ask about an order", "look it up", tools=[get_order]),
     Guideline("they cancel", "cancel it", tools=[cancel]),
 )
-
-
-def search(words: str) -> str:
-    """Search the help pages.
-
-    Args:
-        words: What for.
-    """
-    return words
 
 
 DESK = Agent("Desk", "You help with orders.", [LATE, CANCEL], tools=[search])

@@ -55,13 +55,6 @@ def test_a_model_that_only_thinks_is_not_asked_for_ever():
     assert len(endless.asked) == 2 + 3  # two thoughts, and the candidates of one move
 
 
-def test_calls_of_a_turn_are_bounded():
-    desk = Chat([LOOK, act("get_order", {"order_id": "A-2"})] * 4, max_steps=3)
-    desk.hear("Where are A-1 and A-2?")
-    assert len(desk.calls) == 3
-    assert desk.asked[-1].now["steps_left"] == 0
-
-
 @pytest.mark.parametrize(
     ("words", "flags", "category"),
     [
@@ -182,21 +175,3 @@ def test_a_statement_or_a_deed_ends_the_row_of_questions():
     for text in ("Help me", "A-1", "Hm", "So?"):
         desk.hear(text)
     assert [asked.now["questions_left"] for asked in desk.asked] == [3, 2, 3, 2, 3]
-
-
-def test_the_head_and_the_schema_stay_the_same_over_a_conversation():
-    desk = Chat([say("Which one."), LOOK, say("It is late.")])
-    desk.hear("Hi")
-    desk.hear("A-1")
-    first, *_, last = desk.asked
-    assert (first.head, first.schema) == (last.head, last.schema)
-    assert last.tail.startswith(first.tail.partition("\n</conversation>")[0])
-
-
-def test_an_operator_approves_before_a_call_runs():
-    agent = Agent("Desk", "You help.", tools=[get_order], confirm={"get_order": "operator"})
-    desk = Chat([LOOK, say("Done.")], agent)
-    desk.hear("Where is A-1?")
-    assert desk.waits["action_requests"][0]["args"] == A1
-    desk.answer({"decisions": [{"type": "approve"}]})
-    assert desk.results == ["A-1 is late"]

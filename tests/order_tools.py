@@ -1,4 +1,4 @@
-"""The tools of the desks that the planners' and the speaker's tests talk to, and a call that ran."""
+"""The tools of an order desk, and a call that ran."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ A1 = {"order_id": "A-1"}
 
 
 def get_order(order_id: str) -> str:
-    """Look up an order.
+    """Look up an order. It is free.
 
     Args:
         order_id: The order's number.
@@ -17,13 +17,22 @@ def get_order(order_id: str) -> str:
 
 
 def cancel(order_id: str, reason: str = "none") -> str:
-    """Cancel an order.
+    """Cancel an order. For good.
 
     Args:
         order_id: The order's number.
         reason: Why.
     """
     return f"cancelled {order_id} {reason}"
+
+
+def search(words: str) -> str:
+    """Search the help pages.
+
+    Args:
+        words: What for.
+    """
+    return words
 
 
 def ran(text="it is late", *, tool="get_order", args=A1, status="success", id="c1"):
