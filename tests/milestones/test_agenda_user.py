@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arq_graph.milestones import AgendaUser, Limits, UserSpec, converse
-from tests.milestones.talking import ORDER, Line, Lines, said
+from tests.milestones.evaluated import ORDER, Line, Lines, said
 
 DONE = "It is on its way."
 QUESTION = "Could you tell me your order number?"

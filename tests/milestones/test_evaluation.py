@@ -33,10 +33,10 @@ from tests.milestones.evaluated import (
     no_way_there,
     shop_agent,
     shopper,
+    speaking,
     suite,
     talker,
 )
-from tests.milestones.talking import speaking
 
 USAGE = UsageMetadata(input_tokens=1_000, output_tokens=100, total_tokens=1_100)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from arq_graph import errors
@@ -63,14 +61,6 @@ def test_a_word_without_evidence_counts_for_nothing_and_the_score_says_why(step,
     assert why in measured.reasons["Offer Later"]
 
 
-def is_quoted(quote, text):
-    graph = graph_of(
-        "[{name: Start, type: NFC}, {name: End, type: NFC, dependencies: [Said]}, {name: Said, type: NFC}]"
-    )
-    said = Verdict("Said", True, 1, quote)
-    return "Said" in score(graph, conversation(agent(text)), verdicts=[said]).reached
-
-
 @pytest.mark.parametrize(
     ("quote", "text", "is_there"),
     [
@@ -79,6 +69,7 @@ def is_quoted(quote, text):
         ("cafe\u0301 au lait", "One caf\u00e9 au lait", True),
         ("同意取消", "我同意取消", True),
         ("Yes", "Yes.", True),
+        ("?!", "?!", True),
         ("in the", "It is in the box", False),
         ("yes", "Yes, and then some", False),
         ("again lat", "Please try again later.", False),
@@ -87,13 +78,11 @@ def is_quoted(quote, text):
     ],
 )
 def test_a_quote_is_found_in_whole_words_and_says_more_than_stands_in_any_text(quote, text, is_there):
-    assert is_quoted(quote, text) is is_there
-
-
-@given(text=st.text(min_size=1, max_size=80))
-@settings(max_examples=30)
-def test_the_whole_of_what_is_said_is_always_a_quote(text):
-    assert is_quoted(text, text) == bool(text.strip())
+    graph = graph_of(
+        "[{name: Start, type: NFC}, {name: End, type: NFC, dependencies: [Said]}, {name: Said, type: NFC}]"
+    )
+    said = Verdict("Said", True, 1, quote)
+    assert ("Said" in score(graph, conversation(agent(text)), verdicts=[said]).reached) is is_there
 
 
 @pytest.mark.parametrize(

@@ -112,19 +112,6 @@ def test_two_undecided_on_one_road_make_a_range():
     assert ranged.reached == {"Start": 0, "get_order": 1}
 
 
-def test_an_nfc_may_be_checked_on_the_result_of_the_call_before_it():
-    told = graph(
-        "get_order",
-        "name: Delivered, type: NFC, check: {said_by: tool, pattern: delivered}, dependencies: [get_order]",
-        "name: Lost, type: NFC, check: {said_by: tool, pattern: lost}, dependencies: [get_order]",
-        end("Delivered", "Lost"),
-    )
-    done = score(told, conversation(user("Where is it?"), called("get_order", "status: delivered")))
-    # The call is event 2, its result event 3: later than the call.
-    assert done.reached == {"Start": 0, "get_order": 2, "Delivered": 3, "End": 3}
-    assert done.wasted_calls == ()
-
-
 def test_five_unordered_actions_go_up_in_sixths():
     five = MilestoneGraph.from_actions([{"name": f"tool{i}"} for i in range(5)], ordered=False)
     calls = [called(f"tool{i}") for i in reversed(range(5))]

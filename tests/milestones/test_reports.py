@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import stat
-from itertools import combinations
 from math import sqrt
 from random import Random
 from statistics import fmean, pstdev
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from arq_graph.errors import InputError
-from arq_graph.milestones import MilestoneGraph, read_report, score_transcripts, write_report
+from arq_graph.milestones import (
+    MilestoneGraph,
+    read_report,
+    read_transcripts,
+    score_transcripts,
+    write_report,
+)
 from tests.milestones.conversations import called, conversation, user
-from tests.milestones.reported import knows, of, reported, runs, shop, steps, talk, walked
+from tests.milestones.reported import of, reported, runs, shop, steps, talk, walked
 
 
 def test_what_is_undecided_is_no_failure_and_the_truth_lies_between_its_two_ends():
@@ -77,14 +80,6 @@ def test_pass_hat_k_is_told_where_tasks_were_run_more_than_once():
     assert (max(many.pass_hat_k), many.pass_hat_k[1]) == (16, 0.5)
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.booleans(), min_size=2, max_size=6))
-def test_pass_hat_k_is_the_share_of_choices_that_all_succeed(goals):
-    found = reported(*runs("a", *goals)).summary.overall.pass_hat_k
-    shares = {k: fmean(map(all, combinations(goals, k))) for k in range(1, len(goals) + 1)}
-    assert found == pytest.approx(shares)
-
-
 def test_a_task_of_a_use_case_with_an_undecided_run_is_in_no_pass_hat_k():
     said = [
         *runs("1", True, True, None, use_case="refund"),
@@ -124,20 +119,19 @@ def test_what_the_customer_came_for_is_told_apart_from_any_road_to_end():
     assert report.summary.arms_by_user["guided"]["helpful"].goal_reached == reached
 
 
-outcomes = st.tuples(st.sampled_from([True, False, None]), st.sampled_from("abc"), st.sampled_from("xyz"))
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(outcomes, max_size=12))
-def test_any_report_is_read_from_its_file_as_it_was_written(tmp_path_factory, found):
-    said = [talk(str(n), goal, task=task, use_case=of) for n, (goal, task, of) in enumerate(found)]
-    written = score_transcripts(said, shop(), judge=knows).report()
-    file = tmp_path_factory.mktemp("reports") / "report.json"
+@pytest.mark.parametrize("missing", [(), ("stand_ins",)], ids=["this schema", "the first one"])
+def test_a_report_is_read_from_its_file_as_it_was_written(tmp_path, missing):
+    said = [
+        talk("a", use_case="x", reward=1),
+        *runs("1", True, False, None, about={"arm": "b", "goal": "pay"}),
+    ]
+    written = reported(*said, *read_transcripts([{"messages": []}]))
+    file = tmp_path / "report.json"
     write_report(file, written)
+    if missing:
+        data = json.loads(file.read_text()) | {"schema": 1}
+        file.write_text(json.dumps({name: data[name] for name in data.keys() - missing}))
     assert read_report(file) == written
-    summary = written.summary.overall
-    assert summary.goal_completion.n + summary.goal_completion.unknown == len(said)
-    assert sum(group.conversations for group in written.summary.use_cases.values()) == len(said)
 
 
 def test_a_report_replaces_the_one_before_and_leaves_nothing_else(tmp_path):
@@ -153,14 +147,6 @@ def test_a_report_replaces_the_one_before_and_leaves_nothing_else(tmp_path):
     for place in (tmp_path / "none" / "report.json", tmp_path):
         with pytest.raises(InputError, match="cannot be written"):
             write_report(place, of())
-
-
-def test_a_report_of_the_first_schema_is_still_read(tmp_path):
-    written = reported(talk("a"))
-    data = json.loads(written.to_json()) | {"schema": 1}
-    del data["stand_ins"]
-    (tmp_path / "report.json").write_text(json.dumps(data))
-    assert read_report(tmp_path / "report.json") == written
 
 
 @pytest.mark.parametrize(

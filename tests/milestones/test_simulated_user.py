@@ -8,7 +8,7 @@ import pytest
 
 from arq_graph import ScriptedChatModel
 from arq_graph.milestones import SimulatedUser, UserSpec
-from tests.milestones.talking import speaking, talk
+from tests.milestones.evaluated import speaking, talk
 
 QUESTION = "Your order ID?"
 SHOP: dict[str, Any] = {
