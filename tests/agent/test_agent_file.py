@@ -187,12 +187,6 @@ def test_all_mistakes_of_a_file_are_told_together_in_the_order_of_their_lines(fo
     assert [line.removeprefix(f"{folder / 'agent.yaml'}:")[:2] for line in told] == ["3:", "5:", "6:", "7:"]
 
 
-def test_what_guidelines_say_of_each_other_is_told_together_too(folder: Path) -> None:
-    content = "- {action: a, depends_on: [G9, action]}\n- {action: b, entails: [G3]}\n"
-    told = str(mistake(folder, with_guideline(content)))
-    assert told.count("the id of no guideline") == 3
-
-
 def test_a_missing_file_is_told(folder: Path) -> None:
     with pytest.raises(SpecError, match=r"nowhere\.yaml: the agent file cannot be read: No such file"):
         Agent.from_yaml("nowhere.yaml")

@@ -143,12 +143,6 @@ def test_a_typed_function_becomes_a_tool_with_described_arguments() -> None:
     assert made.invoke({"order_id": "17"}) == "order 17"
 
 
-def test_a_method_becomes_a_tool() -> None:
-    shelf = Shelf()
-    made = agent(Guideline("a", "b", tools=[shelf.search]), tools=[shelf.search])
-    assert only_tool(made).invoke({"title": "Emma"}) == "Emma"
-
-
 def test_one_function_on_two_guidelines_is_one_tool() -> None:
     made = agent(
         Guideline("a", "b", tools=[get_order]), Guideline("c", "d", tools=[get_order, cancel, get_order])

@@ -64,17 +64,6 @@ def test_a_model_that_insists_on_a_call_makes_it_once(strategy):
     assert kinds(state)[-1] == "ai"
 
 
-@STRATEGIES
-def test_a_missing_argument_is_asked_for(strategy):
-    model = brain(judge={"G1": 9}, moves=[act("get_order"), say()], reply="Which order do you mean?")
-    state = turn(model, strategy=strategy, said=says("Where is my order?"))
-    assert kinds(state) == ["human", "ai"]
-    (missing,) = [each for each in state["tool_insights"] if each["kind"] == "missing"]
-    assert (missing["tool"], missing["argument"]) == ("get_order", "order_id")
-    (shown,) = asked_by(model, "message")[0].section("insights")
-    assert shown["description"] == "The order's number."
-
-
 def test_an_agent_without_tools_matches_and_one_without_guidelines_may_have_tools():
     agent = Agent("Desk", "You are polite.", [Guideline("the customer greets", "greet back")])
     model = brain(judge={"G1": 9}, reply="Hello!")

@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import ARQ, Agent, ScriptedChatModel, errors, query, respond, track_usage
-from arq_graph.nodes import BlueprintNode, GuidelineMatcher, MessageReviser, ToolCaller
+from arq_graph.nodes import BlueprintNode, GuidelineMatcher, MessageReviser, Speaker, ToolCaller
 
 
 class Mood(ARQ):
@@ -72,6 +72,8 @@ def test_a_template_that_cannot_be_rendered_is_an_error():
         (MessageReviser, "extra_revisions", -1, "a whole number from 0 on, not -1"),
         (MessageReviser, "max_history_tokens", 99, "a whole number from 100 on, not 99"),
         (MessageReviser, "on_unsatisfied", "fallbck", "it must be one of 'send_last', 'fallback'"),
+        (Speaker, "max_questions", -1, "a whole number from 0 on, not -1"),
+        (Speaker, "setting", "theatre", "it must be one of 'chat', 'task'"),
     ],
 )
 def test_a_setting_out_of_its_range_is_an_error(kind, setting, value, problem):

@@ -76,35 +76,48 @@ NO_SERVICE = "it cannot be what offers a service"
 @pytest.mark.parametrize(
     ("said", "place", "problem"),
     [
-        ({"content": "I called get_order."}, "content", INTERNAL),
-        ({"content": r"I called get\_order."}, "content", INTERNAL),
-        ({"content": "I called `refund`."}, "content", INTERNAL),
-        ({"content": "I ran refund(A-1)."}, "content", INTERNAL),
-        ({"content": "See G2, it applies."}, "content", INTERNAL),
-        ({"content": "G1 applies."}, "content", INTERNAL),  # even if the customer guesses it
-        ({"content": "G5 does not apply."}, "content", INTERNAL),  # which is not active
-        ({"content": "That is in M3."}, "content", INTERNAL),
-        ({"content": "As I1 says."}, "content", INTERNAL),
-        ({"content": "Your internal_score is 7."}, "content", INTERNAL),
-        ({"content": "Your credit_risk_flag is high."}, "content", INTERNAL),  # of the thread alone
-        ({"content": "The `loyalty tier` variable says so."}, "content", INTERNAL),
-        ({"content": "we can **repair** it"}, "content", REPEATED),
-        (fact(None), "factual_information_provided[0]", "it has no source in this prompt"),
-        (fact(" , "), "factual_information_provided[0]", "it has no source in this prompt"),
+        ({"content": "I called get_order."}, "revisions[0].content", INTERNAL),
+        ({"content": r"I called get\_order."}, "revisions[0].content", INTERNAL),
+        ({"content": "I called `refund`."}, "revisions[0].content", INTERNAL),
+        ({"content": "I ran refund(A-1)."}, "revisions[0].content", INTERNAL),
+        ({"content": "See G2, it applies."}, "revisions[0].content", INTERNAL),
+        ({"content": "G1 applies."}, "revisions[0].content", INTERNAL),  # even if the customer guesses it
+        ({"content": "G5 does not apply."}, "revisions[0].content", INTERNAL),  # which is not active
+        ({"content": "That is in M3."}, "revisions[0].content", INTERNAL),
+        ({"content": "As I1 says."}, "revisions[0].content", INTERNAL),
+        ({"content": "Your internal_score is 7."}, "revisions[0].content", INTERNAL),
+        (
+            {"content": "Your credit_risk_flag is high."},
+            "revisions[0].content",
+            INTERNAL,
+        ),  # of the thread alone
+        ({"content": "The `loyalty tier` variable says so."}, "revisions[0].content", INTERNAL),
+        ({"content": "we can **repair** it"}, "revisions[0].content", REPEATED),
+        (fact(None), "revisions[0].factual_information_provided[0]", "it has no source in this prompt"),
+        (fact(" , "), "revisions[0].factual_information_provided[0]", "it has no source in this prompt"),
         # a guideline that is not active, a tool that no active guideline grants, and no message
-        (fact("VIP"), "factual_information_provided[0]", 'there is no "VIP" in this prompt'),
-        (fact("refund"), "factual_information_provided[0]", 'there is no "refund" in this prompt'),
-        (fact("T1, M7"), "factual_information_provided[0]", 'there is no "M7" in this prompt'),
-        (service("M1"), "offered_services[0]", NO_SERVICE),
-        (service("M1, M3"), "offered_services[0]", NO_SERVICE),
-        (broken("customer_request", forbids=True), "instructions_broken[0]", "forbids it, whoever asks"),
-        (broken("none"), "instructions_broken[0]", "is not followed, without a reason"),
-        ({"is_repeat_message": True}, "is_repeat_message", "it repeats an earlier message"),
+        (fact("VIP"), "revisions[0].factual_information_provided[0]", 'there is no "VIP" in this prompt'),
+        (
+            fact("refund"),
+            "revisions[0].factual_information_provided[0]",
+            'there is no "refund" in this prompt',
+        ),
+        (fact("T1, M7"), "revisions[0].factual_information_provided[0]", 'there is no "M7" in this prompt'),
+        (service("M1"), "revisions[0].offered_services[0]", NO_SERVICE),
+        (service("M1, M3"), "revisions[0].offered_services[0]", NO_SERVICE),
+        (
+            broken("customer_request", forbids=True),
+            "revisions[0].instructions_broken[0]",
+            "forbids it, whoever asks",
+        ),
+        (broken("none"), "revisions[0].instructions_broken[0]", "is not followed, without a reason"),
+        ({"is_repeat_message": True}, "revisions[0].is_repeat_message", "it repeats an earlier message"),
+        ({"insights": [{"insight": "be quick", "source": "T9"}]}, "insights[0]", 'no "T9" in this prompt'),
     ],
 )
 def test_what_code_finds_wrong_with_a_reply_is_told_with_its_place(said, place, problem):
     (found,) = violations(**said)
-    assert found.startswith(f"MessageBlueprint.revisions[0].{place}: ")
+    assert found.startswith(f"MessageBlueprint.{place}: ")
     assert problem in found
 
 
@@ -142,8 +155,3 @@ def test_a_source_that_the_cut_history_no_longer_shows_does_not_exist():
     long = [HumanMessage("x" * 300, id=f"x{n}") for n in range(400)]
     (found,) = violations(messages=[*long, HumanMessage("And?", id="h2")], **fact("M1"))
     assert 'there is no "M1" in this prompt' in found
-
-
-def test_an_insight_needs_a_source_that_exists():
-    (found,) = violations(insights=[{"insight": "be quick", "source": "T9"}])
-    assert found.startswith("MessageBlueprint.insights[0]: ")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from arq_graph import Agent, Variable, errors
-from arq_graph.nodes import Speaker, events
-from tests.brain import act, ask, brain, say, think
+from arq_graph.nodes import events
+from tests.brain import act, ask, say, think
 from tests.speaking.chat import A1, DESK, THREAD, Chat, cancel_order, find_table, get_order
 
 LOOK, CANCEL = act("get_order", A1), act("cancel_order", A1)
@@ -83,14 +83,6 @@ def test_speech_can_be_limited_to_acts():
     assert desk.asked[0].section("dialogue_acts") == acts
     with pytest.raises(errors.BlueprintError):
         Chat([ask("Where?", dialogue_act="Sing")], dialogue_acts=acts).hear("Find the mug")
-
-
-@pytest.mark.parametrize(
-    ("setting", "wrong"), [("max_questions", -1), ("setting", "theatre"), ("policies", ["name_or_tipe"])]
-)
-def test_a_setting_that_cannot_be_is_told(setting, wrong):
-    with pytest.raises(errors.InputError, match=setting.replace("policies", "did you mean `name_or_type`")):
-        Speaker(brain(), DESK, **{setting: wrong})
 
 
 KNOWING = Agent(

@@ -165,6 +165,8 @@ def test_a_policy_opens_no_gate_and_names_no_tool_that_does_not_exist():
     desk = Chat([CANCEL], policies=[first])
     assert desk.hear("A-1").endswith("Reply yes to go ahead.")
     assert desk.calls == []
+    with pytest.raises(errors.InputError, match="did you mean `name_or_type`"):
+        Chat([], policies=["name_or_tipe"])
     wrong = Policy("p", "r", forbids=lambda state: ["get_ordr"])
     with pytest.raises(errors.InputError, match="did you mean `get_order`"):
         Chat([say("Hi.")], [get_order], policies=[wrong]).hear("Hi")
