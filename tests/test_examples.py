@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, arms, create_guided_agent
-from arq_graph.milestones import Suite, evaluate
+from arq_graph.milestones import MilestoneGraph, Suite, evaluate, read_transcript, score
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -62,6 +62,31 @@ def test_the_desk_asks_looks_up_and_acts_on_what_it_finds(desk: list[dict[str, A
     done = [m for m in desk[-1]["messages"] if isinstance(m, ToolMessage) and m.name == "expedite_shipping"]
     assert [m.status for m in done] == ["success"]
     assert "Have a great day outdoors!" in desk[-1]["messages"][-1].text
+
+
+LATE = "My order ORD-1004 is late, where is it?"
+
+
+@pytest.mark.parametrize(
+    ("turns", "through"),
+    [
+        ([LATE, "Yes, I take the discount.", "Goodbye!"], "apply_discount"),
+        ([LATE, "No, thanks, not necessary.", "Goodbye!"], "Goodwill Declined"),
+        (["Where is my order ORD-1001?", "Thanks, goodbye!"], "Delivery Day Told"),
+        (["Where is my order ORD-1003?", "Yes, it did. Goodbye!"], "Condition Asked"),
+        (["I want to cancel my order.", "Then I want to speak to a human."], "hand_over_to_human"),
+        (["Where is my order ORD-1004?", "I am angry! Give me a human!"], "hand_over_to_human"),
+    ],
+)
+def test_each_goal_of_a_customer_of_the_desk_has_a_road_of_its_own(turns: list[str], through: str) -> None:
+    agent = Agent.from_yaml(EXAMPLES / "order_desk" / "agent.yaml")
+    graph = MilestoneGraph.from_yaml(EXAMPLES / "order_desk" / "milestones.yaml")
+    tools = list(agent.toolbox.values())
+    assert list(graph.check(tools)) == []
+    state = hold(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)[-1]
+    reached = score(graph, read_transcript(state["messages"]), tools=tools)
+    assert (reached.goal_completed, reached.progress_rate) == (True, 1)
+    assert through in reached.path_taken
 
 
 def test_the_desks_suite_has_each_wish_from_each_kind_of_user_in_a_world_of_its_own() -> None:

@@ -65,12 +65,12 @@ def refund_talks() -> list[Transcript]:
     ]
 
 
-def made(talks: list[Transcript], graph: MilestoneGraph | None = None, **changes: Any) -> Report:
-    """A report on these conversations, each measured on the graph, and on a record that is broken."""
+def made(talks: list[Transcript], **changes: Any) -> Report:
+    """A report on these conversations, each measured on the graph of refunds, and on a record that is broken."""
     broken = read_transcripts([{"messages": []}])
-    graphs = graph or refund_graph()
-    graphs.name = graphs.name or "refunds"
-    run = score_transcripts([*talks, *broken], graphs, source="talks.jsonl")
+    graph = refund_graph()
+    graph.name = "refunds"
+    run = score_transcripts([*talks, *broken], graph, source="talks.jsonl")
     return run.report().model_copy(update=changes)
 
 

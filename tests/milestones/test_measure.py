@@ -112,14 +112,6 @@ def test_two_undecided_on_one_road_make_a_range():
     assert ranged.reached == {"Start": 0, "get_order": 1}
 
 
-def test_five_unordered_actions_go_up_in_sixths():
-    five = MilestoneGraph.from_actions([{"name": f"tool{i}"} for i in range(5)], ordered=False)
-    calls = [called(f"tool{i}") for i in reversed(range(5))]
-    rates = [score(five, conversation(user("go"), *calls[:done])).progress_rate for done in range(6)]
-    # End requires all five: depth(End) = 1 (largest need) + 4 further + its own 1 = 6.
-    assert rates == [0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 1]
-
-
 def test_calls_of_one_message_count_in_the_order_listed_once_their_results_are_there():
     calls = (Call("a", {}, "1"), Call("b", {}, "2"))
     in_order = Transcript((*calls, Result(2, "b", "ok"), Result(1, "a", "ok")))
