@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from arq_graph.errors import InputError, ModelUnavailableError
+from arq_graph.errors import InputError
 from arq_graph.milestones import Report, read_transcripts, score_transcripts
 from tests.milestones.reported import knows, shop, steps, talk
 
@@ -75,15 +75,6 @@ def test_a_line_that_cannot_be_read_is_scored_again(file):
     again, asked = scored(file)
     assert asked == [TALKS[1].id, TALKS[3].id]
     assert again == report
-
-
-def test_a_conversation_that_got_no_answer_is_asked_about_again(file):
-    def deaf(graph, transcript, observations):
-        raise ModelUnavailableError("busy")
-
-    for judge, broken in ((deaf, 1), (knows, 0)):
-        report = score_transcripts(TALKS[:1], shop(), judge=judge, results=file).report()
-        assert len(report.broken) == broken
 
 
 def test_another_run_is_refused_and_told_what_changed_and_what_to_do(file):
