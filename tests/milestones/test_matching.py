@@ -131,9 +131,11 @@ def test_every_required_argument_must_be_there_in_its_type(changed, is_genuine):
     talk = conversation(called("get_order", **arguments))
     tool = {"type": "function", "function": {"name": "get_order", "parameters": PARAMETERS}}
     assert bool(observed(FC, talk, tools=[tool])) == is_genuine
-    # The same where the record brings the schema itself; without one, nothing is asked.
+    # The same where the record brings the schema itself; without one that can be read, nothing is asked.
     assert bool(observed(FC, Transcript(talk.events, tools={"get_order": PARAMETERS}))) == is_genuine
     assert observed(FC, talk) == (1,)
+    circle = {"$defs": {"it": {"$ref": "#/$defs/it"}}, "$ref": "#/$defs/it"}
+    assert observed(FC, Transcript(talk.events, tools={"get_order": circle})) == (1,)
 
 
 def test_an_invented_argument_is_no_genuine_call_where_grounding_is_strict():
