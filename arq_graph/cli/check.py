@@ -18,7 +18,7 @@ from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli.options import OFFLINE, AgentFile, BaseUrl, Model, choose_model
 from arq_graph.cli.progress import Progress
-from arq_graph.cli.screen import entry, named, output, sentence, show_titled, warn, words
+from arq_graph.cli.screen import named, output, sentence, show_titled, warn, words
 from arq_graph.cli.turn import guideline_text
 from arq_graph.errors import SpecError
 from arq_graph.milestones.evaluation.suite import SuiteFile
@@ -70,24 +70,20 @@ def prepare(agent: AgentFile, model: Model = None, base_url: BaseUrl = None) -> 
     with Progress().shown("asking about the guidelines"):
         prepared = unprepared.prepare(asked_model)
     console = output()
-    asked = 0
-    for before, after in zip(unprepared.guidelines, prepared.guidelines, strict=True):
-        is_new = _settled(before) != _settled(after)
-        asked += is_new
-        kept_up = "kept up" if after.continuous else "done once"
-        tools = "a tool's result can" if after.sensitive_to_tools else "no tool's result can"
-        said = sentence(words(after.id, "cyan"), f"  {kept_up}; {tools} call for it")
-        console.print(entry("●" if is_new else "○", "green", said))
-    console.print()
+    pairs = zip(unprepared.guidelines, prepared.guidelines, strict=True)
+    asked = [after for before, after in pairs if is_open(before)]
+    for each in asked:
+        kept_up = "kept up" if each.continuous else "done once"
+        tools = "a tool's result can" if each.sensitive_to_tools else "no tool's result can"
+        console.print(sentence(words(each.id, "cyan"), f"  {kept_up}; {tools} call for it"))
+    every = len(prepared.guidelines)
     if not asked:
-        console.print(
-            words(f"Nothing was left to ask: all {len(prepared.guidelines)} guidelines are settled.")
-        )
+        console.print(words(f"Nothing was left to ask: all {every} guidelines are settled."))
         return
-    said = words(
-        f"{asked} of {len(prepared.guidelines)} guidelines were asked about; the answers are kept in "
+    kept = prepared_path(prepared.file or agent)
+    console.print(
+        words(f"{len(asked)} of {every} guidelines were asked about; the answers are kept in {kept}.")
     )
-    console.print(sentence(said, str(prepared_path(prepared.file or agent)), "."))
     if choice.spec == OFFLINE:
         warn(
             "the offline model compares words alone: look the answers over, or delete them and ask a real model"
@@ -107,10 +103,6 @@ def schema(
 ) -> None:
     """Print the JSON Schema of a kind of file, for completion and checks in an editor."""
     print(json.dumps(_SCHEMAS[kind].model_json_schema(), indent=2, ensure_ascii=False))
-
-
-def _settled(guideline: Guideline) -> tuple[bool | None, bool | None]:
-    return guideline.continuous, guideline.sensitive_to_tools
 
 
 def _guideline(guideline: Guideline) -> Iterator[Text]:

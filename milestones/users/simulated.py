@@ -15,6 +15,7 @@ from arq_graph.milestones.transcript import Message
 from arq_graph.milestones.users.agenda import AgendaUser
 from arq_graph.milestones.users.kinds import is_kept_back, leaks, let_out, misheard
 from arq_graph.milestones.users.spec import Deviation, Intent, User, UserSpec, persona_of
+from arq_graph.models.offline.model import is_stand_in
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.reasoner import Reasoner
@@ -26,9 +27,6 @@ LONGEST_MESSAGE = 2_000
 MESSAGES_SHOWN = 20
 _EXIT = re.compile(r"""["'`*\s]*exit[."'`*!\s]*""", re.IGNORECASE)
 _NAME_OF_USER = re.compile(r"^\s*[\[(]?(?:user|customer|me|you)[\])]?\s*:\s*", re.IGNORECASE)
-_LINE_OF_AGENT = re.compile(
-    r"^\W*(?:the )?(?:ai )?(?:agent|assistant|bot)\W*[:：]", re.IGNORECASE | re.MULTILINE
-)
 _HOW: dict[Deviation, str] = {
     "off_topic": "say something off the topic first, or only that; come back to it in your next message",
     "incorrect": "give one of the values asked for wrongly, by mistake; if none is asked for, ignore this",
@@ -133,7 +131,6 @@ class SimulatedUser:
         message = _said(answer.value)
         if answer.value.finished or _EXIT.fullmatch(message):
             return None
-        message = _LINE_OF_AGENT.split(message, maxsplit=1)[0].strip()
         if leaks(message, self.spec.kind, self.spec.facts):
             message = self._allowed(message)
         if message and deviation == "asr":
@@ -171,9 +168,7 @@ class SimulatedUser:
 
     def _complaints(self, answer: _Speaking) -> list[Complaint]:
         message, wrong = _said(answer), ""
-        if _LINE_OF_AGENT.search(message):
-            wrong = "there is a line of the agent in it: say what you, the user, say, without the name of a speaker"
-        elif not message and not answer.finished:
+        if not message and not answer.finished:
             wrong = "it is empty: say something, or set `finished`"
         elif leaks(message, self.spec.kind, self.spec.facts):
             wrong = (
@@ -185,8 +180,13 @@ class SimulatedUser:
 
 
 def make_user(spec: UserSpec, *, seed: int, model: BaseChatModel | str | Reasoner | None = None) -> User:
-    """A user for one conversation: an `AgendaUser`, or a `SimulatedUser` where there is a model to play it."""
-    return AgendaUser(spec, seed=seed) if model is None else SimulatedUser(spec, model, seed=seed)
+    """A user for one conversation: an `AgendaUser`, or a `SimulatedUser` where there is a model to play it.
+
+    The offline model plays nobody: the agenda is the stand-in for a user.
+    """
+    if model is None or is_stand_in(model):
+        return AgendaUser(spec, seed=seed)
+    return SimulatedUser(spec, model, seed=seed)
 
 
 def _said(answer: _Speaking) -> str:

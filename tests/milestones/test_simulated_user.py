@@ -93,20 +93,8 @@ def test_an_unhelpful_user_keeps_its_wrong_numbers():
     assert talk(user(finished("Maybe T-977?", knows=False), kind="unhelpful"), QUESTION) == ["Maybe T-977?"]
 
 
-@pytest.mark.parametrize("name", ["AGENT", "**Assistant**", "[agent]", "The AI agent"])
-def test_a_line_of_the_agent_is_asked_for_again_and_then_cut_off(name: str):
-    wrong = f"Hm.\n{name}: It is on its way."
-    assert talk(user(finished(wrong, "Where is it?")), QUESTION) == ["Where is it?"]
-    assert set(talk(user(ScriptedChatModel(lambda call: speaking(wrong))), QUESTION)) == {"Hm."}
-
-
 def test_deviations_are_drawn_by_code_and_asked_for_in_the_prompt():
     model = finished("Hello.", "It is ORD-1003.")
     talk(user(model, deviations={"incorrect": 1.0}), QUESTION)
     assert ["by mistake" in call.text for call in model.calls] == [False, True, True]
     assert talk(user(finished("ORD-1002"), deviations={"asr": 1.0}), QUESTION) == ["ord 1 0 0 2"]
-
-
-def test_the_offline_model_plays_a_conversation_that_ends():
-    said = talk(user("offline"), QUESTION, "It is on its way. Anything else?")
-    assert 0 < len(said) == len(set(said)) <= 6

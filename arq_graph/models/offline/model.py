@@ -14,7 +14,6 @@ from arq_graph.models.offline.activation import judge_guidelines, settle_guideli
 from arq_graph.models.offline.instance import UNSAID, Instances
 from arq_graph.models.offline.prompt import Prompt, read_prompt
 from arq_graph.models.offline.reply import NOT_UNDERSTOOD, Reply, revise
-from arq_graph.models.offline.stems import label, stems
 from arq_graph.models.offline.tool_choice import candidate_answers, move, plan
 
 
@@ -81,23 +80,8 @@ def _suggested(prompt: Prompt, kinds: Instances, properties: Mapping[str, Any]) 
         return plan(prompt, properties["action"], kinds)
     if "revisions" in properties:
         return revise(prompt)
-    if "finished" in properties and "wishes" in sections:
-        return _play_customer(prompt)
     if any("sensitive_to_tools" in kinds.asked(each) for each in properties.values()):
         return settle_guidelines(prompt)
     if "guidelines" in sections:
         return judge_guidelines(prompt, properties, kinds)
     return candidate_answers(prompt, properties, kinds) if "tools" in sections else UNSAID
-
-
-def _play_customer(prompt: Prompt) -> dict[str, Any]:
-    """What the user says next: what is known of what was asked, then each wish, then the closing words."""
-    talk, wishes = prompt.entries("talk"), prompt.entries("wishes")
-    said = [entry.get("text") for entry in talk if entry.get("from") == "you"]
-    asked = stems(str(talk[-1].get("text"))) if talk else frozenset()
-    facts = [*(wish.get("slots") for wish in wishes), prompt.sections.get("known")]
-    known = {name: value for each in facts if isinstance(each, dict) for name, value in each.items()}
-    told = [f"The {label(name)} is {value}." for name, value in known.items() if stems(name) <= asked]
-    further = [*told, *(wish.get("request") for wish in wishes), prompt.sections.get("closing")]
-    message = next((text for text in further if text and text not in said), "")
-    return {"message": message or "Exit.", "finished": not message, "one_message_of_the_user": True}
