@@ -9,14 +9,7 @@ from typing import Any
 
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import invented_arguments
-from arq_graph.milestones.judging.judge import (
-    Judge,
-    Judgement,
-    Remark,
-    aask_judge,
-    ask_judge,
-    in_question,
-)
+from arq_graph.milestones.judging.judge import Judge, Judgement, Remark, aask_judge, ask_judge, in_question
 from arq_graph.milestones.matching import ForbiddenEvent, Observations, observe
 from arq_graph.milestones.measure import coverage, frontier, goal_completed, path_taken, progress_rate, reach
 from arq_graph.milestones.transcript import Result, Transcript

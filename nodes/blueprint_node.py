@@ -166,7 +166,17 @@ class BlueprintNode(Node, Generic[B]):
     def asked(
         self, *questions: Question[Any]
     ) -> Generator[Sequence[Question[Any]], Any, Sequence[Answer[Any]]]:
-        """Ask questions at the same time; the first that led to no answer is raised."""
+        """Ask questions at the same time, from `steps`: `answers = yield from self.asked(first, second)`.
+
+        Args:
+            *questions: Each a blueprint with its prompt; none asks nothing.
+
+        Returns:
+            Their answers, in order.
+
+        Raises:
+            ReasoningError: A question led to no answer; of several, the first.
+        """
         answers = (yield questions) if questions else ()
         for answer in answers:
             if isinstance(answer, ReasoningError):
@@ -180,7 +190,16 @@ class BlueprintNode(Node, Generic[B]):
     def prompt(
         self, conversation: Conversation, values: Mapping[str, Any], *, head: str | None = None
     ) -> list[BaseMessage]:
-        """The messages to send: the head, and the conversation with the template's tail."""
+        """The messages to send: the head, and the conversation with the template's tail.
+
+        Args:
+            conversation: What was said, as numbered lines.
+            values: What the tail is rendered with; `variables` among them stand in a section before the conversation.
+            head: The system message, rendered already; None: the node's own.
+
+        Raises:
+            PromptError: The tail cannot be rendered with these values.
+        """
         variables = values.get("variables")
         parts = [
             section(variables, "variables") if variables else "",

@@ -42,8 +42,7 @@ class OneTimeApplication(ARQ, defer_build=True):
         "If not continuous: was it done?", when=lambda answer: not answer.is_continuous
     )
     is_missing_part_cosmetic_or_functional: Literal["cosmetic", "functional"] | None = query(
-        "If partially.",
-        when=lambda answer: answer.guideline_previously_applied == "partially",
+        "If partially.", when=lambda answer: answer.guideline_previously_applied == "partially"
     )
     guideline_should_reapply: bool | None = respond(
         "If done, fully or partially: is it due again?",

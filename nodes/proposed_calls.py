@@ -136,10 +136,7 @@ def asked_for(asked: Iterable[Any], gate: Gate) -> list[ToolInsight]:
 
 
 def calls_to_put(
-    gate: Gate,
-    settled: Settled,
-    still_wanted: Sequence[str] | None,
-    proposed: Iterable[ToolInsight],
+    gate: Gate, settled: Settled, still_wanted: Sequence[str] | None, proposed: Iterable[ToolInsight]
 ) -> list[ToolInsight]:
     """The calls that code puts to the customer below the answer: the newest version of each tool's."""
     again = [*settled.insights, *settled.still_wanted(gate, still_wanted or ())]

@@ -73,11 +73,7 @@ class Strategy(AgentNode[ARQ]):
         return lambda _: ""
 
     def standing(
-        self,
-        gate: Gate,
-        settled: Settled,
-        counts: Mapping[str, int],
-        further: Mapping[str, Any],
+        self, gate: Gate, settled: Settled, counts: Mapping[str, int], further: Mapping[str, Any]
     ) -> dict[str, Any]:
         """How things stand, for a prompt's tail; of the section `now`, what holds nothing is left out."""
         active = list(active_guidelines(self.agent, gate.state, gate.conversation.turn))

@@ -85,7 +85,5 @@ def _from_function(function: Callable[..., Any]) -> BaseTool:
             )
     is_async = inspect.iscoroutinefunction(function)
     return StructuredTool.from_function(
-        func=None if is_async else function,
-        coroutine=function if is_async else None,
-        parse_docstring=True,
+        func=None if is_async else function, coroutine=function if is_async else None, parse_docstring=True
     )

@@ -11,17 +11,7 @@ from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import NO_ANSWER, WRONG_INPUT, options
 from arq_graph.cli.evaluate import tell_doubts
 from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
-from arq_graph.cli.screen import (
-    LABEL_WIDTH,
-    Row,
-    labelled,
-    note,
-    output,
-    sentence,
-    show_error,
-    spoken,
-    words,
-)
+from arq_graph.cli.screen import LABEL_WIDTH, Row, labelled, note, output, sentence, show_error, spoken, words
 from arq_graph.cli.tables import ENDS, number
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import Arms

@@ -15,12 +15,7 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.parts import Part
 from arq_graph.errors import InputError, ModelUnavailableError, SpecError, checked_type
 from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
-from arq_graph.milestones.evaluation.conversation import (
-    Conversation,
-    aconverse,
-    is_out_of_reach,
-    told,
-)
+from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach, told
 from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
 from arq_graph.milestones.evaluation.suite import Planned, Suite
 from arq_graph.milestones.event_loop import at_once, run_in_loop

@@ -94,7 +94,12 @@ class Suite(Part):
         return cls(scenarios=file.made, seed=file.seed, name=file.name or Path(path).stem)
 
     def planned(self, arms: Sequence[str], runs: int) -> Iterator[Planned]:
-        """Every conversation: the arms of one run side by side, so that a run that is stopped leaves pairs."""
+        """Every conversation: the arms of one run side by side, so that a run that is stopped leaves pairs.
+
+        Args:
+            arms: Names of what is tried.
+            runs: How often each scenario is held with each arm, 1 or more.
+        """
         for run in range(1, runs + 1):
             for scenario in self.scenarios:
                 seed = seed_of(self.seed, scenario.name, run)

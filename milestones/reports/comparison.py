@@ -187,6 +187,10 @@ def compare(a: Report, b: Report) -> Comparison:
     test and PR by turning signs (`sign_flip`). Several runs of one task depend on each other, and which run goes with
     which is arbitrary: then whole tasks are drawn for the intervals, and the signs of whole tasks are turned. Among
     use cases p is corrected by Holm. Cost O(n), and a bounded number of draws a group.
+
+    Args:
+        a: The report that the differences are taken from: each is B's figure minus A's.
+        b: The other one, of the same conversations; what only one of them has is left out.
     """
     of_a, of_b = _by_key(a.conversations), _by_key(b.conversations)
     pairs = [Pair(key[0], one, of_b[key]) for key, one in of_a.items() if key in of_b]

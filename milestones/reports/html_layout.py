@@ -26,9 +26,7 @@ _ORDERING = 9
 _STRAIGHTENING = 3
 
 
-def layered(
-    graph: nx.DiGraph[str],
-) -> tuple[dict[str, Point], dict[tuple[str, str], tuple[Point, ...]]]:
+def layered(graph: nx.DiGraph[str]) -> tuple[dict[str, Point], dict[tuple[str, str], tuple[Point, ...]]]:
     """Lay a graph out: where each node stands, and where each edge bends on its way, often nowhere.
 
     A point is a layer, from 0, and a place in it, of which the smallest of all is 0. A cycle is laid out with an edge
