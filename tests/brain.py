@@ -157,7 +157,8 @@ class Brain:
     """Answers calls of a scripted model.
 
     Args:
-        judge: By guideline id: a score, a dict of answers, an exception, or a function of `Asked` that gives one.
+        judge: By guideline id: a score, a dict of answers, an exception, None where it is left out, or a function of
+            `Asked` that gives one.
         call: By tool, for the tool caller: arguments, a call, a list of these (each proposed once a turn), or a
             function of `Asked`.
         reply: A text, a dict of answers, a list of these (one per answer), or a function of `Asked`.
@@ -193,6 +194,8 @@ class Brain:
             if id not in asked.now["judge"]:
                 continue
             said = _said(self.judge.get(id, 2), asked)
+            if said is None:
+                continue
             if isinstance(said, int):
                 applies = "yes" if said >= 6 else "no"
                 said = {"score": said, "condition_applies": applies, "should_apply": said >= 6}

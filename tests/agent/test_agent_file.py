@@ -100,15 +100,6 @@ def test_words_that_yaml_is_known_to_turn_into_something_else_stay_text(folder: 
     assert agent.variables[1].value == "2021-03-04"
 
 
-def test_the_json_schema_describes_the_file_for_editors() -> None:
-    schema = Agent.model_json_schema()
-    assert schema["required"] == ["name", "profile"]
-    assert schema["properties"].keys() == set(Agent.model_fields)
-    guideline = schema["$defs"]["Guideline"]
-    assert "customer" in str(schema["$defs"]["Confirmation"]["anyOf"][0])
-    assert "observation" in guideline["properties"]["action"]["description"]
-
-
 def mistake(folder: Path, content: str | bytes) -> SpecError:
     with pytest.raises(SpecError) as caught:
         read(folder, content)

@@ -47,7 +47,7 @@ class Desk:
         strategy: str = "tools",
         moves: tuple[Move, ...] = (CANCEL,),
         *,
-        reply: str = "Certainly.",
+        reply: Any = "Certainly.",
         wants: bool = True,
         agrees: Any = None,
         **fields: Any,

@@ -285,15 +285,7 @@ def test_a_new_message_abandons_it_and_no_second_yes_runs_it(cut_off):
 
 
 def test_a_turn_that_was_cut_off_before_its_reply_put_nothing(strategy):
-    desk = Desk(strategy)
-    answer = desk.answer
-
-    def cut(call):
-        if call.module == "message":
-            raise Cut
-        return answer(call)
-
-    desk.answer = cut
+    desk = Desk(strategy, reply=lambda asked: Cut() if asked.module == "message" else None)
     with pytest.raises(Cut):
         desk.say("Please cancel A-1.")
     assert desk.state.get("agreements", []) == []

@@ -160,12 +160,8 @@ DAYS = [{"content": f"Day {number}.", **UNSOURCED} for number in range(9)]
 @pytest.mark.parametrize(
     ("said", "options", "candidates", "sent"),
     [
-        (
-            [DAYS[0], "I do not know."],
-            {},
-            ["Day 0."],
-            "I do not know.",
-        ),  # revised once, and shown what was wrong
+        # It is revised once, and shown what was wrong.
+        ([DAYS[0], "I do not know."], {}, ["Day 0."], "I do not know."),
         (DAYS, {"extra_revisions": 0}, [], "Day 0."),  # with its faults on record
         (DAYS, {"extra_revisions": 3}, ["Day 0.", "Day 1.", "Day 2."], "Day 3."),
         (DAYS, {"on_unsatisfied": "fallback"}, ["Day 0.", "Day 1."], "I cannot say."),
@@ -183,10 +179,8 @@ def test_a_reply_is_revised_within_bounds_and_what_was_not_sent_is_kept_in_the_t
     assert len(model.calls) == 1 + options.get("extra_revisions", 1)
     for asked in asked_by(model, "message")[1:]:
         assert "MessageBlueprint.revisions[0]." in asked.complaint
-    is_ours = sent == "I cannot say."
-    assert [record["guideline"] for record in update["applied_guidelines"]] == (
-        [] if is_ours else ["G1", "G2"]
-    )
+    followed = [] if sent == DESK.fallback else ["G1", "G2"]
+    assert [record["guideline"] for record in update["applied_guidelines"]] == followed
 
 
 @pytest.mark.parametrize(
