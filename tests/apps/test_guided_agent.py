@@ -76,6 +76,14 @@ def test_an_agent_without_tools_matches_and_one_without_guidelines_may_have_tool
     assert asked_by(model, "matcher") == []
 
 
+def test_the_bound_of_rounds_ends_a_turn_whose_model_never_stops():
+    orders = iter(range(99))
+    calls = {"get_order": lambda _: {"order_id": f"A-{next(orders)}"}}
+    state = turn(brain(judge={"G1": 9}, call=calls))
+    assert len(results(state)) == 3
+    assert kinds(state)[-1] == "ai"
+
+
 TIER = Variable("tier", "How good a customer they are.", settable=True)
 SINCE = Variable("since", "Since when they are one.", settable=True)
 CREDIT = Variable("credit", "What they may spend.")

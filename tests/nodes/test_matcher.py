@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from arq_graph import Agent, Guideline, errors
 from arq_graph.nodes import GuidelineMatcher
@@ -262,6 +262,17 @@ def test_a_guideline_that_came_up_in_a_second_look_can_override_one_of_the_first
     first = look(node)
     assert active(first) == ["G2"]
     assert active(look_again(node, first)) == ["G1"]
+
+
+def test_a_condition_function_may_come_true_after_a_tool_ran():
+    def looked_up(state):
+        return any(isinstance(message, ToolMessage) for message in state["messages"])
+
+    guidelines = [Guideline(looked_up, "a", continuous=True), Guideline(looked_up, "b")]
+    node = GuidelineMatcher(brain(judge={"G2": 9}), agent(*guidelines))
+    first = look(node)
+    assert active(first) == []
+    assert active(look_again(node, first)) == ["G1", "G2"]
 
 
 # --- judgements that cannot be had -----------------------------------------------------------------------------------

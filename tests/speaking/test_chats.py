@@ -55,6 +55,13 @@ def test_a_model_that_only_thinks_is_not_asked_for_ever():
     assert len(endless.asked) == 2 + 3  # two thoughts, and the candidates of one move
 
 
+def test_calls_of_a_turn_are_bounded():
+    desk = Chat([LOOK, act("get_order", {"order_id": "A-2"})] * 4, max_steps=3)
+    desk.hear("Where are A-1 and A-2?")
+    assert len(desk.calls) == 3
+    assert desk.asked[-1].now["steps_left"] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "flags", "category"),
     [
