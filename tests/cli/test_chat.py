@@ -86,6 +86,7 @@ def interrupted(
     return err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_once_or_twice_while_the_model_is_asked_leaves_a_thread_that_goes_on(served, shop, times):
     asked = threading.Event()
@@ -102,6 +103,7 @@ def test_ctrl_c_once_or_twice_while_the_model_is_asked_leaves_a_thread_that_goes
     assert "You said: Where is B-1?" in served("chat", shop, "--thread", "t1").out
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_the_prompt_says_how_to_go_on(folder, shop):
     def prompted(out: IO[str]) -> None:
         while out.read(1) != ">":

@@ -117,18 +117,21 @@ def printing_to(output: int, shop: Path) -> list[str]:
     return [line for line in done.stderr.splitlines() if not line.startswith(" ")]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_told_in_a_line(shop):
     said = printing_to(os.open("/dev/full", os.O_WRONLY), shop)
     assert said == ["error: the disk is full: the output could not be written"]
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_told_in_a_line(shop):
     reading, writing = os.pipe()
     os.close(reading)
     assert printing_to(writing, shop) == ["Whatever was reading the output has closed it."]
 
 
+@pytest.mark.slow
 def test_a_terminal_that_knows_ascii_alone_is_shown_the_rest_in_escapes(shop):
     command = [sys.executable, "-m", "arq_graph.cli", "check", str(shop)]
     in_ascii = {**os.environ, "PYTHONIOENCODING": "ascii"}
