@@ -21,7 +21,7 @@ _HEADINGS = ("A", "B", "difference", "p", "n", "better")
 
 
 def compare(
-    a: Annotated[Path, Argument(metavar="A.json", help="A report that `score --json` wrote.")],
+    a: Annotated[Path, Argument(metavar="A.json", help="A report of `score` or `evaluate`, by --json.")],
     b: Annotated[Path, Argument(metavar="B.json", help="Another, over the same conversations.")],
     as_json: AsJson = False,
 ) -> None:

@@ -88,7 +88,7 @@ def author(
     base_url: options.BaseUrl = None,
     mode: options.ModeOption = "arq",
 ) -> None:
-    """Have a model make a milestone file of a workflow and the agent's tools.
+    """Have a model, not the offline one, make a milestone file of a workflow and the agent's tools.
 
     The file says that nobody has reviewed it, and so does what is measured on it, until you write who did.
     """

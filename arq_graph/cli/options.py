@@ -54,7 +54,7 @@ BaseUrl = Annotated[
     _Words, Option(metavar="URL", help="An OpenAI-compatible endpoint. Else $ARQ_GRAPH_BASE_URL.")
 ]
 Judge = Annotated[
-    _Words, Option(metavar="MODEL", help="Decides what code cannot: openai:gpt-4o, offline, … Else nobody.")
+    _Words, Option(metavar="MODEL", help="Decides what code cannot: openai:gpt-4o, … Else nobody.")
 ]
 UserModel = Annotated[
     _Words, Option(metavar="MODEL", help="Who plays the user. Else an agenda, which needs no model.")

@@ -40,7 +40,7 @@ def author_milestones(
     Args:
         workflow: What the agent is to do, in words.
         tools: The agent's tools: names, LangChain tools, functions, OpenAI tool definitions, or schemas by name.
-        model: A chat model, or a string such as `openai:gpt-4o` or `offline`.
+        model: A chat model, or a string such as `openai:gpt-4o`; the offline model cannot draft.
         mode: `arq`, `cot` or `direct`.
 
     Raises:

@@ -100,7 +100,7 @@ async def aevaluate(
         arms: By name: an app (anything that is invoked or awaited with `{"messages": […]}`), or a function that makes
             one of a scenario, its agent, and the model.
         model: Handed to those functions: a chat model or a model string.
-        user_model: Who plays the users: a chat model, a model string or a `Reasoner`; None: agendas without a model.
+        user_model: Who plays the users: a chat model, a model string or a `Reasoner`; None or offline: agendas.
         judge: Decides what code cannot; None: such milestones stay undecided.
         runs: How often each scenario is run, from 1.
         concurrency: How many conversations are under way at once, from 1.
