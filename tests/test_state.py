@@ -49,6 +49,7 @@ def test_the_shape_of_every_record_is_shown_to_servers():
     assert {"agent", "turn", "guideline", "active", "score"} <= shown["properties"].keys()
 
 
+@pytest.mark.filterwarnings("ignore:guidelines were not matched")
 @pytest.mark.parametrize(
     ("channels", "problem"),
     [
