@@ -20,13 +20,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, WaitingCall
 from arq_graph.errors import InputError
-from arq_graph.nodes.channels import Node, Reader, first_problem, our_channels
+from arq_graph.nodes.channels import Node, Reader, Update, first_problem, our_channels
 from arq_graph.nodes.confirmation import question_of, recorded
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import pending_calls, result_of
 from arq_graph.reasoning.conversation import Conversation
-
-Update = dict[str, Any]
 
 
 class EditedAction(BaseModel):

@@ -19,7 +19,7 @@ from langchain_core.tools import StructuredTool
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError, checked_type
-from arq_graph.nodes.channels import Node, Reader, our_channels
+from arq_graph.nodes.channels import Node, Reader, Update, our_channels
 from arq_graph.nodes.spec_sections import designed
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import PromptFacts
@@ -36,7 +36,6 @@ MIN_HISTORY_TOKENS = 100
 
 B = TypeVar("B", bound=ARQ)
 T = TypeVar("T")
-Update: TypeAlias = dict[str, Any]
 Answers: TypeAlias = "Sequence[Answer[Any] | ReasoningError]"
 Task: TypeAlias = Callable[[], Any]
 """A function of the user's, sync or async, that a node's steps have run for them."""

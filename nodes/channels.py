@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict, TypeVar, get_type_hints
+from typing import Any, TypeAlias, TypedDict, TypeVar, get_type_hints
 
 from langchain_core.messages import AnyMessage, convert_to_messages
 from langchain_core.runnables import Runnable
@@ -16,6 +16,7 @@ from arq_graph.agent.state import AgentState, Record
 from arq_graph.errors import StateError
 
 R = TypeVar("R", bound=Record)
+Update: TypeAlias = dict[str, Any]
 
 # Without the reducer of `variables`: LangGraph refuses a node whose reducer another graph's channel lacks.
 _OURS = {**get_type_hints(AgentState, include_extras=True), "variables": dict[str, Any]}

@@ -13,8 +13,8 @@ from langchain_core.language_models import BaseChatModel
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError, SpecError
-from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Steps, Task, Update, counted
-from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Steps, Task, counted
+from arq_graph.nodes.channels import Reader, Update, emit
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.judgements import (
     ACTIVE_FROM,

@@ -11,8 +11,8 @@ from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
-from arq_graph.nodes.blueprint_node import Steps, Update, counted
-from arq_graph.nodes.channels import emit
+from arq_graph.nodes.blueprint_node import Steps, counted
+from arq_graph.nodes.channels import Update, emit
 from arq_graph.nodes.confirmation import Settled, asks_beside, new_call, put
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate

@@ -14,11 +14,9 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import Judge
 from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.transcripts.messages import read_messages
-from arq_graph.nodes.channels import Node, Reader, emit, our_channels
+from arq_graph.nodes.channels import Node, Reader, Update, emit, our_channels
 from arq_graph.nodes.events import ProgressMade
 from arq_graph.reasoning.conversation import Conversation
-
-Update = dict[str, Any]
 
 
 class TrackProgress(Node):

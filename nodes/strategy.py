@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Unpack
 from uuid import uuid4
 
@@ -12,8 +13,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, Update
-from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps
+from arq_graph.nodes.channels import Reader, Update, emit
 from arq_graph.nodes.confirmation import Agrees, Settled, settle
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, active_guidelines
@@ -58,7 +59,7 @@ class Strategy(AgentNode[ARQ]):
     def steps(self, state: Reader) -> Steps:
         """Make the call that the customer has agreed to; where there is none, decide."""
         gate = Gate(self.agent, state, self.read_conversation(state), self.tools)
-        settled = yield from settle(gate, self.agrees, self.objections(gate))
+        settled = yield from settle(gate, self.agrees, partial(self.objection, gate))
         if settled.call is None:
             return (yield from self.decide(gate, settled))
         emit(ToolsDecided(turn=gate.conversation.turn, decisions=settled.insights))
@@ -68,17 +69,21 @@ class Strategy(AgentNode[ARQ]):
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Ask the model, and return the update."""
 
-    def objections(self, gate: Gate) -> Callable[[str], str]:
-        """Why this strategy's policies do not allow a tool now, by the tool's name; empty if they do."""
-        return lambda _: ""
+    def objection(self, gate: Gate, tool: str) -> str:
+        """Why this strategy's policies do not allow a tool now; empty if they do."""
+        return ""
 
     def standing(
-        self, gate: Gate, settled: Settled, counts: Mapping[str, int], further: Mapping[str, Any]
+        self,
+        gate: Gate,
+        settled: Settled,
+        counts: Mapping[str, int],
+        further: Mapping[str, Any],
+        objection: Callable[[str], str] = lambda _: "",
     ) -> dict[str, Any]:
         """How things stand, for a prompt's tail; of the section `now`, what holds nothing is left out."""
         active = list(active_guidelines(self.agent, gate.state, gate.conversation.turn))
         guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
-        objection = self.objections(gate)
         results, last = gate.conversation.results, gate.conversation.last_customer_line
         shown = [(each, {"tool": each.tool, "arguments": each.arguments}) for each in settled.insights]
         listed = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from langchain_core.language_models import BaseChatModel
@@ -11,8 +11,8 @@ from langchain_core.messages import BaseMessage
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move
 from arq_graph.errors import InputError
-from arq_graph.nodes.blueprint_node import Steps, Update, checked, counted
-from arq_graph.nodes.channels import emit
+from arq_graph.nodes.blueprint_node import Steps, checked, counted
+from arq_graph.nodes.channels import Update, emit
 from arq_graph.nodes.confirmation import Settled, new_call, put
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
 from arq_graph.nodes.gate import Gate, active_guidelines
@@ -114,9 +114,9 @@ class Speaker(Strategy):
             tools=[shown_tool(agent, tool, key) for key, tool in self._by_key.items()],
         )
 
-    def objections(self, gate: Gate) -> Callable[[str], str]:
+    def objection(self, gate: Gate, tool: str) -> str:
         """The policy that does not allow a tool now, with its rule."""
-        return ToolRules(self.rules.policies.values(), gate).objection
+        return ToolRules(self.rules.policies.values(), gate).objection(tool)
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Think as often as it may, then speak or act."""
@@ -167,7 +167,7 @@ class Speaker(Strategy):
             "forbidden": {tool: policy.name for tool, policy in rules.forbidden.items()},
         }
         return {
-            **self.standing(gate, situation.settled, counts, further),
+            **self.standing(gate, situation.settled, counts, further, rules.objection),
             "thoughts": situation.thoughts,
             "world": world and world.model_dump(mode="json", exclude=unshown, exclude_none=True),
         }
