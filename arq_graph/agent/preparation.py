@@ -76,7 +76,7 @@ def prepare(agent: A, model: BaseChatModel | str, given: str | os.PathLike[str] 
     for batch, reply in zip(batches, replies, strict=True):
         if isinstance(reply, Answer):
             answers |= {_wording(g): getattr(reply.value, g.id) for g in batch}
-    if path:
+    if path and answers:
         kept = {wording: answers[wording] for g in agent.guidelines if (wording := _wording(g)) in answers}
         entries = [PreparedAnswer(condition=c, action=a, answer=said) for (c, a), said in kept.items()]
         write_atomically(path, _FILE.dump_json(entries, indent=2) + b"\n")

@@ -12,6 +12,7 @@ from typing import Annotated
 from typer import Exit, Option
 
 from arq_graph.agent.fingerprint import fingerprint
+from arq_graph.agent.modules import file_of
 from arq_graph.apps.arms import ARMS
 from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import WRONG_INPUT, options
@@ -158,10 +159,8 @@ def _own_arms(names: Sequence[str], folder: Path) -> dict[str, str]:
     found = {}
     for name in names:
         module, colon, _ = name.partition(":")
-        place = folder.joinpath(*module.split("."))
-        for file in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
-            if colon and name not in ARMS and file.is_file():
-                found[name] = fingerprint(file)
+        if colon and name not in ARMS and (file := file_of(folder, module)):
+            found[name] = fingerprint(file)
     return found
 
 
