@@ -106,7 +106,7 @@ class BlueprintNode(Node, Generic[B]):
         if not isinstance(model, Reasoner):
             model = Reasoner(model, module=self.module, mode=mode or "arq", temperature=temperature)
         self.reasoner = model
-        self.mode: Mode = mode or model.mode
+        self.mode: Mode = mode or model.settings.mode
         self.blueprint = blueprint
         self.template = PromptTemplate(template, PROMPTS)
         self.messages_key = messages_key

@@ -24,7 +24,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.reasoning.failures import read_failure
-from arq_graph.reasoning.methods import Bound
+from arq_graph.reasoning.methods import Bound, endpoint_of
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
 
 _log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ Steps = Generator[Step, Any, T]
 
 
 class Transport:
-    """Makes the calls of one chat model, or rather of a copy of it that streams nothing.
+    """Makes the calls of one chat model, or rather of a copy of it that streams nothing; knows its endpoint.
 
     Under LangGraph's `stream_mode="messages"` a client would stream otherwise, whatever tag the call has. A call may
     take `timeout` seconds, its retries included. In a sync call it is the client that keeps time, if its class has a
@@ -63,6 +63,7 @@ class Transport:
 
     def __init__(self, model: BaseChatModel, *, timeout: float, backoff: float) -> None:
         self.model = _limited(_changed(model, disable_streaming=True, streaming=False), timeout)
+        self.endpoint = endpoint_of(model)
         self._timeout = timeout
         self._backoff = backoff
 

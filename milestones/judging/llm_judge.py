@@ -126,7 +126,7 @@ class LLMJudge:
         body = "<steps>[\n" + ",\n".join(map(as_json, shown_steps(transcript))) + "\n]</steps>\n"
         ids, events = milestone_ids(graph), hearing.observations.events
         seen = {id: list(events[name]) for name, id in ids.items() if events.get(name)}
-        candidates = min(_CANDIDATES, self.reasoner.max_candidates)
+        candidates = min(_CANDIDATES, self.reasoner.settings.max_candidates)
         questions = []
         for number, batch in enumerate(batches, start=1):
             blueprint = batch_blueprint(tuple((ids[each.name], each.type == "FC") for each in batch))

@@ -319,10 +319,12 @@ def test_a_setting_out_of_its_range_is_named_and_so_is_what_is_no_chat_model():
     for setting, value in (
         ("max_attempts", 0),
         ("max_candidates", 0),
+        ("timeout", 0),
+        ("backoff", -1),
         ("mode", "chain"),
         ("on_unsatisfied", "ignore"),
         ("base_url", "http://127.0.0.1:1/v1"),
         ("model", scripted([]).bind(stop=["x"])),
     ):
-        with pytest.raises(errors.InputError, match=f"^{setting} must be"):
+        with pytest.raises(errors.InputError, match=f"^{setting} (is|must be) "):
             Reasoner(**{"model": scripted([]), setting: value})

@@ -1,0 +1,182 @@
+"""One ask from the first call to the answer: what is sent, what counts as an answer, and when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Generic, Literal, get_args
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from arq_graph.errors import ArqGraphError, BlueprintError, InputError, RefusalError, UnsatisfiedError
+from arq_graph.reasoning.answer import Answer, Attempt, Question
+from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
+from arq_graph.reasoning.failures import Failure, read_failure
+from arq_graph.reasoning.methods import schema_name
+from arq_graph.reasoning.replies import (
+    asked_again,
+    is_cut_off,
+    message_from,
+    parse_answer,
+    refusal_of,
+    sum_of,
+)
+from arq_graph.reasoning.transport import Steps, Transport, with_more_tokens, with_temperature
+
+_MAX_QUOTED = 500
+
+
+@dataclass(frozen=True)
+class AskSettings:
+    """How a reasoner asks; `Reasoner` says what each setting means."""
+
+    module: str
+    mode: Mode
+    temperature: float | None
+    max_attempts: int
+    max_candidates: int
+    timeout: float
+    backoff: float
+    on_unsatisfied: Literal["return", "raise"]
+
+    def __post_init__(self) -> None:
+        for setting, holds, wanted in (
+            ("mode", self.mode in get_args(Mode), '"arq", "cot" or "direct"'),
+            ("max_attempts", self.max_attempts >= 1, "1 or more"),
+            ("max_candidates", self.max_candidates >= 1, "1 or more"),
+            ("timeout", self.timeout > 0, "more than 0"),
+            ("backoff", self.backoff >= 0, "0 or more"),
+            ("on_unsatisfied", self.on_unsatisfied in ("return", "raise"), '"return" or "raise"'),
+        ):
+            if not holds:
+                raise InputError(f"{setting} is {getattr(self, setting)!r}: it must be {wanted}")
+
+
+class Asking(Generic[B]):
+    """One ask of one question.
+
+    A method of asking is settled once it is known to work: its failures are then the provider's.
+    """
+
+    def __init__(self, transport: Transport, question: Question[B], settings: AskSettings) -> None:
+        self.transport = transport
+        self.question = question
+        self.settings = settings
+        self.max_candidates = question.max_candidates or settings.max_candidates
+        self._schema = schema_in_mode(question.blueprint, settings.mode)
+        self._read = partial(read_answer, question.blueprint, settings.mode)
+        self._name = question.blueprint.__name__
+        self._asked = f"{settings.module} asking {question.name or self._name}"
+        self._endpoint = transport.endpoint
+        temperature = settings.temperature if self._endpoint.takes_temperature else None
+        self._model = with_temperature(transport.model, temperature)
+        self._method, *self._further = self._endpoint.methods
+        self._settled = not self._further
+        self._failures: list[Failure | None] = []
+        self._limit_raised = False
+        self._attempts: list[Attempt] = []
+        self._candidates: list[Answer[B]] = []
+
+    def steps(self) -> Steps[Answer[B]]:
+        """The ask, as a generator of the steps that it needs performed; raises what `Reasoner.ask` says."""
+        retry: list[BaseMessage] = []
+        while True:
+            message = yield from self._reply(retry)
+            if (words := refusal_of(message)) is not None:
+                raise RefusalError(f"{self._asked}: the model refused: {words[:_MAX_QUOTED]}", words)
+            text = self._method.read(message)
+            answer, problems = parse_answer(self._read, text, self._name)
+            if answer is not None:
+                self._endpoint.methods = (self._method,)
+                value, reasoning = answer
+                complaints = (*value.unmet(), *(self.question.check(value) if self.question.check else ()))
+                self._attempts.append(
+                    Attempt(text, self._method.name, None, complaints, message.usage_metadata)
+                )
+                self._candidates.append(Answer(value, reasoning, text, complaints))
+                if not complaints or len(self._candidates) >= self.max_candidates:
+                    return self._finished()
+                retry = asked_again(text, "has to be given once more, because", complaints)
+                continue
+            self._settled = self._settled or bool(problems)
+            problems = problems or [f"{self._name}: the answer holds no complete JSON object"]
+            told = "\n".join(problems)
+            self._attempts.append(Attempt(text, self._method.name, told, (), message.usage_metadata))
+            is_last = len(self._attempts) - len(self._candidates) >= self.settings.max_attempts
+            if is_cut_off(message):
+                larger = None if is_last or self._limit_raised else with_more_tokens(self._model)
+                if larger is None:
+                    return self._gave_up(
+                        "the answer was cut off at the token limit; raise max_tokens on the model"
+                    )
+                self._model, self._limit_raised = larger, True
+            elif is_last:
+                return self._gave_up("; ".join(problems)[:_MAX_QUOTED])
+            elif self._settled or not self._moved_on(None):
+                retry = asked_again(text, "could not be used, because", problems)
+
+    def _reply(self, retry: Sequence[BaseMessage]) -> Steps[AIMessage]:
+        """The next answer; what a provider refuses of the method or the settings is left out, if it can be."""
+        while True:
+            prompt = [*self._method.messages(self.question.messages, self._schema), *retry]
+            bind = partial(self._method.bind, name=schema_name(self._name), schema=self._schema)
+            try:
+                reply = yield from self.transport.call(
+                    self._asked, prompt, bind, model=self._model, settled=self._settled
+                )
+            except ArqGraphError:
+                raise
+            except Exception as error:
+                if (hidden := message_from(error)) is not None:
+                    return hidden
+                failure = read_failure(error, self._model)
+                if failure.rejects_temperature and self._model is not self.transport.model:
+                    self._endpoint.takes_temperature = False
+                    self._model = self.transport.model
+                elif failure.maybe_unsupported and not self._settled:
+                    self._moved_on(failure)
+                elif failure.from_provider:
+                    raise failure.rejected(self._asked) from error
+                else:
+                    raise
+            else:
+                return reply
+
+    def _moved_on(self, failure: Failure | None) -> bool:
+        """Take another method after this one failed, or gave no JSON object (None).
+
+        If none is left, what the first one met decides: a server's own error is worth waiting for, a rejected
+        request is not.
+        """
+        self._failures.append(failure)
+        if self._further:
+            self._method = self._further.pop(0)
+            return True
+        first = self._failures[0]
+        if first is not None and (first.status is None or not first.transient):
+            raise first.rejected(self._asked) from first.error
+        self._method, self._settled = self._endpoint.methods[0], True
+        return False
+
+    def _finished(self) -> Answer[B]:
+        last = self._candidates[-1]
+        if last.complaints and self.settings.on_unsatisfied == "raise":
+            raise UnsatisfiedError(
+                f"{self._asked}: none of {len(self._candidates)} valid answers met its verification; the"
+                f" last: {'; '.join(map(str, last.complaints))[:_MAX_QUOTED]}. Raise max_candidates, or look"
+                " at the texts in .attempts.",
+                self._attempts,
+            )
+        usage = sum_of(attempt.usage for attempt in self._attempts)
+        return replace(last, usage=usage, attempts=tuple(self._attempts))
+
+    def _gave_up(self, reason: str) -> Answer[B]:
+        """End without a further try: with the last valid candidate if there was one, else with an error."""
+        if self._candidates:
+            return self._finished()
+        raise BlueprintError(
+            f"{self._asked}: no valid answer (attempts: {len(self._attempts)}): {reason}. The raw texts are in"
+            " .attempts.",
+            self._attempts,
+        )
