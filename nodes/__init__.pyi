@@ -3,6 +3,7 @@
 from . import events as events
 from .approval import ApproveCalls as ApproveCalls
 from .blueprint_node import BlueprintNode as BlueprintNode
+from .gate import active_guidelines as active_guidelines
 from .guideline_matcher import GuidelineMatcher as GuidelineMatcher
 from .message_reviser import MessageBlueprint as MessageBlueprint
 from .message_reviser import MessageReviser as MessageReviser
@@ -16,5 +17,6 @@ from .speaking.policies import Policy as Policy
 from .speaking.speaker import Speaker as Speaker
 from .speaking.world import ActInWorld as ActInWorld
 from .tool_caller import ToolCaller as ToolCaller
+from .tool_node import ToolGate as ToolGate
 from .tool_node import guarded_tools as guarded_tools
 from .tool_node import route_calls as route_calls

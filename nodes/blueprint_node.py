@@ -129,7 +129,7 @@ class BlueprintNode(Node, Generic[B]):
 
         def perform(asked: Sequence[Question[Any]] | Task) -> Any:
             if callable(asked):
-                return _run(asked)
+                return run_task(asked)
             return self.reasoner.ask_all(asked, mode=self.mode, config=config)
 
         return perform_steps(self.steps(self._read(input)), perform)
@@ -139,9 +139,7 @@ class BlueprintNode(Node, Generic[B]):
 
         async def perform(asked: Sequence[Question[Any]] | Task) -> Any:
             if callable(asked):
-                # In a thread: a sync function of the user's may block, which a server's event loop refuses.
-                result = await run_in_executor(None, asked)
-                return await result if isawaitable(result) else result
+                return await arun_task(asked)
             return await self.reasoner.aask_all(asked, mode=self.mode, config=config)
 
         return await aperform_steps(self.steps(self._read(input)), perform)
@@ -287,7 +285,7 @@ def _tool(name: str, schema: dict[str, Any]) -> ToolArguments:
     )
 
 
-def _run(task: Task) -> Any:
+def run_task(task: Task) -> Any:
     """Run a function, sync or async, in a sync run."""
     result = task()
     if not isawaitable(result):
@@ -298,6 +296,13 @@ def _run(task: Task) -> Any:
 
     with ThreadPoolExecutor(1) as thread:  # the caller may stand in a running event loop
         return thread.submit(copy_context().run, asyncio.run, awaited()).result()
+
+
+async def arun_task(task: Task) -> Any:
+    """Run a function, sync or async, without blocking."""
+    # In a thread: a sync function of the user's may block, which a server's event loop refuses.
+    result = await run_in_executor(None, task)
+    return await result if isawaitable(result) else result
 
 
 def counted(setting: str, value: object, *, least: int = 1) -> int:

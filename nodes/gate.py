@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from arq_graph.agent.spec import Agent
+from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import Agreement, ToolInsight, WaitingCall
 from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
@@ -128,7 +128,23 @@ class Gate:
         return f"the same call was already made in this turn ({same[-1].id})"
 
 
-def active_guidelines(agent: Agent, state: Reader, turn: str) -> dict[str, int]:
+def active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages") -> list[Guideline]:
+    """The guidelines that are active in the turn that a state stands in, for a prompt or a route of your own.
+
+    Args:
+        agent: The specification.
+        state: A graph's state, as a node gets it.
+        messages_key: Channel of the messages.
+
+    Raises:
+        StateError: A channel of ours holds something else.
+    """
+    reader = Reader(state, messages_key, agent=agent.name)
+    scores = active_scores(agent, reader, Conversation(reader.messages()).turn)
+    return [agent.guideline(id) for id in scores]
+
+
+def active_scores(agent: Agent, state: Reader, turn: str) -> dict[str, int]:
     """Ids of the guidelines active in this turn, with their scores.
 
     Where guidelines were not matched in this turn, only those that are always true count, with a warning.
@@ -148,7 +164,7 @@ def active_guidelines(agent: Agent, state: Reader, turn: str) -> dict[str, int]:
 
 def granted_tools(agent: Agent, state: Reader, turn: str) -> dict[str, tuple[str, ...]]:
     """The tools that may be called in this turn, each with the active guidelines that grant it."""
-    active = active_guidelines(agent, state, turn)
+    active = active_scores(agent, state, turn)
     granting = {name: tuple(id for id in agent.grants[name] if id in active) for name in agent.toolbox}
     return {name: ids for name, ids in granting.items() if ids or name in agent.always_available}
 

@@ -18,7 +18,7 @@ from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, check
 from arq_graph.nodes.channels import Reader, emit
 from arq_graph.nodes.confirmation import asks_beside, put, question_of
 from arq_graph.nodes.events import ReplyRevised, ReplySent
-from arq_graph.nodes.gate import active_guidelines, granted_tools
+from arq_graph.nodes.gate import active_scores, granted_tools
 from arq_graph.nodes.spec_sections import condition_text, shown_guideline, shown_variables
 from arq_graph.nodes.turns import draft_of_turn, matches_of_turn
 from arq_graph.nodes.violations import PromptFacts, leaks, violations
@@ -119,8 +119,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
     Writes the reply as a message, the candidates to `revisions`, and what the reply follows to
     `applied_guidelines`, which the matcher reads in later turns. Where a planner has left its final answer, or a
-    speaker its utterance, that is the draft it begins with. Where calls wait for the customer's yes, code's own
-    question stands at the end of the reply, and `agreements` keeps what was put.
+    speaker its utterance, that is the draft it begins with; `draft_key` names a channel with one of yours. Where calls
+    wait for the customer's yes, code's own question stands at the end of the reply, and `agreements` keeps what was
+    put.
 
     Args:
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
@@ -130,6 +131,8 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         on_unsatisfied: When violations are left: `send_last` sends the last candidate, or where that is empty or gives
             internals away, the draft, or where that does so too or there is none, the agent's `fallback`; `fallback`
             always sends that sentence. Where code has a question to put, that stands in the place of the fallback.
+        draft_key: Channel of a draft that something else has written in this turn, as text; empty or None: there is
+            none, and the reviser writes the reply itself.
         **settings: `template`, `temperature` (the paper's 0.1) and the others of `BlueprintNode`.
 
     Raises:
@@ -156,8 +159,10 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         blueprint: type[MessageBlueprint] = MessageBlueprint,
         extra_revisions: int = 1,
         on_unsatisfied: OnUnsatisfied = "send_last",
+        draft_key: str | None = None,
         **settings: Unpack[NodeSettings],
     ) -> None:
+        self.draft_key = draft_key
         super().__init__(model, agent, blueprint, **settings)
         if not (isinstance(blueprint, type) and issubclass(blueprint, MessageBlueprint)):
             raise InputError(f"blueprint is {blueprint!r}: it must be MessageBlueprint or a subclass of it")
@@ -165,13 +170,17 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         self.on_unsatisfied: OnUnsatisfied = checked("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
         self.head = self.head_of()
 
+    def channels(self) -> dict[str, Any]:
+        """The channels this node reads or writes besides the messages, with their types."""
+        return super().channels() | ({self.draft_key: str | None} if self.draft_key else {})
+
     def steps(self, state: Reader) -> Steps:
         """Write the reply of this turn."""
         conversation = self.read_conversation(state)
         turn = conversation.turn
-        scores = active_guidelines(self.agent, state, turn)
+        scores = active_scores(self.agent, state, turn)
         active = {id: score for id, score in scores.items() if self.agent.guideline(id).action is not None}
-        draft = draft_of_turn(state, turn)
+        draft = state.get(self.draft_key) if self.draft_key else draft_of_turn(state, turn)
         insights = state.records("tool_insights", ToolInsight)
         waiting = [each for each in insights if each.kind == "confirm" and each.turn == turn]
         sections = {**self._sections(state, conversation, active, waiting), "draft": draft}

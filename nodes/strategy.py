@@ -17,7 +17,7 @@ from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps
 from arq_graph.nodes.channels import Reader, Update, emit
 from arq_graph.nodes.confirmation import Agrees, Settled, settle
 from arq_graph.nodes.events import ToolsDecided
-from arq_graph.nodes.gate import Gate, active_guidelines
+from arq_graph.nodes.gate import Gate, active_scores
 from arq_graph.nodes.spec_sections import shown_guideline, shown_variables
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import abandoned_calls, left_open, outcome_of
@@ -82,7 +82,7 @@ class Strategy(AgentNode[ARQ]):
         objection: Callable[[str], str] = lambda _: "",
     ) -> dict[str, Any]:
         """How things stand, for a prompt's tail; of the section `now`, what holds nothing is left out."""
-        active = list(active_guidelines(self.agent, gate.state, gate.conversation.turn))
+        active = list(active_scores(self.agent, gate.state, gate.conversation.turn))
         guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
         results, last = gate.conversation.results, gate.conversation.last_customer_line
         shown = [(each, {"tool": each.tool, "arguments": each.arguments}) for each in settled.insights]

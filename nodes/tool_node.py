@@ -74,6 +74,56 @@ def route_calls(
     return route
 
 
+class ToolGate:
+    """The gate of the active guidelines around tools, for a `ToolNode` that has others besides the agent's.
+
+    `ToolNode([*agent.toolbox.values(), mine], wrap_tool_call=gate.wrap_tool_call)`, and `awrap_tool_call` for async
+    runs. What it refuses is said at `guarded_tools`; calls of tools that the specification does not name pass.
+
+    Args:
+        agent: The specification.
+        messages_key: Channel of the messages.
+
+    Raises:
+        ToolError: When run: the tool is async only, and the run is not.
+    """
+
+    def __init__(self, agent: Agent, *, messages_key: str = "messages") -> None:
+        self.agent = agent
+        self.messages_key = messages_key
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], ToolResult]
+    ) -> ToolResult:
+        """Run a call, or refuse it."""
+        if request.tool_call["name"] not in self.agent.toolbox:
+            return execute(request)
+        result: ToolResult | None = self._refused(request)
+        if result is None:
+            tool = request.tool
+            if getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None:
+                raise ToolError(
+                    f"tool {request.tool_call['name']!r} is async only and cannot run in a sync run: use ainvoke or "
+                    "astream, or give the tool a sync function as well"
+                )
+            result = execute(request)
+        return _reported(request, result, self.messages_key)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        """Run a call, or refuse it, in an async run."""
+        if request.tool_call["name"] not in self.agent.toolbox:
+            return await execute(request)
+        return _reported(request, self._refused(request) or await execute(request), self.messages_key)
+
+    def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
+        why = refusal(
+            self.agent, Reader(request.state, self.messages_key, agent=self.agent.name), request.tool_call
+        )
+        return None if why is None else result_of(request.tool_call, why)
+
+
 def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
     """Make the node that runs the agent's tools.
 
@@ -88,33 +138,13 @@ def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
         messages_key: Channel of the messages.
     """
 
-    def refused(request: ToolCallRequest) -> ToolMessage | None:
-        why = refusal(agent, Reader(request.state, messages_key, agent=agent.name), request.tool_call)
-        return None if why is None else result_of(request.tool_call, why)
-
-    def gate(request: ToolCallRequest, execute: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
-        result: ToolResult | None = refused(request)
-        if result is None:
-            tool = request.tool
-            if getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None:
-                raise ToolError(
-                    f"tool {request.tool_call['name']!r} is async only and cannot run in a sync run: use ainvoke or "
-                    "astream, or give the tool a sync function as well"
-                )
-            result = execute(request)
-        return _reported(request, result, messages_key)
-
-    async def agate(
-        request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[ToolResult]]
-    ) -> ToolResult:
-        return _reported(request, refused(request) or await execute(request), messages_key)
-
+    gate = ToolGate(agent, messages_key=messages_key)
     return ToolNode(
         list(agent.toolbox.values()),
         handle_tool_errors=_said,
         messages_key=messages_key,
-        wrap_tool_call=gate,
-        awrap_tool_call=agate,
+        wrap_tool_call=gate.wrap_tool_call,
+        awrap_tool_call=gate.awrap_tool_call,
     )
 
 

@@ -15,7 +15,7 @@ from arq_graph.nodes.blueprint_node import Steps, checked, counted
 from arq_graph.nodes.channels import Update, emit
 from arq_graph.nodes.confirmation import Settled, new_call, put
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
-from arq_graph.nodes.gate import Gate, active_guidelines
+from arq_graph.nodes.gate import Gate, active_scores
 from arq_graph.nodes.proposed_calls import chosen as chosen_of
 from arq_graph.nodes.proposed_calls import kept_insights, property_of
 from arq_graph.nodes.speaking.move_schema import ACT, KINDS, SPEAK, THINK, Setting, move_blueprint
@@ -121,7 +121,7 @@ class Speaker(Strategy):
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Think as often as it may, then speak or act."""
         conversation, variables = gate.conversation, shown_variables(self.agent, gate.state)
-        active = active_guidelines(self.agent, gate.state, conversation.turn)
+        active = active_scores(self.agent, gate.state, conversation.turn)
         facts = self.facts(conversation, variables, [*active, *self.tools, *settled.waiting])
         situation = Situation(gate, settled, self.rules, variables, facts)
 

@@ -10,10 +10,11 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
+from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
 from arq_graph import Agent, AgentState, Guideline, errors
-from arq_graph.nodes import guarded_tools, route_calls
+from arq_graph.nodes import ToolGate, active_guidelines, guarded_tools, route_calls
 
 RAN: list[str] = []
 CallId = Annotated[str, InjectedToolCallId]
@@ -128,6 +129,31 @@ def test_an_error_of_a_tool_and_wrong_arguments_become_short_messages():
     assert (told.status, told.result) == ("error", failed)
     assert failed.startswith("ValueError: xxx")
     assert "order_id" in misread
+
+
+def test_the_gate_stands_around_a_tool_node_with_tools_of_ones_own_which_pass(runs):
+    gate = ToolGate(DESK)
+
+    @tool
+    def weather() -> str:
+        """Tell the weather."""
+        return "sunny"
+
+    builder = StateGraph(AgentState)
+    tools = ToolNode(
+        [get_order, weather], wrap_tool_call=gate.wrap_tool_call, awrap_tool_call=gate.awrap_tool_call
+    )
+    builder.add_node("tools", tools)
+    builder.add_edge(START, "tools")
+    for active, status in ((True, "success"), (False, "error")):
+        given = ask(call("weather", id="c2"), call("get_order", order_id="A-1"), matches=[match(active)])
+        told, order = runs.invoke(builder.compile(), given)["messages"][-2:]
+        assert (told.text, order.status, len(RAN)) == ("sunny", status, 1)
+
+
+def test_a_prompt_of_ones_own_is_told_the_active_guidelines():
+    state = ask(matches=[match(), match(guideline="G2", active=False)])
+    assert [each.action for each in active_guidelines(DESK, state)] == ["look it up"]
 
 
 def test_a_tool_may_write_to_the_state():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph import START, StateGraph
 
-from arq_graph import Agent, Guideline, ScriptedChatModel, Term, Variable, errors, query, verify
+from arq_graph import Agent, AgentState, Guideline, ScriptedChatModel, Term, Variable, errors, query, verify
 from arq_graph.nodes import MessageBlueprint, MessageReviser
 from tests.brain import asked_by, brain
 from tests.order_tools import cancel, get_order, ran
@@ -98,6 +99,18 @@ def test_the_tools_of_the_turn_are_described_whether_they_ran_or_may_run():
 
 
 PLANNED = {"plan": [{"agent": "Desk", "turn": "h1", "final_answer": "It ships on Monday."}]}
+
+
+@pytest.mark.parametrize(("draft", "sent"), [("It ships on Monday.", "It ships on Monday."), ("", "Hello")])
+def test_a_writer_of_ones_own_leaves_its_draft_in_a_channel(draft, sent):
+    model = brain(reply={"content": ""} if draft else "Hello")
+    graph = StateGraph(AgentState)
+    graph.add_node("write", lambda _: {"my_draft": draft}, input_schema=AgentState)
+    graph.add_node("message", MessageReviser(model, DESK, draft_key="my_draft"))
+    graph.add_edge(START, "write")
+    graph.add_edge("write", "message")
+    state = graph.compile().invoke({"messages": [ASKED], "guideline_matches": matched("G1"), **PLANNED})
+    assert (section(model, "draft"), state["messages"][-1].text) == (draft or None, sent)
 
 
 @pytest.mark.parametrize("mode", ["arq", "direct"])
