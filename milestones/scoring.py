@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from arq_graph.milestones.graph import MilestoneGraph
@@ -160,11 +160,17 @@ async def ascore(
     verdicts: Iterable[Verdict] = (),
     judge: Judge | None = None,
 ) -> Score:
-    """Measure one conversation on one graph without blocking while a judge is asked.
+    """Measure one conversation on one graph without blocking.
 
-    Arguments and errors are those of `score`. The judge may also be async; one that is not runs in a thread.
+    Arguments and errors are those of `score`. The judge may also be async; one that is not runs in a thread, and so do
+    checks that are functions.
     """
-    observations, judgement = _heard(graph, transcript, observe(graph, transcript, tools=tools), verdicts)
+    import asyncio  # scoring in a sync program does not need it
+
+    observed = partial(observe, graph, transcript, tools=tools)
+    may_block = any(isinstance(each.check, str) for each in graph.milestones)
+    seen = await asyncio.to_thread(observed) if may_block else observed()
+    observations, judgement = _heard(graph, transcript, seen, verdicts)
     if judge is not None and in_question(graph, observations):
         said = await aask_judge(judge, graph, transcript, observations)
         observations, judgement = _heard(graph, transcript, observations, said, judgement)

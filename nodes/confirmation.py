@@ -156,9 +156,9 @@ class Settled:
 
 
 def settle(
-    gate: Gate, agrees: Agrees | None, objection: Callable[[str], str]
+    gate: Gate, agrees: Agrees | None, objection: Callable[[str], Generator[Task, Any, str]]
 ) -> Generator[Task, Any, Settled]:
-    """See what has come of the question that waits; yields the call of `agrees` where that is to be run."""
+    """See what has come of the question that waits; yields the functions that are to be run."""
     open_now = open_agreement(gate.state)
     if open_now is None:
         return Settled()
@@ -177,7 +177,7 @@ def settle(
     if is_spent or any(call.call in failed for call in record.calls):
         return Settled(insights=tuple(_put_again(gate, left)))
     first, *others = left
-    verdict = gate.check_agreed(first, objection(first.tool))
+    verdict = gate.check_agreed(first, (yield from objection(first.tool)))
     if verdict[0].kind != "run":
         return Settled(insights=(*verdict, *_put_again(gate, others)))
     call = new_call(first.tool, first.arguments)
@@ -226,7 +226,9 @@ def _is_yes(
             return False
         if agreed is not None:
             return agreed is True
-    return says_yes(answers, [call.tool for call in calls])
+    # Reads its list from a file at first.
+    is_yes: bool = yield partial(says_yes, answers, [call.tool for call in calls])
+    return is_yes
 
 
 def _put_again(gate: Gate, calls: Sequence[WaitingCall]) -> list[ToolInsight]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Unpack
 from uuid import uuid4
@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps
+from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, Task
 from arq_graph.nodes.channels import Reader, Update, emit
 from arq_graph.nodes.confirmation import Agrees, Settled, settle
 from arq_graph.nodes.events import ToolsDecided
@@ -69,8 +69,9 @@ class Strategy(AgentNode[ARQ]):
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Ask the model, and return the update."""
 
-    def objection(self, gate: Gate, tool: str) -> str:
+    def objection(self, gate: Gate, tool: str) -> Generator[Task, Any, str]:
         """Why this strategy's policies do not allow a tool now; empty if they do."""
+        yield from ()
         return ""
 
     def standing(

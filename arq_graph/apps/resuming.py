@@ -6,6 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
@@ -56,7 +57,9 @@ def _steps(input: Any) -> Generator[Any, Any, Any]:
     is_answer = isinstance(input, Command)
     # `next` leaves out tasks whose results are saved: it is empty after a crash between the last result of a step
     # and the step's checkpoint, too.
-    if snapshot.tasks and not snapshot.interrupts and not is_answer:
+    # An input that was refused is in no channel, and would be refused again.
+    unfinished = [task for task in snapshot.tasks if not (task.name == START and task.error)]
+    if unfinished and not snapshot.interrupts and not is_answer:
         finished = yield None
         if input is None:
             return finished

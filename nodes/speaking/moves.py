@@ -83,10 +83,17 @@ class Situation:
         gate: Gate,
         settled: Settled,
         rules: SpeakingRules,
+        tool_rules: ToolRules,
         variables: list[dict[str, Any]],
         facts: PromptFacts,
     ) -> None:
-        self.gate, self.settled, self.rules, self.facts = gate, settled, rules, facts
+        self.gate, self.settled, self.rules, self.tool_rules, self.facts = (
+            gate,
+            settled,
+            rules,
+            tool_rules,
+            facts,
+        )
         state, conversation, messages = gate.state, gate.conversation, gate.state.messages()
         task = task_messages(messages)
         self.task = str(task[0].id or "") if task and isinstance(task[0], HumanMessage) else ""
@@ -96,7 +103,6 @@ class Situation:
         self.steps_left = max(0, rules.max_steps - sum(move.kind in steps for move in self.moves))
         self.asked = questions_in_a_row(messages)
         self.questions_left = max(0, rules.max_questions - len(self.asked))
-        self.tool_rules = ToolRules(rules.policies.values(), gate)
         self.too_many = _too_many_in(conversation) if "narrow_many_results" in rules.policies else ""
         self.world = state.record("world", WorldStatus)
         self.grounding = Grounding()

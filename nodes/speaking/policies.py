@@ -7,19 +7,22 @@ promises without a source, tools that a state requires or forbids.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.messages import AIMessage
 
 from arq_graph.agent.parts import Part, Text
 from arq_graph.errors import InputError, suggestion
+from arq_graph.nodes.blueprint_node import Task
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.speaking.speech import task_messages
 from arq_graph.nodes.spec_sections import state_for_functions
 
-ByState = Callable[[Any], Iterable[str]]
-"""A function of the graph's state that names tools."""
+ByState = Callable[[Any], Iterable[str] | Awaitable[Iterable[str]]]
+"""A function of the graph's state that names tools, sync or async."""
 
 
 class Policy(Part):
@@ -31,9 +34,9 @@ class Policy(Part):
         name: Its name.
         rule: The rule as the prompt states it.
         requires: Which tools have to be called in this turn before anything else is called or said, save questions:
-            a function of the state, e.g. `lambda state: ["check_stock"] if … else []`. What cannot be called now is
-            not required.
-        forbids: Which tools may not be called: a function of the state.
+            a function of the state, sync or async, e.g. `lambda state: ["check_stock"] if … else []`. What cannot be
+            called now is not required.
+        forbids: Which tools may not be called: a function of the state, sync or async.
 
     The state is a dict. A channel that holds a list or a dict (`guideline_matches`, `tool_insights`, `moves`) is empty
     until something is written to it, `variables` holds the agent's own values until then; any other channel is missing
@@ -90,20 +93,26 @@ def policies_of(given: Sequence[str | Policy] | None) -> Mapping[str, Policy]:
     return chosen
 
 
+@dataclass(frozen=True)
 class ToolRules:
     """The tools that policies forbid now, and those that they require before anything else, each with its policy.
 
     What cannot be called now, or was called already in this turn or task, is not required.
     """
 
-    def __init__(self, policies: Collection[Policy], gate: Gate) -> None:
+    forbidden: Mapping[str, Policy]
+    required: Mapping[str, Policy]
+
+    @classmethod
+    def of(cls, policies: Collection[Policy], gate: Gate) -> Generator[Task, Any, Self]:
+        """What the policies' functions say now; yields the call of each."""
         state = state_for_functions(gate.agent, gate.state)
-        self.forbidden = _named(policies, "forbids", state, gate.tools)
+        forbidden = yield from _named(policies, "forbids", state, gate.tools)
         said = [each for each in task_messages(gate.state.messages()) if isinstance(each, AIMessage)]
         called = {call["name"] for message in said for call in message.tool_calls}
-        open_now = set(gate.granted).difference(called, self.forbidden)
-        required = _named(policies, "requires", state, gate.tools)
-        self.required = {name: policy for name, policy in required.items() if name in open_now}
+        open_now = set(gate.granted).difference(called, forbidden)
+        required = yield from _named(policies, "requires", state, gate.tools)
+        return cls(forbidden, {name: policy for name, policy in required.items() if name in open_now})
 
     def objection(self, tool: str) -> str:
         """Why a tool may not be called now, with the rule; empty if it may."""
@@ -119,12 +128,15 @@ class ToolRules:
         )
 
 
-def _named(policies: Collection[Policy], which: str, state: Any, tools: Collection[str]) -> dict[str, Policy]:
+def _named(
+    policies: Collection[Policy], which: str, state: Any, tools: Collection[str]
+) -> Generator[Task, Any, dict[str, Policy]]:
     """The tools that the policies' functions name in a state, each with its policy."""
     found: dict[str, Policy] = {}
     for policy in policies:
         function: ByState | None = getattr(policy, which)
-        for name in function(state) if function else ():
+        names = (yield partial(function, state)) if function else ()
+        for name in names:
             if name not in tools:
                 near = suggestion(str(name), tools)
                 raise InputError(

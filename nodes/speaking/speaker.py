@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Unpack
 
 from langchain_core.language_models import BaseChatModel
@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move
 from arq_graph.errors import InputError
-from arq_graph.nodes.blueprint_node import Steps, checked, counted
+from arq_graph.nodes.blueprint_node import Steps, Task, checked, counted
 from arq_graph.nodes.channels import Update, emit
 from arq_graph.nodes.confirmation import Settled, new_call, put
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
@@ -114,16 +114,18 @@ class Speaker(Strategy):
             tools=[shown_tool(agent, tool, key) for key, tool in self._by_key.items()],
         )
 
-    def objection(self, gate: Gate, tool: str) -> str:
+    def objection(self, gate: Gate, tool: str) -> Generator[Task, Any, str]:
         """The policy that does not allow a tool now, with its rule."""
-        return ToolRules(self.rules.policies.values(), gate).objection(tool)
+        rules = yield from ToolRules.of(self.rules.policies.values(), gate)
+        return rules.objection(tool)
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Think as often as it may, then speak or act."""
         conversation, variables = gate.conversation, shown_variables(self.agent, gate.state)
         active = active_scores(self.agent, gate.state, conversation.turn)
         facts = self.facts(conversation, variables, [*active, *self.tools, *settled.waiting])
-        situation = Situation(gate, settled, self.rules, variables, facts)
+        tool_rules = yield from ToolRules.of(self.rules.policies.values(), gate)
+        situation = Situation(gate, settled, self.rules, tool_rules, variables, facts)
 
         def check(value: Any) -> list[Complaint]:
             key, said = chosen_of(value.move)

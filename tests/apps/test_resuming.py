@@ -8,7 +8,7 @@ import pytest
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 
-from arq_graph import Guideline, aresume_or_invoke, create_guided_agent, errors, resume_or_invoke
+from arq_graph import Guideline, Variable, aresume_or_invoke, create_guided_agent, errors, resume_or_invoke
 from tests.apps.desk import desk, kinds, says, thread
 from tests.brain import asked_by, brain
 from tests.order_tools import A1
@@ -68,6 +68,14 @@ def test_an_unfinished_turn_can_be_finished_alone_and_a_finished_one_is_simply_g
         state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, said, thread())
         assert len(state["messages"]) == messages
     assert desk.ran == ["A-1", "A-1"]
+
+
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+def test_an_input_that_was_refused_does_not_stand_in_the_way_of_the_next_one(durability):
+    desk = Desk(variables=[Variable("credit", "what we owe them")])
+    with pytest.raises(errors.InputError, match="credit"):
+        desk.resume({**ASKED, "variables": {"credit": 9}}, durability=durability)
+    assert kinds(desk.resume(says("Where is A-1?"))) == ["human", "ai", "tool", "ai"]
 
 
 def test_a_new_message_on_a_turn_that_broke_off_keeps_what_was_committed():

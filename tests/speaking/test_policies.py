@@ -117,7 +117,13 @@ FROZEN = Policy(
     "While the books are closed, nothing is changed.",
     forbids=lambda state: ["get_order", "cancel_order"] if state.get("closed") else [],
 )
-FIRST = Policy("first", "Look the order up first.", requires=lambda state: ["get_order"])
+
+
+async def look_up_first(state):
+    return ["get_order"]
+
+
+FIRST = Policy("first", "Look the order up first.", requires=look_up_first)
 
 
 def frozen(script):
