@@ -24,7 +24,8 @@ browser: ## Install Chromium for the tests that look at pages, where it is missi
 		|| [ "$$(id -u)" != 0 ] || { apt-get update -qq \
 		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; }
 
-test-wheel: | $(BIN)/python ## Build the wheel, install it where nothing else is, and see that it works
+test-wheel: | $(BIN)/python ## Build the wheel and see that it works: with the lowest versions too, and other Pythons
+	@$(BIN)/python -m pip install -qq uv
 	$(BIN)/python tests/wheel.py
 
 lint: $(VENV)/.dev ## Check style and types

@@ -10,6 +10,9 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import MemorySaver
+from langgraph.types import Command
 
 from arq_graph import Agent, Guideline, create_guided_agent, milestones
 from arq_graph.milestones import MilestoneGraph, read_transcript, score, score_transcripts, write_html
@@ -85,6 +88,24 @@ def test_a_guided_turn_is_taken() -> None:
     assert "Welcome!" in state["messages"][-1].text
     assert state["guideline_matches"][0]["active"]
     assert GuidelineMatcher("offline", agent).invoke(state)["guideline_matches"]
+
+
+def open_door() -> str:
+    """Open the door."""
+    return "The door is open."
+
+
+def test_an_operator_is_asked_and_a_bad_answer_can_be_given_again() -> None:
+    rule = Guideline("the customer asks to open the door", "open it", tools=[open_door])
+    porter = Agent("Porter", "You open doors.", [rule], confirm={"open_door": "operator"})
+    app = create_guided_agent("offline", porter, checkpointer=MemorySaver())
+    thread: RunnableConfig = {"configurable": {"thread_id": "1"}}
+    (asked,) = app.invoke({"messages": [("user", "Please open the door.")]}, thread)["__interrupt__"]
+    assert asked.value["action_requests"][0]["name"] == "open_door"
+    with pytest.raises(Exception, match="does not fit"):
+        app.invoke(Command(resume="yes"), thread)
+    messages = app.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread)["messages"]
+    assert "The door is open." in [message.text for message in messages]
 
 
 def test_a_conversation_is_scored_and_its_page_written(tmp_path: Path) -> None:

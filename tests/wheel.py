@@ -1,37 +1,59 @@
-"""Build the wheel, install it with what it says it needs into an environment of its own, and see that it works.
+"""Build the wheel, install it into environments of its own, and see that it works in each.
 
 python tests/wheel.py
+
+It is tried with what it says it needs, with the lowest versions of that, and with every other Python that is here.
 """
+
+from __future__ import annotations
 
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+PYTHONS = ("3.11", "3.12", "3.13")
+UV = [sys.executable, "-m", "uv", "--quiet"]
+# The shims that pyenv puts on the path run one version alone.
+PATH = os.pathsep.join([*map(str, Path.home().glob(".pyenv/versions/*/bin")), os.environ["PATH"]])
 
 
 def main() -> int:
-    """Return pytest's exit code."""
+    """Return 1 where something failed, else 0."""
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        venv.create(work / "venv", with_pip=True)
-        python = str(work / "venv" / "bin" / "python")
-        pip = [python, "-m", "pip", "--disable-pip-version-check"]
         shutil.rmtree(
             ROOT / "build" / "lib", ignore_errors=True
         )  # setuptools packs what an earlier build left
-        subprocess.run([*pip, "wheel", "-qq", "--no-deps", "-w", str(work), str(ROOT)], check=True)
+        subprocess.run([*UV, "build", "--wheel", "--out-dir", str(work), str(ROOT)], check=True)
         (wheel,) = work.glob("*.whl")
-        subprocess.run([*pip, "install", "-qq", f"{wheel}[sqlite]", "pytest"], check=True)
-        shutil.copy(ROOT / "tests" / "test_smoke.py", work / "test_smoke.py")
-        environment = {**os.environ, "ARQ_GRAPH_INSTALLED": str(work / "venv")}
-        environment.pop("PYTHONPATH", None)
-        tests = [python, "-m", "pytest", "-q", "test_smoke.py"]
-        return subprocess.run(tests, cwd=work, env=environment, check=False).returncode
+        tried = [smoke(wheel, own, "highest"), smoke(wheel, own, "lowest-direct")]
+        tried += [smoke(wheel, python, "highest") for python in PYTHONS if python != own]
+    return int(not all(tried))
+
+
+def smoke(wheel: Path, python: str, resolution: str) -> bool:
+    """Whether the smoke tests pass, far from the checkout; a Python that is not here is left out."""
+    work = wheel.parent / f"{python}-{resolution}"
+    make = [*UV, "venv", "--no-python-downloads", "--python", python, str(work)]
+    if subprocess.run(make, env={**os.environ, "PATH": PATH}, capture_output=True, check=False).returncode:
+        print(f"Python {python}: not here, left out", flush=True)
+        return True
+    print(f"Python {python}, {resolution} versions:", flush=True)
+    ours = str(work / "bin" / "python")
+    install = [*UV, "pip", "install", "--python", ours]
+    subprocess.run([*install, "--resolution", resolution, f"{wheel}[sqlite]"], check=True)
+    subprocess.run([*install, "pytest"], check=True)
+    shutil.copy(ROOT / "tests" / "test_smoke.py", work / "test_smoke.py")
+    environment = {**os.environ, "ARQ_GRAPH_INSTALLED": str(work)}
+    environment.pop("PYTHONPATH", None)
+    return not subprocess.run(
+        [ours, "-m", "pytest", "-q", "test_smoke.py"], cwd=work, env=environment, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

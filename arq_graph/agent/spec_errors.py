@@ -28,6 +28,7 @@ _MUST_BE = {
     "dict": "a mapping",
     "mapping": "a mapping",
     "model": "a mapping",
+    "invalid-json-value": "plain data (what is computed is given with the input, or written by a node)",
 }
 
 
@@ -96,8 +97,8 @@ def _sentence(place: Place, error: Any, model: type[BaseModel]) -> str:
             f"{field.rstrip()}: {said}" if field and said.startswith(("the ", "there ")) else f"{field}{said}"
         )
     must = re.sub(r"^\w+ should ", "must ", error["msg"])
-    if fault in ("type", "parsing", "from_float"):
-        must = f"must be {_MUST_BE.get(kind, kind)}"
+    if fault in ("type", "parsing", "from_float") or error["type"] in _MUST_BE:
+        must = f"must be {_MUST_BE.get(error['type']) or _MUST_BE.get(kind, kind)}"
     near = suggestion(str(error["input"]), re.findall(r"'([^']*)'", must))
     return f"{field}{must}, but is {error['input']!r:.60}{near}"
 

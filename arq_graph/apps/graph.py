@@ -169,6 +169,8 @@ def _refuse_other_variables(app: CompiledStateGraph[Any, Any, Any, Any], settabl
 
     def checked(given: Any) -> Any:
         variables = given.get("variables") if isinstance(given, Mapping) else None
+        if not isinstance(variables, Mapping | None):
+            raise InputError(f"`variables` must be a mapping of names to values, but is {variables!r:.60}")
         for name in variables or ():
             if name not in settable:
                 raise InputError(

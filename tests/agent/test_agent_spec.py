@@ -118,6 +118,10 @@ def test_a_question_says_every_argument_to_the_customer_and_nothing_else(by, ask
         (lambda: Guideline("a", "b", entails="G2"), "`entails` must be a list, but is 'G2'"),
         (lambda: Guideline("a", "b", depends_on=["G2", 3]), r"`depends_on\[1\]` must be text"),  # type: ignore[list-item]
         (lambda: Variable("a", "b", {(1, 2): 3}), "`value"),  # type: ignore[dict-item]
+        (
+            lambda: Variable("a", "b", len),
+            r"`value` must be plain data \(what is computed .*, but is <built-in",
+        ),  # type: ignore[arg-type]
         (lambda: agent(tools=get_order), "`tools` must be a list, but is <function get_order"),
         (lambda: agent("x"), r"Agent: `guidelines\[0\]` must be a mapping, but is 'x'"),  # type: ignore[arg-type]
         (lambda: agent(glossary=[Term("Arc", "x"), Term("ARC", "y")]), r"glossary\[1\].name` is used twice"),

@@ -99,6 +99,16 @@ def test_only_a_variable_declared_settable_is_set_with_the_message_and_shown_to_
     assert ["gold" in str(each) for each in shown] == [True, True]
     with pytest.raises(errors.InputError, match="'credit' cannot be set by who calls the app"):
         app.invoke({**says("Hi"), "variables": {"credit": 10**9}}, thread())
+    with pytest.raises(
+        errors.InputError, match="`variables` must be a mapping of names to values, but is 'gold'"
+    ):
+        app.invoke({**says("Hi"), "variables": "gold"}, thread())
+
+
+def test_a_slip_in_the_name_of_a_variable_that_a_larger_graph_keeps_is_told():
+    app = create_guided_agent(brain(), desk(variables=[TIER]), input_schema=AgentState)
+    with pytest.warns(UserWarning, match="'teir', which agent 'Desk' does not declare; did you mean `tier`"):
+        app.invoke({**says("Hi"), "variables": {"teir": "gold"}})
 
 
 FORGED = {
