@@ -35,7 +35,9 @@ lint: $(VENV)/.dev ## Check style and types
 	@rm -rf build/typed && mkdir -p build/typed/arq_graph
 	@ln -s $(CURDIR)/arq_graph/* $(CURDIR)/nodes $(CURDIR)/milestones build/typed/arq_graph/
 	@ln -s $(CURDIR)/examples $(CURDIR)/benchmarks $(CURDIR)/tests build/typed/
-	cd build/typed && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml arq_graph examples benchmarks
+	@sed -n '/^```python/,/^```/{/^```/!p}' README.md > build/typed/readme.py # what a newcomer copies has types, too
+	cd build/typed && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml arq_graph examples benchmarks readme.py
+	cd build/typed && $(CURDIR)/$(BIN)/basedpyright --level error -p $(CURDIR)/pyproject.toml --pythonpath $(CURDIR)/$(BIN)/python readme.py
 
 format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff check --fix-only .
