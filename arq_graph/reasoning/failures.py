@@ -10,15 +10,17 @@ from dataclasses import dataclass
 
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
-from pydantic import ValidationError
 
 from arq_graph.errors import ModelRequestError, ModelUnavailableError
 
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 _NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
-_NOT_SUPPORTED_TYPES = (NotImplementedError, TypeError, AssertionError, ValidationError)
-# Of classes that do not raise LangChain's own errors: bases that httpx, requests and OpenAI-like SDKs share.
-_TRANSIENT_NAMES = frozenset({"APIConnectionError", "TransportError", "RequestException"})
+# What a model class raises itself for a setting that it does not take; Pydantic's ValidationError is a ValueError.
+_NOT_SUPPORTED_TYPES = (NotImplementedError, TypeError, AssertionError, ValueError)
+# Of classes that do not raise LangChain's own errors: bases that httpx, requests, botocore and OpenAI-like SDKs share.
+_TRANSIENT_NAMES = frozenset(
+    {"APIConnectionError", "ConnectionError", "HTTPClientError", "RequestException", "TransportError"}
+)
 # What LangChain's OpenAI family raises when a 200 response is no chat completion.
 _MALFORMED_NAMES = frozenset(
     {
@@ -63,9 +65,14 @@ class Failure:
 
     @property
     def rejects_temperature(self) -> bool:
-        """Whether the provider refuses the sampling temperature."""
+        """Whether the provider, or the model's class, refuses the sampling temperature."""
         named = f"{self.error} {getattr(self.error, 'param', None)}".lower()
-        return self.status == 400 and "temperature" in named
+        return self.maybe_unsupported and "temperature" in named
+
+    @property
+    def rejects_marks(self) -> bool:
+        """Whether the provider refuses the marks for its cache; Bedrock does it with a 403 where a model has none."""
+        return self.status in (400, 403) and "cach" in str(self.error).lower()
 
     def unavailable(self, asked: str, tries: int, seconds: float) -> ModelUnavailableError:
         """The error for a model that could not be reached, or was overloaded, in so many tries and seconds."""
@@ -106,11 +113,13 @@ def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failur
 
 
 def _http_status(error: BaseException) -> int | None:
+    """The status that a provider answered with; some classes raise an error of theirs from the one that has it."""
     response = getattr(error, "response", None)
     botocore = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
     places = [(error, "status_code"), (response, "status_code"), (error, "code")]
     values = [botocore.get("HTTPStatusCode"), *(getattr(place, name, None) for place, name in places)]
-    return next((value for value in values if isinstance(value, int) and 300 <= value < 600), None)
+    status = next((value for value in values if isinstance(value, int) and 300 <= value < 600), None)
+    return _http_status(error.__cause__) if status is None and error.__cause__ else status
 
 
 def _names(one: object) -> set[str]:

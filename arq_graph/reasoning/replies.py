@@ -82,8 +82,10 @@ def refusal_of(message: BaseMessage) -> str | None:
     reasons, text = _reasons(message), str(message.text)
     if "refusal" in reasons:
         return text or "The model stopped with the reason: refusal."
-    if reasons & _FILTERED and not text.strip():
-        return "The provider's content filter kept the answer back."
+    if reasons & _FILTERED and "{" not in text:  # a guardrail may say something in the place of the answer
+        return text.strip() or "The provider's content filter kept the answer back."
+    if blocked := (message.response_metadata.get("prompt_feedback") or {}).get("block_reason"):
+        return f"The provider blocked the prompt: {getattr(blocked, 'name', blocked)}."
     return None
 
 

@@ -130,11 +130,12 @@ def with_temperature(model: BaseChatModel, temperature: float | None) -> BaseCha
 
 
 def with_more_tokens(model: BaseChatModel) -> BaseChatModel | None:
-    """A copy whose answers may have twice as many tokens; None where the model sets no limit."""
+    """A copy whose answers may have twice as many tokens; None where the model sets no limit or takes no higher one."""
+    most = (model.profile or {}).get("max_output_tokens") or float("inf")
     for field in _LIMIT_FIELDS:
         limit = getattr(model, field, None)
-        if isinstance(limit, int) and limit > 0:
-            return _changed(model, **{field: 2 * limit})
+        if isinstance(limit, int) and 0 < limit < most:
+            return _changed(model, **{field: min(2 * limit, most)})
     return None
 
 

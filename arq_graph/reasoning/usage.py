@@ -40,7 +40,10 @@ class ModuleUsage:
         calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'}"
         if not self.usage:
             return calls
-        return f"{calls}, {self.usage['input_tokens']:,} tokens read, {self.usage['output_tokens']:,} written"
+        cached = self.usage.get("input_token_details", {}).get("cache_read") or 0
+        told = f", {cached:,} of them from the cache" if cached else ""
+        read, written = self.usage["input_tokens"], self.usage["output_tokens"]
+        return f"{calls}, {read:,} tokens read{told}, {written:,} written"
 
 
 @dataclass
