@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, cached_property
 from inspect import isawaitable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypedDict, TypeVar, Unpack, get_args
 
@@ -19,11 +20,13 @@ from langchain_core.tools import StructuredTool
 
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError, checked_type
+from arq_graph.models.resolve import model_name
 from arq_graph.nodes.channels import Node, Reader, Update, our_channels
 from arq_graph.nodes.spec_sections import designed
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.violations import PromptFacts
 from arq_graph.reasoning.answer import Answer, Question
+from arq_graph.reasoning.blocks import text_block
 from arq_graph.reasoning.blueprint import ARQ, Mode, response_fields
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
@@ -33,6 +36,10 @@ from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPTS = Path(__file__).parent / "prompts"
 MIN_HISTORY_TOKENS = 100
+_UNREAD = (
+    "text and images reach a model, and images none whose profile says that it takes none. Replace the block by words "
+    "before this step, or take a model that reads images. Later turns go on, and only name what was sent"
+)
 
 B = TypeVar("B", bound=ARQ)
 T = TypeVar("T")
@@ -181,13 +188,24 @@ class BlueprintNode(Node, Generic[B]):
         return answers
 
     def read_conversation(self, state: Reader) -> Conversation:
-        """The thread's messages as numbered lines."""
-        return Conversation(state.messages(), self._max_history_tokens)
+        """The thread's messages as numbered lines.
+
+        Raises:
+            InputError: What the customer has sent since the agent's last message cannot all be shown to the model.
+        """
+        takes_images = (self.reasoner.model.profile or {}).get("image_inputs") is not False
+        conversation = Conversation(state.messages(), self._max_history_tokens, takes_images)
+        for line in takewhile(lambda line: line.speaker != "agent", reversed(conversation.lines)):
+            if line.speaker == "customer" and line.unread:
+                sent = f"{line.id} comes with a block of the kind {line.unread[0]!r}"
+                reader = model_name(self.reasoner)
+                raise InputError(f"{self.name}: {sent}, which cannot be shown to {reader}: {_UNREAD}")
+        return conversation
 
     def prompt(
         self, conversation: Conversation, values: Mapping[str, Any], *, head: str | None = None
     ) -> list[BaseMessage]:
-        """The messages to send: the head, and the conversation with the template's tail.
+        """The messages to send: the head, and the conversation with the template's tail in blocks, which `.text` joins.
 
         Args:
             conversation: What was said, as numbered lines.
@@ -198,13 +216,12 @@ class BlueprintNode(Node, Generic[B]):
             PromptError: The tail cannot be rendered with these values.
         """
         variables = values.get("variables")
-        parts = [
-            section(variables, "variables") if variables else "",
-            f"<conversation>\n{conversation.text}\n</conversation>",
-            self.template.render("tail", {"conversation": conversation, **values}),
-        ]
+        opening = f"{section(variables, 'variables')}\n<conversation>\n" if variables else "<conversation>\n"
+        tail = self.template.render("tail", {"conversation": conversation, **values})
+        closing = f"\n</conversation>\n{tail}" if tail else "\n</conversation>"
+        content = [text_block(opening), *conversation.blocks, text_block(closing)]
         system = SystemMessage(self.head if head is None else head)
-        return [system, HumanMessage("\n".join(part for part in parts if part))]
+        return [system, HumanMessage(content)]  # type: ignore[arg-type]
 
 
 class AgentNode(BlueprintNode[B]):

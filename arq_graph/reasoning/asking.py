@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, Literal, get_args
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 
 from arq_graph.errors import ArqGraphError, BlueprintError, InputError, RefusalError, UnsatisfiedError
 from arq_graph.reasoning.answer import Answer, Attempt, Question
+from arq_graph.reasoning.blocks import as_taken, cache_mark
 from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
 from arq_graph.reasoning.failures import Failure, read_failure
 from arq_graph.reasoning.methods import schema_name
@@ -25,6 +26,7 @@ from arq_graph.reasoning.replies import (
 from arq_graph.reasoning.transport import Steps, Transport, with_more_tokens, with_temperature
 
 _MAX_QUOTED = 500
+_CUT_OFF = "the answer was cut off at the token limit; raise max_tokens on the model"
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class Asking(Generic[B]):
         self._endpoint = transport.endpoint
         temperature = settings.temperature if self._endpoint.takes_temperature else None
         self._model = with_temperature(transport.model, temperature)
+        self._mark = cache_mark(transport.model) if self._endpoint.takes_marks else None
+        self._messages = convert_to_messages(question.messages)
         self._method, *self._further = self._endpoint.methods
         self._settled = not self._further
         self._failures: list[Failure | None] = []
@@ -83,6 +87,8 @@ class Asking(Generic[B]):
         retry: list[BaseMessage] = []
         while True:
             message = yield from self._reply(retry)
+            if message is None:
+                return self._gave_up(_CUT_OFF)
             if (words := refusal_of(message)) is not None:
                 raise RefusalError(f"{self._asked}: the model refused: {words[:_MAX_QUOTED]}", words)
             text = self._method.read(message)
@@ -107,19 +113,21 @@ class Asking(Generic[B]):
             if is_cut_off(message):
                 larger = None if is_last or self._limit_raised else with_more_tokens(self._model)
                 if larger is None:
-                    return self._gave_up(
-                        "the answer was cut off at the token limit; raise max_tokens on the model"
-                    )
+                    return self._gave_up(_CUT_OFF)
                 self._model, self._limit_raised = larger, True
             elif is_last:
                 return self._gave_up("; ".join(problems)[:_MAX_QUOTED])
             elif self._settled or not self._moved_on(None):
                 retry = asked_again(text, "could not be used, because", problems)
 
-    def _reply(self, retry: Sequence[BaseMessage]) -> Steps[AIMessage]:
-        """The next answer; what a provider refuses of the method or the settings is left out, if it can be."""
+    def _reply(self, retry: Sequence[BaseMessage]) -> Steps[AIMessage | None]:
+        """The next answer; what a provider refuses of the method or the settings is left out, if it can be.
+
+        None where the provider refuses a token limit that was raised for this answer.
+        """
         while True:
-            prompt = [*self._method.messages(self.question.messages, self._schema), *retry]
+            prompt = as_taken(self._method.messages(self._messages, self._schema), self._mark)
+            prompt += retry
             bind = partial(self._method.bind, name=schema_name(self._name), schema=self._schema)
             try:
                 reply = yield from self.transport.call(
@@ -134,6 +142,10 @@ class Asking(Generic[B]):
                 if failure.rejects_temperature and self._model is not self.transport.model:
                     self._endpoint.takes_temperature = False
                     self._model = self.transport.model
+                elif failure.rejects_marks and self._mark:
+                    self._endpoint.takes_marks, self._mark = False, None
+                elif self._limit_raised and failure.status == 400:
+                    return None
                 elif failure.maybe_unsupported and not self._settled:
                     self._moved_on(failure)
                 elif failure.from_provider:

@@ -2,7 +2,7 @@
 
 `M1`, `M2`, … are messages of the customer, the agent and the system; `T1`, `T2`, … are tool results, each with
 the call that it answers. A call without a result is not shown. Lines are only ever appended, so the prompt of
-the next turn begins with the prompt of this one.
+the next turn begins with the prompt of this one. Images follow the line that names them.
 """
 
 from __future__ import annotations
@@ -14,16 +14,22 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from arq_graph.reasoning.blocks import Block, text_block
 from arq_graph.reasoning.sections import as_json, clean
 
 _CHARACTERS_A_TOKEN = 4  # which any tokenizer stays near enough to, for a bound
+_TOKENS_AN_IMAGE = 1_000  # about what providers count for one of ordinary size
+_ATTACHED = frozenset({"image", "audio", "video", "file", "text-plain"})
+_IMAGE_SOURCES = frozenset({"url", "base64", "file_id"})
+_IMAGE_KEYS = ("type", *sorted(_IMAGE_SOURCES), "mime_type")
 
 
 @dataclass(frozen=True)
 class Line:
     """One line of the conversation: `M…` or `T…`, said by the customer, the agent, a tool or the system.
 
-    `text` is the line as the prompt has it; `call` is the call that a tool result answers.
+    `text` is the line as the prompt has it; `call` is the call that a tool result answers. `images` follow the line
+    in the prompt, as LangChain's standard blocks; `unread` has the kinds of what was attached and is only named there.
     """
 
     id: str
@@ -31,6 +37,8 @@ class Line:
     message: BaseMessage
     text: str
     call: Mapping[str, Any] | None = None
+    images: tuple[Block, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def turn(self) -> str:
@@ -40,10 +48,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Conversation:
-    """Messages as numbered lines, cut to half where they exceed a budget."""
+    """Messages as numbered lines, cut to half where they exceed a budget; images only if `shows_images`."""
 
     messages: Sequence[BaseMessage]
     max_tokens: int = 16_000
+    shows_images: bool = True
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
@@ -52,8 +61,13 @@ class Conversation:
 
     def _number(self) -> Iterator[Line]:
         calls: dict[str | None, Mapping[str, Any]] = {}
-        spoken = results = 0
+        spoken = results = pictures = 0
         for message in self.messages:
+            attached = [*_attachments(message)]
+            images = tuple(block for _, block in attached if block and self.shows_images)
+            unread = tuple(kind for kind, block in attached if not block or not self.shows_images)
+            names = [f"image {number}" for number in range(pictures + 1, pictures + len(images) + 1)]
+            attachments = {"attachments": [*names, *unread]} if attached else {}
             if isinstance(message, ToolMessage):
                 results += 1
                 call = calls.get(message.tool_call_id) or {"name": message.name or "", "args": {}}
@@ -63,22 +77,22 @@ class Conversation:
                     "tool": call["name"],
                     "arguments": call["args"],
                 }
-                record |= self._shortened("result", message.text)
+                record |= {**self._shortened("result", message.text), **attachments}
                 if message.status == "error":
                     record["error"] = True
-                yield Line(record["id"], "tool", message, as_json(record), call)
-                continue
-            if isinstance(message, AIMessage) and message.tool_calls:
-                calls |= {call["id"]: call for call in message.tool_calls}
-                if not message.text:
-                    continue
-            spoken += 1
-            speaker = "agent" if isinstance(message, AIMessage) else "system"
-            speaker = "customer" if isinstance(message, HumanMessage) else speaker
-            record = {"id": f"M{spoken}", "from": speaker, **self._shortened("text", message.text)}
-            if attachments := _attachments(message):
-                record["attachments"] = attachments
-            yield Line(record["id"], speaker, message, as_json(record))
+                yield Line(record["id"], "tool", message, as_json(record), call, images, unread)
+            else:
+                if isinstance(message, AIMessage) and message.tool_calls:
+                    calls |= {call["id"]: call for call in message.tool_calls}
+                    if not message.text:
+                        continue
+                spoken += 1
+                speaker = "agent" if isinstance(message, AIMessage) else "system"
+                speaker = "customer" if isinstance(message, HumanMessage) else speaker
+                record = {"id": f"M{spoken}", "from": speaker}
+                record |= {**self._shortened("text", message.text), **attachments}
+                yield Line(record["id"], speaker, message, as_json(record), None, images, unread)
+            pictures += len(images)
 
     def _shortened(self, key: str, text: str) -> dict[str, Any]:
         if len(text) <= self.max_tokens:
@@ -89,7 +103,10 @@ class Conversation:
     @cached_property
     def first_shown(self) -> int:
         """Index of the first line that the prompt shows; a turn is shown whole or not at all."""
-        counts = [-(-len(line.text) // _CHARACTERS_A_TOKEN) for line in self.lines]
+        counts = [
+            -(-len(line.text) // _CHARACTERS_A_TOKEN) + _TOKENS_AN_IMAGE * len(line.images)
+            for line in self.lines
+        ]
         start = shown = 0
         later_turns: list[int] = []
         for index, line in enumerate(self.lines):
@@ -103,15 +120,22 @@ class Conversation:
         return start
 
     @cached_property
-    def text(self) -> str:
-        """The lines that the prompt shows, with a note where earlier ones were left out."""
-        shown = [line.text for line in self.lines[self.first_shown :]]
+    def blocks(self) -> list[Block]:
+        """The lines that the prompt shows, with a note where earlier ones were left out, and images behind their lines.
+
+        A text ends with a customer's line, up to which calls were made, or where an image follows.
+        """
+        blocks: list[Block] = []
+        text = ""
         if self.first_shown:
             last = self.lines[self.first_shown - 1].id
-            shown.insert(
-                0, as_json({"note": f"everything up to {last} is left out: the conversation is long"})
-            )
-        return "\n".join(shown)
+            text = as_json({"note": f"everything up to {last} is left out: the conversation is long"})
+        for line in self.lines[self.first_shown :]:
+            text += f"\n{line.text}" if text or blocks else line.text
+            if line.speaker == "customer" or line.images:
+                blocks += [text_block(text), *line.images]
+                text = ""
+        return [*blocks, text_block(text)] if text else blocks
 
     @cached_property
     def by_id(self) -> dict[str, Line]:
@@ -152,7 +176,26 @@ class Conversation:
         return tuple(line for line in self.lines[since:] if line.speaker == "tool")
 
 
-def _attachments(message: BaseMessage) -> list[str]:
-    blocks = [block for block in message.content if isinstance(block, dict)]
-    kinds = [block.get("type", "?") for block in blocks]
-    return [clean(str(kind)) for kind in kinds if kind not in {"text", "tool_use", "tool_call", "thinking"}]
+def _attachments(message: BaseMessage) -> Iterator[tuple[str, Block | None]]:
+    """The kind of each attachment of a message, and an image's block with nothing in it but the image."""
+    for block in _standard_blocks(message):
+        kind, told = block["type"], block.get("value")
+        if kind == "non_standard" and not isinstance(message, AIMessage):
+            yield clean(str(told.get("type", "?") if isinstance(told, Mapping) else "?")), None
+        elif kind in _ATTACHED:
+            image = {key: block[key] for key in _IMAGE_KEYS if isinstance(block.get(key), str)}
+            yield kind, image if kind == "image" and image.keys() & _IMAGE_SOURCES else None
+
+
+def _standard_blocks(message: BaseMessage) -> list[Mapping[str, Any]]:
+    if isinstance(message.content, str):
+        return []
+    try:
+        return [*message.content_blocks]
+    except (
+        Exception
+    ):  # LangChain stumbles over blocks that lack what they need; anybody may have written them
+        blocks = [
+            block for block in message.content if isinstance(block, dict) and block.get("type") != "text"
+        ]
+        return [{"type": "non_standard", "value": block} for block in blocks]

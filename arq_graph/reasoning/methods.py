@@ -95,11 +95,12 @@ class Endpoint:
     """What this process knows of one endpoint; shared by all asks, from any thread.
 
     `methods` has those to try, in this order: one alone, once it has led to a valid answer. `takes_temperature` is
-    False once the endpoint has refused a temperature.
+    False once the endpoint has refused a temperature, and `takes_marks` once it has refused marks for its cache.
     """
 
     methods: tuple[Method, ...] = METHODS
     takes_temperature: bool = True
+    takes_marks: bool = True
 
 
 _remembered: dict[tuple[Any, ...], Endpoint] = {}

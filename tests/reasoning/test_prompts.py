@@ -136,13 +136,69 @@ def test_messages_and_results_are_numbered_each_in_their_own_row_with_all_that_i
     look = {"from": "tool", "tool": "look"}
     assert lines(talk) == [
         {"id": "M1", "from": "system", "text": "The shop is closed."},
-        {"id": "M2", "from": "customer", "text": "Where is it?", "attachments": ["image_url"]},
+        {
+            "id": "M2",
+            "from": "customer",
+            "text": "Where is it?",
+            "attachments": ["image_url"],
+        },  # without its image
         {"id": "M3", "from": "agent", "text": "One moment."},
         {"id": "T1", **look, "arguments": {"order": "A-1"}, "result": "here"},
         {"id": "T2", **look, "arguments": {"order": "A-2"}, "result": "gone", "error": True},
         {"id": "T3", "from": "tool", "tool": "find", "arguments": {}, "result": "x"},
         {"id": "M4", "from": "agent", "text": "It is here."},
     ]
+
+
+PNG = {"type": "image", "base64": "iVBO", "mime_type": "image/png"}
+LINK = {"type": "image", "url": "https://shop.example/a.png"}
+SOUND = {"type": "audio", "base64": "UklG", "mime_type": "audio/wav"}
+
+
+def test_an_image_follows_the_line_that_names_it_in_the_form_that_every_class_reads():
+    data, link = ({"url": url, "detail": "low"} for url in ("data:image/png;base64,iVBO", LINK["url"]))
+    hers = [{"type": "image_url", "image_url": data}, {"type": "image_url", "image_url": link}]
+    model = scripted([{"mood": "glad"}])
+    shot = ToolMessage(
+        [{**PNG, "cache_control": {"type": "ephemeral"}}, SOUND], tool_call_id="c1", name="shot"
+    )
+    talk = [HumanMessage(["Like this", *hers]), AIMessage("One moment."), shot, HumanMessage("And?")]
+    BlueprintNode(model, Mood, HEAD + TAIL, reads=["orders"]).invoke({"messages": talk})
+    content = model.calls[0].messages[1].content
+    assert [block for block in content if block["type"] == "image"] == [PNG, LINK, PNG]
+    texts = [block.get("text", block["type"]) for block in content]
+    named = {"id": "M1", "from": "customer", "text": "Like this", "attachments": ["image 1", "image 2"]}
+    assert texts[0] == f"<conversation>\n{json.dumps(named)}"
+    assert texts[3].endswith('"result": "", "attachments": ["image 3", "audio"]}')
+    assert texts[1:3] + texts[4:5] == ["image"] * 3
+    assert texts[5].endswith("<orders>null</orders>")
+
+
+@pytest.mark.parametrize(
+    ("block", "profile"),
+    [
+        (SOUND, {}),
+        ({"type": "image"}, {}),
+        ({"type": "weird"}, {}),
+        ({"type": "image", "source_type": "base64"}, {}),
+        (PNG, {"image_inputs": False}),
+    ],
+)
+def test_what_cannot_be_shown_to_the_model_is_refused_once_and_then_only_named(block, profile):
+    model = scripted([{"mood": "glad"}], profile=profile)
+    node = BlueprintNode(model, Mood, HEAD + TAIL, reads=["orders"])
+    sent = [HumanMessage("Look"), HumanMessage([block]), HumanMessage("Well?")]
+    with pytest.raises(
+        errors.InputError, match=rf"M2 comes with a block of the kind '{block['type']}'.*words"
+    ):
+        node.invoke({"messages": sent})
+    node.invoke({"messages": [*sent, AIMessage("Sorry?"), HumanMessage("Where is it?")]})
+    assert f'"attachments": ["{block["type"]}"]' in model.calls[0].messages[1].content
+
+
+def test_images_count_for_the_budget_of_the_history():
+    talk = [HumanMessage([PNG]) for _ in range(10)]
+    assert ids_of(lines(talk, max_history_tokens=6000)) == ["M9", "M10"]
 
 
 def test_what_the_customer_answers_is_the_turn_of_the_agents_last_reply():

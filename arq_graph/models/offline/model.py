@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from langchain_core.language_models import ModelProfile
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field
 
 from arq_graph.models.in_process import InProcessChatModel, forced_tool, message_of, requested_schema
 from arq_graph.models.offline.activation import judge_guidelines, settle_guidelines
@@ -28,6 +30,7 @@ class OfflineChatModel(InProcessChatModel):
     """
 
     model_name: str = "offline"
+    profile: ModelProfile | None = Field(default=ModelProfile(image_inputs=False), exclude=True)
 
     @property
     def _llm_type(self) -> str:

@@ -1,0 +1,85 @@
+"""A prompt in the form in which an endpoint takes it: texts, or blocks with marks for the provider's cache.
+
+Most providers cache by themselves what a prompt has in common with earlier ones. Anthropic and Bedrock do it only up to
+the places that a request marks, four at most, and a later request reads up to a place where one before it was marked.
+So the blocks of a human message are its parts: the last of them changes from call to call, and each of the others
+ends where an earlier call may have ended. The first system message and the last three of these ends are marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+Block: TypeAlias = dict[str, Any]
+Mark: TypeAlias = Callable[[Block], list[Block]]
+"""What stands in the place of a block up to which the provider's cache shall keep the prompt."""
+
+_MARKED_PARTS = 3  # with the system message: as many marks as providers take
+
+
+def text_block(text: str) -> Block:
+    """A text as a block of a message's content."""
+    return {"type": "text", "text": text}
+
+
+def cache_mark(model: BaseChatModel) -> Mark | None:
+    """How a model's class wants a place in the prompt marked for the provider's cache; None: not at all."""
+    if make := getattr(type(model), "create_cache_point", None):  # ChatBedrockConverse
+        return lambda block: [block, make()]
+    if any(cls.__name__ == "ChatAnthropic" for cls in type(model).__mro__):
+        return lambda block: [{**block, "cache_control": {"type": "ephemeral"}}]
+    return None
+
+
+def as_taken(messages: Sequence[BaseMessage], mark: Mark | None) -> list[BaseMessage]:
+    """The messages of a prompt with marks, or else with neighbouring texts joined, to a string where all is text.
+
+    A prompt that comes with marks of its own gets no others.
+    """
+    contents = [message.content for message in messages]
+    blocks = [block for content in contents if isinstance(content, list) for block in content]
+    if mark is None or any({"cache_control", "cachePoint"} & set(block) for block in blocks):
+        return [_changed(message, _joined(message.content)) for message in messages]
+    firsts = [
+        next((m for m in messages if isinstance(m, kind)), None) for kind in (SystemMessage, HumanMessage)
+    ]
+    return [
+        _changed(message, _marked(message, mark)) if any(message is each for each in firsts) else message
+        for message in messages
+    ]
+
+
+def _marked(message: BaseMessage, mark: Mark) -> str | list[Any]:
+    content = message.content
+    if isinstance(content, str):
+        return mark(text_block(content)) if isinstance(message, SystemMessage) and content else content
+    unmarked = max(len(content) - 1 - _MARKED_PARTS, 0)
+    parts: list[Any] = content[unmarked:-1]
+    return [*content[:unmarked], *(block for part in parts for block in mark(part)), *content[-1:]]
+
+
+def _joined(content: str | list[Any]) -> str | list[Any]:
+    if isinstance(content, str):
+        return content
+    blocks = list(_neighbours_joined(content))
+    return blocks[0]["text"] if len(blocks) == 1 and _is_text(blocks[0]) else blocks
+
+
+def _neighbours_joined(content: list[Any]) -> Iterator[Any]:
+    for is_text, group in groupby(content, _is_text):
+        blocks = list(group)
+        yield from [text_block("".join(block["text"] for block in blocks))] if is_text else blocks
+
+
+def _is_text(block: Any) -> bool:
+    """Whether a block is nothing but a text."""
+    return isinstance(block, dict) and block.keys() == {"type", "text"}
+
+
+def _changed(message: BaseMessage, content: str | list[Any]) -> BaseMessage:
+    return message if content is message.content else message.model_copy(update={"content": content})

@@ -1,0 +1,162 @@
+"""Each cell of the table in docs/providers.md, seen at a stub of the provider's API through the provider's class."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from arq_graph import errors, track_usage
+from tests.reasoning.cases import GOOD, Verdict, reasoner_of
+from tests.slow.providers.apis import CACHED, READ, WRITTEN
+from tests.slow.providers.rows import LIMIT, ROWS, SLOW, documented, serving
+from tests.slow.providers.stub import Asked, Refused, Said
+
+pytestmark = SLOW
+
+HEAD = "You are a judge. " + "Be fair. " * 500
+PROMPT = [SystemMessage(HEAD), HumanMessage("Where is my order?")]
+
+
+def good(asked: Asked) -> Said:
+    """The answer of a model that was told the schema, in one way or another; others answer in words."""
+    return Said(json.dumps(GOOD) if asked.schema or "JSON schema" in asked.prompt else "It seems to be late.")
+
+
+def cut(asked: Asked) -> Said:
+    return Said(json.dumps(GOOD)[:20], cut=True)
+
+
+def raising(refused: Refused) -> Callable[[Asked], Said]:
+    def answer(asked: Asked) -> Said:
+        raise refused
+
+    return answer
+
+
+def structured_output(name: str) -> str:
+    stub, make = serving(name, good)
+    with stub:
+        answer = reasoner_of(make()).ask(Verdict, PROMPT)
+        found_out = len(stub.asked)
+        reasoner_of(make()).ask(Verdict, PROMPT)
+    assert answer.value.model_dump() == GOOD
+    assert len(stub.asked) == found_out + 1  # what works is remembered
+    return f"`{answer.attempts[-1].method}`"
+
+
+def temperature(name: str) -> str:
+    stub, make = serving(name, good)
+    with stub:
+        reasoner_of(make(), temperature=0.3).ask(Verdict, PROMPT)
+        with_its_own = reasoner_of(make(temperature=1.0), temperature=0.3)
+        with_its_own.ask(Verdict, PROMPT)
+    own, last = stub.asked[-1].temperature, stub.asked[-2].temperature
+    assert own in (1.0, None)
+    return {0.3: "sent", None: "left out"}[last]
+
+
+def refusal(name: str) -> str:
+    stub, make = serving(name, lambda asked: Said(refusal="I cannot judge people."))
+    with stub, pytest.raises(errors.ReasoningError) as raised:
+        reasoner_of(make()).ask(Verdict, PROMPT)
+    if isinstance(raised.value, errors.RefusalError):
+        assert len(stub.asked) == 1  # and no retry
+        assert raised.value.refusal
+        return "its words" if "I cannot judge" in raised.value.refusal else "without words"
+    assert isinstance(raised.value, errors.BlueprintError)
+    assert raised.value.attempts[-1].text == "I cannot judge people."
+    return "as an answer that is no JSON"
+
+
+def token_limit(name: str) -> str:
+    stub, make = serving(name, good)
+    with stub:
+        reasoner = reasoner_of(make())
+        reasoner.ask(Verdict, PROMPT)
+        settled = len(stub.asked)
+        stub.answer = cut
+        with pytest.raises(errors.BlueprintError, match="cut off at the token limit; raise max_tokens"):
+            reasoner.ask(Verdict, PROMPT)
+    limits = [asked.max_tokens for asked in stub.asked[settled:]]
+    assert limits == [LIMIT, 2 * LIMIT]
+    return "doubled once"
+
+
+def usage(name: str) -> str:
+    stub, make = serving(name, good)
+    with stub:
+        reasoner_of(make()).ask(Verdict, PROMPT)
+        with track_usage() as used:
+            reasoner_of(make()).ask(Verdict, PROMPT)
+    assert (used.total["input_tokens"], used.total["output_tokens"]) == (READ, WRITTEN)
+    cached = used.total.get("input_token_details", {}).get("cache_read")
+    return {CACHED: "counted, cached ones too", 0: "counted", None: "counted"}[cached]
+
+
+def caching(name: str) -> str:
+    stub, make = serving(name, good)
+    with stub:
+        reasoner_of(make()).ask(Verdict, PROMPT)
+    return "marked" if stub.asked[-1].marked else "not marked"
+
+
+CELLS: dict[str, Callable[[str], str]] = {
+    "structured output": structured_output,
+    "temperature": temperature,
+    "refusal": refusal,
+    "token limit": token_limit,
+    "usage": usage,
+    "caching": caching,
+}
+
+
+def test_the_documented_table_has_these_rows_and_columns():
+    columns, rows = documented()
+    assert (columns, list(rows)) == (list(CELLS), list(ROWS))
+
+
+@pytest.mark.parametrize("column", CELLS)
+@pytest.mark.parametrize("name", ROWS)
+def test_a_cell_of_the_documented_table_is_true(name: str, column: str):
+    assert CELLS[column](name) == documented()[1][name][column]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_wrong_key_and_an_overload_are_told_apart_whatever_the_class_raises(name: str):
+    stub, make = serving(name, good)
+    with stub:
+        reasoner = reasoner_of(make())
+        reasoner.ask(Verdict, PROMPT)
+        overload = iter([Refused("Overloaded", status=503)])
+
+        def busy(asked: Asked) -> Said:
+            for refused in overload:
+                raise refused
+            return good(asked)
+
+        stub.answer = busy
+        assert reasoner.ask(Verdict, PROMPT).value.model_dump() == GOOD
+        stub.answer = raising(Refused("Wrong key", status=401))
+        with pytest.raises(errors.ModelRequestError, match=r"Wrong key.*Look at the API key"):
+            reasoner.ask(Verdict, PROMPT)
+    with pytest.raises(errors.ModelUnavailableError):  # nobody is there any more
+        reasoner_of(make(), timeout=1).ask(Verdict, PROMPT)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_higher_limit_that_the_provider_refuses_ends_as_the_limit_itself_does(name: str):
+    def answer(asked: Asked) -> Said:
+        if (asked.max_tokens or 0) > LIMIT:
+            raise Refused(f"max_tokens: {asked.max_tokens} > {LIMIT}, which is the most for this model")
+        return cut(asked)
+
+    stub, make = serving(name, good)
+    with stub:
+        reasoner = reasoner_of(make())
+        reasoner.ask(Verdict, PROMPT)
+        stub.answer = answer
+        with pytest.raises(errors.BlueprintError, match="cut off at the token limit"):
+            reasoner.ask(Verdict, PROMPT)
