@@ -61,7 +61,9 @@ def leaks(content: str, facts: PromptFacts) -> list[str]:
         *((tool, _ONE_WORD) for tool in facts.tools),
         *((name, _PLAIN_WORDS) for name in facts.internal_names),
     ]
-    named = [name for name, word in names if not _ID.fullmatch(name) and _shows(name, word, content)]
+    plain = content.replace("\\", "").casefold()  # few names stand in it at all: these are looked at closely
+    there = [(name, word) for name, word in names if name.casefold() in plain]
+    named = [name for name, word in there if not _ID.fullmatch(name) and _shows(name, word, content)]
     return [f"{name!r} is internal and must not show in a reply" for name in dict.fromkeys([*ids, *named])]
 
 

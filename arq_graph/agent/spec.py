@@ -39,13 +39,13 @@ def prepared_path(file: Path) -> Path:
 
 def _with_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
     """Give `G` and its place to each guideline without an id, or the next number that is free."""
-    taken = [guideline.id for guideline in guidelines]
+    taken = {guideline.id for guideline in guidelines}
     named = []
     for number, guideline in enumerate(guidelines, start=1):
         if not guideline.id:
             id = next(id for n in itertools.count(number) if (id := f"G{n}") not in taken)
             guideline = guideline.model_copy(update={"id": id})
-            taken.append(id)
+            taken.add(id)
         named.append(guideline)
     return tuple(named)
 
@@ -113,10 +113,12 @@ class Agent(Part):
 
     def _used_twice(self) -> Iterator[Problem]:
         for field, key in (("guidelines", "id"), ("glossary", "name"), ("variables", "name")):
-            words = [getattr(each, key).casefold() for each in getattr(self, field)]
-            for at, word in enumerate(words):
-                if word in words[:at]:
+            seen: set[str] = set()
+            for at, each in enumerate(getattr(self, field)):
+                word = getattr(each, key).casefold()
+                if word in seen:
                     yield (field, at, key), f"is used twice: {word!r}; give each its own"
+                seen.add(word)
         for place, tool in self._placed_tools():
             if function_of(tool) != function_of(self.toolbox[tool.name]):
                 yield place, f'holds a second tool called {tool.name!r}; rename one of the two: @tool("…")'
@@ -154,10 +156,11 @@ class Agent(Part):
     @cached_property
     def grants(self) -> Mapping[str, tuple[str, ...]]:
         """For each tool's name, the ids of the guidelines that it is attached to."""
-        return {
-            name: tuple(each.id for each in self.guidelines if name in {tool.name for tool in each.tools})
-            for name in self.toolbox
-        }
+        granting: dict[str, dict[str, None]] = {name: {} for name in self.toolbox}
+        for each in self.guidelines:
+            for tool in each.tools:
+                granting[tool.name][each.id] = None
+        return {name: tuple(ids) for name, ids in granting.items()}
 
     @cached_property
     def always_available(self) -> frozenset[str]:
