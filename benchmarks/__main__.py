@@ -21,7 +21,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from arq_graph.errors import ArqGraphError
-from benchmarks import counting, evaluation, import_time, output_tokens, scoring, turn
+from benchmarks import counting, evaluation, import_time, many_guidelines, output_tokens, scoring, turn
 from benchmarks.table import table
 
 PEER = "Parlant 3.3.2"
@@ -58,6 +58,7 @@ def main() -> None:
 def _print_turns(console: Console) -> None:
     console.print(_calls())
     console.print(_time())
+    console.print(_kept())
     console.print(_prefixes())
     console.print(_tokens())
     console.print(_imports())
@@ -98,6 +99,14 @@ def _time() -> Table:
     for guidelines in (20, 200):
         sync, asynchronous = turn.milliseconds(guidelines)
         made.add_row(str(guidelines), f"{sync:.0f} ms", f"{asynchronous:.0f} ms")
+    return made
+
+
+def _kept() -> Table:
+    made = table("What that turn writes into a SQLite checkpointer", "guidelines", "all", "active")
+    for guidelines in (20, 200):
+        kept = (many_guidelines.kilobytes_kept(guidelines, keep) for keep in ("all", "active"))
+        made.add_row(str(guidelines), *(f"{each:,.0f} kB" for each in kept))
     return made
 
 

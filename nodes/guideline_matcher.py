@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 from langchain_core.language_models import BaseChatModel
 
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError, SpecError
-from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Steps, Task, counted
+from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Steps, Task, checked, counted
 from arq_graph.nodes.channels import Reader, Update, emit
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.judgements import (
@@ -37,6 +37,8 @@ from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import Reasoner
+
+KeepMatches = Literal["all", "active"]
 
 _ENTAILED = "active because"
 _REMOVED = "not active:"
@@ -68,6 +70,9 @@ class GuidelineMatcher(AgentNode[ARQ]):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         batch_size: How many guidelines one call judges; None: about 5 up to 100 guidelines, 10 from 200 on.
+        keep_matches: What `guideline_matches` keeps of a turn: `all` judgements in full, or in full only the `active`
+            ones and those that a later step or turn looks at, and of all others that they were judged. The rest is in
+            the event `GuidelinesMatched` alone.
         **settings: `template`, `temperature` (the paper's 0.15) and the others of `BlueprintNode`; `reads` are further
             channels that conditions that are functions look at: they are called with a dict of these, `messages`,
             `variables` and the channels of this library.
@@ -91,9 +96,11 @@ class GuidelineMatcher(AgentNode[ARQ]):
         agent: Agent,
         *,
         batch_size: int | None = None,
+        keep_matches: KeepMatches = "all",
         **settings: Unpack[NodeSettings],
     ) -> None:
         super().__init__(model, agent, ARQ, **settings)
+        self.keep_matches: KeepMatches = checked("keep_matches", keep_matches, KeepMatches)
         judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
         # Those that a tool's result may activate come first: a second look asks no more batches than it has to.
         judged.sort(key=lambda guideline: guideline.sensitive_to_tools is False)
@@ -131,7 +138,8 @@ class GuidelineMatcher(AgentNode[ARQ]):
         related = self._related([matches[guideline.id] for guideline in self.agent.guidelines])
         looked_at = tuple(id for _, ids in asked for id in ids)
         emit(GuidelinesMatched(turn=turn, matches=tuple(related), judged=looked_at))
-        update: Update = {"guideline_matches": state.written("guideline_matches", related)}
+        kept = related if self.keep_matches == "all" else _folded(related)
+        update: Update = {"guideline_matches": state.written("guideline_matches", kept)}
         if abandoned := abandoned_calls(state.messages()):
             update[self.messages_key] = abandoned
         return update
@@ -256,6 +264,26 @@ def _is_open(guideline: Guideline, match: GuidelineMatch | None) -> bool:
     if match is None or match.matched or match.active:
         return match is None
     return not match.settled if guideline.sensitive_to_tools is None else guideline.sensitive_to_tools
+
+
+def _is_of_later_use(match: GuidelineMatch) -> bool:
+    """Whether a later step or turn looks at more of a match than that it was made: the matter it is about is open."""
+    holds = match.matched or match.active or (match.score or 0) >= ACTIVE_FROM
+    return holds or bool(match.undecided) or match.origin == "failure"
+
+
+def _folded(matches: Sequence[GuidelineMatch]) -> list[GuidelineMatch]:
+    """The matches that are of later use, and all others in one record for each way in which they came out."""
+    kept, alike = [], dict[tuple[bool, Any], list[str]]()
+    for match in matches:
+        if _is_of_later_use(match):
+            kept.append(match)
+        else:
+            alike.setdefault((match.settled, match.origin), []).append(match.guideline)
+    for (settled, origin), (first, *others) in alike.items():
+        how: dict[str, Any] = {"settled": settled, "origin": origin, "also": tuple(others)}
+        kept.append(GuidelineMatch(guideline=first, turn=matches[0].turn, active=False, matched=False, **how))
+    return kept
 
 
 def _decided_by_code(guideline: Guideline) -> bool:

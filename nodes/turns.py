@@ -29,7 +29,7 @@ ABANDONED = (
 def matches_of_turn(state: Reader, turn: str) -> list[GuidelineMatch]:
     """This turn's judgements; none where guidelines were not matched in this turn."""
     matches = state.records("guideline_matches", GuidelineMatch)
-    return [match for match in matches if match.turn == turn]
+    return [each for match in matches if match.turn == turn for each in match.each()]
 
 
 def plan_of_turn(state: Reader, turn: str) -> Plan | None:

@@ -36,7 +36,8 @@ class GuidelineMatch(Record):
 
     `matched` is what the judgement alone says, `active` what is left of it after the relations; scores go from 1 to 10,
     6 and more activates. `undecided` is what would decide a condition that is not known yet; `settled` says that only
-    the customer's words could change the judgement, and no result of a tool.
+    the customer's words could change the judgement, and no result of a tool. Under `keep_matches="active"` one record
+    speaks for all guidelines that came out alike: `also` are the ids of the others.
     """
 
     guideline: str
@@ -50,6 +51,13 @@ class GuidelineMatch(Record):
     undecided: str = ""
     settled: bool = False
     remarks: tuple[str, ...] = ()
+    also: Annotated[tuple[str, ...], Field(exclude_if=lambda ids: not ids)] = ()
+
+    def each(self) -> list[GuidelineMatch]:
+        """The match of each guideline that it speaks for."""
+        if not self.also:
+            return [self]
+        return [self.model_copy(update={"guideline": id, "also": ()}) for id in (self.guideline, *self.also)]
 
 
 class AppliedGuideline(Record):

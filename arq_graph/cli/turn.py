@@ -108,11 +108,12 @@ def last_turn(values: Mapping[str, Any], agent: str | None = None) -> Turn | Non
     def of_turn(channel: str) -> list[Any]:
         return [each for each in records(channel) if each["turn"] == said[-1].id]
 
+    matches = [GuidelineMatch.model_validate(raw) for raw in of_turn("guideline_matches")]
     return Turn(
         turn=len(said),
         customer=said[-1].text,
         reply=last.text if isinstance(last, AIMessage) and not last.tool_calls else None,
-        guidelines=of_turn("guideline_matches"),
+        guidelines=tuple(each for match in matches for each in match.each()),
         tool_calls=tuple(_tool_calls(after)),
         tool_decisions=of_turn("tool_insights"),
         revisions=of_turn("revisions"),

@@ -275,6 +275,37 @@ def test_a_condition_function_may_come_true_after_a_tool_ran():
     assert active(look_again(node, first)) == ["G1", "G2"]
 
 
+# --- what is kept ----------------------------------------------------------------------------------------------------
+
+
+def test_a_thread_may_keep_what_is_of_later_use_and_the_second_look_and_the_gate_go_by_it_all_the_same():
+    judge = {"G1": 9, "G2": SETTLED, "G3": DONE, "G4": {"score": 4, "condition_applies": "not_known_yet"}}
+    guidelines = [
+        *numbered(7),
+        Guideline(is_vip, "be fast", continuous=True),
+        Guideline("h", "h", overrides=["G1"]),
+    ]
+    looks = {}
+    for keep in ("all", "active"):
+        model = brain(judge={**judge, "G9": 9})
+        node = GuidelineMatcher(model, agent(*guidelines), keep_matches=keep)
+        first = node.invoke({"messages": [HELLO]})["guideline_matches"]
+        again = node.invoke({"messages": LOOKED_UP, "guideline_matches": first})["guideline_matches"]
+        looks[keep] = ([each for each in again if each["active"]], judged(model), len(first), len(again))
+    assert looks["active"][:2] == looks["all"][:2]
+    assert (looks["all"][2:], looks["active"][2:]) == ((9, 9), (7, 7))
+    by_id = {record["guideline"]: record for record in first}
+    # Active, overridden, done already and not known yet; then what code knows, what is settled, and the others.
+    assert list(by_id) == ["G1", "G3", "G4", "G9", "G2", "G5", "G8"]
+    assert by_id["G5"]["also"] == ["G6", "G7"]
+    assert by_id["G4"]["rationale"] and not by_id["G5"]["rationale"]
+
+
+def test_what_a_thread_keeps_is_one_of_two_things():
+    with pytest.raises(errors.InputError, match=r"keep_matches is 'none'.*'all', 'active'"):
+        GuidelineMatcher(brain(), GREET, keep_matches="none")
+
+
 # --- judgements that cannot be had -----------------------------------------------------------------------------------
 
 
