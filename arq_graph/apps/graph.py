@@ -30,7 +30,8 @@ class GraphOptions(TypedDict, total=False):
     `state_schema`: `AgentState`, or a subclass with channels of your own. `context_schema`: the run's context.
     `input_schema`: what a run is given; unless set, the messages, and those variables that the specification declares
     `settable`, so that no client can forge records. To embed the app in another graph, give the state schema, and the
-    app goes on with what the parent keeps. The others are those of `compile`.
+    app goes on with what the parent keeps. The others are those of `compile`; there is no `cache`, since no step of a
+    conversation is the same twice.
     """
 
     state_schema: type[Any]
@@ -40,6 +41,7 @@ class GraphOptions(TypedDict, total=False):
     store: BaseStore | None
     interrupt_before: Any
     interrupt_after: Any
+    debug: bool
     name: str | None
 
 
@@ -58,6 +60,11 @@ def compiled(
     **options: Any,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Wire and compile the steps of a turn: with a matcher and a reviser, or the strategy's node alone."""
+    for option in options:
+        if option not in GraphOptions.__annotations__:
+            known = ", ".join(GraphOptions.__annotations__)
+            near = suggestion(option, GraphOptions.__annotations__)
+            raise InputError(f"there is no option {option!r}{near}; what belongs to LangGraph is {known}")
     settable = [variable.name for variable in agent.variables if variable.settable]
     given = input_schema or _input_of(state_schema, settable)
     builder: Builder = StateGraph(state_schema, context_schema, input_schema=given)

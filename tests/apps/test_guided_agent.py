@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import pytest
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import MemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import InjectedState
+from langgraph.types import Command
 
 from arq_graph import (
     Agent,
@@ -183,3 +191,34 @@ def test_every_strategy_works_in_every_mode(strategy):
         model = brain(judge={"G1": 9}, moves=[act("get_order", A1), say()], reply="It is late.")
         state = create_guided_agent(model, desk(), strategy=strategy, mode=mode).invoke(says("Where is A-1?"))
         assert [m.text for m in state["messages"][-2:]] == ["A-1 is late", "It is late."]
+
+
+def test_an_option_that_the_graph_has_no_use_for_is_refused():
+    with pytest.raises(
+        errors.InputError, match=r"no option 'cache'; what belongs to LangGraph is .*checkpointer"
+    ):
+        create_guided_agent(brain(), desk(), cache=InMemoryCache())  # type: ignore[call-arg]
+
+
+@tool
+def hand_over(state: Annotated[dict, InjectedState], call_id: Annotated[str, InjectedToolCallId]) -> Command:
+    """Hand the customer over to a person."""
+    done = ToolMessage("handed over", tool_call_id=call_id)
+    return Command(
+        goto="person", graph=Command.PARENT, update={**state, "messages": [*state["messages"], done]}
+    )
+
+
+def test_a_tool_hands_over_to_a_node_of_the_larger_graph_with_what_the_turn_wrote():
+    rule = Guideline("they want a person", "hand over", tools=[hand_over])
+    app = create_guided_agent(
+        brain(judge={"G1": 9}, call={"hand_over": {}}),
+        Agent("Desk", "You help.", [rule]),
+        input_schema=AgentState,
+    )
+    larger = StateGraph(AgentState).add_node("desk", app).add_edge(START, "desk")
+    larger.add_node("person", lambda _: {"messages": [("ai", "A person here.")]})
+    state = larger.compile().invoke(says("A person, please"))
+    assert [message.type for message in state["messages"]] == ["human", "ai", "tool", "ai"]
+    assert state["messages"][-1].text == "A person here."
+    assert state["guideline_matches"][0]["active"]
