@@ -1,0 +1,106 @@
+"""Graphs that `langgraph dev` serves in the tests, beside that of examples/server."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from langgraph.graph import START, MessagesState, StateGraph
+
+from arq_graph import Agent, AgentState, Guideline, ReSpAct, create_guided_agent
+from arq_graph.milestones import MilestoneGraph, Verdict
+from arq_graph.nodes import Policy
+from tests.brain import act, brain, say
+
+
+def blocks(*given: Any) -> Any:
+    """What a server refuses on its event loop."""
+    time.sleep(0)
+
+
+async def block_the_loop(state: MessagesState) -> dict[str, Any]:
+    blocks()
+    return {}
+
+
+careless = StateGraph(MessagesState).add_node("block", block_the_loop).add_edge(START, "block").compile()
+
+
+def applies(state: Any) -> bool:
+    blocks()
+    return True
+
+
+def none_of_them(state: Any) -> list[str]:
+    blocks()
+    return []
+
+
+def agrees(message: str, question: str) -> bool:
+    blocks()
+    return message == "So be it"
+
+
+def was_called(event: Any, before: Any) -> bool:
+    blocks()
+    return bool(getattr(event, "tool", "") == "close_shop")
+
+
+def judge(graph: Any, transcript: Any, observations: Any) -> list[Verdict]:
+    blocks()
+    return []
+
+
+def close_shop(day: str) -> str:
+    """Close the shop.
+
+    Args:
+        day: On which day.
+    """
+    blocks()
+    return "closed"
+
+
+CLOSING = MilestoneGraph.parse_yaml("""\
+milestones:
+- {name: Start, type: NFC}
+- {name: Closed, type: NFC, check: 'tests.slow.served:was_called'}
+- {name: Content, type: NFC, description: the customer is content, dependencies: [Closed]}
+- {name: End, type: NFC, dependencies: [Content]}
+""")
+blocking = create_guided_agent(
+    brain(
+        moves=lambda asked: act("close_shop", {"day": "Monday"}) if len(asked.lines) == 1 else say("Done.")
+    ),
+    Agent(
+        "Shop",
+        "You help.",
+        [Guideline(applies, "close", tools=[close_shop])],
+        confirm={"close_shop": "customer"},
+    ),
+    strategy=ReSpAct(policies=[Policy("p", "r", requires=none_of_them, forbids=none_of_them)], agrees=agrees),
+    milestones=CLOSING,
+    judge=judge,
+)
+
+
+def refund(order_id: str) -> str:
+    """Refund an order."""
+    return f"{order_id} is refunded"
+
+
+def agent_of_two(name: str, judged: int) -> Any:
+    """One of two agents whose guidelines have the same ids, and who both want to refund."""
+    rule = Guideline("the customer wants a refund", "refund the order", tools=[refund])
+    model = brain({"G1": judged}, call={"refund": {"order_id": name}}, reply=f"This is the {name}.")
+    return create_guided_agent(model, Agent(name, "You help.", [rule]), input_schema=AgentState)
+
+
+two = (
+    StateGraph(AgentState)
+    .add_node("Shop", agent_of_two("Shop", 9))
+    .add_node("Bank", agent_of_two("Bank", 2))
+    .add_edge(START, "Shop")
+    .add_edge("Shop", "Bank")
+    .compile()
+)
