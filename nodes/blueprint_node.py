@@ -12,7 +12,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypedDict, TypeVar, Unpack, get_args
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
@@ -30,7 +29,7 @@ from arq_graph.reasoning.blocks import text_block
 from arq_graph.reasoning.blueprint import ARQ, Mode, response_fields
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
-from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.reasoner import ModelLike, reasoner_of
 from arq_graph.reasoning.sections import section
 from arq_graph.reasoning.templates import PromptTemplate
 
@@ -55,6 +54,8 @@ class NodeSettings(TypedDict, total=False):
     template: str | Path | None
     mode: Mode | None
     temperature: float | None
+    timeout: float | None
+    max_attempts: int | None
     reads: Sequence[str] | Mapping[str, Any]
     max_history_tokens: int
     messages_key: str
@@ -69,7 +70,9 @@ class BlueprintNode(Node, Generic[B]):
     lacks one of them gets it.
 
     Args:
-        model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
+        model: A chat model, with fallbacks or configurable, too, a model string such as `openai:gpt-4o`, or a
+            `Reasoner` set up by you, which several nodes may share: each asks under its own name. What is set here
+            goes before what the `Reasoner` has.
         blueprint: What is asked.
         template: The prompt: a path, or the text of a Jinja2 template with the blocks `head` and `tail`.
         write: Channel names and how to make their values from the answer, e.g.
@@ -79,6 +82,8 @@ class BlueprintNode(Node, Generic[B]):
         module: Name of the step in run names, tags and usage.
         mode: `arq` (all queries), `cot` (free reasoning, then the response) or `direct`.
         temperature: Sampling temperature, for models that take one and have none set.
+        timeout: Seconds that one model call may take, its retries included; 60 unless a `Reasoner` says otherwise.
+        max_attempts: Invalid answers, of which the last is an error; 3 unless a `Reasoner` says otherwise.
         max_history_tokens: Over it, the history in the prompt is cut to half.
         messages_key: Channel of the messages.
 
@@ -90,6 +95,7 @@ class BlueprintNode(Node, Generic[B]):
     """
 
     module = "blueprint"
+    default_temperature: ClassVar[float | None] = None
     ours: ClassVar[tuple[str, ...]] = ()
     """The channels of `AgentState` that it reads or writes besides the messages."""
     reply_name: str = ""
@@ -97,7 +103,7 @@ class BlueprintNode(Node, Generic[B]):
 
     def __init__(
         self,
-        model: BaseChatModel | str | Reasoner,
+        model: ModelLike,
         blueprint: type[B],
         template: str | Path,
         *,
@@ -106,14 +112,20 @@ class BlueprintNode(Node, Generic[B]):
         module: str | None = None,
         mode: Mode | None = None,
         temperature: float | None = None,
+        timeout: float | None = None,
+        max_attempts: int | None = None,
         max_history_tokens: int = 16_000,
         messages_key: str = "messages",
     ) -> None:
         self.name = self.module = module or self.module
-        if not isinstance(model, Reasoner):
-            model = Reasoner(model, module=self.module, mode=mode or "arq", temperature=temperature)
-        self.reasoner = model
-        self.mode: Mode = mode or model.settings.mode
+        self.reasoner = reasoner_of(
+            *(model, self.module, self.default_temperature),
+            mode=mode,
+            temperature=temperature,
+            timeout=timeout,
+            max_attempts=max_attempts,
+        )
+        self.mode: Mode = self.reasoner.settings.mode
         self.blueprint = blueprint
         self.template = PromptTemplate(template, PROMPTS)
         self.messages_key = messages_key
@@ -232,18 +244,17 @@ class AgentNode(BlueprintNode[B]):
 
     files: ClassVar[str]
     of_examples: ClassVar[Callable[..., type[ARQ]]]
-    default_temperature: ClassVar[float]
 
     def __init__(
         self,
-        model: BaseChatModel | str | Reasoner,
+        model: ModelLike,
         agent: Agent,
         blueprint: type[B],
         **settings: Unpack[NodeSettings],
     ) -> None:
         way = "make one with Agent(…), or read one with Agent.from_yaml(path)"
         self.agent = checked_type("agent", agent, Agent, way)
-        given: dict[str, Any] = {"temperature": self.default_temperature, **settings}
+        given: dict[str, Any] = {**settings}
         template = given.pop("template", None) or PROMPTS / f"{self.files}.md"
         super().__init__(model, blueprint, template, **given)
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Unpack
 
-from langchain_core.language_models import BaseChatModel
-
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError, SpecError
@@ -36,7 +34,7 @@ from arq_graph.nodes.turns import abandoned_calls, left_open, matches_of_turn
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
-from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.reasoner import ModelLike
 
 KeepMatches = Literal["all", "active"]
 
@@ -92,7 +90,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
 
     def __init__(
         self,
-        model: BaseChatModel | str | Reasoner,
+        model: ModelLike,
         agent: Agent,
         *,
         batch_size: int | None = None,

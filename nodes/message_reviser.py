@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
-from langchain_core.language_models import BaseChatModel
-
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError
@@ -25,7 +23,7 @@ from arq_graph.nodes.violations import PromptFacts, leaks, violations
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.conversation import Conversation
-from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.reasoner import ModelLike
 
 MAX_REVISIONS = 5
 MAX_INSIGHTS = 3
@@ -153,7 +151,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
     def __init__(
         self,
-        model: BaseChatModel | str | Reasoner,
+        model: ModelLike,
         agent: Agent,
         *,
         blueprint: type[MessageBlueprint] = MessageBlueprint,

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
-from langchain_core.language_models import BaseChatModel
-
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
 from arq_graph.nodes.blueprint_node import Steps, counted
@@ -32,7 +30,7 @@ from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn
 from arq_graph.nodes.violations import leaks, words_of
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.conversation import Line
-from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.reasoner import ModelLike
 
 Fault = tuple[str, str, bool]
 """Where in an answer something is wrong, what is wrong there, and whether its action is therefore not taken."""
@@ -99,7 +97,7 @@ class Planner(Strategy):
 
     def __init__(
         self,
-        model: BaseChatModel | str | Reasoner,
+        model: ModelLike,
         agent: Agent,
         *,
         max_steps: int = 8,

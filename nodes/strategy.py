@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, ClassVar, Unpack
 from uuid import uuid4
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
@@ -22,7 +21,7 @@ from arq_graph.nodes.spec_sections import shown_guideline, shown_variables
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import abandoned_calls, left_open, outcome_of
 from arq_graph.reasoning.blueprint import ARQ
-from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.reasoner import ModelLike
 
 
 class StrategyOptions(NodeSettings, total=False):
@@ -46,7 +45,7 @@ class Strategy(AgentNode[ARQ]):
 
     def __init__(
         self,
-        model: BaseChatModel | str | Reasoner,
+        model: ModelLike,
         agent: Agent,
         *,
         agrees: Agrees | None = None,

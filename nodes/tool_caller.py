@@ -9,7 +9,6 @@ from abc import ABC
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from langchain_core.language_models import BaseChatModel
 from pydantic import create_model
 
 from arq_graph.agent.spec import Agent
@@ -26,7 +25,7 @@ from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import rounds_of_turn
 from arq_graph.reasoning.answer import Question
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
-from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.reasoner import ModelLike
 
 CALL_FROM = 5
 """Lowest score at which a call may run (ARQ paper, Appendix B)."""
@@ -131,7 +130,7 @@ class ToolCaller(Strategy):
 
     def __init__(
         self,
-        model: BaseChatModel | str | Reasoner,
+        model: ModelLike,
         agent: Agent,
         *,
         max_rounds: int = 3,

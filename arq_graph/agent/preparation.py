@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.errors import ReasoningError, SpecError
+from arq_graph.models.resolve import ChatModelLike
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, query, respond
 from arq_graph.reasoning.reasoner import Reasoner
@@ -62,7 +62,7 @@ Answers = Mapping[Wording, StaticProperties]
 _FILE = TypeAdapter(list[PreparedAnswer])
 
 
-def prepare(agent: A, model: BaseChatModel | str, given: str | os.PathLike[str] | None) -> A:
+def prepare(agent: A, model: ChatModelLike, given: str | os.PathLike[str] | None) -> A:
     """Ask about all batches at the same time, keep what was answered, and raise what a batch ended with."""
     path = Path(given) if given is not None else agent.file and prepared_path(agent.file)
     answers = read_answers(path) if path and path.exists() else {}

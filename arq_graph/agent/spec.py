@@ -27,7 +27,7 @@ from arq_graph.agent.tools import ToolLike, argument_schema, function_of
 from arq_graph.errors import SpecError, suggestion
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
+    from arq_graph.models.resolve import ChatModelLike
 
 FALLBACK = "I'm sorry, I cannot help with that right now. Please try again in a moment."
 
@@ -220,14 +220,14 @@ class Agent(Part):
 
         return filled(agent, read_answers(kept))
 
-    def prepare(self, model: BaseChatModel | str, *, path: str | os.PathLike[str] | None = None) -> Self:
+    def prepare(self, model: ChatModelLike, *, path: str | os.PathLike[str] | None = None) -> Self:
         """Ask a model once, ahead of all conversations, what the matcher would ask in every turn.
 
         Is the action continuous, and could a tool's result make the condition true? What the designer decided
         or an earlier run answered is not asked.
 
         Args:
-            model: A chat model, or its name as `Reasoner` takes it.
+            model: A chat model, or what else `Reasoner` takes for one.
             path: Where answers are kept (JSON). None: beside the agent's file (`orders.prepared.json` beside
                 `orders.yaml`), where `from_yaml` finds them; without a file they are not kept.
 

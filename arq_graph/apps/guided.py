@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_type_hints
 
-from langchain_core.language_models import BaseChatModel
 from langgraph.graph.state import CompiledStateGraph
 
 from arq_graph.agent.spec import Agent
@@ -18,14 +17,13 @@ from arq_graph.errors import InputError
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
 from arq_graph.reasoning.blueprint import Mode
-from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.reasoner import ModelLike
 
 if TYPE_CHECKING:
     from arq_graph.milestones.graph import MilestoneGraph
     from arq_graph.milestones.judging.judge import Judge
     from arq_graph.nodes.progress import TrackProgress
 
-ModelLike = BaseChatModel | str | Reasoner
 _PAPER_MODELS: Mapping[str, str] = {
     "matcher": "openai:gpt-4o-2024-08-06",
     "strategy": "openai:gpt-4o-2024-11-20",
@@ -57,8 +55,8 @@ def create_guided_agent(
     change, and revise the reply until it follows the rules. No model is called to compile.
 
     Args:
-        model: A chat model, a model string such as `openai:gpt-4o` (`offline` needs no key), a `Reasoner`, or one of
-            these for each of `matcher`, `strategy` and `message`.
+        model: A chat model, with fallbacks or configurable, too, a model string such as `openai:gpt-4o` (`offline`
+            needs no key), a `Reasoner`, or one of these for each of `matcher`, `strategy` and `message`.
         agent: The specification.
         strategy: `tools` decides on all granted tools at once, `pre-act` plans, `react` takes a thought and an action
             at a time, `respact` thinks, speaks or acts; or settings: `PreAct(max_steps=4)`, `ReSpAct(policies=…)`.

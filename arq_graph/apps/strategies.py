@@ -33,7 +33,10 @@ class StrategySettings:
         agrees: What else is a yes to code's question than the shipped list has: a function of the customer's message
             and the question, sync or async, that returns True, False, or None to leave it to the list.
         template: A replacement for the shipped prompt: a path, or a template's text.
-        temperature: Sampling temperature, for models that take one and have none set.
+        temperature: Sampling temperature, for models that take one and have none set; None: 0.05, or what a
+            `Reasoner` has.
+        timeout: Seconds that one model call may take, its retries included; None: 60, or what a `Reasoner` has.
+        max_attempts: Invalid answers, of which the last is an error; None: 3, or what a `Reasoner` has.
         max_history_tokens: Over it, the history in the prompt is cut to half.
     """
 
@@ -46,7 +49,9 @@ class StrategySettings:
 
     agrees: Agrees | None = None
     template: str | Path | None = None
-    temperature: float | None = 0.05
+    temperature: float | None = None
+    timeout: float | None = None
+    max_attempts: int | None = None
     max_history_tokens: int = 16_000
 
     def node(self, model: Any, agent: Agent, *, draft: bool, **settings: Any) -> Strategy:

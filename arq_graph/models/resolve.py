@@ -1,12 +1,28 @@
-"""Chat models named by a string."""
+"""Which chat model is meant: one named by a string, or one inside what LangChain makes of chat models."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableWithFallbacks
+from langchain_core.runnables.config import merge_configs
+from langchain_core.runnables.configurable import DynamicRunnable
+from langchain_core.runnables.retry import RunnableRetry
 
 from arq_graph.errors import InputError
+
+Called: TypeAlias = Runnable[LanguageModelInput, AIMessage]
+"""What is called like a chat model."""
+ChatModelLike: TypeAlias = Called | str
+"""A chat model, a model string, or what LangChain makes of a chat model; `unwrapped` says what that may be."""
+
+# How an answer is asked for; bound by the user it would undo what the reasoner binds.
+_OURS = ("response_format", "format", "tools", "tool_choice", "functions", "function_call")
 
 # Local servers check no key, but OpenAI's client insists on having one.
 _NO_KEY = "no-key-needed"
@@ -73,4 +89,78 @@ def _of_provider(spec: str) -> BaseChatModel:
             f'The model string "{spec}" cannot be used: {problem}. Known are "openai:NAME", and "anthropic:NAME" and'
             " the others of LangChain's init_chat_model, with pip install \"arq_graph[providers]\" and the provider's"
             " own package. For a model of a server of your own give its endpoint (base_url=, --base-url)."
+        ) from error
+
+
+@dataclass(frozen=True)
+class Bare:
+    """A chat model by itself, and what was bound around it: arguments of its calls and their config.
+
+    `bindings`: the outermost first.
+    """
+
+    model: BaseChatModel
+    bindings: tuple[RunnableBinding[Any, Any], ...] = ()
+
+    def bound_again(self, called: Called) -> Called:
+        """The same bindings around a copy of the model, or around what else was bound to it."""
+        for binding in reversed(self.bindings):
+            called = binding.model_copy(update={"bound": called})
+        return called
+
+
+def unwrapped(model: object, config: RunnableConfig | None) -> Iterator[Bare | None]:
+    """The chat models inside what LangChain made of them: one, or more where there are fallbacks.
+
+    Args:
+        model: A chat model or a model string, or what `with_fallbacks`, `bind`, `with_config`, `with_listeners`,
+            `with_retry`, `configurable_fields`, `configurable_alternatives` or `init_chat_model` made of one. Retries
+            are left out: whoever calls the model knows how long it may take.
+        config: That of the run, which configurable models are made with. None: there is no run yet, and None is
+            yielded in the place of each of them.
+
+    Raises:
+        InputError: There is no chat model inside, what is bound collides with what the reasoner binds, or the config
+            makes no model.
+    """
+    if isinstance(model, str):
+        yield Bare(chat_model(model))
+    elif isinstance(model, BaseChatModel):
+        yield Bare(model)
+    elif isinstance(model, RunnableWithFallbacks):
+        for each in model.runnables:
+            yield from unwrapped(each, config)
+    elif isinstance(model, RunnableRetry):
+        yield from unwrapped(model.bound, config)
+    elif isinstance(model, RunnableBinding):
+        if taken := [name for name in _OURS if name in model.kwargs]:
+            raise InputError(
+                f"model is bound to {' and '.join(taken)}, with which the reasoner asks for its answer: give the model"
+                " without, and tools to the agent"
+            )
+        inner = None if config is None else merge_configs(model.config, config)
+        for bare in unwrapped(model.bound, inner):
+            yield bare and Bare(bare.model, (model, *bare.bindings))
+    elif isinstance(model, DynamicRunnable) or hasattr(type(model), "_model"):
+        yield from [None] if config is None else unwrapped(_configured(model, config), config)
+    else:
+        raise InputError(
+            f"model is a {type(model).__name__}: it must be a chat model, a model string such as openai:gpt-4o, or what"
+            " with_fallbacks(), with_retry(), bind(), with_config(), configurable_fields(), configurable_alternatives()"
+            " or init_chat_model() makes of a chat model. Of a chain, give the chat model inside it."
+        )
+
+
+def _configured(model: Any, config: RunnableConfig) -> Called:
+    """What a configurable model is in a run: of `configurable_fields` or -`alternatives`, or of `init_chat_model`."""
+    try:
+        if not isinstance(model, DynamicRunnable):
+            made: Called = model._model(config)
+            return made
+        made, _ = model.prepare(config)
+        return RunnableBinding(bound=made, config=model.config) if model.config else made
+    except Exception as error:
+        raise InputError(
+            f"the config of this run makes no chat model of the configurable one: {error}. Look at `configurable` in"
+            " the config, or give the model a default."
         ) from error

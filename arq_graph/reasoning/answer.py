@@ -24,6 +24,7 @@ class Attempt:
         error: Why the text is no valid answer; None if it is one.
         complaints: What a valid answer did not meet.
         usage: Tokens of this call, if the model reports them.
+        model: The name of the model that answered.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Attempt:
     error: str | None
     complaints: tuple[Complaint, ...]
     usage: UsageMetadata | None
+    model: str
 
 
 @dataclass(frozen=True)

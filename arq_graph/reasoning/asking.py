@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,8 +11,15 @@ from typing import Generic, Literal, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 
-from arq_graph.errors import ArqGraphError, BlueprintError, InputError, RefusalError, UnsatisfiedError
-from arq_graph.reasoning.answer import Answer, Attempt, Question
+from arq_graph.errors import (
+    ArqGraphError,
+    BlueprintError,
+    InputError,
+    ModelUnavailableError,
+    RefusalError,
+    UnsatisfiedError,
+)
+from arq_graph.reasoning.answer import Answer, Attempt, Complaint, Question
 from arq_graph.reasoning.blocks import as_taken, cache_mark
 from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
 from arq_graph.reasoning.failures import Failure, read_failure
@@ -25,8 +34,11 @@ from arq_graph.reasoning.replies import (
 )
 from arq_graph.reasoning.transport import Steps, Transport, with_more_tokens, with_temperature
 
+_log = logging.getLogger(__name__)
+
 _MAX_QUOTED = 500
 _CUT_OFF = "the answer was cut off at the token limit; raise max_tokens on the model"
+_REST = 60.0  # seconds: an endpoint that was out of reach is asked after the others for so long
 
 
 @dataclass(frozen=True)
@@ -56,31 +68,38 @@ class AskSettings:
 
 
 class Asking(Generic[B]):
-    """One ask of one question.
+    """One ask of one question, by one model after another while none of them can be reached.
 
     A method of asking is settled once it is known to work: its failures are then the provider's.
     """
 
-    def __init__(self, transport: Transport, question: Question[B], settings: AskSettings) -> None:
-        self.transport = transport
+    def __init__(self, transports: Sequence[Transport], question: Question[B], settings: AskSettings) -> None:
         self.question = question
         self.settings = settings
         self.max_candidates = question.max_candidates or settings.max_candidates
         self._schema = schema_in_mode(question.blueprint, settings.mode)
         self._read = partial(read_answer, question.blueprint, settings.mode)
         self._name = question.blueprint.__name__
-        self._asked = f"{settings.module} asking {question.name or self._name}"
+        self._asked = self._asking = f"{settings.module} asking {question.name or self._name}"
+        self._attempts: list[Attempt] = []
+        self._candidates: list[Answer[B]] = []
+        self._messages = convert_to_messages(question.messages)
+        self._lost: list[tuple[str, ModelUnavailableError]] = []
+        now = time.monotonic()
+        first, *self._others = sorted(transports, key=lambda each: each.endpoint.rests_until > now)
+        self._turn_to(first)
+
+    def _turn_to(self, transport: Transport) -> None:
+        """From now on ask this model, in the way that its endpoint is known to take."""
+        self._transport = transport
         self._endpoint = transport.endpoint
-        temperature = settings.temperature if self._endpoint.takes_temperature else None
+        temperature = self.settings.temperature if self._endpoint.takes_temperature else None
         self._model = with_temperature(transport.model, temperature)
         self._mark = cache_mark(transport.model) if self._endpoint.takes_marks else None
-        self._messages = convert_to_messages(question.messages)
         self._method, *self._further = self._endpoint.methods
         self._settled = not self._further
         self._failures: list[Failure | None] = []
         self._limit_raised = False
-        self._attempts: list[Attempt] = []
-        self._candidates: list[Answer[B]] = []
 
     def steps(self) -> Steps[Answer[B]]:
         """The ask, as a generator of the steps that it needs performed; raises what `Reasoner.ask` says."""
@@ -97,9 +116,7 @@ class Asking(Generic[B]):
                 self._endpoint.methods = (self._method,)
                 value, reasoning = answer
                 complaints = (*value.unmet(), *(self.question.check(value) if self.question.check else ()))
-                self._attempts.append(
-                    Attempt(text, self._method.name, None, complaints, message.usage_metadata)
-                )
+                self._note(message, text, None, complaints)
                 self._candidates.append(Answer(value, reasoning, text, complaints))
                 if not complaints or len(self._candidates) >= self.max_candidates:
                     return self._finished()
@@ -107,8 +124,7 @@ class Asking(Generic[B]):
                 continue
             self._settled = self._settled or bool(problems)
             problems = problems or [f"{self._name}: the answer holds no complete JSON object"]
-            told = "\n".join(problems)
-            self._attempts.append(Attempt(text, self._method.name, told, (), message.usage_metadata))
+            self._note(message, text, "\n".join(problems))
             is_last = len(self._attempts) - len(self._candidates) >= self.settings.max_attempts
             if is_cut_off(message):
                 larger = None if is_last or self._limit_raised else with_more_tokens(self._model)
@@ -130,18 +146,20 @@ class Asking(Generic[B]):
             prompt += retry
             bind = partial(self._method.bind, name=schema_name(self._name), schema=self._schema)
             try:
-                reply = yield from self.transport.call(
+                reply = yield from self._transport.call(
                     self._asked, prompt, bind, model=self._model, settled=self._settled
                 )
+            except ModelUnavailableError as error:
+                self._turn_to_next(error)
             except ArqGraphError:
                 raise
             except Exception as error:
                 if (hidden := message_from(error)) is not None:
                     return hidden
                 failure = read_failure(error, self._model)
-                if failure.rejects_temperature and self._model is not self.transport.model:
+                if failure.rejects_temperature and self._model is not self._transport.model:
                     self._endpoint.takes_temperature = False
-                    self._model = self.transport.model
+                    self._model = self._transport.model
                 elif failure.rejects_marks and self._mark:
                     self._endpoint.takes_marks, self._mark = False, None
                 elif self._limit_raised and failure.status == 400:
@@ -154,6 +172,23 @@ class Asking(Generic[B]):
                     raise
             else:
                 return reply
+
+    def _turn_to_next(self, error: ModelUnavailableError) -> None:
+        """Go on with the next model, answers so far included; where none is left, the error tells of all."""
+        self._endpoint.rests_until = time.monotonic() + _REST
+        self._lost.append((self._transport.name, error))
+        if not self._others:
+            raise ModelUnavailableError("\n".join(str(each) for _, each in self._lost)) from error
+        self._turn_to(self._others.pop(0))
+        lost = " and ".join(name for name, _ in self._lost)
+        self._asked = f"{self._asking} of {self._transport.name}, as {lost} did not answer"
+        _log.warning("%s", self._asked)
+
+    def _note(
+        self, message: AIMessage, text: str, error: str | None, complaints: tuple[Complaint, ...] = ()
+    ) -> None:
+        usage, model = message.usage_metadata, self._transport.name
+        self._attempts.append(Attempt(text, self._method.name, error, complaints, usage, model))
 
     def _moved_on(self, failure: Failure | None) -> bool:
         """Take another method after this one failed, or gave no JSON object (None).

@@ -6,6 +6,7 @@ status and the names in the class hierarchy are stable.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from langchain_core.exceptions import ContextOverflowError
@@ -21,6 +22,8 @@ _NOT_SUPPORTED_TYPES = (NotImplementedError, TypeError, AssertionError, ValueErr
 _TRANSIENT_NAMES = frozenset(
     {"APIConnectionError", "ConnectionError", "HTTPClientError", "RequestException", "TransportError"}
 )
+# What httpx and requests say of a URL that no request can be sent to.
+_NO_ADDRESS_NAMES = frozenset({"UnsupportedProtocol", "InvalidURL", "InvalidSchema", "MissingSchema"})
 # What LangChain's OpenAI family raises when a 200 response is no chat completion.
 _MALFORMED_NAMES = frozenset(
     {
@@ -37,6 +40,7 @@ _MAX_WORDS = 600
 
 _KEY = "Look at the API key (api_key, or OPENAI_API_KEY), and whether it may use this model at base_url."
 _NAME = "Look at the model name and at base_url: the provider knows no such model or address."
+_ADDRESS = "Look at the model's base_url: it begins with http:// or https:// and names a host."
 _ADVICE = {401: _KEY, 403: _KEY, 404: _NAME}
 _SETTING = "Look at what the provider says: a setting of the model or of the request must change first."
 _TOO_LONG = "The prompt is longer than the model reads: shorten the history or take another model."
@@ -74,11 +78,11 @@ class Failure:
         """Whether the provider refuses the marks for its cache; Bedrock does it with a 403 where a model has none."""
         return self.status in (400, 403) and "cach" in str(self.error).lower()
 
-    def unavailable(self, asked: str, tries: int, seconds: float) -> ModelUnavailableError:
+    def unavailable(self, asked: str, model: str, tries: int, seconds: float) -> ModelUnavailableError:
         """The error for a model that could not be reached, or was overloaded, in so many tries and seconds."""
         return ModelUnavailableError(
-            f"{asked}: the model did not answer ({tries} {'try' if tries == 1 else 'tries'}, timeout {seconds:g}"
-            f" s); the last said: {self._words}. Try again later; if it goes on, look at the provider's"
+            f"{asked}: the model {model} did not answer ({tries} {'try' if tries == 1 else 'tries'}, timeout"
+            f" {seconds:g} s); the last said: {self._words}. Try again later; if it goes on, look at the provider's"
             " status, at base_url, or raise timeout."
         )
 
@@ -91,6 +95,8 @@ class Failure:
         words = f"{type(self.error).__name__}: {self.error}"
         if self.advice == _NO_COMPLETION:
             words += f"; the response was: {getattr(getattr(self.error, 'response', None), 'text', '')}"
+        elif self.status is None:  # "Connection error." alone does not say which
+            words += "".join(f" ({cause})" for cause in list(_causes(self.error))[1:][-1:])
         words = " ".join(words.split())
         return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
 
@@ -98,6 +104,8 @@ class Failure:
 def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failure:
     """Tell what an exception of a model call means; `model` is the one that was called, where it is known."""
     status, names = _http_status(error), _names(error)
+    if any(type(cause).__name__ in _NO_ADDRESS_NAMES for cause in _causes(error)):
+        return Failure(error, status, advice=_ADDRESS)
     if isinstance(error, ContextOverflowError) or (status == 400 and "maximum context length" in str(error)):
         return Failure(error, status, advice=_TOO_LONG)
     if type(error).__name__ in _MALFORMED_NAMES and "BaseChatOpenAI" in _names(model):
@@ -110,6 +118,12 @@ def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failur
     transient = isinstance(error, ConnectionError | TimeoutError) or bool(names & _TRANSIENT_NAMES)
     transient = transient or getattr(error, "is_retryable", False) is True
     return Failure(error, None, transient, isinstance(error, _NOT_SUPPORTED_TYPES))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
 
 
 def _http_status(error: BaseException) -> int | None:

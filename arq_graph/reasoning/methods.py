@@ -96,11 +96,13 @@ class Endpoint:
 
     `methods` has those to try, in this order: one alone, once it has led to a valid answer. `takes_temperature` is
     False once the endpoint has refused a temperature, and `takes_marks` once it has refused marks for its cache.
+    `rests_until`: the time of the monotonic clock up to which other models are asked before it, as it was out of reach.
     """
 
     methods: tuple[Method, ...] = METHODS
     takes_temperature: bool = True
     takes_marks: bool = True
+    rests_until: float = 0.0
 
 
 _remembered: dict[tuple[Any, ...], Endpoint] = {}

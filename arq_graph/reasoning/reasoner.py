@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor, merge_configs
 
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.models.resolve import chat_model
+from arq_graph.models.resolve import Bare, ChatModelLike, chat_model, unwrapped
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, AskSettings
 from arq_graph.reasoning.blueprint import B, Mode
@@ -35,13 +35,18 @@ class Reasoner:
 
     Args:
         model: A LangChain chat model, or a string such as "openai:gpt-4o", "offline" or "anthropic:…". It is not
-            changed: settings that differ from its own are made on a copy.
+            changed: settings that differ from its own are made on a copy. It may also be what `with_fallbacks`, `bind`,
+            `with_config`, `with_retry` (left out, as the reasoner retries by itself), `configurable_fields`,
+            `configurable_alternatives` or `init_chat_model` made of one; a configurable model is made anew of the
+            config of each ask.
+        fallbacks: Models to go on with, in this order, where the one before them is out of reach; it is then asked
+            last for a minute. The bounds of attempts and candidates hold for all of them together.
         module: The part of the program that asks: named in errors, traces and usage.
         mode: "arq", "cot" or "direct", unless an ask says otherwise.
         temperature: 0 to 2, unless the model has one of its own or takes none.
         max_attempts: Invalid answers, of which the last ends the ask; 1 or more.
         max_candidates: Valid answers to ask for until one meets the blueprint's verification; 1 or more.
-        timeout: Seconds that one model call may take, its retries included, whatever retries the client makes by
+        timeout: Seconds that one call of a model may take, its retries included, whatever retries the client makes by
             itself. In a sync call, a class without a time limit of its own cannot be held to it.
         backoff: Seconds before the first retry of a lost call, doubled for each further one; 0 or more.
         on_unsatisfied: "return" the last candidate, with `satisfied=False`, or "raise" UnsatisfiedError.
@@ -53,8 +58,9 @@ class Reasoner:
 
     def __init__(
         self,
-        model: BaseChatModel | str,
+        model: ChatModelLike,
         *,
+        fallbacks: Sequence[ChatModelLike] = (),
         module: str = "reasoner",
         mode: Mode = "arq",
         temperature: float | None = None,
@@ -65,10 +71,8 @@ class Reasoner:
         on_unsatisfied: Literal["return", "raise"] = "return",
         base_url: str | None = None,
     ) -> None:
-        if not isinstance(model, str | BaseChatModel):
-            raise InputError("model must be a model string or a chat model without bind().")
         if base_url is not None and not isinstance(model, str):
-            raise InputError("base_url must be set on the chat model itself.")
+            raise InputError("base_url must be set on the chat model itself")
         self.settings = AskSettings(
             module=module,
             mode=mode,
@@ -80,7 +84,45 @@ class Reasoner:
             on_unsatisfied=on_unsatisfied,
         )
         self.model = chat_model(model, base_url=base_url) if isinstance(model, str) else model
-        self.transport = Transport(self.model, timeout=timeout, backoff=backoff)
+        self._given = (
+            self.model,
+            *(chat_model(each) if isinstance(each, str) else each for each in fallbacks),
+        )
+        bare = list(self._unwrapped(None))
+        fixed = [each for each in bare if each is not None]
+        self._fixed = self._reached(fixed) if len(fixed) == len(bare) else None
+
+    def view(self, module: str, **settings: Any) -> Reasoner:
+        """This reasoner as a part of the program asks it: under that part's name, over the same connections.
+
+        Args:
+            module: The part's name.
+            **settings: `mode`, `temperature`, `timeout`, `max_attempts` and others of `Reasoner`, where the part has
+                its own; None leaves the reasoner's.
+
+        Raises:
+            InputError: A setting is out of its range.
+        """
+        given = {name: value for name, value in settings.items() if value is not None}
+        other = copy(self)
+        other.settings = replace(self.settings, module=module, **given)
+        if self._fixed is not None:
+            other._fixed = [each.limited_to(other.settings.timeout) for each in self._fixed]
+        return other
+
+    def _unwrapped(self, config: RunnableConfig | None) -> Iterator[Bare | None]:
+        for each in self._given:
+            yield from unwrapped(each, config)
+
+    def _reached(self, bare: Iterable[Bare]) -> list[Transport]:
+        timeout, backoff = self.settings.timeout, self.settings.backoff
+        return [Transport(each, timeout=timeout, backoff=backoff) for each in bare]
+
+    def _transports(self, config: RunnableConfig | None) -> list[Transport]:
+        """The models to ask, in order; if some are configurable, of this run."""
+        if self._fixed is not None:
+            return self._fixed
+        return self._reached(filter(None, self._unwrapped(config or {})))
 
     def ask(
         self,
@@ -104,9 +146,9 @@ class Reasoner:
             BlueprintError: The model never gave a valid answer.
             UnsatisfiedError: No valid answer met the verification, and `on_unsatisfied` is "raise".
             RefusalError: The model refused.
-            ModelUnavailableError: The model could not be reached for `timeout` seconds.
+            ModelUnavailableError: The model could not be reached for `timeout` seconds, nor any fallback.
             ModelRequestError: The provider rejects the request.
-            InputError: There is no such mode.
+            InputError: There is no such mode, or the config makes no model of a configurable one.
         """
         return _only(self.ask_all([Question(blueprint, messages, check)], mode=mode, config=config))
 
@@ -141,9 +183,11 @@ class Reasoner:
             kinds are raised.
         """
 
+        transports = self._transports(config)
+
         def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
             try:
-                return self.transport.run(*self._asking(question, mode, config))
+                return Transport.run(*self._asking(question, transports, mode, config))
             except ReasoningError as error:
                 return error
 
@@ -166,12 +210,13 @@ class Reasoner:
         config: RunnableConfig | None = None,
     ) -> list[Answer[Any] | ReasoningError]:
         """Ask several blueprints at the same time; arguments and result are those of `ask_all`."""
+        transports = self._transports(config)
         places = asyncio.Semaphore((config or {}).get("max_concurrency") or len(questions) or 1)
 
         async def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
             async with places:
                 try:
-                    return await self.transport.arun(*self._asking(question, mode, config))
+                    return await Transport.arun(*self._asking(question, transports, mode, config))
                 except ReasoningError as error:
                     return error
 
@@ -185,7 +230,11 @@ class Reasoner:
             await asyncio.gather(*asks, return_exceptions=True)
 
     def _asking(
-        self, question: Question[B], mode: Mode | None, config: RunnableConfig | None
+        self,
+        question: Question[B],
+        transports: Sequence[Transport],
+        mode: Mode | None,
+        config: RunnableConfig | None,
     ) -> tuple[Steps[Answer[B]], RunnableConfig]:
         """The steps of an ask, and the configuration that its calls run with."""
         settings = replace(self.settings, mode=mode or self.settings.mode)
@@ -198,7 +247,7 @@ class Reasoner:
         run_name = f"{settings.module}:{question.name or question.blueprint.__name__}"
         merged = merge_configs(config, {"tags": [_NOSTREAM], "metadata": labels, "run_name": run_name})
         merged.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
-        return Asking(self.transport, question, settings).steps(), merged
+        return Asking(transports, question, settings).steps(), merged
 
 
 def _only(answers: Sequence[Answer[B] | ReasoningError]) -> Answer[B]:
@@ -206,3 +255,26 @@ def _only(answers: Sequence[Answer[B] | ReasoningError]) -> Answer[B]:
     if isinstance(answer, ReasoningError):
         raise answer
     return answer
+
+
+ModelLike: TypeAlias = ChatModelLike | Reasoner
+"""Whom a step asks: what a `Reasoner` takes, or one that is set up already."""
+
+
+def reasoner_of(
+    model: ModelLike, module: str, usual_temperature: float | None = None, **settings: Any
+) -> Reasoner:
+    """The reasoner of a part of the program, as `Reasoner.view` gives it.
+
+    Args:
+        model: Whom it asks.
+        module: Its name.
+        usual_temperature: For a model that no reasoner of the user's asks.
+        **settings: As for `Reasoner.view`.
+
+    Raises:
+        InputError: The model is none, or a setting is out of its range.
+    """
+    if not isinstance(model, Reasoner):
+        model = Reasoner(model, temperature=usual_temperature)
+    return model.view(module, **settings)

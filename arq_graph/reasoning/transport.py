@@ -14,6 +14,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Generator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import getattr_static
@@ -23,6 +24,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
+from arq_graph.models.resolve import Bare, model_name
 from arq_graph.reasoning.failures import read_failure
 from arq_graph.reasoning.methods import Bound, endpoint_of
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
@@ -61,11 +63,24 @@ class Transport:
     field for that. The first retry waits `backoff` seconds, each further one twice as long.
     """
 
-    def __init__(self, model: BaseChatModel, *, timeout: float, backoff: float) -> None:
-        self.model = _limited(_changed(model, disable_streaming=True, streaming=False), timeout)
-        self.endpoint = endpoint_of(model)
-        self._timeout = timeout
+    def __init__(self, bare: Bare, *, timeout: float, backoff: float) -> None:
+        self.name = model_name(bare.model)
+        self.endpoint = endpoint_of(bare.model)
+        self._bare = bare
         self._backoff = backoff
+        self._limit(timeout)
+
+    def limited_to(self, timeout: float) -> Transport:
+        """The same endpoint and the same connections, with another limit of time."""
+        if timeout == self._timeout:
+            return self
+        other = copy(self)
+        other._limit(timeout)
+        return other
+
+    def _limit(self, timeout: float) -> None:
+        self._timeout = timeout
+        self.model = _limited(_changed(self._bare.model, disable_streaming=True, streaming=False), timeout)
 
     def call(
         self,
@@ -85,7 +100,7 @@ class Transport:
             left = max(deadline - time.monotonic() - pause, self._timeout * _WORTH_TRYING)
             try:
                 # The first try has the model as it is, so that LangChain's cache finds the same call again.
-                bound = bind(model if tries == 1 else _limited(model, left))
+                bound = self._bare.bound_again(bind(model if tries == 1 else _limited(model, left)))
                 answer: AIMessage = yield Step(pause, bound, list(messages), left)
             except Exception as error:
                 failure = read_failure(error, model)
@@ -95,13 +110,14 @@ class Transport:
                 pause += random.uniform(0, self._backoff)
                 left = deadline - time.monotonic() - pause
                 if tries == _MAX_TRIES or left < self._timeout * _WORTH_TRYING:
-                    raise failure.unavailable(asked, tries, self._timeout) from error
+                    raise failure.unavailable(asked, self.name, tries, self._timeout) from error
                 why = " ".join(str(error).split())[:_MAX_WORDS] or type(error).__name__
                 _log.info("no answer yet (%s); asking again in %.0f s", why, pause)
             else:
                 return answer
 
-    def run(self, steps: Steps[T], config: RunnableConfig) -> T:
+    @staticmethod
+    def run(steps: Steps[T], config: RunnableConfig) -> T:
         """Perform all steps and return what they lead to."""
 
         def perform(step: Step) -> AIMessage:
@@ -110,7 +126,8 @@ class Transport:
 
         return perform_steps(steps, perform)
 
-    async def arun(self, steps: Steps[T], config: RunnableConfig) -> T:
+    @staticmethod
+    async def arun(steps: Steps[T], config: RunnableConfig) -> T:
         """Perform all steps without blocking and return what they lead to."""
 
         async def perform(step: Step) -> AIMessage:
@@ -163,10 +180,10 @@ def _limited(model: BaseChatModel, seconds: float) -> BaseChatModel:
 
 def _changed(model: BaseChatModel, **values: Any) -> BaseChatModel:
     cls = type(model)
-    copy = model.model_copy(
+    changed = model.model_copy(
         update={name: value for name, value in values.items() if name in cls.model_fields}
     )
-    for name in set(vars(copy)) - cls.model_fields.keys():
+    for name in set(vars(changed)) - cls.model_fields.keys():
         if isinstance(getattr_static(cls, name, None), cached_property):
-            del vars(copy)[name]  # such as a client that was made with the old settings
-    return copy
+            del vars(changed)[name]  # such as a client that was made with the old settings
+    return changed

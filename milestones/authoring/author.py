@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from arq_graph.errors import InputError, SpecError, UnsatisfiedError
@@ -15,7 +14,7 @@ from arq_graph.milestones.authoring.blueprint import MilestoneAuthoring, Milesto
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import START, Milestone
 from arq_graph.milestones.tool_schemas import tool_definitions
-from arq_graph.models.resolve import model_name
+from arq_graph.models.resolve import ChatModelLike, model_name
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import Reasoner
@@ -28,7 +27,7 @@ _SECONDS = 180.0
 
 
 def author_milestones(
-    workflow: str, tools: Any, model: BaseChatModel | str, *, mode: Mode = "arq"
+    workflow: str, tools: Any, model: ChatModelLike, *, mode: Mode = "arq"
 ) -> MilestoneGraph:
     """Have a model make a milestone graph of a workflow (Pre-Act, 4.3 and Appendix F).
 

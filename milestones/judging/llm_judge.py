@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from arq_graph.errors import InputError
@@ -22,7 +21,7 @@ from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.reasoning.answer import Question
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
-from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.reasoner import ModelLike, reasoner_of
 from arq_graph.reasoning.sections import as_json
 from arq_graph.reasoning.templates import PromptTemplate
 
@@ -63,7 +62,7 @@ class LLMJudge:
 
     def __init__(
         self,
-        model: BaseChatModel | str | Reasoner,
+        model: ModelLike,
         *,
         tools: Any = None,
         votes: int = 1,
@@ -72,10 +71,7 @@ class LLMJudge:
     ) -> None:
         if votes < 1:
             raise InputError(f"votes is {votes}: it must be at least 1")
-        if not isinstance(model, Reasoner):
-            temperature = 0.0 if votes == 1 else TEMPERATURE_OF_VOTES
-            model = Reasoner(model, module="judge", temperature=temperature)
-        self.reasoner = model
+        self.reasoner = reasoner_of(model, "judge", 0.0 if votes == 1 else TEMPERATURE_OF_VOTES)
         self.votes = votes
         self.template = PromptTemplate(template, PROMPTS)
         self.tools = None if tools is None else tool_definitions(tools)

@@ -16,7 +16,7 @@ from arq_graph.errors import InputError, ToolError
 from arq_graph.milestones.tool_schemas import tool_definitions
 from arq_graph.milestones.turn_level.actions import Action, ToolCall
 from arq_graph.milestones.turn_level.steps import TurnStep
-from arq_graph.models.resolve import chat_model
+from arq_graph.models.resolve import Bare, chat_model
 from arq_graph.reasoning.transport import Transport
 
 TIMEOUT = 60.0
@@ -71,7 +71,7 @@ def openai_definitions(tools: Any) -> list[dict[str, Any]]:
 
 def _of_model(model: BaseChatModel, tools: list[dict[str, Any]] | None) -> Predict:
     """One call a step, with the tools bound; lost connections and overload are tried again."""
-    transport = Transport(model, timeout=TIMEOUT, backoff=BACKOFF)
+    transport = Transport(Bare(model), timeout=TIMEOUT, backoff=BACKOFF)
 
     async def predict(step: TurnStep) -> Any:
         given = tools

@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from arq_graph.milestones.transcript import Message
@@ -18,7 +17,7 @@ from arq_graph.milestones.users.spec import Deviation, Intent, User, UserSpec, p
 from arq_graph.models.offline.model import is_stand_in
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
-from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.reasoner import ModelLike, reasoner_of
 from arq_graph.reasoning.templates import PromptTemplate
 
 PROMPT = Path(__file__).parent.parent / "prompts" / "simulated_user.md"
@@ -102,11 +101,9 @@ class SimulatedUser:
         InputError: The model is none.
     """
 
-    def __init__(self, spec: UserSpec, model: BaseChatModel | str | Reasoner, *, seed: int) -> None:
+    def __init__(self, spec: UserSpec, model: ModelLike, *, seed: int) -> None:
         self.spec = spec
-        self.reasoner = (
-            model if isinstance(model, Reasoner) else Reasoner(model, module="user", temperature=TEMPERATURE)
-        )
+        self.reasoner = reasoner_of(model, "user", TEMPERATURE)
         self._template = PromptTemplate(PROMPT, PROMPT.parent)
         self._seed = seed
         self._blueprint: type[_Speaking] = IgnorantUserSpeaking if spec.kind == "unhelpful" else UserSpeaking
@@ -179,7 +176,7 @@ class SimulatedUser:
         return [Complaint("UserSpeaking", "message", wrong)] if wrong else []
 
 
-def make_user(spec: UserSpec, *, seed: int, model: BaseChatModel | str | Reasoner | None = None) -> User:
+def make_user(spec: UserSpec, *, seed: int, model: ModelLike | None = None) -> User:
     """A user for one conversation: an `AgendaUser`, or a `SimulatedUser` where there is a model to play it.
 
     The offline model plays nobody: the agenda is the stand-in for a user.

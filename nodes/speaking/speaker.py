@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Unpack
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
@@ -25,7 +24,7 @@ from arq_graph.nodes.speaking.speech import SPEECH, category_of
 from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.reasoning.answer import Complaint, Question
-from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.reasoner import ModelLike
 
 
 class Speaker(Strategy):
@@ -68,7 +67,7 @@ class Speaker(Strategy):
 
     def __init__(
         self,
-        model: BaseChatModel | str | Reasoner,
+        model: ModelLike,
         agent: Agent,
         *,
         in_world: bool = False,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import pytest
 from langchain_core.messages import ToolMessage
+from langchain_core.runnables import ConfigurableField
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import MemorySaver
@@ -19,6 +20,7 @@ from arq_graph import (
     Guideline,
     PreAct,
     ReAct,
+    Reasoner,
     ReSpAct,
     ToolCalling,
     Variable,
@@ -26,6 +28,7 @@ from arq_graph import (
     create_preact_agent,
     create_respact_agent,
     errors,
+    track_usage,
 )
 from arq_graph.nodes import GuidelineMatcher, MessageReviser
 from tests.apps.desk import active, desk, kinds, late, says, thread
@@ -173,6 +176,16 @@ def test_each_module_may_have_a_model_of_its_own():
     assert state["messages"][-1].text == "Late."
     asked = [{call.module for call in model.calls} for model in models.values()]
     assert asked == [{"matcher"}, {"tools"}, {"message"}]
+
+
+def test_one_reasoner_for_all_modules_and_a_model_that_the_run_chooses():
+    first, second = brain(), brain(judge={"G1": 9}, call={"get_order": A1}, reply="Late.")
+    model = first.configurable_alternatives(ConfigurableField(id="which"), default_key="first", second=second)
+    app = create_guided_agent(Reasoner(model, timeout=5), desk(), strategy=ToolCalling(max_attempts=1))
+    with track_usage() as used:
+        state = app.invoke(ASKED, {"configurable": {"which": "second"}})
+    assert state["messages"][-1].text == "Late."
+    assert (used.by_module.keys(), first.calls) == ({"matcher", "tools", "message"}, [])
 
 
 def test_nodes_with_settings_of_your_own_are_taken():

@@ -209,8 +209,8 @@ def test_settings_prompt_and_reasoner_may_be_ones_own():
     text = '{% extends "milestone_judge.md" %}{% block task %}Be kind.{% endblock %}'
     brain = model({**ALL_GOOD, "M3": says(True, 5, "never said at all")})
     with track_usage() as used:
-        reasoner = Reasoner(brain, module="panel", mode="direct", max_candidates=1)
+        reasoner = Reasoner(brain, mode="direct", max_candidates=1)
         score(GRAPH, talk(), judge=LLMJudge(reasoner, template=text))
-    assert used.by_module["panel"].calls == 1
+    assert used.by_module["judge"].calls == 1
     assert brain.calls[0].metadata["arq_mode"] == "direct"
     assert str(brain.calls[0].messages[0].text).startswith("Be kind.")

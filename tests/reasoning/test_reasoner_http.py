@@ -170,6 +170,16 @@ def test_a_rejected_request_is_an_error_at_once_that_says_what_to_look_at(before
     assert endpoint.calls == 1
 
 
+def test_a_base_url_that_is_no_web_address_is_told_at_once():
+    from langchain_openai import ChatOpenAI
+
+    model = ChatOpenAI(model="m", base_url="localhost:8000/v1", api_key="k")
+    told = r"unsupported protocol.*base_url: it begins with http"
+    with track_usage() as used, pytest.raises(errors.ModelRequestError, match=told):
+        reasoner_with(model).ask(Verdict, PROMPT)
+    assert used.calls == 1
+
+
 @pytest.mark.parametrize("body", ["<html>Log in</html>", "null", '{"error": {"message": "no credits"}}'])
 def test_an_address_that_serves_no_chat_completions_is_told_after_a_look_at_each_method(body):
     words = "no credits.*" if "credits" in body else ""

@@ -1,0 +1,229 @@
+"""Models inside what LangChain makes of them, models that stand in for others, and a reasoner that parts share."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from langchain.chat_models import init_chat_model
+from langchain_core.runnables import ConfigurableField
+
+from arq_graph import Reasoner, ScriptedChatModel, errors, track_usage
+from arq_graph.nodes import BlueprintNode
+from tests.reasoning.cases import GOOD, OUT_OF_RANGE, PROMPT, Verdict, reasoner_of, scripted
+from tests.reasoning.endpoint import Endpoint, ok, status
+
+
+def up() -> ScriptedChatModel:
+    return scripted(lambda call: GOOD)
+
+
+def down(error: Exception | None = None) -> ScriptedChatModel:
+    return scripted(lambda call: error or ConnectionError("no route to host"))
+
+
+class Refused(Exception):
+    status_code = 401
+
+
+def alternatives(model, other):
+    return model.configurable_alternatives(ConfigurableField(id="which"), default_key="first", other=other)
+
+
+OTHER = {"configurable": {"which": "other"}}
+
+# What is unwrapped
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "config", "answers"),
+    [
+        (lambda a, b: a.with_retry(), None, "a"),
+        (lambda a, b: a.with_retry().bind(stop=["x"]).with_config(tags=["t"]), None, "a"),
+        (lambda a, b: a.with_fallbacks([b]), None, "a"),
+        (lambda a, b: down().with_fallbacks([b.with_retry(), a]).with_retry(), None, "b"),
+        (alternatives, None, "a"),
+        (alternatives, OTHER, "b"),
+        (lambda a, b: alternatives(a, b).with_config(OTHER), None, "b"),
+        (lambda a, b: alternatives(a, b).bind(stop=["x"]).with_config(OTHER), None, "b"),
+        (lambda a, b: down().with_fallbacks([alternatives(a, b)]), OTHER, "b"),
+        (lambda a, b: a.configurable_fields(model_name=ConfigurableField(id="name")), None, "a"),
+    ],
+)
+def test_the_chat_model_inside_is_asked(wrapped, config, answers):
+    models = {"a": up(), "b": up()}
+    reasoner = reasoner_of(wrapped(*models.values()))
+    for answer in (
+        reasoner.ask(Verdict, PROMPT, config=config),
+        asyncio.run(reasoner.aask(Verdict, PROMPT, config=config)),
+    ):
+        (attempt,) = answer.attempts
+        assert (attempt.method, attempt.model) == ("json_schema", models[answers].model_name)
+    assert {name: len(model.calls) for name, model in models.items()} == {"a": 0, "b": 0} | {answers: 2}
+
+
+def test_what_was_bound_reaches_every_call_and_so_does_its_config():
+    model = scripted([OUT_OF_RANGE, TimeoutError(), GOOD])
+    bound = model.bind(seed=1, user="u").with_config(metadata={"team": "desk"}).bind(seed=2)
+    reasoner_of(bound, module="matcher").ask(Verdict, PROMPT, config={"metadata": {"thread": "T"}})
+    assert len(model.calls) == 3
+    for call in model.calls:
+        assert (call.kwargs["seed"], call.kwargs["user"], call.blueprint) == (2, "u", "Verdict")
+        assert {"team": "desk", "thread": "T", "arq_module": "matcher"}.items() <= call.metadata.items()
+
+
+def test_a_model_of_init_chat_model_is_made_of_each_run_s_config():
+    with Endpoint(lambda request: ok(GOOD)) as endpoint:
+        model = init_chat_model(
+            "model-a",
+            model_provider="openai",
+            configurable_fields=("model", "temperature"),
+            base_url=endpoint.base_url,
+            api_key="k",
+        )
+        reasoner = reasoner_of(model.bind(seed=4), temperature=0.3)
+        for name in (None, "model-b"):
+            chosen = {"model": name, "thread_id": "T"} if name else {}
+            reasoner.ask(Verdict, PROMPT, config={"configurable": chosen})
+        reasoner.ask(Verdict, PROMPT, config={"configurable": {"temperature": 0.9}})
+    sent = [(each.body["model"], each.body["temperature"], each.body["seed"]) for each in endpoint.requests]
+    assert sent == [("model-a", 0.3, 4), ("model-b", 0.3, 4), ("model-a", 0.9, 4)]
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (7, "model is a int: it must be a chat model"),
+        (up() | (lambda message: message), "RunnableSequence.* Of a chain, give the chat model inside it"),
+        (up().bind_tools([up]), "bound to tools and tool_choice, .* tools to the agent"),
+        (up().with_fallbacks([up().bind(response_format={})]), "bound to response_format"),
+        (alternatives(up(), up()).bind(response_format={}), "bound to response_format"),
+    ],
+)
+def test_what_holds_no_chat_model_or_is_bound_to_an_answer_of_its_own_is_told_at_once(model, told):
+    with pytest.raises(errors.InputError, match=told):
+        Reasoner(model)
+    with pytest.raises(errors.InputError, match=told):
+        Reasoner(up(), fallbacks=[model])
+
+
+def test_a_config_that_makes_no_model_is_told_when_it_is_used():
+    for model, told in (
+        (alternatives(up(), up()), "Unknown alternative: third"),
+        (init_chat_model(configurable_fields=("model",)), "'model'"),
+        (
+            init_chat_model("openai:m", configurable_fields=("model",), api_key="k").bind_tools([up]),
+            "to tools",
+        ),
+    ):
+        with pytest.raises(errors.InputError, match=told):
+            Reasoner(model).ask(Verdict, PROMPT, config={"configurable": {"which": "third"}})
+
+
+# Fallbacks
+
+
+def test_a_model_out_of_reach_hands_the_ask_over_with_what_was_answered_so_far():
+    first = scripted([OUT_OF_RANGE, *[ConnectionError("gone")] * 8])
+    second = scripted(["I would say 8.", GOOD])
+    with track_usage() as used:
+        answer = reasoner_of(first, fallbacks=[second]).ask(Verdict, PROMPT)
+    assert [(attempt.model, attempt.error is None) for attempt in answer.attempts] == [
+        (first.model_name, False),
+        (second.model_name, False),
+        (second.model_name, True),
+    ]
+    assert "less than or equal to 10" in second.calls[0].messages[-1].text
+    assert {name: part.calls for name, part in used.by_model.items()} == {
+        first.model_name: 9,
+        second.model_name: 2,
+    }
+
+
+def test_each_model_has_its_own_way_of_being_asked():
+    def plain(request):
+        if request.body.get("temperature"):
+            return status(400, "temperature is not supported")
+        return ok(GOOD) if request.method == "none" else status(400, "not supported")
+
+    with Endpoint(plain) as endpoint:
+        first, third = down(), down()
+        reasoner = reasoner_of(first, fallbacks=[endpoint.chat_model(), third], temperature=0.3)
+        for _ in range(2):
+            reasoner.ask(Verdict, PROMPT)
+    assert endpoint.methods[-2:] == ["none", "none"]
+    assert {call.kwargs["temperature"] for call in first.calls} == {0.3}
+    assert third.calls == []
+
+
+def test_a_model_that_was_out_of_reach_is_asked_last_for_a_minute(monkeypatch):
+    first, second = scripted([*[ConnectionError("gone")] * 8, GOOD, GOOD]), scripted([GOOD, GOOD])
+    reasoner = reasoner_of(first, fallbacks=[second])
+    for _ in range(2):
+        reasoner.ask(Verdict, PROMPT)
+    assert (len(first.calls), len(second.calls)) == (8, 2)
+    later = time.monotonic() + 61
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert reasoner.ask(Verdict, PROMPT).attempts[0].model == first.model_name
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        (status(401, "the key was revoked"), errors.ModelRequestError),
+        (status(404, "no such model"), errors.ModelRequestError),
+        (ok("no"), errors.BlueprintError),
+    ],
+)
+def test_only_what_may_pass_by_itself_hands_an_ask_over(reply, error):
+    other = up()
+    with Endpoint(lambda request: reply) as endpoint, pytest.raises(error):
+        reasoner_of(endpoint.chat_model(), fallbacks=[other], max_attempts=1).ask(Verdict, PROMPT)
+    assert other.calls == []
+
+
+def test_an_error_names_every_model_that_did_not_answer():
+    first, second, third = down(), down(), down()
+    with pytest.raises(errors.ModelUnavailableError) as raised:
+        reasoner_of(first.with_fallbacks([second]), fallbacks=[third], module="matcher").ask(Verdict, PROMPT)
+    told = str(raised.value).splitlines()
+    for model, line in zip((first, second, third), told, strict=True):
+        assert f"the model {model.model_name} did not answer (8 tries" in line
+    refusing = down(Refused())
+    with pytest.raises(errors.ModelRequestError) as rejected:
+        reasoner_of(last := down(), fallbacks=[refusing]).ask(Verdict, PROMPT)
+    assert f"of {refusing.model_name}, as {last.model_name} did not answer: Refused" in str(rejected.value)
+
+
+# One reasoner for several parts
+
+
+def test_nodes_that_share_a_reasoner_ask_under_their_own_names_with_settings_of_their_own():
+    model = scripted(lambda call: OUT_OF_RANGE if "strict" in call.module else GOOD)
+    shared = Reasoner(model, backoff=0, temperature=0.7, max_attempts=2, mode="arq")
+    state = {"messages": [("user", "Where is it?")]}
+    template = "{% block head %}Judge.{% endblock %}{% block tail %}Now.{% endblock %}"
+
+    def node(module, **settings):
+        return BlueprintNode(
+            shared, Verdict, template, write={"v": lambda a: a.value.score}, module=module, **settings
+        )
+
+    with track_usage() as used:
+        assert node("mild").invoke(state) == {"v": 8}
+        for name, settings, tries in (("strict", {}, 2), ("strictest", {"max_attempts": 1}, 1)):
+            with pytest.raises(errors.BlueprintError, match=f"{name} asking Verdict: .*attempts: {tries}"):
+                node(name, temperature=0.2, **settings).invoke(state)
+    assert {name: part.calls for name, part in used.by_module.items()} == {
+        "mild": 1,
+        "strict": 2,
+        "strictest": 1,
+    }
+    assert [call.kwargs["temperature"] for call in model.calls] == [0.7, 0.2, 0.2, 0.2]
+    shared = Reasoner(down(), backoff=0)
+    for seconds in (60, 5):
+        with pytest.raises(errors.ModelUnavailableError, match=f"timeout {seconds} s"):
+            node("slow", **({} if seconds == 60 else {"timeout": seconds})).invoke(state)
+    with pytest.raises(errors.InputError, match="timeout is -1"):
+        node("never", timeout=-1)
