@@ -205,8 +205,7 @@ class BlueprintNode(Node, Generic[B]):
         Raises:
             InputError: What the customer has sent since the agent's last message cannot all be shown to the model.
         """
-        takes_images = (self.reasoner.model.profile or {}).get("image_inputs") is not False
-        conversation = Conversation(state.messages(), self._max_history_tokens, takes_images)
+        conversation = Conversation(state.messages(), self._max_history_tokens, self.reasoner.takes_images)
         for line in takewhile(lambda line: line.speaker != "agent", reversed(conversation.lines)):
             if line.speaker == "customer" and line.unread:
                 sent = f"{line.id} comes with a block of the kind {line.unread[0]!r}"

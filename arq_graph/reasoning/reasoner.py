@@ -92,6 +92,11 @@ class Reasoner:
         fixed = [each for each in bare if each is not None]
         self._fixed = self._reached(fixed) if len(fixed) == len(bare) else None
 
+    @property
+    def takes_images(self) -> bool:
+        """Whether none of its models is known to take no images; what a run's config makes is not known."""
+        return all((each.model.profile or {}).get("image_inputs") is not False for each in self._fixed or ())
+
     def view(self, module: str, **settings: Any) -> Reasoner:
         """This reasoner as a part of the program asks it: under that part's name, over the same connections.
 
