@@ -8,12 +8,12 @@ ends where an earlier call may have ended. The first system message and the last
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Sequence
+from itertools import chain, groupby
 from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 
 Block: TypeAlias = dict[str, Any]
 Mark: TypeAlias = Callable[[Block], list[Block]]
@@ -45,13 +45,7 @@ def as_taken(messages: Sequence[BaseMessage], mark: Mark | None) -> list[BaseMes
     blocks = [block for content in contents if isinstance(content, list) for block in content]
     if mark is None or any({"cache_control", "cachePoint"} & set(block) for block in blocks):
         return [_changed(message, _joined(message.content)) for message in messages]
-    firsts = [
-        next((m for m in messages if isinstance(m, kind)), None) for kind in (SystemMessage, HumanMessage)
-    ]
-    return [
-        _changed(message, _marked(message, mark)) if any(message is each for each in firsts) else message
-        for message in messages
-    ]
+    return [*(_changed(message, _marked(message, mark)) for message in messages[:2]), *messages[2:]]
 
 
 def _marked(message: BaseMessage, mark: Mark) -> str | list[Any]:
@@ -59,21 +53,18 @@ def _marked(message: BaseMessage, mark: Mark) -> str | list[Any]:
     if isinstance(content, str):
         return mark(text_block(content)) if isinstance(message, SystemMessage) and content else content
     unmarked = max(len(content) - 1 - _MARKED_PARTS, 0)
-    parts: list[Any] = content[unmarked:-1]
-    return [*content[:unmarked], *(block for part in parts for block in mark(part)), *content[-1:]]
+    marked = [mark(part) if isinstance(part, dict) else [part] for part in content[unmarked:-1]]
+    return [*content[:unmarked], *chain.from_iterable(marked), *content[-1:]]
 
 
 def _joined(content: str | list[Any]) -> str | list[Any]:
     if isinstance(content, str):
         return content
-    blocks = list(_neighbours_joined(content))
-    return blocks[0]["text"] if len(blocks) == 1 and _is_text(blocks[0]) else blocks
-
-
-def _neighbours_joined(content: list[Any]) -> Iterator[Any]:
+    blocks: list[Any] = []
     for is_text, group in groupby(content, _is_text):
-        blocks = list(group)
-        yield from [text_block("".join(block["text"] for block in blocks))] if is_text else blocks
+        found = list(group)
+        blocks += [text_block("".join(block["text"] for block in found))] if is_text else found
+    return blocks[0]["text"] if len(blocks) == 1 and _is_text(blocks[0]) else blocks
 
 
 def _is_text(block: Any) -> bool:

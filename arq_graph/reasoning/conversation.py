@@ -45,6 +45,11 @@ class Line:
         """What records of the turn that this line opens carry."""
         return self.message.id or self.id
 
+    @property
+    def tokens(self) -> int:
+        """About how many tokens it takes in the prompt."""
+        return -(-len(self.text) // _CHARACTERS_A_TOKEN) + _TOKENS_AN_IMAGE * len(self.images)
+
 
 @dataclass(frozen=True)
 class Conversation:
@@ -103,10 +108,7 @@ class Conversation:
     @cached_property
     def first_shown(self) -> int:
         """Index of the first line that the prompt shows; a turn is shown whole or not at all."""
-        counts = [
-            -(-len(line.text) // _CHARACTERS_A_TOKEN) + _TOKENS_AN_IMAGE * len(line.images)
-            for line in self.lines
-        ]
+        counts = [line.tokens for line in self.lines]
         start = shown = 0
         later_turns: list[int] = []
         for index, line in enumerate(self.lines):
@@ -188,14 +190,9 @@ def _attachments(message: BaseMessage) -> Iterator[tuple[str, Block | None]]:
 
 
 def _standard_blocks(message: BaseMessage) -> list[Mapping[str, Any]]:
-    if isinstance(message.content, str):
-        return []
+    content = message.content
     try:
-        return [*message.content_blocks]
-    except (
-        Exception
-    ):  # LangChain stumbles over blocks that lack what they need; anybody may have written them
-        blocks = [
-            block for block in message.content if isinstance(block, dict) and block.get("type") != "text"
-        ]
-        return [{"type": "non_standard", "value": block} for block in blocks]
+        return [] if isinstance(content, str) else [*message.content_blocks]
+    except Exception:  # LangChain stumbles over blocks that lack what they need, and anybody may write those
+        odd = (block for block in content if isinstance(block, dict) and block.get("type") != "text")
+        return [{"type": "non_standard", "value": block} for block in odd]

@@ -45,7 +45,7 @@ _ADVICE = {401: _KEY, 403: _KEY, 404: _NAME}
 _SETTING = "Look at what the provider says: a setting of the model or of the request must change first."
 _TOO_LONG = "The prompt is longer than the model reads: shorten the history or take another model."
 _NO_COMPLETION = "The endpoint answered, but not with a chat completion: look at base_url."
-_NO_METHOD = "This chat model class takes no call that the library knows to make: take another model."
+_NO_METHOD = "The chat model's class refuses every call that the library can make: look at what it says."
 
 
 @dataclass(frozen=True)

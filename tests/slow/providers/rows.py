@@ -72,7 +72,7 @@ ROWS: dict[str, Row] = {
     "ChatBedrockConverse (Llama)": (
         apis.Converse(able=False),
         bedrock,
-        {"model": "meta.llama3-2-3b-instruct-v1:0"},
+        {"model": "meta.llama3-1-8b-instruct-v1:0"},
     ),
     "ChatGoogleGenerativeAI": (apis.Gemini(), gemini, {}),
     "ChatOllama": (apis.Ollama(), ollama, {}),

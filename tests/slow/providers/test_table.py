@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable
 
 import pytest
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from arq_graph import errors, track_usage
+from arq_graph.nodes import BlueprintNode
 from tests.reasoning.cases import GOOD, Verdict, reasoner_of
 from tests.slow.providers.apis import CACHED, READ, WRITTEN
 from tests.slow.providers.rows import LIMIT, ROWS, SLOW, documented, serving
@@ -17,6 +18,8 @@ from tests.slow.providers.stub import Asked, Refused, Said
 pytestmark = SLOW
 
 HEAD = "You are a judge. " + "Be fair. " * 500
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+LATER = [HumanMessage("Well?")]
 PROMPT = [SystemMessage(HEAD), HumanMessage("Where is my order?")]
 
 
@@ -93,7 +96,7 @@ def usage(name: str) -> str:
             reasoner_of(make()).ask(Verdict, PROMPT)
     assert (used.total["input_tokens"], used.total["output_tokens"]) == (READ, WRITTEN)
     cached = used.total.get("input_token_details", {}).get("cache_read")
-    return {CACHED: "counted, cached ones too", 0: "counted", None: "counted"}[cached]
+    return {CACHED: "cached ones too", 0: "without cached ones", None: "without cached ones"}[cached]
 
 
 def caching(name: str) -> str:
@@ -103,6 +106,21 @@ def caching(name: str) -> str:
     return "marked" if stub.asked[-1].marked else "not marked"
 
 
+def images(name: str) -> str:
+    stub, make = serving(name, good)
+    template = "{% block head %}Judge.{% endblock %}{% block tail %}Where is it?{% endblock %}"
+    with stub:
+        node = BlueprintNode(make(), Verdict, template, write={"score": lambda answer: answer.value.score})
+        try:
+            assert node.invoke({"messages": [HumanMessage(["Look:", IMAGE]), *LATER]}) == {"score": 8}
+        except errors.InputError:
+            assert node.invoke({"messages": [HumanMessage(["Look:", IMAGE]), AIMessage("Yes?"), *LATER]})
+            return "refused"
+    assert stub.asked[-1].images == 1
+    assert '"attachments": ["image 1"]}' in stub.asked[-1].prompt
+    return "shown"
+
+
 CELLS: dict[str, Callable[[str], str]] = {
     "structured output": structured_output,
     "temperature": temperature,
@@ -110,6 +128,7 @@ CELLS: dict[str, Callable[[str], str]] = {
     "token limit": token_limit,
     "usage": usage,
     "caching": caching,
+    "images": images,
 }
 
 
