@@ -176,7 +176,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         now |= {name: value for name, value in listed.items() if value}
         tail = {"variables": shown_variables(self.agent, state), "now": now}
         prompt = self.prompt(conversation, tail, head=batch.head)
-        return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2)
+        return Question(batch.blueprint, prompt, check, batch.name, max_candidates=2, guidelines=tuple(ids))
 
     def _conditions_in_code(self, state: Reader) -> Generator[Task, Any, dict[str, bool]]:
         """What code knows of conditions: those that are functions, and those that are always true."""

@@ -205,7 +205,8 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
         prompt = self.prompt(conversation, sections, head=self.head)
         most = 1 + self.extra_revisions
-        (answer,) = yield [Question(self.blueprint, prompt, check=check, max_candidates=most)]
+        question = Question(self.blueprint, prompt, check, max_candidates=most, guidelines=tuple(active))
+        (answer,) = yield [question]
         # Code's own question stands in the place of the fallback.
         sent = self._choose(answer, candidates, facts, draft, "" if waiting else self.agent.fallback)
         reply, agreed = put(self.agent, state, sent.content, waiting, name=self.reply_name)

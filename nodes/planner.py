@@ -28,7 +28,7 @@ from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn
 from arq_graph.nodes.violations import leaks, words_of
-from arq_graph.reasoning.answer import Answer, Complaint, Question
+from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.conversation import Line
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -135,8 +135,7 @@ class Planner(Strategy):
             wrong = [*((place, why) for place, why, blocks in found if not blocks), *refusals]
             return [Complaint(type(value).__name__, place, why) for place, why in wrong]
 
-        prompt = self.prompt(gate.conversation, self._tail(situation), head=self.head)
-        (answer,) = yield from self.asked(Question(self.blueprint, prompt, check=check))
+        (answer,) = yield from self.asked(self.question(gate.conversation, self._tail(situation), check))
         return self._update(situation, answer)
 
     def _action(self, value: Any, situation: Situation) -> Action:

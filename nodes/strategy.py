@@ -20,7 +20,9 @@ from arq_graph.nodes.gate import Gate, active_scores
 from arq_graph.nodes.spec_sections import shown_guideline, shown_variables
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import abandoned_calls, left_open, outcome_of
+from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
+from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.reasoner import ModelLike
 
 
@@ -109,6 +111,16 @@ class Strategy(AgentNode[ARQ]):
             "active_guidelines": guidelines if self.agent.guidelines else None,
             "now": now,
         }
+
+    def question(
+        self,
+        conversation: Conversation,
+        tail: Mapping[str, Any],
+        check: Callable[[Any], Sequence[Complaint]],
+    ) -> Question[Any]:
+        """The question what to do now, asked with how things stand."""
+        prompt = self.prompt(conversation, tail, head=self.head)
+        return Question(self.blueprint, prompt, check, guidelines=tuple(tail["now"].get("active", ())))
 
     def update(
         self, gate: Gate, decided: Iterable[ToolInsight], messages: Sequence[BaseMessage] = ()

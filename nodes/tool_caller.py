@@ -178,7 +178,7 @@ class ToolCaller(Strategy):
         }
         tail = {"variables": shown_variables(self.agent, gate.state), "now": now}
         prompt = self.prompt(conversation, tail, head=self.heads[tool])
-        return Question(self.blueprints[tool], prompt, name=tool)
+        return Question(self.blueprints[tool], prompt, name=tool, guidelines=gate.granted.get(tool, ()))
 
 
 def _decided(gate: Gate, tool: ToolArguments, candidate: Any) -> Iterator[ToolInsight]:

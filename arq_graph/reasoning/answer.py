@@ -71,6 +71,7 @@ class Question(Generic[B]):
         check: Complaints that code has about a valid answer; any leads to a new candidate.
         name: Name of the batch, for traces.
         max_candidates: Valid answers to ask for at most, 1 or more; None means the reasoner's own.
+        guidelines: Ids of the guidelines that it is about, for traces.
     """
 
     blueprint: type[B]
@@ -78,3 +79,4 @@ class Question(Generic[B]):
     check: Callable[[B], Sequence[Complaint]] | None = None
     name: str = ""
     max_candidates: int | None = None
+    guidelines: tuple[str, ...] = ()

@@ -248,6 +248,7 @@ class Reasoner:
             "arq_blueprint": question.blueprint.__name__,
             "arq_batch": question.name,
             "arq_mode": settings.mode,
+            "arq_guidelines": list(question.guidelines),
         }
         run_name = f"{settings.module}:{question.name or question.blueprint.__name__}"
         merged = merge_configs(config, {"tags": [_NOSTREAM], "metadata": labels, "run_name": run_name})

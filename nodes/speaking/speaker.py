@@ -23,7 +23,7 @@ from arq_graph.nodes.speaking.policies import Policy, ToolRules, policies_of
 from arq_graph.nodes.speaking.speech import SPEECH, category_of
 from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
-from arq_graph.reasoning.answer import Complaint, Question
+from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.reasoner import ModelLike
 
 
@@ -144,8 +144,7 @@ class Speaker(Strategy):
             return [Complaint(type(value).__name__, f"move.{key}{place}", why) for place, why in wrong]
 
         while True:
-            prompt = self.prompt(conversation, self._tail(situation), head=self.head)
-            (answer,) = yield from self.asked(Question(self.blueprint, prompt, check=check))
+            (answer,) = yield from self.asked(self.question(conversation, self._tail(situation), check))
             situation.complaints = answer.complaints
             move = situation.checked[-1]
             if move.kind != THINK or move.refusals:

@@ -1,0 +1,109 @@
+"""Traces: a span for each step and each question to a model, and nothing of what was said where that is off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from arq_graph import Agent, Guideline, create_guided_agent
+from tests.brain import brain
+from tests.order_tools import A1, get_order
+
+pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed")
+
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+pytestmark = pytest.mark.slow
+
+DESK = Agent(
+    "Desk",
+    "You help.",
+    [Guideline("they ask for an order", "tell it", tools=[get_order]), Guideline("they greet", "greet")],
+)
+QUESTIONS = {
+    ("match", "matcher:batch-1"): ["G1", "G2"],
+    ("call_tools", "tools:get_order"): ["G1"],
+    ("match_again", "matcher:batch-1"): ["G2"],
+    ("call_tools_again", "tools:get_order"): ["G1"],
+    ("message", "message:MessageBlueprint"): ["G1"],
+}
+SAID = "Where is my parcel?"
+
+
+@pytest.fixture
+def exporter() -> InMemorySpanExporter:
+    return InMemorySpanExporter()
+
+
+@pytest.fixture
+def provider(exporter: InMemorySpanExporter) -> TracerProvider:
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return provider
+
+
+@pytest.fixture(params=[False, True], ids=["content", "no content"])
+def hidden(request: pytest.FixtureRequest, provider: TracerProvider) -> Iterator[bool]:
+    """OpenInference's tracing, switched on as the documentation shows it."""
+    pytest.importorskip("openinference.instrumentation.langchain")
+    from openinference.instrumentation import TraceConfig
+    from openinference.instrumentation.langchain import LangChainInstrumentor
+
+    hide = dict.fromkeys(("hide_inputs", "hide_outputs", "hide_llm_invocation_parameters"), request.param)
+    instrumentor = LangChainInstrumentor()
+    instrumentor.instrument(tracer_provider=provider, config=TraceConfig(**hide))
+    yield bool(request.param)
+    instrumentor.uninstrument()
+
+
+async def a_turn(use_async: bool, **config: Any) -> None:
+    model = brain(judge={"G1": 9}, call={"get_order": A1}, reply="It is on its way.")
+    app, said = create_guided_agent(model, DESK), {"messages": [("user", SAID)]}
+    if use_async:
+        await app.ainvoke(said, config)  # type: ignore[call-overload]
+    else:
+        app.invoke(said, config)  # type: ignore[call-overload]
+
+
+def placed(spans: tuple[ReadableSpan, ...]) -> dict[tuple[str, str], ReadableSpan]:
+    """Each span by the name of the one around it and its own."""
+    names = {span.context.span_id: span.name for span in spans if span.context}
+    return {(names.get(span.parent.span_id, "") if span.parent else "", span.name): span for span in spans}
+
+
+@pytest.mark.parametrize("use_async", [False, True])
+async def test_openinference_has_a_span_for_each_question_and_no_content_where_it_is_hidden(
+    hidden: bool, exporter: InMemorySpanExporter, use_async: bool
+) -> None:
+    await a_turn(use_async)
+    spans = placed(exporter.get_finished_spans())
+    assert {("", "Desk"), ("Desk", "match"), ("tools", "get_order")} <= spans.keys()
+    for place, guidelines in QUESTIONS.items():
+        attributes = spans[place].attributes or {}
+        assert json.loads(str(attributes["metadata"]))["arq_guidelines"] == guidelines
+        assert int(str(attributes["llm.token_count.completion"])) > 0
+    everything = "".join(span.to_json() for span in spans.values())
+    assert [text in everything for text in (SAID, "on its way", "they greet")] == [not hidden] * 3
+
+
+@pytest.mark.parametrize("use_async", [False, True])
+async def test_the_handler_of_the_example_has_the_same_spans_with_plain_attributes(
+    provider: TracerProvider, exporter: InMemorySpanExporter, use_async: bool
+) -> None:
+    from examples.opentelemetry_spans import Spans
+
+    handler = Spans(provider.get_tracer("test"))
+    await a_turn(use_async, callbacks=[handler])
+    assert handler.open == {}
+    spans = placed(exporter.get_finished_spans())
+    for (node, question), guidelines in QUESTIONS.items():
+        attributes = spans[node, question].attributes or {}
+        assert list(attributes["arq_guidelines"]) == guidelines  # type: ignore[arg-type]
+        assert attributes["langgraph_node"] == node
+        assert int(str(attributes["gen_ai.usage.output_tokens"])) > 0
+    assert not any(SAID in span.to_json() for span in spans.values())
