@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow browser test-wheel lint format bench clean
+.PHONY: help demo test test-slow browser postgres test-wheel lint format bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -16,13 +16,18 @@ demo: $(VENV)/.run ## Hold a conversation with the order desk, without a key, tr
 test: $(VENV)/.dev ## Run the tests (no network, no key)
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
-test-slow: $(VENV)/.slow browser ## Run the slower suites: killed processes, random answers, a real server, a browser
+test-slow: $(VENV)/.slow browser postgres ## Run the slower suites: killed processes, random answers, real servers, a browser
 	$(BIN)/python -m pytest -q -n 2 -m slow --durations=5
 
 browser: ## Install Chromium for the tests that look at pages, where it is missing and may be installed
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 		|| [ "$$(id -u)" != 0 ] || { apt-get update -qq \
 		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; }
+
+postgres: ## Install Postgres for the tests that keep conversations in it, where it is missing and may be installed
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
+		|| [ "$$(id -u)" != 0 ] || { apt-get update -qq \
+		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql; }
 
 test-wheel: | $(BIN)/python ## Build the wheel and see that it works: with the lowest versions too, and other Pythons
 	@$(BIN)/python -m pip install -qq uv

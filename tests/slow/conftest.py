@@ -1,0 +1,54 @@
+"""What the slower suites share: a Postgres server of the distribution's packages, started and stopped here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def _postgres_server() -> Iterator[str]:
+    """The address of a server, without a database's name; it listens on a socket in a folder of its own."""
+    pytest.importorskip(
+        "langgraph.checkpoint.postgres", reason="langgraph-checkpoint-postgres is not installed"
+    )
+    found = shutil.which("initdb")
+    folders = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    if not folders:
+        pytest.skip("Postgres is not installed: `make postgres`")
+    folder = Path(tempfile.mkdtemp(prefix="arq-graph-postgres-"))
+    run: dict[str, Any] = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
+    if os.geteuid() == 0:  # as which Postgres refuses to run
+        shutil.chown(folder, "postgres")
+        run["user"] = "postgres"
+    data, control = folder / "data", folders[-1] / "pg_ctl"
+    try:
+        options = ["-U", "postgres", "-A", "trust", "--no-sync"]
+        subprocess.run([folders[-1] / "initdb", "-D", data, *options], **run)
+        settings = f"-k {folder} -c listen_addresses='' -c fsync=off"
+        subprocess.run([control, "start", "-w", "-D", data, "-l", folder / "log", "-o", settings], **run)
+        try:
+            yield f"postgresql://postgres@/{{}}?host={folder}"
+        finally:
+            subprocess.run([control, "stop", "-D", data, "-m", "immediate"], **run)
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def postgres(_postgres_server: str) -> str:
+    """The address of a new database."""
+    import psycopg
+
+    name = f"test_{uuid4().hex}"
+    with psycopg.connect(_postgres_server.format("postgres"), autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+    return _postgres_server.format(name)
