@@ -16,6 +16,7 @@ from .speaking.policies import POLICIES as POLICIES
 from .speaking.policies import Policy as Policy
 from .speaking.speaker import Speaker as Speaker
 from .speaking.world import ActInWorld as ActInWorld
+from .together import Together as Together
 from .tool_caller import ToolCaller as ToolCaller
 from .tool_node import ToolGate as ToolGate
 from .tool_node import guarded_tools as guarded_tools

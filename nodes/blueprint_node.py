@@ -48,6 +48,17 @@ Task: TypeAlias = Callable[[], Any]
 Steps: TypeAlias = "Generator[Sequence[Question[Any]] | Task, Any, Update]"
 
 
+class Questions(list[Question[Any]]):
+    """Questions of a step, and `widest`, which makes its update should all that they ask about be so.
+
+    A step that is asked ahead of the answers may be asked about whatever the widest update allows.
+    """
+
+    def __init__(self, questions: Iterable[Question[Any]], widest: Callable[[], Update]) -> None:
+        super().__init__(questions)
+        self.widest = widest
+
+
 class NodeSettings(TypedDict, total=False):
     """Settings that the nodes of an agent share; `BlueprintNode` says what they mean."""
 
@@ -98,6 +109,8 @@ class BlueprintNode(Node, Generic[B]):
     default_temperature: ClassVar[float | None] = None
     ours: ClassVar[tuple[str, ...]] = ()
     """The channels of `AgentState` that it reads or writes besides the messages."""
+    asked_widely: ClassVar[bool] = False
+    """Whether, asked ahead, it is asked about all that could be, and its answers hold for what turns out to be."""
     reply_name: str = ""
     """Name on the replies that it sends; empty: the agent's. The compiled apps put their own name here."""
 
@@ -145,27 +158,36 @@ class BlueprintNode(Node, Generic[B]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Run the node on a state: a dict, a dataclass or a Pydantic model."""
+        return self.perform(self.steps(self.reader(input)), config)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
+        """Run the node on a state, without blocking."""
+        return await self.aperform(self.steps(self.reader(input)), config)
+
+    def perform(self, steps: Steps, config: RunnableConfig | None) -> Update:
+        """Ask what steps yield, and run what they have run."""
 
         def perform(asked: Sequence[Question[Any]] | Task) -> Any:
             if callable(asked):
                 return run_task(asked)
-            return self.reasoner.ask_all(asked, mode=self.mode, config=config)
+            return self.reasoner.ask_all(asked, config=config)
 
-        return perform_steps(self.steps(self._read(input)), perform)
+        return perform_steps(steps, perform)
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
-        """Run the node on a state, without blocking."""
+    async def aperform(self, steps: Steps, config: RunnableConfig | None) -> Update:
+        """The same without blocking."""
 
         async def perform(asked: Sequence[Question[Any]] | Task) -> Any:
             if callable(asked):
                 return await arun_task(asked)
-            return await self.reasoner.aask_all(asked, mode=self.mode, config=config)
+            return await self.reasoner.aask_all(asked, config=config)
 
-        return await aperform_steps(self.steps(self._read(input)), perform)
+        return await aperform_steps(steps, perform)
 
-    def _read(self, input: Any) -> Reader:
+    def reader(self, input: Any, *, ahead: bool = False) -> Reader:
+        """Its view of a state; with `ahead`, of one that other steps may still change."""
         agent: Agent | None = getattr(self, "agent", None)
-        return Reader(input, self.messages_key, self.channels(), agent=agent.name if agent else "")
+        return Reader(input, self.messages_key, self.channels(), agent.name if agent else "", ahead)
 
     def steps(self, state: Reader) -> Steps:
         """The node's logic: yield questions and receive their answers, return the update.

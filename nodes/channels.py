@@ -29,18 +29,27 @@ def our_channels(*names: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Reader:
-    """One node's view of a state, whatever the state is: a dict, a dataclass or a Pydantic model."""
+    """One node's view of a state, whatever the state is: a dict, a dataclass or a Pydantic model.
+
+    `ahead` says that other steps may still change the state, and that nothing which is told of it is told to anyone.
+    """
 
     state: Any
     messages_key: str = "messages"
     channels: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
+    ahead: bool = False
 
     def get(self, channel: str) -> Any:
         """The channel's value, None where there is none."""
         if isinstance(self.state, Mapping):
             return self.state.get(channel)
         return getattr(self.state, channel, None)
+
+    def emit(self, event: BaseModel) -> None:
+        """Write an event to `stream_mode="custom"`, unless the node is asked ahead."""
+        if not self.ahead:
+            emit(event)
 
     def messages(self) -> list[AnyMessage]:
         """The thread's messages."""

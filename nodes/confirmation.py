@@ -166,7 +166,8 @@ def settle(
     turn = gate.conversation.turn
     left = [call for call in record.calls if call.call is None and call.tool in gate.tools]
     if record.agreed_in != turn:
-        agreed = yield from _is_yes(record, left, answers, agrees)
+        # Asked ahead, only what is plainly a yes is one; a function of the user's is called once.
+        agreed = yield from _is_yes(record, left, answers, None if gate.state.ahead else agrees)
         if not agreed:
             return Settled(waiting={f"C{number}": call for number, call in enumerate(left, start=1)})
     if not left:

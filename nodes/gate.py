@@ -151,7 +151,7 @@ def active_scores(agent: Agent, state: Reader, turn: str) -> dict[str, int]:
     """
     matches = matches_of_turn(state, turn)
     if not matches:
-        if any(guideline.condition is not None for guideline in agent.guidelines):
+        if not state.ahead and any(guideline.condition is not None for guideline in agent.guidelines):
             warnings.warn(
                 "guidelines were not matched in this turn: only those without a condition apply. "
                 "Put a GuidelineMatcher before this node",

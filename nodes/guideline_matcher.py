@@ -11,7 +11,16 @@ from typing import Any, Literal, Unpack
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import BlueprintError, ReasoningError, SpecError
-from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Steps, Task, checked, counted
+from arq_graph.nodes.blueprint_node import (
+    AgentNode,
+    Answers,
+    NodeSettings,
+    Questions,
+    Steps,
+    Task,
+    checked,
+    counted,
+)
 from arq_graph.nodes.channels import Reader, Update, emit
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.judgements import (
@@ -122,14 +131,24 @@ class GuidelineMatcher(AgentNode[ARQ]):
             judged = [each for each in batch.guidelines if holds.get(each.id) is not False]
             if open_now := [each.id for each in judged if _is_open(each, matches.get(each.id))]:
                 asked.append((batch, open_now))
-        answers: Answers = []
-        if asked:
-            answers = yield [self._question(*each, state, conversation, holds) for each in asked]
         for guideline in self.agent.guidelines:
             before, held = matches.get(guideline.id), holds.get(guideline.id)
             is_known = _decided_by_code(guideline) or (before is None and held is False)
             if is_known and not (before and before.matched):
                 matches[guideline.id] = _by_code(guideline, turn, bool(held))
+        abandoned = abandoned_calls(state.messages())
+        before_it: Update = {self.messages_key: abandoned} if abandoned else {}
+
+        def widest() -> Update:
+            matched = [id for id, match in matches.items() if match.matched or match.active]
+            could_be = dict.fromkeys([*matched, *(id for _, ids in asked for id in ids)])
+            found = [GuidelineMatch(guideline=id, turn=turn, active=True, matched=True) for id in could_be]
+            return {**before_it, "guideline_matches": state.written("guideline_matches", found)}
+
+        answers: Answers = []
+        if asked:
+            asking = [self._question(*each, state, conversation, holds) for each in asked]
+            answers = yield Questions(asking, widest)
         for (_, ids), answer in zip(asked, answers, strict=True):
             for id in ids:
                 matches[id] = self._match(self.agent.guideline(id), answer, turn, holds.get(id, False))
@@ -137,10 +156,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         looked_at = tuple(id for _, ids in asked for id in ids)
         emit(GuidelinesMatched(turn=turn, matches=tuple(related), judged=looked_at))
         kept = related if self.keep_matches == "all" else _folded(related)
-        update: Update = {"guideline_matches": state.written("guideline_matches", kept)}
-        if abandoned := abandoned_calls(state.messages()):
-            update[self.messages_key] = abandoned
-        return update
+        return {**before_it, "guideline_matches": state.written("guideline_matches", kept)}
 
     def _question(
         self,

@@ -13,7 +13,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError
 from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, checked, counted
-from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.confirmation import asks_beside, put, question_of
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.gate import active_scores, granted_tools
@@ -200,7 +200,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             candidates.append(
                 Revision(turn=turn, content=content, followed=tuple(last.followed), violations=wrong)
             )
-            emit(ReplyRevised(turn=turn, content=content, violations=wrong))
+            state.emit(ReplyRevised(turn=turn, content=content, violations=wrong))
             return found
 
         prompt = self.prompt(conversation, sections, head=self.head)
@@ -219,7 +219,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             times = applied[id].times + 1 if id in applied else 1
             applied[id] = AppliedGuideline(guideline=id, turn=turn, message=str(reply.id), times=times)
         is_satisfied = not sent.violations
-        emit(ReplySent(turn=turn, content=reply.text, followed=followed, satisfied=is_satisfied))
+        state.emit(ReplySent(turn=turn, content=reply.text, followed=followed, satisfied=is_satisfied))
         others = [each for each in candidates if each is not sent]
         return {
             self.messages_key: [reply],

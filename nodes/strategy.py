@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, Task
-from arq_graph.nodes.channels import Reader, Update, emit
+from arq_graph.nodes.channels import Reader, Update
 from arq_graph.nodes.confirmation import Agrees, Settled, settle
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, active_scores
@@ -63,7 +63,7 @@ class Strategy(AgentNode[ARQ]):
         settled = yield from settle(gate, self.agrees, partial(self.objection, gate))
         if settled.call is None:
             return (yield from self.decide(gate, settled))
-        emit(ToolsDecided(turn=gate.conversation.turn, decisions=settled.insights))
+        state.emit(ToolsDecided(turn=gate.conversation.turn, decisions=settled.insights))
         return {**self.update(gate, settled.insights, [self.calling([settled.call])]), **settled.agreements}
 
     @abstractmethod

@@ -14,7 +14,6 @@ from pydantic import create_model
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.nodes.blueprint_node import Steps, counted
-from arq_graph.nodes.channels import emit
 from arq_graph.nodes.confirmation import Settled, new_call
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate
@@ -117,14 +116,17 @@ class ToolCaller(Strategy):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         max_rounds: How many times it may call tools in a turn; after that it proposes nothing.
+        max_ahead: In `Together`, about how many tools it is asked before it is known which are granted; those that were
+            granted last come first. A further one is asked about once it is granted. 0 or more.
         **settings: `agrees`: what else is a yes of the customer's, a function of their message and the question;
             `template`, `temperature` (the paper's 0.05), and the others of `BlueprintNode`.
 
     Raises:
-        InputError: `max_rounds` is below 1. What running raises is said at `BlueprintNode`.
+        InputError: `max_rounds` is below 1, or `max_ahead` below 0. What running raises is said at `BlueprintNode`.
     """
 
     module = "tools"
+    asked_widely = True
     files = "tool_caller"
     of_examples = staticmethod(lambda tools: tool_blueprint(*tools))
 
@@ -134,9 +136,11 @@ class ToolCaller(Strategy):
         agent: Agent,
         *,
         max_rounds: int = 3,
+        max_ahead: int = 16,
         **settings: Unpack[StrategyOptions],
     ) -> None:
         self.max_rounds = counted("max_rounds", max_rounds)
+        self.max_ahead = counted("max_ahead", max_ahead, least=0)
         super().__init__(model, agent, **settings)
         compared, confirmed = len(self.tools) > 1, agent.confirmed_by("customer")
         self.blueprints = {
@@ -153,13 +157,17 @@ class ToolCaller(Strategy):
             return self.update(gate, settled.insights) if settled.insights else {}
         wanted = {*gate.granted, *(call.tool for call in settled.waiting.values())}
         asked = [tool for name, tool in self.tools.items() if name in wanted]
+        if gate.state.ahead:
+            before = {each.tool for each in gate.state.records("tool_insights", ToolInsight)}
+            likely = {*self.agent.always_available, *before}
+            asked = sorted(asked, key=lambda tool: tool.name not in likely)[: self.max_ahead]
         answers = yield from self.asked(*(self._question(tool.name, gate, settled) for tool in asked))
         decided: list[ToolInsight] = [*settled.insights]
         for tool, answer in zip(asked, answers, strict=True):
             decided += settled.still_wanted(gate, getattr(answer.value, "still_wanted", None) or ())
             if tool.name in gate.granted:
                 decided += _decided(gate, tool, getattr(answer.value, tool_property(tool.name)))
-        emit(ToolsDecided(turn=gate.conversation.turn, decisions=tuple(decided)))
+        gate.state.emit(ToolsDecided(turn=gate.conversation.turn, decisions=tuple(decided)))
         calls = [new_call(each.tool, each.arguments) for each in decided if each.kind == "run"]
         return self.update(gate, decided, [self.calling(calls)] if calls else ())
 
@@ -176,7 +184,7 @@ class ToolCaller(Strategy):
             "active": list(gate.granted.get(tool, ())),
             **{name: value for name, value in listed.items() if value},
         }
-        tail = {"variables": shown_variables(self.agent, gate.state), "now": now}
+        tail = {"variables": shown_variables(self.agent, gate.state), "now": now, "ahead": gate.state.ahead}
         prompt = self.prompt(conversation, tail, head=self.heads[tool])
         return Question(self.blueprints[tool], prompt, name=tool, guidelines=gate.granted.get(tool, ()))
 

@@ -19,6 +19,7 @@ from arq_graph.errors import InputError, suggestion
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.blueprint_node import BlueprintNode
 from arq_graph.nodes.channels import Node
+from arq_graph.nodes.together import Together
 from arq_graph.nodes.tool_node import guarded_tools, route_calls
 
 Builder = StateGraph[Any, Any, Any, Any]
@@ -53,6 +54,7 @@ def compiled(
     matcher: BlueprintNode[Any] | None = None,
     reviser: BlueprintNode[Any] | None = None,
     tracker: Node | None = None,
+    eager: bool = False,
     state_schema: type[Any] = AgentState,
     context_schema: type[Any] | None = None,
     input_schema: type[Any] | None = None,
@@ -69,22 +71,17 @@ def compiled(
     given = input_schema or _input_of(state_schema, settable)
     builder: Builder = StateGraph(state_schema, context_schema, input_schema=given)
     deciding.reply_name = name or agent.name
-    builder.add_node(strategy.name, deciding)
+    is_eager = eager and bool(agent.toolbox)  # without tools there is nothing to hasten
+    if not is_eager:
+        builder.add_node(strategy.name, deciding)
     if matcher is not None and reviser is not None:
         reviser.reply_name = deciding.reply_name
-        builder.add_node("match", matcher)
         builder.add_node("message", reviser)
-        builder.add_edge(START, "match")
         builder.add_edge("message", END)
-        if agent.toolbox:
-            builder.add_node("match_again", matcher)
-        if isinstance(strategy, ToolCalling):
-            _in_rounds(builder, agent, deciding)
+        if is_eager:
+            _eagerly(builder, agent, matcher, deciding, reviser, otherwise="progress" if tracker else END)
         else:
-            builder.add_edge("match", strategy.name)
-            _one_by_one(builder, agent, strategy.name, then="match_again", otherwise="message")
-            if agent.toolbox:
-                builder.add_edge("match_again", strategy.name)
+            _in_turn(builder, agent, strategy, matcher, deciding)
         if tracker is not None:
             # Side by side with matching, so that a plan made behind both sees it, and once the reply is written.
             builder.add_node("progress", tracker)
@@ -99,6 +96,27 @@ def compiled(
     if input_schema is None:
         _refuse_other_variables(app, settable)
     return app
+
+
+def _in_turn(
+    builder: Builder,
+    agent: Agent,
+    strategy: StrategySettings,
+    matcher: BlueprintNode[Any],
+    deciding: BlueprintNode[Any],
+) -> None:
+    """Match, decide on what was matched, run tools, and match again."""
+    builder.add_node("match", matcher)
+    builder.add_edge(START, "match")
+    if agent.toolbox:
+        builder.add_node("match_again", matcher)
+    if isinstance(strategy, ToolCalling):
+        _in_rounds(builder, agent, deciding)
+    else:
+        builder.add_edge("match", strategy.name)
+        _one_by_one(builder, agent, strategy.name, then="match_again", otherwise="message")
+        if agent.toolbox:
+            builder.add_edge("match_again", strategy.name)
 
 
 def _in_rounds(builder: Builder, agent: Agent, caller: BlueprintNode[Any]) -> None:
@@ -116,6 +134,16 @@ def _in_rounds(builder: Builder, agent: Agent, caller: BlueprintNode[Any]) -> No
     builder.add_conditional_edges("call_tools", route_calls(agent), after_calls)
     to_next = route_calls(agent, again="call_tools")
     builder.add_conditional_edges("next_round", to_next, [*after_calls, "call_tools"])
+
+
+def _eagerly(builder: Builder, agent: Agent, *steps: BlueprintNode[Any], otherwise: str) -> None:
+    """Decide on tools while guidelines are matched, and draft the reply while it is looked what results change."""
+    builder.add_node("look", Together(*steps[:2]))
+    builder.add_node("look_again", Together(*steps))
+    builder.add_edge(START, "look")
+    tools = _tools(builder, agent, ["look_again"])
+    builder.add_conditional_edges("look", route_calls(agent), ["message", *tools])
+    builder.add_conditional_edges("look_again", route_calls(agent, otherwise=otherwise), [otherwise, *tools])
 
 
 def _one_by_one(builder: Builder, agent: Agent, name: str, *, then: str, otherwise: str) -> None:

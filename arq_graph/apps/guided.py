@@ -12,7 +12,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState
 from arq_graph.agent.tools import ToolLike
 from arq_graph.apps.graph import GraphOptions, compiled
-from arq_graph.apps.strategies import ReSpAct, StrategyName, StrategySettings, strategy_of
+from arq_graph.apps.strategies import ReSpAct, StrategyName, StrategySettings, ToolCalling, strategy_of
 from arq_graph.errors import InputError
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
@@ -47,6 +47,7 @@ def create_guided_agent(
     milestones: MilestoneGraph | None = None,
     judge: Judge | None = None,
     preset: Literal["paper"] | None = None,
+    eager: bool = False,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that follows its guidelines.
@@ -68,6 +69,9 @@ def create_guided_agent(
             planner is shown the milestones that could come next.
         judge: Whom to ask about milestones that code cannot decide; without one they stay undecided.
         preset: `paper` takes the models of the ARQ paper where `model` is None.
+        eager: Fewer waves of model calls for more tokens, with the strategy `tools`: it is asked about every tool that
+            could be granted while the guidelines are matched, and after tools ran the reply is drafted during the
+            second look, to be kept where that changes nothing that the reply is told.
         **options: What belongs to LangGraph: `checkpointer`, `store`, `name`, …; see `GraphOptions`.
 
     Raises:
@@ -76,6 +80,10 @@ def create_guided_agent(
         PromptError: A prompt cannot be read or rendered.
     """
     chosen = strategy_of(strategy)
+    if eager and not isinstance(chosen, ToolCalling):
+        raise InputError(
+            'eager is for strategy="tools": what another strategy does next rests on the guidelines that matched'
+        )
     models = _per_module(model, preset)
     reads = _channels(options)
     return compiled(
@@ -85,6 +93,7 @@ def create_guided_agent(
         matcher=matcher or GuidelineMatcher(models["matcher"], agent, reads=reads, mode=mode),
         reviser=copy(reviser) if reviser else MessageReviser(models["message"], agent, mode=mode),
         tracker=_tracker(agent, milestones, judge),
+        eager=eager,
         **options,
     )
 

@@ -72,12 +72,14 @@ class ToolCalling(StrategySettings):
 
     Args:
         max_rounds: How many times tools may be called in one turn.
+        max_ahead: With `eager`, about how many tools it is asked before it is known which are granted.
     """
 
     name: ClassVar[str] = "call_tools"
     made_by: ClassVar[str] = "arq_graph.nodes.tool_caller:ToolCaller"
     writes_reply: ClassVar[bool] = False
     max_rounds: int = 3
+    max_ahead: int = 16
 
 
 @dataclass(frozen=True, kw_only=True)

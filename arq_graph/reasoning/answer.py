@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
 from langchain_core.messages import BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from arq_graph.reasoning.blueprint import B, Complaint
+
+if TYPE_CHECKING:
+    from arq_graph.reasoning.reasoner import Reasoner
 
 __all__ = ["Answer", "Attempt", "Complaint", "Question"]
 
@@ -72,6 +75,7 @@ class Question(Generic[B]):
         name: Name of the batch, for traces.
         max_candidates: Valid answers to ask for at most, 1 or more; None means the reasoner's own.
         guidelines: Ids of the guidelines that it is about, for traces.
+        reasoner: Who asks it; None means the reasoner that is given it.
     """
 
     blueprint: type[B]
@@ -80,3 +84,4 @@ class Question(Generic[B]):
     name: str = ""
     max_candidates: int | None = None
     guidelines: tuple[str, ...] = ()
+    reasoner: Reasoner | None = None

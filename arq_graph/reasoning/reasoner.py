@@ -129,6 +129,12 @@ class Reasoner:
             return self._fixed
         return self._reached(filter(None, self._unwrapped(config or {})))
 
+    def _transports_of(
+        self, questions: Sequence[Question[Any]], config: RunnableConfig | None
+    ) -> dict[Reasoner, list[Transport]]:
+        askers = {question.reasoner or self for question in questions}
+        return {each: each._transports(config) for each in askers}
+
     def ask(
         self,
         blueprint: type[B],
@@ -188,11 +194,12 @@ class Reasoner:
             kinds are raised.
         """
 
-        transports = self._transports(config)
+        transports = self._transports_of(questions, config)
 
         def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
+            asker = question.reasoner or self
             try:
-                return Transport.run(*self._asking(question, transports, mode, config))
+                return Transport.run(*asker._asking(question, transports[asker], mode, config))
             except ReasoningError as error:
                 return error
 
@@ -215,13 +222,14 @@ class Reasoner:
         config: RunnableConfig | None = None,
     ) -> list[Answer[Any] | ReasoningError]:
         """Ask several blueprints at the same time; arguments and result are those of `ask_all`."""
-        transports = self._transports(config)
+        transports = self._transports_of(questions, config)
         places = asyncio.Semaphore((config or {}).get("max_concurrency") or len(questions) or 1)
 
         async def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
+            asker = question.reasoner or self
             async with places:
                 try:
-                    return await Transport.arun(*self._asking(question, transports, mode, config))
+                    return await Transport.arun(*asker._asking(question, transports[asker], mode, config))
                 except ReasoningError as error:
                     return error
 

@@ -34,7 +34,7 @@ class Desk:
     """The desk.
 
     Args:
-        strategy: How it decides.
+        strategy: How it decides; `eager` is the tool caller, asked ahead.
         moves: What the model decides, one at a time; then it speaks.
         reply: What it says.
         wants: Whether the customer still wants what waits.
@@ -64,9 +64,10 @@ class Desk:
             self.judge, reply=reply, moves=lambda _: self._move(), wants=lambda: wants
         )
         self.model = ScriptedChatModel(lambda call: self.answer(call))
-        how, saver = SETTINGS[strategy](agrees=agrees), MemorySaver()
+        is_eager, saver = strategy == "eager", MemorySaver()
+        how = SETTINGS["tools" if is_eager else strategy](agrees=agrees)
         self.app: Any = create_guided_agent(
-            self.model, self.agent, strategy=how, mode="direct", checkpointer=saver
+            self.model, self.agent, strategy=how, mode="direct", checkpointer=saver, eager=is_eager
         )
 
     def _move(self) -> Move:

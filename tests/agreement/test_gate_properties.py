@@ -62,7 +62,7 @@ DESK = Agent(
 )
 
 conversations = st.tuples(
-    st.sampled_from(list(SETTINGS)),
+    st.sampled_from([*SETTINGS, "eager"]),
     st.lists(st.sampled_from(list(ANSWERS)), min_size=1, max_size=5),
     st.integers(0, 2**16),
 )
@@ -81,7 +81,8 @@ def app_of(strategy: Any) -> Any:
         moves=lambda _: CHANCE.choice(MOVES),
         wants=lambda: CHANCE.random() < 0.7,
     )
-    return create_guided_agent(model, DESK, strategy=strategy, mode="direct", checkpointer=MemorySaver())
+    how = {"strategy": "tools", "eager": True} if strategy == "eager" else {"strategy": strategy}
+    return create_guided_agent(model, DESK, **how, mode="direct", checkpointer=MemorySaver())
 
 
 def hold(strategy: str, said: list[str], seed: int) -> None:

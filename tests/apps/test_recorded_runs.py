@@ -7,6 +7,7 @@ change records, `python -m tests.apps.test_recorded_runs` writes them anew; read
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, Guideline, create_guided_agent
-from tests.brain import Move, act, brain, say
+from tests.brain import Asked, Move, act, brain, say
 
 RECORDED = Path(__file__).parent / "recorded"
 STRATEGIES = ["tools", "pre-act", "react", "respact"]
@@ -37,8 +38,11 @@ def cancel_order(order_id: str, refund: bool = True) -> str:
     return f"{order_id} is cancelled"
 
 
-def held(strategy: str) -> list[str]:
-    """The messages and records that each turn leaves, a line each, their ids told by their places."""
+def held(strategy: str, decided: Callable[[Asked], Move] | None = None, **options: Any) -> list[str]:
+    """The messages and records that each turn leaves, a line each, their ids told by their places.
+
+    What is decided may hang on what was said; else it is one thing after the other.
+    """
     desk = Agent(
         "Desk",
         "You help with orders.",
@@ -60,8 +64,11 @@ def held(strategy: str) -> list[str]:
         say("You are welcome."),
     ]
     judge: dict[str, Any] = {"find": 9, "cancel": 2}
-    model = brain(judge, moves=lambda _: moves.pop(0) if moves else say(), wants=lambda: True)
-    app = create_guided_agent(model, desk, strategy=strategy, mode="direct", checkpointer=MemorySaver())
+    decided = decided or (lambda _: moves.pop(0) if moves else say())
+    model = brain(judge, moves=decided, wants=lambda: True)
+    app = create_guided_agent(
+        model, desk, strategy=strategy, mode="direct", checkpointer=MemorySaver(), **options
+    )
     lines: list[str] = []
     names: dict[str, str] = {}
     seen = 0
@@ -88,6 +95,17 @@ def held(strategy: str) -> list[str]:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_conversation_leaves_the_records_that_it_left_before(strategy: str) -> None:
     assert held(strategy) == (RECORDED / f"{strategy}.jsonl").read_text().splitlines()
+
+
+def test_an_eager_agent_leaves_the_same_records() -> None:
+    def decided(asked: Asked) -> Move:
+        said = [line["text"] for line in asked.lines if line["from"] == "customer"]
+        if said[-1] == SAID[0] and not asked.turn:
+            return act("get_order", {"order_id": "A-1"})
+        return act("cancel_order", {"order_id": "A-1"}) if said[-1] == SAID[1] else say()
+
+    recorded = (RECORDED / "tools.jsonl").read_text().splitlines()
+    assert held("tools", decided, eager=True) == held("tools", decided) == recorded
 
 
 if __name__ == "__main__":
