@@ -46,7 +46,7 @@ class Reader:
             return self.state.get(channel)
         return getattr(self.state, channel, None)
 
-    def emit(self, event: BaseModel) -> None:
+    def emit(self, event: BaseModel | None) -> None:
         """Write an event to `stream_mode="custom"`, unless the node is asked ahead."""
         if not self.ahead:
             emit(event)
@@ -139,8 +139,10 @@ class Node(Runnable[Any, dict[str, Any]]):
         self.__call__ = types.MethodType(call, self)  # type: ignore[method-assign]
 
 
-def emit(event: BaseModel) -> None:
+def emit(event: BaseModel | None) -> None:
     """Write an event to `stream_mode="custom"`; outside a graph there is no stream, and it is dropped."""
+    if event is None:
+        return
     try:
         writer = get_stream_writer()
     except (RuntimeError, KeyError):

@@ -21,7 +21,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCa
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, ToolInsight, WaitingCall
 from arq_graph.nodes.blueprint_node import Task
-from arq_graph.nodes.channels import Reader, emit
+from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.gate import NOT_AGREED, Gate
 from arq_graph.nodes.tool_arguments import ToolArguments
@@ -52,11 +52,11 @@ def put(
     *,
     name: str = "",
     metadata: Mapping[str, Any] | None = None,
-) -> tuple[AIMessage, dict[str, Any]]:
-    """Put calls to the customer: the reply with code's question behind it, and the update that belongs to it.
+) -> tuple[AIMessage, dict[str, Any], ConfirmationAsked | None]:
+    """Put calls to the customer: the reply with code's question behind it, the update that belongs to it, the event.
 
     The message and the update must be written in one step: `{messages_key: [reply], **update}`. Where the text asks
-    something itself, the question goes alone. Also writes a `ConfirmationAsked` event.
+    something itself, the question goes alone. The event, if there is a question, is for behind the one of the reply.
 
     Args:
         agent: The specification.
@@ -68,7 +68,7 @@ def put(
     """
     reply = AIMessage(text, id=str(uuid4()), name=name or agent.name, response_metadata=dict(metadata or {}))
     if not calls:
-        return reply, {}
+        return reply, {}, None
     question = question_of(agent, calls)
     above = "" if asks(text) else text.strip()
     record = Agreement(
@@ -81,9 +81,9 @@ def put(
             for each in calls
         ),
     )
-    emit(ConfirmationAsked(turn=record.turn, id=record.id, question=question, calls=record.calls))
+    asked = ConfirmationAsked(turn=record.turn, id=record.id, question=question, calls=record.calls)
     said = reply.model_copy(update={"content": f"{above}\n\n{question}" if above else question})
-    return said, recorded(state, record)
+    return said, recorded(state, record), asked
 
 
 def recorded(state: Reader, *new: Agreement) -> dict[str, Any]:

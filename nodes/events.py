@@ -71,7 +71,7 @@ class Spoke(Event):
 
 
 class ConfirmationAsked(Event):
-    """The reply ends with code's question about calls that wait for the customer's yes.
+    """The reply that was told last ends with code's question about calls that wait for the customer's yes.
 
     A button may send its `id` as the customer's message, which is a yes.
     """
@@ -91,6 +91,18 @@ class ToolCalled(Event):
     call_id: str
     status: Literal["success", "error"]
     result: str
+
+
+class ReplyDelta(Event):
+    """More of the reply while it is written: `text` goes behind what came before with the same `revision`.
+
+    A higher `revision` begins the reply anew: what stood there has to be cleared. `ReplySent` has the accepted reply,
+    which may be another one. Where the reviser is set to `stream`.
+    """
+
+    type: Literal["reply_delta"] = "reply_delta"
+    revision: int
+    text: str
 
 
 class ReplyRevised(Event):

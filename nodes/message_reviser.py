@@ -17,9 +17,10 @@ from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.confirmation import asks_beside, put, question_of
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.gate import active_scores, granted_tools
+from arq_graph.nodes.reply_stream import ReplyStream
 from arq_graph.nodes.spec_sections import condition_text, shown_guideline, shown_variables
 from arq_graph.nodes.turns import draft_of_turn, matches_of_turn
-from arq_graph.nodes.violations import PromptFacts, leaks, violations
+from arq_graph.nodes.violations import PromptFacts, leaks, longest_spaced_leak, violations
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.conversation import Conversation
@@ -131,6 +132,8 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             always sends that sentence. Where code has a question to put, that stands in the place of the fallback.
         draft_key: Channel of a draft that something else has written in this turn, as text; empty or None: there is
             none, and the reviser writes the reply itself.
+        stream: Have the model stream, and write the reply to `stream_mode="custom"` while it is written: `ReplyDelta`
+            events, each sentence once code has found no internals in it. What is accepted is known at the end only.
         **settings: `template`, `temperature` (the paper's 0.1) and the others of `BlueprintNode`.
 
     Raises:
@@ -158,6 +161,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         extra_revisions: int = 1,
         on_unsatisfied: OnUnsatisfied = "send_last",
         draft_key: str | None = None,
+        stream: bool = False,
         **settings: Unpack[NodeSettings],
     ) -> None:
         self.draft_key = draft_key
@@ -165,6 +169,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         if not (isinstance(blueprint, type) and issubclass(blueprint, MessageBlueprint)):
             raise InputError(f"blueprint is {blueprint!r}: it must be MessageBlueprint or a subclass of it")
         self.extra_revisions = counted("extra_revisions", extra_revisions, least=0)
+        self.streams = stream
         self.on_unsatisfied: OnUnsatisfied = checked("on_unsatisfied", on_unsatisfied, OnUnsatisfied)
         self.head = self.head_of()
 
@@ -203,13 +208,18 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             state.emit(ReplyRevised(turn=turn, content=content, violations=wrong))
             return found
 
+        def must_not_show(content: str) -> bool:
+            return bool(leaks(content, facts) or asks_beside(content, waiting))
+
         prompt = self.prompt(conversation, sections, head=self.head)
         most = 1 + self.extra_revisions
-        question = Question(self.blueprint, prompt, check, max_candidates=most, guidelines=tuple(active))
+        shown = ReplyStream(turn, must_not_show, longest_spaced_leak(facts), draft) if self.streams else None
+        about: dict[str, Any] = {"guidelines": tuple(active), "on_growth": shown}
+        question = Question(self.blueprint, prompt, check, max_candidates=most, **about)
         (answer,) = yield [question]
         # Code's own question stands in the place of the fallback.
         sent = self._choose(answer, candidates, facts, draft, "" if waiting else self.agent.fallback)
-        reply, agreed = put(self.agent, state, sent.content, waiting, name=self.reply_name)
+        reply, agreed, asked = put(self.agent, state, sent.content, waiting, name=self.reply_name)
         # Code's question goes alone where the reply asks something.
         is_said = sent.content.strip() in reply.text
         followed = tuple(id for id in active if id in sent.followed and is_said)
@@ -220,6 +230,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             applied[id] = AppliedGuideline(guideline=id, turn=turn, message=str(reply.id), times=times)
         is_satisfied = not sent.violations
         state.emit(ReplySent(turn=turn, content=reply.text, followed=followed, satisfied=is_satisfied))
+        state.emit(asked)
         others = [each for each in candidates if each is not sent]
         return {
             self.messages_key: [reply],

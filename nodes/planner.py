@@ -202,7 +202,8 @@ class Planner(Strategy):
         if self.draft:
             return {**update, **self.update(gate, decided)}
         content = plan.final_answer or ("" if waiting else self.agent.fallback)
-        reply, agreements = put(self.agent, gate.state, content, waiting, name=self.reply_name)
+        reply, agreements, asked = put(self.agent, gate.state, content, waiting, name=self.reply_name)
+        emit(asked)
         return {**update, **agreements, **self.update(gate, decided, [reply])}
 
 

@@ -14,6 +14,7 @@ from arq_graph.reasoning.sections import as_json
 _ID = re.compile(r"(?<![A-Za-z0-9])[GTKVMI]\d+(?![A-Za-z0-9])")
 _ONE_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _PLAIN_WORDS = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[ -](?:[A-Z]?[a-z]+|[A-Z]+))*")
+_UNSPACED = re.compile(r"[\w.-]*")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -65,6 +66,12 @@ def leaks(content: str, facts: PromptFacts) -> list[str]:
     there = [(name, word) for name, word in names if name.casefold() in plain]
     named = [name for name, word in there if not _ID.fullmatch(name) and _shows(name, word, content)]
     return [f"{name!r} is internal and must not show in a reply" for name in dict.fromkeys([*ids, *named])]
+
+
+def longest_spaced_leak(facts: PromptFacts) -> int:
+    """How long what a reply gives away can be where that may hold an end of a sentence, escaped as Markdown has it."""
+    names = (*facts.sources, *facts.internal_names, *facts.tools)
+    return 2 * max((len(name) for name in names if not _UNSPACED.fullmatch(name)), default=0)
 
 
 def _shows(name: str, word: re.Pattern[str], content: str) -> bool:

@@ -48,6 +48,7 @@ def create_guided_agent(
     judge: Judge | None = None,
     preset: Literal["paper"] | None = None,
     eager: bool = False,
+    stream: bool = False,
     **options: Unpack[GraphOptions],
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile an agent that follows its guidelines.
@@ -72,6 +73,7 @@ def create_guided_agent(
         eager: Fewer waves of model calls for more tokens, with the strategy `tools`: it is asked about every tool that
             could be granted while the guidelines are matched, and after tools ran the reply is drafted during the
             second look, to be kept where that changes nothing that the reply is told.
+        stream: Write the reply to `stream_mode="custom"` while it is written, as `ReplyDelta` events.
         **options: What belongs to LangGraph: `checkpointer`, `store`, `name`, …; see `GraphOptions`.
 
     Raises:
@@ -86,12 +88,14 @@ def create_guided_agent(
         )
     models = _per_module(model, preset)
     reads = _channels(options)
+    reviser = copy(reviser) if reviser else MessageReviser(models["message"], agent, mode=mode)
+    reviser.streams = stream or reviser.streams
     return compiled(
         agent,
         chosen,
         chosen.node(models["strategy"], agent, draft=True, mode=mode, reads=reads),
         matcher=matcher or GuidelineMatcher(models["matcher"], agent, reads=reads, mode=mode),
-        reviser=copy(reviser) if reviser else MessageReviser(models["message"], agent, mode=mode),
+        reviser=reviser,
         tracker=_tracker(agent, milestones, judge),
         eager=eager,
         **options,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from langchain_core.messages import BaseMessage
 from langchain_core.messages.ai import UsageMetadata
@@ -76,6 +76,8 @@ class Question(Generic[B]):
         max_candidates: Valid answers to ask for at most, 1 or more; None means the reasoner's own.
         guidelines: Ids of the guidelines that it is about, for traces.
         reasoner: Who asks it; None means the reasoner that is given it.
+        on_growth: Has the answer streamed, where the model can do that, and is called with its JSON as far as it is
+            written, not validated yet, whenever that has grown; with an empty one where a call begins anew.
     """
 
     blueprint: type[B]
@@ -85,3 +87,4 @@ class Question(Generic[B]):
     max_candidates: int | None = None
     guidelines: tuple[str, ...] = ()
     reasoner: Reasoner | None = None
+    on_growth: Callable[[Mapping[str, Any]], None] | None = None

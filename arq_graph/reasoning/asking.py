@@ -25,6 +25,7 @@ from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
 from arq_graph.reasoning.failures import Failure, read_failure
 from arq_graph.reasoning.methods import schema_name
 from arq_graph.reasoning.replies import (
+    GrowingAnswer,
     asked_again,
     is_cut_off,
     message_from,
@@ -77,6 +78,7 @@ class Asking(Generic[B]):
         self.question = question
         self.settings = settings
         self.max_candidates = question.max_candidates or settings.max_candidates
+        self._growing = GrowingAnswer(question.on_growth) if question.on_growth else None
         self._schema = schema_in_mode(question.blueprint, settings.mode)
         self._read = partial(read_answer, question.blueprint, settings.mode)
         self._name = question.blueprint.__name__
@@ -147,7 +149,12 @@ class Asking(Generic[B]):
             bind = partial(self._method.bind, name=schema_name(self._name), schema=self._schema)
             try:
                 reply = yield from self._transport.call(
-                    self._asked, prompt, bind, model=self._model, settled=self._settled
+                    self._asked,
+                    prompt,
+                    bind,
+                    model=self._model,
+                    settled=self._settled,
+                    growing=self._growing,
                 )
             except ModelUnavailableError as error:
                 self._turn_to_next(error)
@@ -162,6 +169,8 @@ class Asking(Generic[B]):
                     self._model = self._transport.model
                 elif failure.rejects_marks and self._mark:
                     self._endpoint.takes_marks, self._mark = False, None
+                elif failure.rejects_streaming and self._growing and self._endpoint.streams:
+                    self._endpoint.streams = False
                 elif self._limit_raised and failure.status == 400:
                     return None
                 elif failure.maybe_unsupported and not self._settled:

@@ -19,8 +19,16 @@ _NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
 # What a model class raises itself for a setting that it does not take; Pydantic's ValidationError is a ValueError.
 _NOT_SUPPORTED_TYPES = (NotImplementedError, TypeError, AssertionError, ValueError)
 # Of classes that do not raise LangChain's own errors: bases that httpx, requests, botocore and OpenAI-like SDKs share.
+# An APIError without a status is one that was told in the middle of a streamed answer.
 _TRANSIENT_NAMES = frozenset(
-    {"APIConnectionError", "ConnectionError", "HTTPClientError", "RequestException", "TransportError"}
+    {
+        "APIConnectionError",
+        "APIError",
+        "ConnectionError",
+        "HTTPClientError",
+        "RequestException",
+        "TransportError",
+    }
 )
 # What httpx and requests say of a URL that no request can be sent to.
 _NO_ADDRESS_NAMES = frozenset({"UnsupportedProtocol", "InvalidURL", "InvalidSchema", "MissingSchema"})
@@ -77,6 +85,12 @@ class Failure:
     def rejects_marks(self) -> bool:
         """Whether the provider refuses the marks for its cache; Bedrock does it with a 403 where a model has none."""
         return self.status in (400, 403) and "cach" in str(self.error).lower()
+
+    @property
+    def rejects_streaming(self) -> bool:
+        """Whether the provider refuses to stream: some do for accounts that are not verified."""
+        named = f"{self.error} {getattr(self.error, 'param', None)}".lower()
+        return self.status in (400, 422) and "stream" in named
 
     def unavailable(self, asked: str, model: str, tries: int, seconds: float) -> ModelUnavailableError:
         """The error for a model that could not be reached, or was overloaded, in so many tries and seconds."""

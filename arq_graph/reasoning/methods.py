@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
 Schema = dict[str, Any]
@@ -76,7 +76,11 @@ def _read_text(message: AIMessage) -> str:
 
 def _read_arguments(message: AIMessage) -> str:
     """The arguments of the forced call; some models call it twice, and some answer in words instead."""
-    arguments = [json.dumps(call["args"], ensure_ascii=False) for call in message.tool_calls]
+    if isinstance(message, AIMessageChunk):
+        # Of a streamed answer LangChain closes what was cut off, which would make it look whole.
+        arguments = [call["args"] or "" for call in message.tool_call_chunks]
+    else:
+        arguments = [json.dumps(call["args"], ensure_ascii=False) for call in message.tool_calls]
     arguments = arguments or [call["args"] or "" for call in message.invalid_tool_calls]
     return "\n".join(arguments) or _read_text(message)
 
@@ -95,7 +99,8 @@ class Endpoint:
     """What this process knows of one endpoint; shared by all asks, from any thread.
 
     `methods` has those to try, in this order: one alone, once it has led to a valid answer. `takes_temperature` is
-    False once the endpoint has refused a temperature, and `takes_marks` once it has refused marks for its cache.
+    False once the endpoint has refused a temperature, `takes_marks` once it has refused marks for its cache, and
+    `streams` once it has refused to stream.
     `rests_until`: the time of the monotonic clock up to which other models are asked before it, as it was out of reach.
     """
 
@@ -103,6 +108,7 @@ class Endpoint:
     takes_temperature: bool = True
     takes_marks: bool = True
     rests_until: float = 0.0
+    streams: bool = True
 
 
 _remembered: dict[tuple[Any, ...], Endpoint] = {}

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from arq_graph.reasoning.sections import clean, escaped
 
@@ -20,6 +23,7 @@ T = TypeVar("T")
 Read = Callable[[str], T]
 """Reads a value from JSON, or raises Pydantic's ValidationError."""
 
+_JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
 # Local models write line breaks inside strings as they are, which JSON forbids.
 _DECODER = json.JSONDecoder(strict=False)
@@ -29,6 +33,8 @@ _MAX_VALIDATED = 50
 _MAX_ERRORS_TOLD = 20
 _MAX_REPEATED = 6_000
 _MAX_QUOTED = 500
+# How far from the end of a text that is cut anywhere a decoder finds fault with it: two halves of a surrogate pair.
+_MAX_CUT = 12
 
 _CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _FILTERED = frozenset({"content_filter", "safety", "prohibited_content", "guardrail_intervened"})
@@ -55,6 +61,51 @@ def parse_answer(read: Read[T], text: str, name: str) -> tuple[T | None, list[st
         except ValidationError as error:
             errors = errors or list(_lines(error, name))
     return None, errors
+
+
+class GrowingAnswer:
+    """Tells of an answer that is being written: of the last JSON object of its text, as far as that is there."""
+
+    def __init__(self, tell: Callable[[Mapping[str, Any]], None]) -> None:
+        self._tell = tell
+
+    def begin(self) -> None:
+        """Begin anew, with an empty answer."""
+        self._text, self._position = "", 0
+        self._tell({})
+
+    def add(self, message: AIMessage) -> None:
+        """Add a piece of the answer: of the text, or of what a forced tool is called with."""
+        calls = message.tool_call_chunks if isinstance(message, AIMessageChunk) else message.tool_calls
+        arguments = (call["args"] or "" for call in calls)
+        piece = [message.text, *(each if isinstance(each, str) else json.dumps(each) for each in arguments)]
+        self._text += "".join(piece)
+        if any(piece) and (grown := self._grown()):
+            self._tell(grown)
+
+    def _grown(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        while start := _OBJECT_START.search(self._text, self._position):
+            try:
+                _, self._position = _DECODER.raw_decode(self._text, start.start())
+                found = _begun(self._text[start.start() : self._position])
+            except json.JSONDecodeError as error:
+                if error.msg.startswith("Unterminated") or error.pos + _MAX_CUT >= len(self._text):
+                    return _begun(self._text[start.start() :])
+                self._position = max(error.pos, start.end())
+            except (RecursionError, ValueError):
+                break
+        return found
+
+
+def _begun(text: str) -> dict[str, Any]:
+    """The object that a text begins, without its last key or value where that is cut; a string is as long as it is."""
+    read: Read[dict[str, Any]] = partial(from_json, allow_partial="trailing-strings")
+    with suppress(ValueError, TypeError):
+        return read(text)
+    with suppress(ValueError, TypeError):  # half a surrogate pair cannot be read
+        return read(_JSON_STRING.sub(lambda string: string[0].replace("\n", "\\n"), text))
+    return {}
 
 
 def asked_again(text: str, verdict: str, problems: Sequence[object]) -> list[BaseMessage]:

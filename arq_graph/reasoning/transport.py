@@ -14,6 +14,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import aclosing, closing
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,13 +22,15 @@ from inspect import getattr_static
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.models.resolve import Bare, model_name
 from arq_graph.reasoning.failures import read_failure
 from arq_graph.reasoning.methods import Bound, endpoint_of
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
+from arq_graph.reasoning.replies import GrowingAnswer
 
 _log = logging.getLogger(__name__)
 
@@ -43,12 +46,36 @@ _CLIENT_FIELDS = ("client", "async_client", "root_client", "root_async_client")
 
 @dataclass(frozen=True)
 class Step:
-    """A request to make after a pause; `seconds` is what is left of the call's time by then."""
+    """A request to make after a pause; `seconds` is what is left of the call's time by then.
+
+    With `growing` the answer is streamed, which that is told of; a model that streams nothing gives it at once.
+    """
 
     pause: float
     bound: Bound
     messages: list[BaseMessage]
     seconds: float
+    growing: GrowingAnswer | None = None
+
+
+class _Streamed:
+    """An answer that comes in pieces."""
+
+    def __init__(self, growing: GrowingAnswer, seconds: float) -> None:
+        self._growing = growing
+        self._end = time.monotonic() + seconds
+        self._chunks: list[Any] = []
+        growing.begin()
+
+    def add(self, chunk: AIMessage) -> None:
+        self._chunks.append(chunk)
+        self._growing.add(chunk)
+        if time.monotonic() > self._end:  # a client's own limit is for each piece
+            raise TimeoutError("the answer was still being written")
+
+    def whole(self) -> AIMessage:
+        first, *others = self._chunks
+        return add_ai_message_chunks(first, *others) if isinstance(first, AIMessageChunk) else first
 
 
 T = TypeVar("T")
@@ -67,6 +94,9 @@ class Transport:
         self.name = model_name(bare.model)
         self.endpoint = endpoint_of(bare.model)
         self._bare = bare
+        # Without being told to, many endpoints count no tokens of a streamed answer.
+        counts = {"stream_usage": True} if getattr(bare.model, "stream_usage", None) is None else {}
+        self._streaming = {"disable_streaming": bare.model.disable_streaming, "streaming": True, **counts}
         self._backoff = backoff
         self._limit(timeout)
 
@@ -90,9 +120,15 @@ class Transport:
         *,
         model: BaseChatModel | None = None,
         settled: bool = True,
+        growing: GrowingAnswer | None = None,
     ) -> Steps[AIMessage]:
-        """Make one call; tries that were lost are repeated, unless the method, not `settled` yet, may be why."""
+        """Make one call; tries that were lost are repeated, unless the method, not `settled` yet, may be why.
+
+        With `growing` the answer is streamed, unless the endpoint has refused that.
+        """
         model = model or self.model
+        if growing and self.endpoint.streams:
+            model = _changed(model, **self._streaming)
         deadline = time.monotonic() + self._timeout
         pause, tries = 0.0, 0
         while True:
@@ -101,7 +137,7 @@ class Transport:
             try:
                 # The first try has the model as it is, so that LangChain's cache finds the same call again.
                 bound = self._bare.bound_again(bind(model if tries == 1 else _limited(model, left)))
-                answer: AIMessage = yield Step(pause, bound, list(messages), left)
+                answer: AIMessage = yield Step(pause, bound, list(messages), left, growing)
             except Exception as error:
                 failure = read_failure(error, model)
                 if not failure.transient or (failure.maybe_unsupported and not settled):
@@ -122,7 +158,13 @@ class Transport:
 
         def perform(step: Step) -> AIMessage:
             time.sleep(step.pause)
-            return step.bound.invoke(step.messages, config)
+            if step.growing is None:
+                return step.bound.invoke(step.messages, config)
+            streamed = _Streamed(step.growing, step.seconds)
+            with closing(step.bound.stream(step.messages, config)) as chunks:  # type: ignore[type-var]
+                for chunk in chunks:
+                    streamed.add(chunk)
+            return streamed.whole()
 
         return perform_steps(steps, perform)
 
@@ -133,7 +175,13 @@ class Transport:
         async def perform(step: Step) -> AIMessage:
             await asyncio.sleep(step.pause)
             async with asyncio.timeout(step.seconds):
-                return await step.bound.ainvoke(step.messages, config)
+                if step.growing is None:
+                    return await step.bound.ainvoke(step.messages, config)
+                streamed = _Streamed(step.growing, step.seconds)
+                async with aclosing(step.bound.astream(step.messages, config)) as chunks:  # type: ignore[type-var]
+                    async for chunk in chunks:
+                        streamed.add(chunk)
+                return streamed.whole()
 
         return await aperform_steps(steps, perform)
 

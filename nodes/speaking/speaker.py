@@ -192,13 +192,14 @@ class Speaker(Strategy):
             labels = self._labels(made, puts=bool(waiting))
             waits = self.rules.is_task and (bool(waiting) or not getattr(made.speech, "ends_task", True))
             said = {**labels, "asks": made.asks or waits, "waits": waits}
+            emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
             if not self.draft:
                 about = {SPEECH: said}
-                reply, agreements = put(
+                reply, agreements, asked = put(
                     self.agent, situation.gate.state, made.text, waiting, name=self.reply_name, metadata=about
                 )
                 messages.append(reply)
-            emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
+                emit(asked)
         after = situation.after
         move = Move(turn=situation.task, kind=made.kind, text=made.text, after=after, faults=faults, **labels)
         return {

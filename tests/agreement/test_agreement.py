@@ -13,7 +13,7 @@ from langgraph.types import Command
 from arq_graph import Agent, AgentState, create_preact_agent, create_respact_agent, resume_or_invoke
 from arq_graph.nodes import guarded_tools
 from tests.agreement.desk import CANCEL, QUESTION, SETTINGS, THREAD, Cut, Desk
-from tests.brain import Brain, act, say
+from tests.brain import Brain, act, brain, say
 
 CANCELLED = [("A-1", True)]
 
@@ -178,12 +178,27 @@ def test_the_question_goes_out_as_an_event_and_its_id_is_a_yes():
     desk = Desk()
     said = {"messages": [HumanMessage("Please cancel A-1.")]}
     events = list(desk.app.stream(said, THREAD, stream_mode="custom"))
-    (put,) = [event for event in events if event.type == "confirmation_asked"]
+    *_, reply, put = events
+    assert (reply.type, put.type) == ("reply_sent", "confirmation_asked")
     assert (put.question, put.calls[0].arguments) == (QUESTION, {"order_id": "A-1"})
     desk.say("another-id")
     (again,) = desk.state["agreements"]
     desk.say(again["id"])
     assert desk.done == CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("make", "said_by"), [(create_preact_agent, "plan_made"), (create_respact_agent, "spoke")]
+)
+def test_a_strategy_alone_tells_of_its_question_behind_what_it_says(make, said_by):
+    def cancel_order(order_id: str) -> str:
+        """Cancel an order."""
+        return order_id
+
+    agent = Agent("Desk", "You help.", tools=[cancel_order], confirm={"cancel_order": "customer"})
+    said = {"messages": [HumanMessage("Please cancel A-1.")]}
+    events = list(make(brain(moves=[CANCEL, say()]), agent).stream(said, stream_mode="custom"))
+    assert [event.type for event in events][-2:] == [said_by, "confirmation_asked"]
 
 
 async def says_si(message: str, question: str) -> bool | None:

@@ -15,7 +15,7 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
 from typing import Any, Self
@@ -60,7 +60,8 @@ class Request:
 class Reply:
     """What the endpoint does with a request: it sends a completion of the message, or else the body, or nothing.
 
-    `of_tool`: where a tool is forced, the message's content is what it is called with.
+    `of_tool`: where a tool is forced, the message's content is what it is called with. `breaks`: where the answer is
+    streamed, the connection is lost, or an error told, in the middle of it.
     """
 
     message: dict[str, Any] | None = None
@@ -69,6 +70,7 @@ class Reply:
     status: int = 200
     body: str = ""
     hangs: bool = False
+    breaks: str = ""
 
 
 Script = Iterable[Reply] | Callable[[Request], Reply]
@@ -98,6 +100,15 @@ def status(code: int, message: str = "", *, error_code: str | None = None) -> Re
     """An HTTP error in OpenAI's shape."""
     error = {"message": message or f"status {code}", "type": "error", "param": None, "code": error_code}
     return Reply(status=code, body=json.dumps({"error": error}))
+
+
+LOST = ": the connection is lost"
+"""Where it ends what is streamed, the connection is lost there."""
+
+
+def broken(answer: Any, breaks: str = LOST) -> Reply:
+    """An answer that breaks off where it is streamed."""
+    return replace(ok(answer), breaks=breaks)
 
 
 def hang() -> Reply:
@@ -154,17 +165,22 @@ class Endpoint:
         if reply.hangs:
             self._closing.wait()
         request.answered = monotonic()
-        return reply.status, (_completion(reply, request) if reply.message else reply.body).encode()
+        if not reply.message:
+            return reply.status, reply.body.encode()
+        completion = _completion(reply, request)
+        is_streamed = request.body.get("stream")
+        text = _events(completion, request, reply) if is_streamed else json.dumps(completion)
+        return reply.status, text.encode()
 
 
-def _completion(reply: Reply, request: Request) -> str:
+def _completion(reply: Reply, request: Request) -> dict[str, Any]:
     assert reply.message
     message = reply.message
     if reply.of_tool and request.method == "function_calling":
         message = tool_call(request.body["tools"][0]["function"]["name"], message["content"]).message or {}
     read, written = len(request.prompt) // 4, len(_text(message["content"])) // 4
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reply.finish_reason}
-    completion = {
+    return {
         "id": "chatcmpl-test",
         "object": "chat.completion",
         "created": 1,
@@ -172,7 +188,31 @@ def _completion(reply: Reply, request: Request) -> str:
         "choices": [choice],
         "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
     }
-    return json.dumps(completion)
+
+
+def _events(completion: dict[str, Any], request: Request, reply: Reply) -> str:
+    """A completion as server-sent events of a few characters; its usage is told if that is asked for."""
+    choice, usage = completion["choices"][0], completion["usage"]
+    message = choice["message"]
+    (call,) = message.get("tool_calls") or [None]
+    words = (call["function"]["arguments"] if call else message["content"] or message.get("refusal")) or ""
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None if call else ""}]
+    if call:
+        deltas[0]["tool_calls"] = [{**call, "index": 0, "function": {**call["function"], "arguments": ""}}]
+    for at in range(0, len(words), 5):
+        piece = words[at : at + 5]
+        part = {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}
+        deltas.append(part if call else {"refusal" if message.get("refusal") else "content": piece})
+    choices: list[Any] = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
+    choices.append([{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}])
+    told = {key: completion[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    chunks = [{**told, "choices": each} for each in choices]
+    if (request.body.get("stream_options") or {}).get("include_usage"):
+        chunks.append({**told, "choices": [], "usage": usage})
+    lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+    if reply.breaks:
+        return "".join(lines[: len(lines) // 2]) + reply.breaks
+    return "".join([*lines, "data: [DONE]\n\n"])
 
 
 def _text(content: Any) -> str:
@@ -201,8 +241,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = not data
         if data:  # else the connection is lost
             self.send_response(status)
-            self.send_header("Content-Type", "application/json" if data[:1] != b"<" else "text/html")
-            self.send_header("Content-Length", str(len(data)))
+            kinds = {b"<": "text/html", b"d": "text/event-stream"}
+            self.send_header("Content-Type", kinds.get(data[:1], "application/json"))
+            is_lost = data.endswith(LOST.encode())
+            self.send_header("Content-Length", str(len(data) + is_lost))
+            self.close_connection = is_lost
             self.end_headers()
             self.wfile.write(data)
 

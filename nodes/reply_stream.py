@@ -1,0 +1,79 @@
+"""The reply while it is written: sentence by sentence, each looked at before it goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+import regex  # type: ignore[import-untyped]
+
+from arq_graph.nodes.channels import emit
+from arq_graph.nodes.events import ReplyDelta
+
+# A sentence ends at a stop with white space behind it, at a stop of a script that has none, or with its line.
+_END = regex.compile(r"[.!?][^\w\s]*\s+|[\p{Sentence_Terminal}--[.!?]][^\w\s]*\s*|\n\s*", regex.V1)
+_MAX_PENDING = 240
+_MAX_TURNS = 10_000
+
+
+class ReplyStream:
+    """Writes what an answer's last revision says to `stream_mode="custom"`, as the answer grows.
+
+    Once a revision holds something that must not show, nothing more of it goes out.
+
+    Args:
+        turn: The turn that it replies in.
+        must_not_show: Whether a text, of which the end may still be missing, holds what must not show.
+        longest: How many characters something that must not show has at most, if a sentence may end within it.
+        draft: What an empty content stands for.
+    """
+
+    def __init__(
+        self, turn: str, must_not_show: Callable[[str], object], longest: int, draft: str | None = None
+    ) -> None:
+        self._turn, self._must_not_show, self._longest, self._draft = turn, must_not_show, longest, draft
+        self._begin(0)
+
+    def _begin(self, place: int) -> None:
+        self._place, self._sent, self._is_held, self._number = place, 0, False, 0
+
+    def __call__(self, answer: Mapping[str, Any]) -> None:
+        """Look at an answer as far as it is written; an empty one begins anew."""
+        revisions = answer.get("revisions")
+        revisions = revisions if isinstance(revisions, list) else []
+        if len(revisions) != self._place:
+            self._begin(len(revisions))
+        revision = revisions[-1] if revisions else None
+        if not isinstance(revision, dict) or not isinstance(content := revision.get("content"), str):
+            return
+        is_whole = next(reversed(revision)) != "content"
+        if is_whole and not content.strip():
+            content = self._draft or ""
+        if not self._is_held and (end := self._end(content, is_whole=is_whole)) > self._sent:
+            self._send(content, end)
+
+    def _end(self, content: str, *, is_whole: bool) -> int:
+        """How much of a content can go out: whole sentences, of one that is too long whole words."""
+        if is_whole:
+            return len(content)
+        known = max(len(content) - self._longest, 0)
+        ends = [end.end() for end in _END.finditer(content, self._sent) if end.end() <= known]
+        if not ends and known - self._sent > _MAX_PENDING:
+            ends = [content.rfind(" ", self._sent, known) + 1]
+        return ends[-1] if ends else 0
+
+    def _send(self, content: str, end: int) -> None:
+        if self._must_not_show(content):
+            self._is_held = True
+            return
+        self._number = self._number or next(_numbers(self._turn))
+        emit(ReplyDelta(turn=self._turn, revision=self._number, text=content[self._sent : end]))
+        self._sent = end
+
+
+@lru_cache(_MAX_TURNS)
+def _numbers(_turn: str) -> Iterator[int]:
+    """Numbers for the revisions of a turn: each is higher, however often and by whomever its reply is begun anew."""
+    return count(1)
