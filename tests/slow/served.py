@@ -1,15 +1,22 @@
-"""Graphs that `langgraph dev` serves in the tests, beside that of examples/server."""
+"""Graphs that `langgraph dev` serves in the tests, beside that of examples/server.
+
+python -m tests.slow.served STRATEGY    hold one of the conversations here, where nothing may block the event loop
+"""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 import time
 from typing import Any
 
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import Agent, AgentState, Guideline, ReSpAct, create_guided_agent
+from arq_graph import Agent, AgentState, Guideline, create_guided_agent
 from arq_graph.milestones import MilestoneGraph, Verdict
 from arq_graph.nodes import Policy
+from tests.agreement.desk import SETTINGS
 from tests.brain import act, brain, say
 
 
@@ -36,9 +43,9 @@ def none_of_them(state: Any) -> list[str]:
     return []
 
 
-def agrees(message: str, question: str) -> bool:
+def agrees(message: str, question: str) -> bool | None:
     blocks()
-    return message == "So be it"
+    return message == "So be it" or None
 
 
 def was_called(event: Any, before: Any) -> bool:
@@ -68,20 +75,26 @@ milestones:
 - {name: Content, type: NFC, description: the customer is content, dependencies: [Closed]}
 - {name: End, type: NFC, dependencies: [Content]}
 """)
-blocking = create_guided_agent(
-    brain(
-        moves=lambda asked: act("close_shop", {"day": "Monday"}) if len(asked.lines) == 1 else say("Done.")
-    ),
-    Agent(
-        "Shop",
-        "You help.",
-        [Guideline(applies, "close", tools=[close_shop])],
-        confirm={"close_shop": "customer"},
-    ),
-    strategy=ReSpAct(policies=[Policy("p", "r", requires=none_of_them, forbids=none_of_them)], agrees=agrees),
-    milestones=CLOSING,
-    judge=judge,
-)
+POLICY = Policy("p", "r", requires=none_of_them, forbids=none_of_them)
+
+
+def shop(strategy: str, **options: Any) -> Any:
+    """An agent with a function of the user's wherever one may stand, each of which blocks."""
+    first = act("close_shop", {"day": "Monday"})
+    rules = [Guideline(applies, "close", tools=[close_shop])]
+    confirm = {"close_shop": "customer"}
+    policies: Any = {"policies": [POLICY]} if strategy == "respact" else {}
+    return create_guided_agent(
+        brain(moves=lambda asked: first if len(asked.lines) == 1 else say("Done.")),
+        Agent("Shop", "You help.", rules, confirm=confirm),
+        strategy=SETTINGS[strategy](agrees=agrees, **policies),
+        milestones=CLOSING,
+        judge=judge,
+        **options,
+    )
+
+
+blocking = shop("respact")
 
 
 def refund(order_id: str) -> str:
@@ -104,3 +117,24 @@ two = (
     .add_edge("Shop", "Bank")
     .compile()
 )
+
+
+async def hold(strategy: str) -> None:
+    """Talk to the shop where every blocking call on the event loop raises, in a process that has read no file yet."""
+    from blockbuster import BlockBuster  # comes with the server
+
+    app = shop(strategy, checkpointer=InMemorySaver())
+    detector = BlockBuster()
+    detector.functions.pop("threading.Lock.acquire")  # which every queue and every thread takes
+    detector.activate()
+    try:
+        for text in ("Please close on Monday", "Yes"):
+            thread: Any = {"configurable": {"thread_id": "1"}}
+            state = await app.ainvoke({"messages": [("user", text)]}, thread)
+    finally:
+        detector.deactivate()
+    print([message.text for message in state["messages"] if message.type == "tool"])
+
+
+if __name__ == "__main__":
+    asyncio.run(hold(sys.argv[1]))

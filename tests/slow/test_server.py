@@ -25,6 +25,7 @@ from langgraph.types import Command
 
 from arq_graph import create_guided_agent
 from arq_graph.nodes import events
+from tests.agreement.desk import SETTINGS
 from tests.running import Runs
 from tests.test_examples import load
 
@@ -275,6 +276,10 @@ def test_a_client_sets_settable_variables_and_nothing_else(url: str) -> None:
     assert state.get("agreements", []) == []
     with pytest.raises(Exception, match="'credit' cannot be set by who calls the app"):
         customer.say("Hello?", variables={"credit": 500})
+    schema = customer.client.assistants.get_schemas(
+        customer.client.assistants.search(graph_id="desk")[0]["assistant_id"]
+    )
+    assert list(schema["input_schema"]["properties"]) == ["messages", "variables"]
     state = customer.say("Are you there?")
     assert (state["variables"], len(state["messages"])) == ({"member_id": "N-7"}, 4)
 
@@ -287,6 +292,13 @@ def test_nothing_blocks_the_event_loop(url: str) -> None:
     state = shop.say("So be it")
     assert tools_run(state) == ["closed"]
     assert state["progress"][0]["reached"] == ["Start", "Closed"]
+
+
+@pytest.mark.parametrize("strategy", SETTINGS)
+def test_nothing_blocks_the_event_loop_in_a_process_that_has_read_no_file_yet(strategy: str) -> None:
+    command = [sys.executable, "-m", "tests.slow.served", strategy]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("['closed']\n", 0), done.stderr
 
 
 def test_two_agents_on_one_thread_open_no_gate_of_each_other(url: str) -> None:
