@@ -22,6 +22,7 @@ _CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "respond"}
 def chat(
     agent: options.AgentFile,
     model: options.Model = None,
+    model_arg: options.ModelArgs = None,
     base_url: options.BaseUrl = None,
     mode: options.ModeOption = "arq",
     strategy: options.StrategyOption = "tools",
@@ -34,7 +35,9 @@ def chat(
     Calls that need an operator's word are put to you. Ctrl-C and Ctrl-D leave; the thread can be gone on with, and an
     unfinished turn is finished first.
     """
-    setup = Setup(agent, options.choose_model(model, base_url), mode, strategy, milestones, thread, db)
+    setup = Setup(
+        agent, options.choose_model(model, base_url, model_arg), mode, strategy, milestones, thread, db
+    )
     with opened_dialogue(setup, operator=ask_operator) as dialogue:
         try:
             _begin(dialogue, setup.choice.name)

@@ -16,7 +16,7 @@ from typer import Argument
 from arq_graph.agent.preparation import is_open
 from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.apps.guided import create_guided_agent
-from arq_graph.cli.options import OFFLINE, AgentFile, BaseUrl, Model, choose_model
+from arq_graph.cli.options import OFFLINE, AgentFile, BaseUrl, Model, ModelArgs, choose_model
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import named, output, sentence, show_titled, warn, words
 from arq_graph.cli.turn import guideline_text
@@ -62,9 +62,11 @@ def check(agent: AgentFile) -> None:
     console.print(words(f"{agent} can be run.", "green"))
 
 
-def prepare(agent: AgentFile, model: Model = None, base_url: BaseUrl = None) -> None:
+def prepare(
+    agent: AgentFile, model: Model = None, model_arg: ModelArgs = None, base_url: BaseUrl = None
+) -> None:
     """Ask once what never changes about the guidelines, and keep it beside the file."""
-    choice = choose_model(model, base_url)
+    choice = choose_model(model, base_url, model_arg)
     unprepared = Agent.from_yaml(agent)
     asked_model = choice.chat_model()
     with Progress().shown("asking about the guidelines"):

@@ -44,6 +44,7 @@ def evaluate(
     runs: Annotated[int, Option(min=1, help="How often each scenario is run with each arm.")] = 1,
     concurrency: Annotated[int, Option(min=1, help="How many conversations at once.")] = 8,
     model: options.Model = None,
+    model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
     judge: options.Judge = None,
     base_url: options.BaseUrl = None,
@@ -56,7 +57,8 @@ def evaluate(
         ),
     ] = None,
     max_cost: Annotated[
-        float | None, Option(min=0, help="Stop once they cost so much; needs --prices.")
+        float | None,
+        Option(help="Stop once they cost so much, which is more than 0; needs --prices."),
     ] = None,
     prices: Annotated[
         str | None,
@@ -79,7 +81,7 @@ def evaluate(
     The exit code is 1 where a conversation could not be held or ended in an error; the others are measured, and the
     report is written. It is 0 where a ceiling ended the run.
     """
-    choice = options.choose_model(model, base_url)
+    choice = options.choose_model(model, base_url, model_arg)
     users, decides = (options.choose_if_named(each, base_url) for each in (user_model, judge))
     kept = results or suite.with_name(f"{suite.stem}.results.jsonl")
     options.require_usable([kept, json, html], [suite])

@@ -85,6 +85,7 @@ def author(
     agent: options.AgentOption = None,
     tools: options.ToolsFile = None,
     model: options.Model = None,
+    model_arg: options.ModelArgs = None,
     base_url: options.BaseUrl = None,
     mode: options.ModeOption = "arq",
 ) -> None:
@@ -95,7 +96,7 @@ def author(
     known = options.read_tools(agent, tools)
     if known is None:
         raise BadParameter("name the tools: --agent AGENT.yaml or --tools FILE")
-    choice = options.choose_model(model, base_url)
+    choice = options.choose_model(model, base_url, model_arg)
     options.require_usable([out])
     if out.exists():
         raise InputError(f"{out} is there already: name another file, or move this one away")

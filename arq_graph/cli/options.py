@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +51,14 @@ Model = Annotated[
         help="openai:gpt-4o, offline, … Else $ARQ_GRAPH_MODEL; without it and without a key, the offline model.",
     ),
 ]
+ModelArgs = Annotated[
+    list[str] | None,
+    Option(
+        "--model-arg",
+        metavar="NAME=VALUE",
+        help="What --model is made with: reasoning_effort=low, … A value is JSON, or else a text. Can be repeated.",
+    ),
+]
 BaseUrl = Annotated[
     _Words, Option(metavar="URL", help="An OpenAI-compatible endpoint. Else $ARQ_GRAPH_BASE_URL.")
 ]
@@ -90,21 +99,40 @@ class ModelChoice:
 
     spec: str
     base_url: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """The model as it is shown."""
         if self.spec == OFFLINE:
             return "offline model"
-        return f"{self.spec} at {self.base_url}" if self.base_url else self.spec
+        given = ", ".join(f"{name}={json.dumps(value)}" for name, value in self.arguments.items())
+        name = f"{self.spec} ({given})" if given else self.spec
+        return f"{name} at {self.base_url}" if self.base_url else name
 
     def chat_model(self) -> BaseChatModel:
         """Make the model."""
-        return chat_model(self.spec, base_url=self.base_url)
+        return chat_model(self.spec, base_url=self.base_url, arguments=self.arguments)
 
 
-def choose_model(model: str | None, base_url: str | None) -> ModelChoice:
+def choose_model(
+    model: str | None, base_url: str | None, arguments: Sequence[str] | None = None
+) -> ModelChoice:
     """Choose the model: the option, else `ARQ_GRAPH_MODEL`, else what the keys allow, which is said."""
+    return replace(_chosen(model, base_url), arguments=dict(map(_argument, arguments or ())))
+
+
+def _argument(given: str) -> tuple[str, Any]:
+    name, equals, value = given.partition("=")
+    if not equals:
+        raise BadParameter(f"--model-arg {given}: it must be written NAME=VALUE")
+    try:
+        return name.strip(), from_json(value)
+    except ValueError:
+        return name.strip(), value
+
+
+def _chosen(model: str | None, base_url: str | None) -> ModelChoice:
     spec = (model or os.environ.get("ARQ_GRAPH_MODEL") or "").strip()
     if spec == OFFLINE:
         return ModelChoice(OFFLINE)  # the address is for others: users, or a judge

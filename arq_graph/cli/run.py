@@ -32,6 +32,7 @@ def run(
         ),
     ],
     model: options.Model = None,
+    model_arg: options.ModelArgs = None,
     base_url: options.BaseUrl = None,
     mode: options.ModeOption = "arq",
     strategy: options.StrategyOption = "tools",
@@ -46,7 +47,9 @@ def run(
 
     The same command with the --thread that it names goes on where an interrupted run stopped.
     """
-    setup = Setup(agent, options.choose_model(model, base_url), mode, strategy, milestones, thread, db)
+    setup = Setup(
+        agent, options.choose_model(model, base_url, model_arg), mode, strategy, milestones, thread, db
+    )
     turns = read_customer_turns(conversation)
     operator = approve_all if approve else None
     with opened_dialogue(setup, operator=operator, conversation=conversation) as dialogue:

@@ -41,12 +41,13 @@ def simulate(
     ] = None,
     seed: Annotated[int | None, Option(help="Else that of the suite's first run.")] = None,
     model: options.Model = None,
+    model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
     judge: options.Judge = None,
     base_url: options.BaseUrl = None,
 ) -> None:
     """Watch one conversation of a simulated user with an agent, and the milestones as they are reached."""
-    choice = options.choose_model(model, base_url)
+    choice = options.choose_model(model, base_url, model_arg)
     users, decides = (options.choose_if_named(each, base_url) for each in (user_model, judge))
     read = Suite.from_yaml(suite)
     tried = _scenario(read, scenario, kind)

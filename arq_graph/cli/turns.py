@@ -36,6 +36,7 @@ def turns(
         ),
     ],
     model: options.Model = None,
+    model_arg: options.ModelArgs = None,
     base_url: options.BaseUrl = None,
     agent: Annotated[
         Path | None,
@@ -69,7 +70,7 @@ def turns(
     recorded = (step.transcript for step in steps)
     if known is None and not any(each.tools or each.extra.get("tools") for each in recorded):
         warn(_NO_TOOLS)
-    choice = options.choose_model(model, base_url)
+    choice = options.choose_model(model, base_url, model_arg)
     asked: Any = choice.chat_model()
     name, who = choice.name, "none"
     if agent is not None:

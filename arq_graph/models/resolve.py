@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -13,8 +16,9 @@ from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, 
 from langchain_core.runnables.config import merge_configs
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.runnables.retry import RunnableRetry
+from pydantic import SecretStr, ValidationError
 
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, suggestion
 
 Called: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 """What is called like a chat model."""
@@ -28,7 +32,9 @@ _OURS = ("response_format", "format", "tools", "tool_choice", "functions", "func
 _NO_KEY = "no-key-needed"
 
 
-def chat_model(spec: str, *, base_url: str | None = None) -> BaseChatModel:
+def chat_model(
+    spec: str, *, base_url: str | None = None, arguments: Mapping[str, Any] = MappingProxyType({})
+) -> BaseChatModel:
     """The chat model that a string names.
 
     Args:
@@ -36,20 +42,46 @@ def chat_model(spec: str, *, base_url: str | None = None) -> BaseChatModel:
             `init_chat_model` knows (extra `arq_graph[providers]`).
         base_url: An OpenAI-compatible endpoint. With it every name is one of that endpoint's models, colons
             included ("llama3:8b").
+        arguments: What else the model's class is made with, such as `{"reasoning_effort": "low"}`.
 
     Raises:
-        InputError: The string names no model, a key is missing, the endpoint is no web address, or a provider's
-            package is not installed.
+        InputError: The string names no model, a key is missing, the endpoint is no web address, a provider's package
+            is not installed, or the class does not take an argument.
     """
     spec = spec.strip()
     provider, colon, name = spec.partition(":")
     if spec == "offline" and base_url is None:
         from arq_graph.models.offline.model import OfflineChatModel
 
-        return OfflineChatModel()
-    if colon and provider != "openai" and base_url is None:
-        return _of_provider(spec)
-    return _openai(name if colon and provider == "openai" else spec, base_url)
+        make: Callable[..., BaseChatModel] = OfflineChatModel
+    elif colon and provider != "openai" and base_url is None:
+        make = partial(_of_provider, spec)
+    else:
+        make = partial(_openai, name if colon and provider == "openai" else spec, base_url)
+    try:
+        with warnings.catch_warnings():
+            # What LangChain only warns of is an error below.
+            warnings.filterwarnings("ignore", r"(?s).* is not default parameter")
+            model = make(**arguments)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError) or not arguments:
+            raise
+        raise InputError(f"the model {spec} cannot be made with {', '.join(arguments)}: {error}") from error
+    _require_known(model, arguments)
+    return model
+
+
+def _require_known(model: BaseChatModel, arguments: Mapping[str, Any]) -> None:
+    """Refuse what the model's class has not taken, and secrets, which would be shown with the model's name."""
+    kinds = getattr(type(model), "model_fields", {})
+    fields = {key: name for name, field in kinds.items() for key in (name, field.alias) if key}
+    for name in arguments:
+        if name not in fields:
+            raise InputError(f"{type(model).__name__} knows no argument {name!r}{suggestion(name, fields)}")
+        if isinstance(getattr(model, fields[name]), SecretStr):
+            raise InputError(
+                f"{name!r} is a secret: set it in the environment or in .env, where the provider reads it"
+            )
 
 
 def model_name(model: object) -> str:
@@ -59,7 +91,7 @@ def model_name(model: object) -> str:
     return model if isinstance(model, str) else model_name(named)
 
 
-def _openai(name: str, base_url: str | None) -> BaseChatModel:
+def _openai(name: str, base_url: str | None, **arguments: Any) -> BaseChatModel:
     if not name:
         raise InputError('The model string names no model: write it like "openai:gpt-4o" or "offline".')
     endpoint = base_url or os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL")
@@ -72,18 +104,21 @@ def _openai(name: str, base_url: str | None) -> BaseChatModel:
     if endpoint and not endpoint.startswith(("http://", "https://")):
         raise InputError(f"the base URL {endpoint!r} must begin with http:// or https://")
     from langchain_openai import ChatOpenAI
-    from pydantic import SecretStr
 
     # The reasoner retries, and knows how long the caller waits.
-    return ChatOpenAI(model=name, base_url=base_url, api_key=SecretStr(key or _NO_KEY), max_retries=0)
+    given = {"max_retries": 0, "api_key": SecretStr(key or _NO_KEY), **arguments}
+    return ChatOpenAI(model=name, base_url=base_url, **given)
 
 
-def _of_provider(spec: str) -> BaseChatModel:
+def _of_provider(spec: str, **arguments: Any) -> BaseChatModel:
     try:
         from langchain.chat_models import init_chat_model
 
-        return init_chat_model(spec)
+        make: Callable[..., BaseChatModel] = init_chat_model
+        return make(spec, **arguments)
     except Exception as error:
+        if arguments and isinstance(error, TypeError | ValidationError):
+            raise
         problem = "its provider is not known" if "model_provider" in str(error) else error
         raise InputError(
             f'The model string "{spec}" cannot be used: {problem}. Known are "openai:NAME", and "anthropic:NAME" and'

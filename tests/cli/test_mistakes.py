@@ -22,6 +22,7 @@ FILES = {
     "ways.txt": "Look the order up.",
 }
 SCORE = "score talk.json --milestones milestones.yaml"
+LOCAL = "chat agent.yaml --model m --base-url http://127.0.0.1:1/v1 --model-arg"
 EVALUATE = "evaluate suite.yaml --model offline --arms"
 AUTHOR = "milestones author --model offline --tools names.json --out"
 
@@ -33,6 +34,14 @@ AUTHOR = "milestones author --model offline --tools names.json --out"
         ("check milestones.yaml", "arq-graph milestones check milestones.yaml"),
         ("chat agent.yaml --model gpt-4o", "OPENAI_API_KEY"),
         ("chat agent.yaml --model gpt-4o", "--base-url"),
+        (f"{LOCAL} reasoning_efort=low", "no argument 'reasoning_efort'; did you mean `reasoning_effort`"),
+        (f"{LOCAL} temperature=hot", "cannot be made with temperature"),
+        (f"{LOCAL} model=other", "multiple values"),
+        (f"{LOCAL} api_key=k", "'api_key' is a secret"),
+        (
+            "prepare agent.yaml --model offline --model-arg seed=1",
+            "OfflineChatModel knows no argument 'seed'",
+        ),
         ("chat agent.yaml --db agent.yaml", "file of threads"),
         ("run agent.yaml -c blank.txt", "holds nothing"),
         ("run agent.yaml -c odd.jsonl", "odd.jsonl: is no JSON of texts or chat messages: Unsupported"),
@@ -68,7 +77,8 @@ def test_a_wrong_input_ends_with_1_and_one_message_and_leaves_the_files_alone(cl
 
 def test_a_wrong_command_line_ends_with_2(cli):
     lines = ("nonsense", "prepare", "schema poem", "score talk.json", "turns t.json --agent a --tools t")
-    assert [cli(*line.split()).code for line in lines] == [2, 2, 2, 2, 2]
+    codes = [cli(*line.split()).code for line in (*lines, "chat agent.yaml --model-arg low")]
+    assert codes == [2, 2, 2, 2, 2, 2]
 
 
 def test_no_answer_from_the_model_ends_with_3(cli, shop):

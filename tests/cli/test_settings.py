@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shop import clerk, serving
+from tests.cli.shop import clerk, options, serving
 from tests.reasoning.endpoint import Endpoint
 
 
@@ -47,3 +47,14 @@ def test_the_choice_of_the_model_is_told(cli, shop, monkeypatch, environ, option
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     assert said in cli("chat", shop, *options).words
+
+
+def test_arguments_of_the_model_reach_each_call_as_text_or_json(cli, shop):
+    given = ["reasoning_effort=low", "temperature=0.5", 'model_kwargs={"seed": 7}']
+    arguments = [word for each in given for word in ("--model-arg", each)]
+    with Endpoint(serving(clerk())) as endpoint:
+        done = cli("run", shop, "-c", "-", *options(endpoint), *arguments, stdin="Where is B-1?")
+    assert done.code == 0
+    wanted = {"reasoning_effort": "low", "temperature": 0.5, "seed": 7}
+    assert all(wanted.items() <= request.body.items() for request in endpoint.requests)
+    assert '(reasoning_effort="low", temperature=0.5' in done.words
