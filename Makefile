@@ -69,7 +69,7 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.bench: $(VENV)/.dev
-	$(BIN)/python -m pip install -qq -e ".[sqlite,bench]"
+	$(BIN)/python -m pip install -qq -e ".[sqlite,bench,cluster]"
 	@touch $@
 
 $(VENV)/.slow: $(VENV)/.dev

@@ -49,6 +49,7 @@ def main() -> None:
             _print_turns(console)
         if wanted.what != "scoring":
             console.print(_waiting())
+            console.print(_workers())
         if wanted.what != "evaluation":
             _print_scoring(console, wanted.file)
     except ArqGraphError as error:
@@ -156,6 +157,14 @@ def _waiting() -> Table:
         waiting = evaluation.bytes_per_waiting(run.app) / 1024
         seconds = (f"{run.seconds:.2f}", f"{run.ideal:.2f}", f"{run.ratio:.2f}", f"{run.directly:.2f}")
         made.add_row(run.app, f"{run.calls:,}", *seconds, f"{waiting:,.0f} KB")
+    return made
+
+
+def _workers() -> Table:
+    title = "Conversations of the order desk with the offline model"
+    made = table(title, "held by", "conversations a second")
+    for workers, by in ((0, "this process"), (1, "1 worker"), (2, "2 workers")):
+        made.add_row(by, f"{evaluation.guided_per_second(workers):.1f}")
     return made
 
 

@@ -3,6 +3,8 @@
 An endpoint on this machine, in a process of its own, answers every request after 200 ms. The ideal is the time that
 so many answers take with so many conversations at once, and nothing beside it. What the app's own client takes of one
 core is told by the same turns without users, worlds, records and measure.
+
+Where nothing waits, because the offline model answers, a core is what limits a process; then workers are counted.
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 
+from arq_graph import arms
 from arq_graph.milestones import MilestoneGraph
 from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
@@ -100,6 +105,23 @@ APPS: dict[str, Callable[[int], Any]] = {
     "a chat model (langchain-openai)": OneModel,
     "langchain create_agent": create_agent,
 }
+
+
+def guided_per_second(workers: int, seconds: float = 6.0) -> float:
+    """Conversations of the order desk with the offline model, a second, by so many worker processes (0: by this one).
+
+    What it takes to begin the processes is not counted.
+    """
+    suite = Suite.from_yaml(_ROOT / "examples" / "order_desk" / "suite.yaml")
+    settings: dict[str, Any] = {"model": "offline", "concurrency": 4}
+    with ProcessPoolExecutor(workers, get_context("spawn")) if workers else nullcontext() as executor:
+        evaluate(suite, arms(["guided"]), executor=executor, **settings)
+        runs, taken = 1, 0.0
+        while taken < seconds:
+            begun = time.perf_counter()
+            report = evaluate(suite, arms(["guided"]), runs=runs, executor=executor, **settings)
+            taken, runs = time.perf_counter() - begun, runs * 2
+    return len(report.conversations) / taken
 
 
 def runs() -> Iterator[Run]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 from arq_graph.errors import InputError
@@ -16,6 +17,8 @@ from arq_graph.errors import InputError
 K = TypeVar("K")
 T = TypeVar("T")
 _kept = threading.local()
+_background: dict[int, asyncio.AbstractEventLoop] = {}  # by process: a fork has none of its own
+_making = threading.Lock()
 
 
 def run_in_loop(coroutine: Coroutine[Any, Any, T], instead: str) -> T:
@@ -42,6 +45,20 @@ def run_in_loop(coroutine: Coroutine[Any, Any, T], instead: str) -> T:
         runner.close()  # what is under way would otherwise go on in the next run
         del _kept.runner
         raise
+
+
+def run_in_background(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end in the one loop that this process has for such, whichever thread asks.
+
+    What belongs to a loop, such as a client's connections, can then be shared by all that runs there.
+    """
+    with _making:
+        if (loop := _background.get(os.getpid())) is None:
+            _background[os.getpid()] = loop = asyncio.new_event_loop()
+            loop.set_default_executor(_DaemonThreads())
+            threading.Thread(target=loop.run_forever, name="arq_graph loop", daemon=True).start()
+    # Nothing that is set around the caller, or was when the process was forked, is meant for it.
+    return Context().run(asyncio.run_coroutine_threadsafe, coroutine, loop).result()
 
 
 async def at_once(

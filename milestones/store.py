@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from arq_graph.agent.fingerprint import changed
 from arq_graph.errors import InputError
@@ -77,10 +77,7 @@ class RunStore:
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """The entries of the earlier run, in order; memory holds one. A line that cannot be read is left out."""
-        with self.file.open("rb") as lines:
-            for entry in map(_object, lines):
-                if entry and not is_head(entry):
-                    yield entry
+        return Kept(self.file, {}, {}).entries()
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Append an entry; the system has it when this returns, so that a kill does not lose it."""
@@ -145,6 +142,43 @@ class RunStore:
                 f"{self.file} holds the results of an unfinished run, and this is another: {', '.join(others)} "
                 f"changed since. To go on with it, give what was given then; or {_INSTEAD}"
             )
+
+
+class Kept(NamedTuple):
+    """A file of a run that is over, and what its heads say shaped it."""
+
+    file: Path
+    of: dict[str, str]
+    parts: dict[str, str]
+
+    @classmethod
+    def read(cls, file: Path, kind: str) -> Kept:
+        """Read the heads.
+
+        Raises:
+            InputError: The file cannot be read, is in use, or is of no run of this kind.
+        """
+        kept = cls(file, {}, {})
+        try:
+            with file.open("rb", buffering=0) as stream:
+                _lock(stream, file)
+            with file.open("rb") as lines:
+                for head in filter(is_head, map(_object, lines)):
+                    if [head["arq_graph"], head.get("version")] == [kind, VERSION]:
+                        kept.of.update(head["of"])
+                        kept.parts.update(head["parts"])
+        except OSError as error:
+            raise InputError(f"{file} cannot be read: {error.strerror}") from None
+        if not kept.of:
+            raise InputError(f"{file} holds no results of this kind and version of arq_graph")
+        return kept
+
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """The entries, in order; memory holds one. A line that cannot be read is left out."""
+        with self.file.open("rb") as lines:
+            for entry in map(_object, lines):
+                if entry and not is_head(entry):
+                    yield entry
 
 
 def is_head(record: Any) -> bool:

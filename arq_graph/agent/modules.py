@@ -12,7 +12,7 @@ import importlib.util
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path
@@ -22,6 +22,7 @@ from arq_graph.errors import SpecError, suggestion
 
 _IMPORTING = threading.RLock()
 _FOLDERS: set[Path] = set()  # those that modules were imported from
+_LOADED: dict[int, tuple[object, str, Path | None]] = {}  # what was named, by its identity
 
 
 def load(reference: str, folder: Path | None = None) -> object:
@@ -32,13 +33,36 @@ def load(reference: str, folder: Path | None = None) -> object:
     name, _, attribute = reference.partition(":")
     if not name or not attribute:
         raise SpecError(f'must be "module:function", but is {reference!r}')
-    module = _module(name, folder.resolve() if folder else None)
+    folder = folder.resolve() if folder else None
+    module = _module(name, folder)
     try:
         found: object = attrgetter(attribute)(module)
     except AttributeError:
         near = suggestion(attribute, (known for known in dir(module) if not known.startswith("_")))
         raise SpecError(f"names {reference!r}, but there is no {attribute!r}{near}") from None
+    _LOADED[id(found)] = found, reference, folder
     return found
+
+
+def name_of(thing: object) -> tuple[str, Path | None] | None:
+    """What `load` was given for a thing that it loaded, so that another process can load it, too."""
+    found = _LOADED.get(id(thing))
+    return found[1:] if found else None
+
+
+def folders() -> tuple[Path, ...]:
+    """The folders that modules were imported from because a file in them names one."""
+    return tuple(_FOLDERS)
+
+
+@contextlib.contextmanager
+def importable(folders: Iterable[Path]) -> Iterator[None]:
+    """Inside the block, an import finds what `load` imported from these folders in another process."""
+    with _IMPORTING, contextlib.ExitStack() as stack:
+        for folder in filter(Path.is_dir, folders):
+            _package(folder)
+            stack.enter_context(_neighbours(folder))
+        yield
 
 
 def _module(name: str, folder: Path | None) -> ModuleType:

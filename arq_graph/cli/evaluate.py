@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-from typer import Exit, Option
+from typer import BadParameter, Exit, Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import file_of
@@ -20,11 +20,11 @@ from arq_graph.cli.progress import leaving_on_ctrl_c, progress_bar
 from arq_graph.cli.screen import note, output, warn
 from arq_graph.cli.tables import counted, show_broken, show_report, write_outputs
 from arq_graph.errors import InputError, ReasoningError
+from arq_graph.milestones.evaluation.holding import Done
 from arq_graph.milestones.evaluation.results import read_results
-from arq_graph.milestones.evaluation.runner import Done
 from arq_graph.milestones.evaluation.runner import evaluate as evaluated
 from arq_graph.milestones.evaluation.scenario import Scenario
-from arq_graph.milestones.evaluation.suite import Suite
+from arq_graph.milestones.evaluation.suite import Suite, read_shard
 from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.html import transcripts_shown
 from arq_graph.milestones.reports.report import Report
@@ -42,7 +42,19 @@ def evaluate(
         ),
     ] = "guided",
     runs: Annotated[int, Option(min=1, help="How often each scenario is run with each arm.")] = 1,
-    concurrency: Annotated[int, Option(min=1, help="How many conversations at once.")] = 8,
+    concurrency: Annotated[
+        int, Option(min=1, help="How many conversations at once; with --workers, in each of them.")
+    ] = 8,
+    workers: Annotated[
+        int | None, Option(min=1, help="Hold them in so many processes; each takes a core. Else in this one.")
+    ] = None,
+    shard: Annotated[
+        str,
+        Option(
+            metavar="I/N",
+            help="Hold the I-th of N parts, with an N-th of the ceilings; `merge` puts their results together.",
+        ),
+    ] = "1/1",
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
@@ -65,7 +77,11 @@ def evaluate(
         Option(metavar="MODEL=IN/OUT,…", help="What a million tokens cost, read and written: gpt-4o=2.5/10."),
     ] = None,
     results: Annotated[
-        Path | None, Option(metavar="FILE", help="Where each conversation is kept. Else SUITE.results.jsonl.")
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Where each conversation is kept. Else SUITE.results.jsonl, or SUITE.I-of-N.results.jsonl.",
+        ),
     ] = None,
     resume: Annotated[
         bool, Option("--resume", help="Go on with what that file holds; nothing is held twice.")
@@ -83,7 +99,12 @@ def evaluate(
     """
     choice = options.choose_model(model, base_url, model_arg)
     users, decides = (options.choose_if_named(each, base_url) for each in (user_model, judge))
-    kept = results or suite.with_name(f"{suite.stem}.results.jsonl")
+    try:
+        number, shards = read_shard(shard)
+    except ValueError as error:
+        raise BadParameter(f"--shard {error}") from None
+    part = f".{number}-of-{shards}" if shards > 1 else ""
+    kept = results or suite.with_name(f"{suite.stem}{part}.results.jsonl")
     options.require_usable([kept, json, html], [suite])
     tried = Suite.from_yaml(suite)
     names = [name.strip() for name in arms.split(",") if name.strip()]
@@ -91,7 +112,7 @@ def evaluate(
     apps = arms_named(names, folder=folder)
     tell_doubts(choice, names, tried.scenarios)
     way_on = f"What ended is kept in {kept}: the same command with --resume goes on from there."
-    count = len(tried.scenarios) * len(apps) * runs
+    count = sum(1 for _ in tried.planned(list(apps), runs, shard))
     asked = choice.chat_model()
     with conversing(count, lambda: note(f"Interrupted. {way_on}")) as done:
         try:
@@ -108,6 +129,8 @@ def evaluate(
                 max_calls=max_calls,
                 max_cost=max_cost,
                 prices=_read_prices(prices),
+                workers=workers,
+                shard=shard,
                 depends_on={
                     "the agent's model": choice.name,
                     "the users' model": users.name if users else "none",
@@ -122,7 +145,7 @@ def evaluate(
     # Before anything is printed: whoever reads may have gone.
     write_outputs(report, json, html, said_in(report, kept) if html else (), title="Evaluation")
     _tell(report, kept)
-    if not report.conversations and not report.stopped:
+    if not report.conversations and not report.stopped and count:
         raise InputError("nothing could be measured")
     if report.failed or any(one.error for one in report.conversations):
         note(f"Exit code {WRONG_INPUT}, because not everything could be held to its end. {way_on}")
@@ -170,10 +193,11 @@ def _tell(report: Report, kept: Path) -> None:
     show_broken(report.failed, "measured")
     if report.stopped:
         # Calls that were made before count, so the same ceiling is of no use.
-        ceiling = "--max-cost" if report.stopped.startswith("max_cost") else "--max-calls"
+        ceilings = [name for name in ("max_cost", "max_calls") if report.stopped.startswith(name)]
+        higher = "".join(f" and a higher --{name.replace('_', '-')}" for name in ceilings)
         warn(
             f"{report.stopped}: {counted(report.missing, 'conversation')} of the run missing below. What ended is kept "
-            f"in {kept}: the same command with --resume and a higher {ceiling} goes on from there."
+            f"in {kept}: the same command with --resume{higher} goes on from there."
         )
     show_report(report, output())
     note(f"The conversations are in {kept}.")

@@ -46,6 +46,7 @@ class PromptTemplate:
         try:
             text = source if isinstance(source, str) else source.read_text(encoding="utf-8")
             self._template, self._blocks = _compiled(text, folder)
+            self._made_of = text, folder
         except (OSError, UnicodeDecodeError) as error:
             raise PromptError(f"cannot read the prompt template {source}: {error}") from error
         except TemplateError as error:
@@ -55,6 +56,9 @@ class PromptTemplate:
                 raise PromptError(
                     f"{self.name} has no block {block!r} ({purpose}); if it is the name of a file, give a Path"
                 )
+
+    def __reduce__(self) -> tuple[type[PromptTemplate], tuple[str, Path]]:
+        return type(self), self._made_of  # what is compiled cannot be sent to another process
 
     def render(self, block: str, values: Mapping[str, Any]) -> str:
         """Render one block."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from arq_graph.agent.fingerprint import fingerprint
@@ -70,8 +71,17 @@ class Arms:
         self.names = tuple(arms)
         self._arms = dict(arms)
         self._functions = {name: arm for name, arm in arms.items() if not _is_app(arm)}
-        self._model = chat_model(model) if self._functions and isinstance(model, str) else model
+        self._given = model
         self._shared: dict[tuple[str, str], Made] = {}
+        self._model  # noqa: B018  # told before anything is held: a missing key
+
+    @cached_property
+    def _model(self) -> Any:
+        return chat_model(self._given) if self._functions and isinstance(self._given, str) else self._given
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to a worker: a model that is a string is made there, and so is every app of a function's."""
+        return {name: value for name, value in vars(self).items() if name != "_model"} | {"_shared": {}}
 
     def fingerprints(self) -> dict[str, str]:
         """A digest of the source of each arm that is a function, by a name that a message can show."""

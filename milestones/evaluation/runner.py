@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
-from uuid import uuid4
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.parts import Part
-from arq_graph.errors import InputError, ModelUnavailableError, SpecError, checked_type
-from arq_graph.milestones.evaluation.arms import Arm, Arms, Made
-from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach, told
-from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
-from arq_graph.milestones.evaluation.suite import Planned, Suite
-from arq_graph.milestones.event_loop import at_once, run_in_loop
+from arq_graph.errors import InputError, SpecError, checked_type
+from arq_graph.milestones.evaluation.arms import Arm, Arms
+from arq_graph.milestones.evaluation.ceiling import Amount, Ceiling, Prices
+from arq_graph.milestones.evaluation.holding import Crew, Done, Run
+from arq_graph.milestones.evaluation.results import SHARD
+from arq_graph.milestones.evaluation.suite import Suite, read_shard
+from arq_graph.milestones.evaluation.workers import Processes, packed
+from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.judging.judge import Judge
 from arq_graph.milestones.reports.graph_choice import GraphNames
-from arq_graph.milestones.reports.records import (
-    BrokenConversation,
-    ConversationRecord,
-    Ended,
-    conversation_record,
-)
+from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.models.offline.model import is_stand_in
 from arq_graph.models.resolve import model_name
-from arq_graph.reasoning.usage import UsageTracker, track_usage
 
 _AtLeastOne = Annotated[int, Field(ge=1, strict=True)]
-_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-MOST_OUT_OF_REACH = 3
-"""So many conversations in a row whose model is out of reach end a run: the others would fare no better."""
-
-Done = Callable[[Planned, Outcome], None]
-Prices = Mapping[str, tuple[_Amount, _Amount]]
-"""What a million tokens cost, read and written, by the model's name or the beginning of it."""
 
 
 def evaluate(suite: Suite, arms: Mapping[str, Arm], **settings: Any) -> Report:
@@ -60,9 +47,11 @@ class _Settings(Part):
     runs: _AtLeastOne
     concurrency: _AtLeastOne
     max_calls: _AtLeastOne | None
-    max_cost: Annotated[_Amount, Field(gt=0)] | None
+    max_cost: Annotated[Amount, Field(gt=0)] | None
     prices: Prices
     judge: Callable[..., Any] | None
+    workers: _AtLeastOne | None
+    shard: Annotated[str, AfterValidator(read_shard)]
 
 
 async def aevaluate(
@@ -79,6 +68,9 @@ async def aevaluate(
     max_calls: int | None = None,
     max_cost: float | None = None,
     prices: Prices | None = None,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    shard: str = "1/1",
     depends_on: Mapping[str, str] | None = None,
     arms_depend_on: Mapping[str, str] | None = None,
     done: Done = lambda _planned, _outcome: None,
@@ -103,7 +95,7 @@ async def aevaluate(
         user_model: Who plays the users: a chat model, a model string or a `Reasoner`; None or offline: agendas.
         judge: Decides what code cannot; None: such milestones stay undecided.
         runs: How often each scenario is run, from 1.
-        concurrency: How many conversations are under way at once, from 1.
+        concurrency: How many conversations are under way at once, from 1; with workers, in each of them.
         results: A JSON Lines file to which each finished conversation is appended at once; None: nowhere.
         resume: Go on with what that file holds, and hold no conversation twice. Whatever shapes a conversation (the
             agent's whole specification, milestones, user, world, arms, models, seed) must be what it was.
@@ -111,13 +103,20 @@ async def aevaluate(
             reached nothing is begun; conversations under way finish their turn, and are held again another time.
         max_cost: What the calls may cost, in the same way; needs `prices`.
         prices: What a million tokens cost, read and written, by the model's name or the beginning of it.
+        executor: Holds the conversations elsewhere: a pool of processes, or a cluster's. What it is sent (suite, arms,
+            models, judge) must be possible to send, by cloudpickle; everything is written and called here.
+        workers: How many workers the executor has, from 1; one of `concurrent.futures` says so itself. Without an
+            executor: in so many processes of its own.
+        shard: "2/5": hold the second of five parts, with a fifth of the ceilings, in a results file of its own.
+            `arq-graph merge` puts the files together.
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
         arms_depend_on: What single arms depend on beside the code of their functions, by their names.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
 
     Raises:
-        InputError: A setting cannot be used, a model's key is missing, the file holds other results, or a
-            model that is called has no price or reports no tokens while `max_cost` is to hold.
+        InputError: A setting cannot be used, a model's key is missing, the file holds other results, something
+            cannot be sent to workers or read there, or a model that is called has no price or reports no tokens while
+            `max_cost` is to hold.
         ModelUnavailableError: Models were out of reach in several conversations in a row; what ended is kept.
     """
     checked_type("suite", suite, Suite, "read one with Suite.from_yaml(path)")
@@ -129,6 +128,8 @@ async def aevaluate(
             max_cost=max_cost,
             prices=prices or {},
             judge=judge,
+            workers=workers,
+            shard=shard,
         )
     except SpecError as error:
         raise InputError(str(error)) from None
@@ -138,21 +139,37 @@ async def aevaluate(
         )
     # A user's model that is none, or lacks its key, is told at once.
     make_user(suite.scenarios[0].user, seed=suite.seed, model=user_model)
+    if executor is not None:
+        way = "give a concurrent.futures.Executor, such as ProcessPoolExecutor(4) or Dask's client.get_executor()"
+        checked_type("executor", executor, Executor, way)
+        workers = workers or getattr(executor, "_max_workers", None)
+        if workers is None:
+            raise InputError("the executor does not say how many workers it has: give workers=…")
     known = Arms(arms, model)
     graphs = GraphNames()
     names = {one.name: graphs.of(one.milestones, one.name) for one in suite.scenarios}
-    run = _Run(known, names, user_model, settings)
-    planned = list(suite.planned(known.names, runs))
+    ceiling = Ceiling(max_calls, max_cost, settings.prices).part(read_shard(shard)[1])
+    run = Run(known, {one.name: one for one in suite.scenarios}, names, user_model, judge, ceiling)
+    planned = list(suite.planned(known.names, runs, shard))
     asked = {"the agent's model": model, "the users' model": user_model, "the judge": judge}
     of = {"the suite": suite.name, "the seed": str(suite.seed)}
+    of |= {SHARD: shard} if shard != "1/1" else {}
     of |= {what: model_name(each or "none") for what, each in asked.items()} | dict(depends_on or {})
     parts = {name: digest for one in suite.scenarios for name, digest in one.fingerprints().items()}
     parts |= known.fingerprints()
     for name, digest in (arms_depend_on or {}).items():
         parts[f"the code of the arm {name!r}"] = fingerprint(digest)
-    store = None if results is None else RunStore(results, "evaluation", of, parts=parts, resume=resume)
-    with store or nullcontext():
-        outcomes = await run.through(planned, concurrency, store, done)
+    with ExitStack() as stack:
+        crew = None
+        if workers is not None:
+            arms_sent = {f"the arm {name!r}": arm for name, arm in arms.items()}
+            job = packed(run.in_worker, {"the suite": suite, **arms_sent, **asked})
+            workers = min(workers, ceiling.max_calls or workers)  # none has less than one call
+            crew = Crew(executor or stack.enter_context(Processes(workers)), workers, concurrency, job)
+        store = None
+        if results is not None:
+            store = stack.enter_context(RunStore(results, "evaluation", of, parts=parts, resume=resume))
+        outcomes = await run.through(planned, concurrency, store, done, crew)
     found = [outcomes[one.id] for one in planned if one.id in outcomes]
     missing = len(planned) - sum(one.ended != "budget" for one in found)
     return Report(
@@ -161,163 +178,5 @@ async def aevaluate(
         broken=tuple(one for one in found if isinstance(one, BrokenConversation)),
         graphs=graphs.used,
         missing=missing,
-        stopped=run.reached if missing else None,
-    )
-
-
-class _Held(NamedTuple):
-    """What became of a conversation, what was said in it, and what it used, its user and judge included."""
-
-    outcome: Outcome
-    used: UsageTracker
-    messages: Sequence[Mapping[str, Any]] = ()
-    failure: BaseException | None = None
-
-
-@dataclass
-class _Run:
-    """The conversations of a run, each held and measured; the settings are those of `aevaluate`."""
-
-    arms: Arms
-    graphs: Mapping[str, str]
-    user_model: Any
-    settings: _Settings
-    calls_before: int = 0
-    cost: float = 0.0  # of what is over; adding up every call at each turn would take longer and longer
-    under_way: list[UsageTracker] = field(default_factory=list)
-    used: UsageTracker = field(default_factory=UsageTracker)
-
-    @property
-    def reached(self) -> str | None:
-        """The ceiling in words, once it is reached."""
-        calls = self.calls_before + self.used.calls
-        if (most := self.settings.max_calls) is not None and calls >= most:
-            return f"max_calls: {calls:,} of {most:,} model calls are made"
-        if (ceiling := self.settings.max_cost) is None:
-            return None
-        cost = self.cost + sum(map(self._cost, self.under_way))
-        if cost < ceiling:
-            return None
-        return f"max_cost: {cost:g} of {ceiling:g} is spent"
-
-    def _cost(self, used: UsageTracker, *, known: bool = False) -> float:
-        """What calls cost by the prices; with `known`, a model without a price or without tokens is an error."""
-        cost = 0.0
-        prices = self.settings.prices
-        for model, spent in used.by_model.items() if prices else ():
-            name = max((each for each in prices if model.startswith(each)), key=len, default=None)
-            if name is not None and spent.usage is not None:
-                read, written = prices[name]
-                cost += (
-                    spent.usage["input_tokens"] * read + spent.usage["output_tokens"] * written
-                ) / 1_000_000
-            elif known and self.settings.max_cost is not None:
-                what = "has no price" if name is None else "reports no tokens"
-                raise InputError(f"max_cost cannot hold: {model or 'a model'} {what}; use max_calls instead")
-        return cost
-
-    async def through(
-        self, planned: Sequence[Planned], concurrency: int, store: RunStore | None, done: Done
-    ) -> dict[str, Outcome]:
-        """Hold what is still to be held, so many at once; an error ends them all."""
-        outcomes: dict[str, Outcome] = {}
-        before: dict[str, ConversationRecord] = {}
-        for kept in map(kept_in, store.entries() if store else ()):
-            if kept is not None:
-                self.calls_before += kept.calls
-                self.cost += kept.cost
-                if kept.record is not None:
-                    before.setdefault(kept.record.id, kept.record)
-        for one in planned:
-            if record := before.get(one.id):
-                # A goal decides nothing of what was said; it may have been named since.
-                outcomes[one.id] = record.model_copy(update={"goal": one.scenario.goal})
-                done(one, outcomes[one.id])
-        still = [one for one in planned if one.id not in outcomes]
-        works = ((one, self._hold(one)) for one in still if self.reached is None)
-        lost = 0
-        with self.used.listening():
-            async with aclosing(at_once(works, concurrency)) as finished:
-                async for one, held in finished:
-                    cost = self._cost(held.used)
-                    if store is not None:
-                        store.append(entry_of(one, held.outcome, held.messages, held.used.calls, cost))
-                    self.under_way.remove(held.used)
-                    self.cost += cost
-                    self._cost(held.used, known=True)
-                    outcomes[one.id] = held.outcome
-                    done(one, held.outcome)
-                    is_broken = isinstance(held.outcome, BrokenConversation)
-                    is_lost = is_broken and is_out_of_reach(held.failure, held.used.failures)
-                    lost = lost + 1 if is_lost else 0
-                    if lost >= MOST_OUT_OF_REACH:
-                        raise ModelUnavailableError(
-                            f"a model was out of reach in {lost} conversations in a row, so the run ends here; the "
-                            f"last: {held.outcome.error}"
-                        )
-        return outcomes
-
-    async def _hold(self, one: Planned) -> _Held:
-        """Hold one conversation; whatever goes wrong in it is told in what it gives."""
-        with track_usage() as used:
-            self.under_way.append(used)
-            try:
-                made = self.arms.make(one)
-                user = make_user(one.scenario.user, seed=one.seed, model=self.user_model)
-            except (Exception, SystemExit) as error:
-                return _Held(_broken(one, f"the arm could not be made: {told(error)}"), used)
-            thread = f"{one.id} / {uuid4().hex[:8]}"  # one that is kept for good must not be gone on with
-            held = await aconverse(
-                made.app,
-                user,
-                limits=one.scenario.limits,
-                thread_id=thread,
-                stopped=lambda: self.reached is not None,
-            )
-            await made.forget(thread)
-            messages = written(held.messages)
-            try:
-                return _Held(await self._outcome(one, made, held, messages), used, messages, held.failure)
-            except Exception as error:  # a judge or a check of the user's own may raise anything
-                outcome = _broken(one, f"it could not be measured: {told(error)}")
-                return _Held(outcome, used, messages, error)
-
-    async def _outcome(
-        self, one: Planned, made: Made, held: Conversation, messages: Sequence[Mapping[str, Any]]
-    ) -> Outcome:
-        """What it was measured as, or why it was not."""
-        if held.ended == "budget":
-            turns = f"{held.turns} turn{'' if held.turns == 1 else 's'}"
-            return _broken(one, f"stopped after {turns} by {self.reached}", "budget")
-        if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, held.usage.failures)):
-            who = "the simulated user failed" if held.by_user else "the model is out of reach"
-            return _broken(one, f"{who}: {told(held.failure)}")
-        if not held.messages:
-            return _broken(one, "nothing was said", held.ended)
-        scenario = one.scenario
-        transcript = transcript_of(one, messages, made.agent)
-        tools = transcript.tools or None
-        return conversation_record(
-            transcript,
-            await ascore(scenario.milestones, transcript, tools=tools, judge=self.settings.judge),
-            graph=self.graphs[scenario.name],
-            arm=one.arm,
-            scenario=scenario.name,
-            goal=scenario.goal,
-            user=scenario.user.kind,
-            run=one.run,
-            seed=one.seed,
-            ended=held.ended,
-            error=held.error,
-            model_calls=held.usage.calls,
-            input_tokens=held.usage.total["input_tokens"],
-            output_tokens=held.usage.total["output_tokens"],
-            seconds=round(held.seconds, 4),
-            turn_seconds=tuple(round(each, 4) for each in held.turn_seconds),
-        )
-
-
-def _broken(one: Planned, error: str, ended: Ended | None = "error") -> BrokenConversation:
-    return BrokenConversation(
-        error=f"{one.id}: {error}", arm=one.arm, scenario=one.scenario.name, run=one.run, ended=ended
+        stopped=ceiling.reached if missing else None,
     )

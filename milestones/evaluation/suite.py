@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -93,18 +94,31 @@ class Suite(Part):
         file = read_model(path, SuiteFile, what="suite file")
         return cls(scenarios=file.made, seed=file.seed, name=file.name or Path(path).stem)
 
-    def planned(self, arms: Sequence[str], runs: int) -> Iterator[Planned]:
+    def planned(self, arms: Sequence[str], runs: int, shard: str = "1/1") -> Iterator[Planned]:
         """Every conversation: the arms of one run side by side, so that a run that is stopped leaves pairs.
+
+        Which shard one is in depends on nothing but the suite's seed, its scenario's name and its run: the arms of one
+        run are in one shard, and scenarios and runs that are added move no others.
 
         Args:
             arms: Names of what is tried.
             runs: How often each scenario is held with each arm, 1 or more.
+            shard: Those of this part alone, "2/5" being the second of five.
         """
+        number, shards = read_shard(shard)
         for run in range(1, runs + 1):
             for scenario in self.scenarios:
                 seed = seed_of(self.seed, scenario.name, run)
-                for arm in arms:
+                for arm in arms if seed % shards == number - 1 else ():
                     yield Planned(arm, scenario, run, seed)
+
+
+def read_shard(text: str) -> tuple[int, int]:
+    """The number of a shard, from 1, and how many there are."""
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise ValueError(f"is {text!r}; write 2/5 for the second of five parts")
+    return int(found[1]), int(found[2])
 
 
 def seed_of(suite: int, scenario: str, run: int) -> int:

@@ -2,6 +2,7 @@
 
 python -m tests.slow.killed turn DATABASE LOG [TEXT]    one turn on a thread; without a text it is only finished
 python -m tests.slow.killed evaluation RESULTS          conversations whose beginning is printed
+python -m tests.slow.killed workers RESULTS             the same, held by two workers
 python -m tests.slow.killed hanging REPORT              conversations that never end by themselves
 """
 
@@ -98,11 +99,14 @@ class Shop:
         return {"messages": [AIMessage("No lamps. " * 50)]}
 
 
-def evaluation(results: str) -> None:
-    report = evaluate(
-        lamps(5), {"a": Shop(), "b": Shop()}, runs=20, concurrency=8, results=Path(results), resume=True
-    )
+def evaluation(results: str, **settings: Any) -> None:
+    settings = {"concurrency": 8, "runs": 20, "results": Path(results), "resume": True, **settings}
+    report = evaluate(lamps(5), {"a": Shop(), "b": Shop()}, **settings)
     write_report(Path(results).with_suffix(".report.json"), report)
+
+
+def workers(results: str) -> None:
+    evaluation(results, workers=2, concurrency=4)
 
 
 def hanging(report: str) -> None:
@@ -115,4 +119,6 @@ def hanging(report: str) -> None:
 
 
 if __name__ == "__main__":
-    {"turn": turn, "evaluation": evaluation, "hanging": hanging}[sys.argv[1]](*sys.argv[2:])
+    {"turn": turn, "evaluation": evaluation, "workers": workers, "hanging": hanging}[sys.argv[1]](
+        *sys.argv[2:]
+    )

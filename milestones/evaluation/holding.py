@@ -1,0 +1,237 @@
+"""The conversations of a run: each held and measured, here or by workers, and kept as it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from arq_graph.errors import ArqGraphError, ModelUnavailableError
+from arq_graph.milestones.evaluation.arms import Arms, Made
+from arq_graph.milestones.evaluation.ceiling import Ceiling, Share, Spent
+from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach, told
+from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
+from arq_graph.milestones.evaluation.scenario import Scenario
+from arq_graph.milestones.evaluation.suite import Planned
+from arq_graph.milestones.evaluation.workers import Job, call
+from arq_graph.milestones.event_loop import at_once
+from arq_graph.milestones.judging.judge import Judge
+from arq_graph.milestones.reports.records import (
+    BrokenConversation,
+    ConversationRecord,
+    Ended,
+    conversation_record,
+)
+from arq_graph.milestones.scoring import ascore
+from arq_graph.milestones.store import RunStore
+from arq_graph.milestones.users.simulated import make_user
+
+MOST_OUT_OF_REACH = 3
+"""So many conversations in a row whose model is out of reach end a run: the others would fare no better.
+
+So do as many pieces of work in a row whose worker died.
+"""
+
+Done = Callable[[Planned, Outcome], None]
+
+
+class Held(NamedTuple):
+    """What became of a conversation, what was said in it, and what it used, its user and judge included.
+
+    `is_unreached` says that a model was out of reach, and that nothing is said of the app.
+    """
+
+    outcome: Outcome
+    calls: int
+    cost: float
+    spent: Spent | None = None
+    messages: Sequence[Mapping[str, Any]] = ()
+    is_unreached: bool = False
+
+
+class Crew(NamedTuple):
+    """Workers elsewhere: so many, each of which holds so many conversations at once."""
+
+    executor: Executor
+    workers: int
+    concurrency: int
+    job: Job
+
+
+Work = tuple[Sequence[Planned], Coroutine[Any, Any, Sequence[Held]]]
+
+
+@dataclass
+class Run:
+    """The conversations of a run, each held and measured; the settings are those of `aevaluate`."""
+
+    arms: Arms
+    scenarios: Mapping[str, Scenario]
+    graphs: Mapping[str, str]
+    user_model: Any
+    judge: Judge | None
+    ceiling: Ceiling
+    dead: int = 0  # pieces of work in a row whose worker died
+
+    async def through(
+        self,
+        planned: Sequence[Planned],
+        concurrency: int,
+        store: RunStore | None,
+        done: Done,
+        crew: Crew | None,
+    ) -> dict[str, Outcome]:
+        """Hold what is still to be held, here or by a crew; an error ends them all."""
+        outcomes: dict[str, Outcome] = {}
+        before: dict[str, ConversationRecord] = {}
+        for kept in map(kept_in, store.entries() if store else ()):
+            if kept is not None:
+                self.ceiling.add(kept.calls, kept.cost)
+                if kept.record is not None:
+                    before.setdefault(kept.record.id, kept.record)
+        for one in planned:
+            if record := before.get(one.id):
+                # A goal decides nothing of what was said; it may have been named since.
+                outcomes[one.id] = record.model_copy(update={"goal": one.scenario.goal})
+                done(one, outcomes[one.id])
+        still = [one for one in planned if one.id not in outcomes]
+        works = self._held_here(still) if crew is None else self._handed_out(still, crew)
+        lost = 0
+        async with aclosing(at_once(works, crew.workers if crew else concurrency)) as finished:
+            async for ones, found in finished:
+                for one, held in zip(ones, found, strict=True):
+                    if store is not None:
+                        store.append(entry_of(one, held.outcome, held.messages, held.calls, held.cost))
+                    outcomes[one.id] = held.outcome
+                    done(one, held.outcome)
+                for held in found:
+                    self.ceiling.cost_of(held.spent or {}, known=True)
+                    lost = lost + 1 if held.is_unreached else 0
+                    if lost >= MOST_OUT_OF_REACH:
+                        raise ModelUnavailableError(
+                            f"a model was out of reach in {lost} conversations in a row, so the run ends here; the "
+                            f"last: {held.outcome.error}"
+                        )
+        return outcomes
+
+    def _held_here(self, still: Sequence[Planned]) -> Iterator[Work]:
+        return (([one], self._hold_all([one])) for one in still if self.ceiling.reached is None)
+
+    def _handed_out(self, still: Sequence[Planned], crew: Crew) -> Iterator[Work]:
+        begun = 0
+        while begun < len(still) and self.ceiling.reached is None:
+            most = min(crew.concurrency, ceil((len(still) - begun) / crew.workers))
+            count, share = self.ceiling.lend(most, crew.workers)
+            ones = still[begun : begun + count]
+            yield ones, self._by_worker(ones, share, crew)
+            begun += count
+
+    async def _by_worker(self, ones: Sequence[Planned], share: Share, crew: Crew) -> Sequence[Held]:
+        """Have conversations held by a worker; one that dies costs these alone."""
+        plans = [(one.arm, one.scenario.name, one.run, one.seed) for one in ones]
+        try:
+            # Dask takes equal pieces of work for one, so each has a number of its own.
+            work = crew.executor.submit(call, crew.job, plans, share, uuid4().hex)
+            found: Sequence[Held] = await asyncio.wrap_future(work)
+        except ArqGraphError:
+            raise  # no worker could do it
+        except (Exception, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+            self.dead += 1
+            if self.dead >= MOST_OUT_OF_REACH:
+                self.ceiling.ended = f"workers died {self.dead} times in a row, the last with {told(error)}"
+            calls, cost = self.ceiling.write_off(share, len(ones))
+            return [Held(_broken(one, f"its worker died: {told(error)}"), calls, cost) for one in ones]
+        self.dead = 0
+        self.ceiling.give_back(share, [(held.calls, held.cost) for held in found])
+        return found
+
+    async def in_worker(
+        self, plans: Sequence[tuple[str, str, int, int]], share: Share, _number: str
+    ) -> Sequence[Held]:
+        """In a worker: hold conversations at once, within its share of the ceiling."""
+        # LangChain would log that a conversation's limit of calls was reached; the report says so.
+        logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
+        ceiling = Ceiling(*share, self.ceiling.prices, of=" of a worker's part")
+        planned = [Planned(arm, self.scenarios[name], run, seed) for arm, name, run, seed in plans]
+        return await replace(self, ceiling=ceiling)._hold_all(planned)
+
+    async def _hold_all(self, planned: Sequence[Planned]) -> Sequence[Held]:
+        return await asyncio.gather(*map(self._hold, planned))
+
+    async def _hold(self, one: Planned) -> Held:
+        """Hold one conversation; whatever goes wrong in it is told in what it gives."""
+        with self.ceiling.counting() as used:
+            outcome, messages, failure = await self._held(one)
+            is_unreached = isinstance(outcome, BrokenConversation) and is_out_of_reach(failure, used.failures)
+            spent = used.by_model
+            return Held(outcome, used.calls, self.ceiling.cost_of(spent), spent, messages, is_unreached)
+
+    async def _held(self, one: Planned) -> tuple[Outcome, Sequence[Mapping[str, Any]], BaseException | None]:
+        try:
+            made = self.arms.make(one)
+            user = make_user(one.scenario.user, seed=one.seed, model=self.user_model)
+        except (Exception, SystemExit) as error:
+            return _broken(one, f"the arm could not be made: {told(error)}"), (), None
+        thread = f"{one.id} / {uuid4().hex[:8]}"  # one that is kept for good must not be gone on with
+        held = await aconverse(
+            made.app,
+            user,
+            limits=one.scenario.limits,
+            thread_id=thread,
+            stopped=lambda: self.ceiling.reached is not None,
+        )
+        await made.forget(thread)
+        messages = written(held.messages)
+        try:
+            return await self._outcome(one, made, held, messages), messages, held.failure
+        except Exception as error:  # a judge or a check of the user's own may raise anything
+            return _broken(one, f"it could not be measured: {told(error)}"), messages, error
+
+    async def _outcome(
+        self, one: Planned, made: Made, held: Conversation, messages: Sequence[Mapping[str, Any]]
+    ) -> Outcome:
+        """What it was measured as, or why it was not."""
+        if held.ended == "budget":
+            turns = f"{held.turns} turn{'' if held.turns == 1 else 's'}"
+            return _broken(one, f"stopped after {turns} by {self.ceiling.reached}", "budget")
+        if held.failure is not None and (held.by_user or is_out_of_reach(held.failure, held.usage.failures)):
+            who = "the simulated user failed" if held.by_user else "the model is out of reach"
+            return _broken(one, f"{who}: {told(held.failure)}")
+        if not held.messages:
+            return _broken(one, "nothing was said", held.ended)
+        scenario = one.scenario
+        transcript = transcript_of(one, messages, made.agent)
+        tools = transcript.tools or None
+        return conversation_record(
+            transcript,
+            await ascore(scenario.milestones, transcript, tools=tools, judge=self.judge),
+            graph=self.graphs[scenario.name],
+            arm=one.arm,
+            scenario=scenario.name,
+            goal=scenario.goal,
+            user=scenario.user.kind,
+            run=one.run,
+            seed=one.seed,
+            ended=held.ended,
+            error=held.error,
+            model_calls=held.usage.calls,
+            input_tokens=held.usage.total["input_tokens"],
+            output_tokens=held.usage.total["output_tokens"],
+            seconds=round(held.seconds, 4),
+            turn_seconds=tuple(round(each, 4) for each in held.turn_seconds),
+        )
+
+
+def _broken(one: Planned, error: str, ended: Ended | None = "error") -> BrokenConversation:
+    return BrokenConversation(
+        error=f"{one.id}: {error}", arm=one.arm, scenario=one.scenario.name, run=one.run, ended=ended
+    )

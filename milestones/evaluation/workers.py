@@ -1,0 +1,178 @@
+"""Work in other processes, on this machine or on others, through any `concurrent.futures.Executor`."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import suppress
+from functools import lru_cache
+from importlib import import_module
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from pickle import loads
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from arq_graph.agent import modules
+from arq_graph.errors import InputError
+from arq_graph.milestones.event_loop import run_in_background
+
+Job = tuple[bytes, tuple[Path, ...]]
+"""An async function as it is sent, with all that it refers to, and the folders whose modules that needs."""
+
+
+def packed(function: Callable[..., Coroutine[Any, Any, Any]], parts: Mapping[str, object]) -> Job:
+    """Make an async function ready to be sent.
+
+    What was named as "module:function" is sent by its name, and imported again there. A chat model that cannot be sent,
+    because of its connections, is made again of its settings.
+
+    Args:
+        function: The function.
+        parts: What it refers to, by names that a message can show.
+
+    Raises:
+        InputError: cloudpickle is not installed, or a part cannot be sent; the message says which.
+    """
+    try:
+        return _pickled(function), modules.folders()
+    except Exception as error:
+        for name, part in parts.items():
+            try:
+                _pickled(part)
+            except Exception as wrong:
+                raise InputError(
+                    f"{name} cannot be sent to other processes ({type(wrong).__name__}: {wrong}): name it as a "
+                    "string, or give a function that makes it, in a module that they can import"
+                ) from error
+        raise
+
+
+def call(job: Job, *arguments: Any) -> Any:
+    """Call the function in this process and give what it gives; a process reads a job once."""
+    try:
+        function = _unpacked(job)
+    except Exception as error:
+        raise InputError(
+            f"a worker cannot read what it was sent ({type(error).__name__}: {error}): its Python must be of the same "
+            "version and have the same packages, and modules beside a file must stand in the same place there"
+        ) from error
+    return run_in_background(function(*arguments))
+
+
+class Processes(Executor):
+    """So many processes, one piece of work at a time in each; one that dies is replaced and costs its own work alone.
+
+    Left by an error, such as Ctrl-C, it ends them at once; they end, too, when the process that made them is gone.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._context = get_context("spawn")  # a fork would have this one's threads and connections
+        self._end, self._line = self._context.Pipe(duplex=False)
+        self._pools = [self._pool() for _ in range(count)]
+        self._last: list[Future[Any] | None] = [None] * count
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Hand work to a process that is idle, or the first one."""
+        idle = [at for at, last in enumerate(self._last) if last is None or last.done()]
+        at = idle[0] if idle else 0
+        try:
+            work: Future[Any] = self._pools[at].submit(fn, *args, **kwargs)
+        except BrokenExecutor:
+            self._pools[at] = self._pool()
+            work = self._pools[at].submit(fn, *args, **kwargs)
+        self._last[at] = work
+        return work
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End all processes, after the work that is under way."""
+        for pool in self._pools:
+            pool.shutdown(wait, cancel_futures=cancel_futures)
+        self._line.close()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._line.close()
+        self.shutdown()
+
+    def _pool(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, self._context, _begin, (self._end,))
+
+
+def _begin(end: Connection) -> None:
+    """Begin a process of ours: Ctrl-C is for the one that made it, whose end it hears of."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def leave() -> None:
+        end.poll(None)  # nothing is ever sent
+        os._exit(0)
+
+    threading.Thread(target=leave, daemon=True).start()
+
+
+def _pickled(thing: object) -> bytes:
+    try:
+        import cloudpickle
+    except ImportError as error:
+        raise InputError(
+            'evaluating in other processes needs cloudpickle: pip install "arq_graph[cluster]"'
+        ) from error
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        def reducer_override(self, obj: Any) -> Any:
+            if (named := modules.name_of(obj)) is not None:
+                return modules.load, named
+            if any(each.__name__ == "Pregel" for each in type(obj).__mro__):
+                return _named, _place_of(obj)
+            if isinstance(obj, BaseChatModel):
+                try:
+                    cloudpickle.dumps(obj)
+                except Exception:  # a client's lock, a socket, …
+                    fields = type(obj).model_fields
+                    given = [
+                        name for name in obj.model_fields_set & fields.keys() if not fields[name].exclude
+                    ]
+                    settings = {name: getattr(obj, name) for name in given}
+                    with suppress(Exception):  # what cannot be made of them is told as it is
+                        _made(type(obj), settings)
+                        return _made, (type(obj), settings)
+            return super().reducer_override(obj)
+
+    stream = io.BytesIO()
+    Pickler(stream).dump(thing)
+    return stream.getvalue()
+
+
+def _place_of(graph: object) -> tuple[str, str]:
+    """The module that a compiled graph of LangGraph's stands in, and its name there.
+
+    LangGraph compares some of what a graph holds by identity: a copy would not run.
+    """
+    for module in [name for name in sys.modules if name != "__main__"]:
+        for name, value in list(getattr(sys.modules[module], "__dict__", {}).items()):
+            if value is graph:
+                return module, name
+    raise TypeError("a compiled graph that is no variable of a module has no name to import it by")
+
+
+def _named(module: str, name: str) -> object:
+    return getattr(import_module(module), name)
+
+
+def _made(model: type[BaseChatModel], settings: Mapping[str, Any]) -> BaseChatModel:
+    return model(**settings)
+
+
+@lru_cache(maxsize=2)
+def _unpacked(job: Job) -> Callable[..., Coroutine[Any, Any, Any]]:
+    function, folders = job
+    with modules.importable(folders):
+        found: Callable[..., Coroutine[Any, Any, Any]] = loads(function)
+    return found
