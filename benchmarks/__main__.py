@@ -21,7 +21,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from arq_graph.errors import ArqGraphError
-from benchmarks import counting, evaluation, import_time, many_guidelines, output_tokens, scoring, turn
+from benchmarks import counting, evaluation, import_time, many_guidelines, output_tokens, scoring, turn, waves
 from benchmarks.table import table
 
 PEER = "Parlant 3.3.2"
@@ -58,6 +58,7 @@ def main() -> None:
 
 def _print_turns(console: Console) -> None:
     console.print(_calls())
+    console.print(_waves())
     console.print(_time())
     console.print(_kept())
     console.print(_prefixes())
@@ -90,6 +91,20 @@ def _calls() -> Table:
             f"{counted.schema_characters:,}",
             *peer[guidelines],
         )
+    return made
+
+
+def _waves() -> Table:
+    name, count = output_tokens.tokenizer()
+    made = table(
+        f"A turn without and with eager=True, at {waves.SECONDS:.0f} s a call; output tokens: {name}",
+        "guidelines, tools", "turn", "eager", "calls", "waves", "characters with schemas", "output tokens", "seconds",
+    )  # fmt: skip
+    for guidelines, tools in waves.SIZES:
+        for cost in waves.costs(guidelines, tools, count):
+            which = (f"{guidelines}, {tools}", cost.turn, "yes" if cost.eager else "no")
+            figures = (f"{cost.calls}", f"{cost.waves}", f"{cost.characters:,}", f"{cost.tokens:,}")
+            made.add_row(*which, *figures, f"{cost.seconds:.1f}")
     return made
 
 

@@ -6,6 +6,8 @@ from functools import lru_cache
 from json import dumps, loads
 from typing import Any
 
+from langchain_core.tools import StructuredTool
+
 from arq_graph import Agent, Guideline, ScriptedChatModel
 from arq_graph.models.scripted import ScriptedCall
 
@@ -23,8 +25,10 @@ def get_order(order_id: str) -> dict[str, str]:
     return {"order_id": order_id, "status": "in transit"}
 
 
-def agent_of(guidelines: int) -> Agent:
-    """An agent with so many guidelines, of which the first grants a tool."""
+def agent_of(guidelines: int, tools: int = 1) -> Agent:
+    """An agent with so many guidelines, of which the first ones grant a tool each."""
+    others = [StructuredTool.from_function(get_order, name=f"get_order_{n}") for n in range(2, tools + 1)]
+    granted: list[Any] = [get_order, *others]
     return Agent(
         "Order desk",
         "You are the order desk of a small shop. You are friendly and brief.",
@@ -32,7 +36,7 @@ def agent_of(guidelines: int) -> Agent:
             Guideline(
                 f"the customer asks about topic number {number} of the shop's handbook",
                 f"explain topic number {number} in one or two sentences and offer further help",
-                tools=[get_order] if number == 1 else [],
+                tools=granted[number - 1 : number],
             )
             for number in range(1, guidelines + 1)
         ],
@@ -41,20 +45,27 @@ def agent_of(guidelines: int) -> Agent:
 
 def model() -> ScriptedChatModel:
     """A model that activates the first guideline, calls its tool once and writes a reply without a violation."""
-    return ScriptedChatModel(_answer)
+    return ScriptedChatModel(answer)
 
 
-def _answer(call: ScriptedCall) -> str:
-    return _instance(dumps(call.schema))
+def answer(call: ScriptedCall, *, calls: bool = True, changes: bool = False) -> str:
+    """What that model says; unless it `calls` a tool, none, and if its result `changes` things, G2 applies then."""
+    is_later = changes and '"from": "tool"' in call.text
+    said = _instance(dumps(call.schema), calls, changes, is_later)
+    return said if calls else said.replace('"T1"', '"P"')  # a source that there is
 
 
 @lru_cache(maxsize=256)
-def _instance(schema: str) -> str:
+def _instance(schema: str, calls: bool, changes: bool, is_later: bool) -> str:
     root = loads(schema)
     answer = _of(root, root, "")
-    for name, judged in answer.items():
-        if name.startswith("G") and name != "G1":
-            judged.update(score=1, should_apply=False)
+    for name, said in answer.items():
+        if isinstance(said, dict) and not calls and "tool_calls_for_candidate_tool" in said:
+            said["tool_calls_for_candidate_tool"] = []
+        if name == "G2" and changes:
+            said["could_a_tool_change_that"] = True
+        if name.startswith("G") and name not in ("G1", "G2" if is_later else "G1"):
+            said.update(score=1, should_apply=False)
     return dumps(answer)
 
 
