@@ -1,6 +1,6 @@
 """Graphs that `langgraph dev` serves in the tests, beside that of examples/server.
 
-python -m tests.slow.served STRATEGY    hold one of the conversations here, where nothing may block the event loop
+python -m tests.slow.served NAME    hold one of the conversations here, where nothing may block the event loop
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from arq_graph.milestones import MilestoneGraph, Verdict
 from arq_graph.nodes import Policy
 from tests.agreement.desk import SETTINGS
 from tests.brain import act, brain, say
+from tests.test_examples import load
 
 
 def blocks(*given: Any) -> Any:
@@ -78,8 +79,9 @@ milestones:
 POLICY = Policy("p", "r", requires=none_of_them, forbids=none_of_them)
 
 
-def shop(strategy: str, **options: Any) -> Any:
+def shop(name: str, **options: Any) -> Any:
     """An agent with a function of the user's wherever one may stand, each of which blocks."""
+    strategy = "tools" if name == "eager" else name
     first = act("close_shop", {"day": "Monday"})
     rules = [Guideline(applies, "close", tools=[close_shop])]
     confirm = {"close_shop": "customer"}
@@ -90,11 +92,14 @@ def shop(strategy: str, **options: Any) -> Any:
         strategy=SETTINGS[strategy](agrees=agrees, **policies),
         milestones=CLOSING,
         judge=judge,
+        eager=name == "eager",
+        stream=True,
         **options,
     )
 
 
 blocking = shop("respact")
+quick = create_guided_agent("offline", load("server/app").DESK, eager=True, stream=True)
 
 
 def refund(order_id: str) -> str:
@@ -119,11 +124,11 @@ two = (
 )
 
 
-async def hold(strategy: str) -> None:
+async def hold(name: str) -> None:
     """Talk to the shop where every blocking call on the event loop raises, in a process that has read no file yet."""
     from blockbuster import BlockBuster  # comes with the server
 
-    app = shop(strategy, checkpointer=InMemorySaver())
+    app = shop(name, checkpointer=InMemorySaver())
     detector = BlockBuster()
     detector.functions.pop("threading.Lock.acquire")  # which every queue and every thread takes
     detector.activate()

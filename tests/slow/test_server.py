@@ -51,7 +51,7 @@ def serving(folder: Path, **settings: str) -> Iterator[str]:
     """The server's address, while it runs; its output goes to a file in the folder."""
     shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
     config = json.loads((folder / "langgraph.json").read_text())
-    for name in ("careless", "blocking", "two"):
+    for name in ("careless", "blocking", "quick", "two"):
         config["graphs"][name] = f"{ROOT}/tests/slow/served.py:{name}"
     (folder / "langgraph.json").write_text(json.dumps(config))
     with socket.socket() as free:
@@ -188,13 +188,9 @@ def test_a_turn_streams_typed_events_as_json_and_whole_messages(url: str, runs: 
         by_kind.setdefault(part.event, []).append(part.data)
     assert by_kind["values"][-1]["messages"][-1]["content"].endswith("Reply yes to go ahead.")
     seen = [each["type"] for each in by_kind["custom"]]
-    assert [seen[0], *seen[-3:]] == [
-        "guidelines_matched",
-        "reply_revised",
-        "confirmation_asked",
-        "reply_sent",
-    ]
-    asked = events.ConfirmationAsked.model_validate(by_kind["custom"][-2])
+    assert seen[0] == "guidelines_matched"
+    assert seen[-3:] == ["reply_revised", "reply_sent", "confirmation_asked"]
+    asked = events.ConfirmationAsked.model_validate(by_kind["custom"][-1])
     assert [(call.tool, call.arguments) for call in asked.calls] == [
         ("cancel_rental", {"rental_id": "R-101"})
     ]
@@ -203,6 +199,18 @@ def test_a_turn_streams_typed_events_as_json_and_whole_messages(url: str, runs: 
     assert not any("should_apply" in content for content in contents)
     # The id of the question is a yes, as a button sends it.
     assert "is cancelled" in tools_run(customer.say(asked.id))[-1]
+
+
+def test_a_reply_is_streamed_as_it_is_written(url: str) -> None:
+    customer = Customer(url, "quick")
+    parts = customer.client.runs.stream(customer.thread, "quick", input=says(CANCEL), stream_mode="custom")
+    told = [part.data for part in parts if part.event == "custom"]
+    written = [events.ReplyDelta.model_validate(each) for each in told if each["type"] == "reply_delta"]
+    (sent,) = [each["content"] for each in told if each["type"] == "reply_sent"]
+    last = [each.text for each in written if each.revision == written[-1].revision]
+    assert len(last) > 1
+    assert sent == f"{''.join(last)}\n\n{told[-1]['question']}"
+    assert "is cancelled" in tools_run(customer.say("Yes please"))[-1]
 
 
 @pytest.mark.parametrize(
@@ -294,7 +302,7 @@ def test_nothing_blocks_the_event_loop(url: str) -> None:
     assert state["progress"][0]["reached"] == ["Start", "Closed"]
 
 
-@pytest.mark.parametrize("strategy", SETTINGS)
+@pytest.mark.parametrize("strategy", [*SETTINGS, "eager"])
 def test_nothing_blocks_the_event_loop_in_a_process_that_has_read_no_file_yet(strategy: str) -> None:
     command = [sys.executable, "-m", "tests.slow.served", strategy]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -333,7 +341,7 @@ def test_what_happens_behind_remote_graph_is_streamed(url: str, runs: Runs) -> N
     given = {"messages": [("user", TURNS[0])]}
     parts = runs.stream(app, given, thread, stream_mode=["custom", "messages"], subgraphs=True)
     seen = [data["type"] for _, mode, data in parts if mode == "custom"]
-    assert (seen[0], seen[-1]) == ("guidelines_matched", "reply_sent")
+    assert (seen[0], seen[-1]) == ("guidelines_matched", "confirmation_asked")
     said = [data[0]["content"] for _, mode, data in parts if mode == "messages"]
     assert "a cargo bike" in said[-1]
 
