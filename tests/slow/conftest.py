@@ -1,4 +1,4 @@
-"""What the slower suites share: a Postgres server of the distribution's packages, started and stopped here."""
+"""What the slower suites share: a browser, and a Postgres server of the distribution's, started and stopped here."""
 
 from __future__ import annotations
 
@@ -12,6 +12,25 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser that is installed on the machine; where there is none, tests are skipped, or fail under CI."""
+    try:
+        from playwright.sync_api import sync_playwright
+
+        executable = next(filter(None, map(shutil.which, BROWSERS)))
+    except (ImportError, StopIteration):
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs playwright and one of {BROWSERS}")
+    # Chromium refuses its sandbox to root.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=executable, args=arguments)
+        yield launched
+        launched.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -15,7 +13,6 @@ from tests.milestones.sample_report import hostile_report, made, refund_talks
 
 pytestmark = pytest.mark.slow
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 PHONE = {"width": 360, "height": 720}
 DESK = {"width": 1400, "height": 900}
 WIDTHS = "[document.documentElement.scrollWidth, window.innerWidth]"
@@ -39,23 +36,6 @@ FAINT = """() => {
     return (Math.max(a, b) + .05) / (Math.min(a, b) + .05) < 4.5;
   }).map((node) => node.className + ": " + node.textContent.slice(0, 40));
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A browser that is installed on the machine; where there is none, tests are skipped, or fail under CI."""
-    try:
-        from playwright.sync_api import sync_playwright
-
-        executable = next(filter(None, map(shutil.which, BROWSERS)))
-    except (ImportError, StopIteration):
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs playwright and one of {BROWSERS}")
-    # Chromium refuses its sandbox to root.
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=executable, args=arguments)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture
