@@ -93,11 +93,11 @@ class ToolGate:
         self.messages_key = messages_key
 
     def wrap_tool_call(
-        self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], ToolResult]
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]
     ) -> ToolResult:
         """Run a call, or refuse it."""
         if request.tool_call["name"] not in self.agent.toolbox:
-            return execute(request)
+            return handler(request)
         result: ToolResult | None = self._refused(request)
         if result is None:
             tool = request.tool
@@ -106,16 +106,16 @@ class ToolGate:
                     f"tool {request.tool_call['name']!r} is async only and cannot run in a sync run: use ainvoke or "
                     "astream, or give the tool a sync function as well"
                 )
-            result = execute(request)
+            result = handler(request)
         return _reported(request, result, self.messages_key)
 
     async def awrap_tool_call(
-        self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[ToolResult]]
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
     ) -> ToolResult:
         """Run a call, or refuse it, in an async run."""
         if request.tool_call["name"] not in self.agent.toolbox:
-            return await execute(request)
-        return _reported(request, self._refused(request) or await execute(request), self.messages_key)
+            return await handler(request)
+        return _reported(request, self._refused(request) or await handler(request), self.messages_key)
 
     def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
         why = refusal(

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 
-from arq_graph import Agent, arms, create_guided_agent
+from arq_graph import Agent, ScriptedChatModel, arms, create_guided_agent
 from arq_graph.milestones import MilestoneGraph, Suite, evaluate, read_transcript, score
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -125,6 +125,14 @@ def test_the_graph_wired_by_hand_does_what_the_compiled_one_does() -> None:
     compiled = hold(create_guided_agent("offline", agent, checkpointer=MemorySaver()), turns)
     assert [m.text for m in by_hand[-1]["messages"]] == [m.text for m in compiled[-1]["messages"]]
     assert active(by_hand[-1]) == active(compiled[-1])
+
+
+def test_an_agent_of_create_agent_follows_the_guidelines_and_rents_the_bike_after_a_yes() -> None:
+    example = load("middleware_agent")
+    states = hold(example.build(ScriptedChatModel(example.SCRIPT)), example.TURNS)
+    assert states[1]["messages"][-1].text.endswith('Rent bike (bike: "B-7")\nReply yes to go ahead.')
+    ran = [message.text for message in states[-1]["messages"] if isinstance(message, ToolMessage)]
+    assert ran == ["bike B-7 is free at Harbour", "B-7 is rented"]
 
 
 def test_the_restaurant_blueprint_answers_every_query_in_its_stage() -> None:

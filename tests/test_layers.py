@@ -10,8 +10,11 @@ from pathlib import Path
 import arq_graph
 from arq_graph import milestones, nodes
 
-ORDER = ["errors", "models", "reasoning", "agent", "milestones", "nodes", "apps", "cli"]
-MAY_IMPORT_LANGGRAPH = ("arq_graph.nodes.", "arq_graph.apps.", "arq_graph.cli.", "arq_graph.agent.state")
+ORDER = ["errors", "models", "reasoning", "agent", "milestones", "nodes", "middleware", "apps", "cli"]
+MAY_IMPORT_LANGGRAPH = (
+    *("arq_graph.nodes.", "arq_graph.middleware.", "arq_graph.apps.", "arq_graph.cli."),
+    "arq_graph.agent.state",
+)
 
 
 def sources() -> Iterator[tuple[str, ast.Module]]:

@@ -1,4 +1,4 @@
-"""The three doors: what they offer loads when it is first used, and says what it is."""
+"""The doors: what they offer loads when it is first used, and says what it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-DOORS = ["arq_graph", "arq_graph.nodes", "arq_graph.milestones"]
+DOORS = ["arq_graph", "arq_graph.nodes", "arq_graph.milestones", "arq_graph.middleware"]
 
 
 @pytest.mark.parametrize("door", DOORS)

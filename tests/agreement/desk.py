@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages.tool import tool_call
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import (
@@ -18,7 +20,7 @@ from arq_graph import (
     ToolCalling,
     create_guided_agent,
 )
-from tests.brain import Brain, Move, act, say
+from tests.brain import Asked, Brain, Move, act, say
 
 SETTINGS = {"tools": ToolCalling, "pre-act": PreAct, "react": ReAct, "respact": ReSpAct}
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -34,7 +36,7 @@ class Desk:
     """The desk.
 
     Args:
-        strategy: How it decides; `eager` is the tool caller, asked ahead.
+        strategy: How it decides; `eager` is the tool caller, asked ahead, `middleware` LangChain's agent under ours.
         moves: What the model decides, one at a time; then it speaks.
         reply: What it says.
         wants: Whether the customer still wants what waits.
@@ -64,11 +66,32 @@ class Desk:
             self.judge, reply=reply, moves=lambda _: self._move(), wants=lambda: wants
         )
         self.model = ScriptedChatModel(lambda call: self.answer(call))
+        self.app: Any
+        if strategy == "middleware":
+            from langchain.agents import create_agent
+
+            from arq_graph.middleware import GuidelineMiddleware
+
+            own = ScriptedChatModel(lambda call: self._as_agent(Asked(call), wants))
+            rules = GuidelineMiddleware(self.model, self.agent, agrees=agrees, mode="direct")
+            self.app = create_agent(own, middleware=[rules], checkpointer=MemorySaver())
+            return
         is_eager, saver = strategy == "eager", MemorySaver()
         how = SETTINGS["tools" if is_eager else strategy](agrees=agrees)
-        self.app: Any = create_guided_agent(
+        self.app = create_guided_agent(
             self.model, self.agent, strategy=how, mode="direct", checkpointer=saver, eager=is_eager
         )
+
+    def _as_agent(self, asked: Asked, wants: bool) -> AIMessage:
+        """What the model of a `create_agent` answers."""
+        again = asked.now.get("awaiting_agreement", ()) if wants else ()
+        move = None if again else self._move()
+        calls = [(each["tool"], each["arguments"]) for each in again]
+        if move and move.tool:
+            calls = [(move.tool, dict(move.args))]
+        made = [tool_call(name=name, args=args, id=f"c{uuid4().hex}") for name, args in calls]
+        said = move.text if move and move.text is not None else "A draft."
+        return AIMessage("" if made else said, tool_calls=made)
 
     def _move(self) -> Move:
         self.decisions += 1

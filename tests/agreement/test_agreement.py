@@ -18,7 +18,7 @@ from tests.brain import Brain, act, brain, say
 CANCELLED = [("A-1", True)]
 
 
-@pytest.fixture(params=[*SETTINGS, pytest.param("eager", marks=pytest.mark.slow)])
+@pytest.fixture(params=[*SETTINGS, "middleware", pytest.param("eager", marks=pytest.mark.slow)])
 def strategy(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

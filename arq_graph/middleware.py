@@ -1,0 +1,338 @@
+"""The steps of a turn as LangChain middleware, for an agent of `create_agent` that follows its guidelines.
+
+The agent's own model decides and writes, as it always does. Before it is asked, the guidelines are matched; the calls
+that it proposes pass the gate, as those of any strategy do; and what it writes is a draft, which the reviser revises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from copy import copy
+from functools import partial
+from typing import Annotated, Any, Self, get_args, get_origin, get_type_hints
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, SystemMessage, ToolCall, ToolMessage
+from langgraph.constants import TAG_NOSTREAM
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+from typing_extensions import TypedDict  # Pydantic needs this one before Python 3.12
+
+from arq_graph.agent.spec import Agent
+from arq_graph.agent.state import AgentState, ToolInsight, WaitingCall
+from arq_graph.errors import InputError
+from arq_graph.nodes.approval import ApproveCalls
+from arq_graph.nodes.blueprint_node import Steps
+from arq_graph.nodes.channels import Update
+from arq_graph.nodes.confirmation import Agrees, Settled, put
+from arq_graph.nodes.events import ToolsDecided
+from arq_graph.nodes.gate import Gate, active_scores
+from arq_graph.nodes.guideline_matcher import GuidelineMatcher
+from arq_graph.nodes.message_reviser import MessageReviser
+from arq_graph.nodes.proposed_calls import kept_insights
+from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_variables
+from arq_graph.nodes.strategy import Strategy
+from arq_graph.nodes.tool_node import ToolGate
+from arq_graph.reasoning.blueprint import Mode
+from arq_graph.reasoning.reasoner import ModelLike
+
+try:
+    from langchain.agents.middleware import (
+        AgentMiddleware,
+        ExtendedModelResponse,
+        ModelRequest,
+        ModelResponse,
+    )
+    from langchain.agents.middleware.types import OmitFromInput
+except ImportError as error:
+    why = "arq_graph.middleware is for LangChain's create_agent, which is not installed"
+    raise ImportError(f'{why}: pip install "arq_graph[middleware]"') from error
+
+__all__ = ["GuidelineMiddleware"]
+
+MAX_ASKS = 2
+"""How often the model is asked in one step, where nothing but refused calls comes."""
+
+DRAFT = "draft"
+
+_CHANNELS = get_type_hints(AgentState, include_extras=True)
+del _CHANNELS["messages"]
+
+
+def _not_from_input(kind: Any) -> Any:
+    """A channel's type, for one that who calls the agent cannot write; its reducer has to stand last."""
+    base, *reducer = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    return Annotated[(base, OmitFromInput, *reducer)]
+
+
+_STATE = {name: _not_from_input(kind) for name, kind in _CHANNELS.items()}
+GuidedState = TypedDict("GuidedState", _STATE, total=False)  # type: ignore[misc]
+
+
+class AgentsModel(Strategy):
+    """A call of the agent's own model as a strategy: it proposes by tool calls, and its text is a draft.
+
+    Made for each call (`of`): `ask` calls the model, `revise` runs the reviser; both may be async.
+    """
+
+    module = "agent"
+    files = "agent_model"
+
+    request: ModelRequest[Any]
+    ask: Callable[[ModelRequest[Any]], Any]
+    revise: Callable[[Any], Any] | None
+    structured_response: Any = None
+
+    def __init__(self, model: ModelLike, agent: Agent, *, agrees: Agrees | None = None) -> None:
+        super().__init__(model, agent, agrees=agrees)
+        self.head = self.template.render("head", designed(agent))
+
+    def of(self, request: ModelRequest[Any], ask: Any, revise: Any) -> Self:
+        """The strategy of one call."""
+        made = copy(self)
+        made.request, made.ask, made.revise = request, ask, revise
+        return made
+
+    def decide(self, gate: Gate, settled: Settled) -> Steps:
+        """Ask the model, make the calls that pass the gate, and where none is left, reply."""
+        insights = gate.state.records("tool_insights", ToolInsight)
+        earlier = [each for each in insights if each.turn == gate.conversation.turn]
+        taken_up = [each for each in (*settled.insights, *earlier) if each.kind == "confirm"]
+        request, proposed = self._told(gate, settled, earlier, taken_up), list[ToolInsight]()
+        for _ in range(MAX_ASKS):
+            response = yield partial(self.ask, request)
+            message = next((each for each in response.result if isinstance(each, AIMessage)), AIMessage(""))
+            verdicts, dropped = self._held(gate, settled, message)
+            tools = {each.tool for each in verdicts}  # the newest word on each tool counts
+            proposed = [*(each for each in proposed if each.tool not in tools), *verdicts]
+            waiting = [each for each in verdicts if each.kind == "confirm"]
+            calls = [call for call in message.tool_calls if call["id"] not in dropped]
+            if calls or waiting or not dropped:
+                break
+            told = [ToolMessage(why, tool_call_id=id or "", status="error") for id, why in dropped.items()]
+            request = request.override(messages=[*request.messages, message, *told])
+        waiting += [each for each in taken_up if each in settled.insights or each.tool not in tools]
+        below = list({self.tools[each.tool].key(each.arguments): each for each in waiting}.values())
+        made = [each for each in verdicts if each.kind == "run"]
+        decided = kept_insights(settled, proposed, made, below, asks=not calls)
+        gate.state.emit(ToolsDecided(turn=gate.conversation.turn, decisions=tuple(decided)))
+        update = self.update(gate, decided)
+        self.structured_response = response.structured_response
+        if calls or self.structured_response is not None or not (self.revise or below or dropped):
+            others = [each for each in response.result if each is not message]
+            return {**update, self.messages_key: [self._calling(message, dropped, bool(calls)), *others]}
+        if self.revise:
+            written = yield partial(self.revise, {**gate.state.state, **update, DRAFT: message.text})
+        else:
+            text = message.text or ("" if below else self.agent.fallback)
+            reply, agreed, asked = put(self.agent, gate.state, text, below)
+            gate.state.emit(asked)
+            written = {self.messages_key: [reply], **agreed}
+        (reply,) = written[self.messages_key]
+        # Not with the agent's name: the model is sent this message again, and some providers refuse one with a space.
+        of_the_model = {
+            "name": message.name,
+            "usage_metadata": message.usage_metadata,
+            "response_metadata": _without(message.response_metadata, "id"),
+        }
+        return {**update, **written, self.messages_key: [reply.model_copy(update=of_the_model)]}
+
+    def calling(self, calls: Sequence[ToolCall]) -> AIMessage:
+        """The message that makes calls which the customer has agreed to."""
+        return super().calling(calls).model_copy(update={"name": None})
+
+    def _told(
+        self, gate: Gate, settled: Settled, earlier: Sequence[ToolInsight], taken_up: Sequence[ToolInsight]
+    ) -> ModelRequest[Any]:
+        """The request with the tools that may be called, the rules behind the caller's prompt, and a silent model."""
+        request, open_now = self.request, settled.waiting.values()
+        offered, below = {*gate.granted, *(each.tool for each in open_now)}, [*map(_shown, taken_up)]
+        listed = {
+            "needs_agreement": sorted(offered & self.agent.confirmed_by("customer")),
+            "put_below_your_reply": below,
+            "awaiting_agreement": [each for each in map(_shown, open_now) if each not in below],
+            "refused": [
+                {**_shown(each), "why": _why([each])}
+                for each in (*settled.insights, *earlier)
+                if each.kind not in ("run", "confirm")
+            ],
+        }
+        active = map(self.agent.guideline, active_scores(self.agent, gate.state, gate.conversation.turn))
+        now = {
+            "variables": shown_variables(self.agent, gate.state),
+            "active_guidelines": [{**shown_guideline(each), "priority": each.priority} for each in active],
+            "now": {name: value for name, value in listed.items() if value},
+        }
+        rules = f"{self.head}\n{self.template.render('tail', now)}"
+        hidden = (
+            self.tools.keys() - offered
+        )  # what the specification does not name stays, and a provider's dicts
+        tools = [each for each in request.tools if getattr(each, "name", None) not in hidden]
+        request = request.override(system_message=_behind(request.system_message, rules), tools=tools)
+        # A draft streams only where nothing can come in its place, and no question of code's below it.
+        if (self.revise and request.response_format is None) or listed["needs_agreement"] or taken_up:
+            request = request.override(model=_unstreamed(request.model))
+        return request
+
+    def _held(
+        self, gate: Gate, settled: Settled, message: AIMessage
+    ) -> tuple[list[ToolInsight], dict[str | None, str]]:
+        """The verdicts on the calls of a message, and by their ids, why calls are not made."""
+        open_now = {self.tools[each.tool].key(each.arguments): id for id, each in settled.waiting.items()}
+        verdicts: list[ToolInsight] = []
+        dropped = {each["id"]: f"no JSON: {each['args']}" for each in message.invalid_tool_calls}
+        seen: set[str] = set()
+        for call in message.tool_calls:
+            if (tool := self.tools.get(call["name"])) is None:
+                continue  # it is somebody else's
+            arguments, key = call["args"], tool.key(call["args"])
+            if key in seen:
+                verdict = [gate.insight(tool, "declined", arguments, "the same call was proposed twice")]
+            elif key in open_now:
+                verdict = settled.still_wanted(gate, [open_now[key]])
+            else:
+                verdict = gate.check(tool, arguments, tool.validate(arguments))
+            seen.add(key)
+            verdicts += verdict
+            if verdict[0].kind != "run":
+                dropped[call["id"]] = _why(verdict)
+        return verdicts, dropped
+
+    def _calling(self, message: AIMessage, dropped: Collection[str | None], has_calls: bool) -> AIMessage:
+        """The model's message without the calls that are not made, and beside calls without an unrevised word."""
+        is_silent = bool(self.revise) and has_calls
+        if not dropped and not (is_silent and message.text):
+            return message
+        content: Any = "" if is_silent else message.content
+        if not isinstance(message.content, str):
+            content = [each for each in message.content if not _is_left_out(each, dropped, is_silent)]
+        changed = {
+            "content": content,
+            "tool_calls": [call for call in message.tool_calls if call["id"] not in dropped],
+            "additional_kwargs": _without(message.additional_kwargs, "tool_calls", "function_call"),
+            "response_metadata": _without(message.response_metadata, "id"),
+        }
+        return message.model_copy(update=changed)
+
+
+class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
+    """Guidelines, gate, agreement and revised replies for an agent of LangChain's `create_agent`.
+
+    `create_agent(model, middleware=[GuidelineMiddleware(model, agent)])` is all it takes: the middleware brings the
+    specification's tools with it. Tools that the specification does not name, system prompt, and other middleware stay
+    as they are. List it last, so that it sees what the others have made of a request.
+
+    Args:
+        model: What matches and revises: a chat model, a model string such as `openai:gpt-4o`, or a `Reasoner`. The
+            agent's own model, which decides and writes, is that of `create_agent`.
+        agent: The specification.
+        revise: Have what the model writes revised until it follows the rules. Else it is sent as it is, and streams.
+        matcher: A matcher with settings of your own; it keeps its model.
+        reviser: A reviser with settings of your own; it keeps its model and mode.
+        agrees: What else is a yes of the customer's, a function of their message and the question; see `ToolCaller`.
+        mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
+
+    Raises:
+        InputError: `agent` is none, or a reviser is given that `revise=False` has no use for.
+        PromptError: A prompt cannot be read or rendered.
+        ReasoningError: When run: a model gave no answer.
+    """
+
+    state_schema = GuidedState
+
+    def __init__(
+        self,
+        model: ModelLike,
+        agent: Agent,
+        revise: bool = True,
+        *,
+        matcher: GuidelineMatcher | None = None,
+        reviser: MessageReviser | None = None,
+        agrees: Agrees | None = None,
+        mode: Mode | None = None,
+    ) -> None:
+        super().__init__(agent)
+        if reviser and not revise:
+            raise InputError("a reviser is given, and revise=False: leave one of them out")
+        self._matcher = matcher or GuidelineMatcher(model, agent, mode=mode, reads=_CHANNELS)
+        self._reviser: MessageReviser | None = None
+        if revise:
+            self._reviser = copy(reviser) if reviser else MessageReviser(model, agent, mode=mode)
+            self._reviser.draft_key = DRAFT
+        self._model = AgentsModel(self._matcher.reasoner, agent, agrees=agrees)
+        self._approval = ApproveCalls(agent)
+        self.tools = list(agent.toolbox.values())
+
+    def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Match the guidelines; once tools have run, those that a result could change."""
+        return self._matcher.invoke(state)
+
+    async def abefore_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Match the guidelines, without blocking."""
+        return await self._matcher.ainvoke(state)
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ExtendedModelResponse[Any]:
+        """Make the call that the customer has agreed to, or ask the model and hold what it proposes to the rules."""
+        call = self._model.of(request, handler, self._reviser and self._reviser.invoke)
+        return _response(call, call.invoke(request.state))
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ExtendedModelResponse[Any]:
+        """The same, without blocking."""
+        call = self._model.of(request, handler, self._reviser and self._reviser.ainvoke)
+        return _response(call, await call.ainvoke(request.state))
+
+    def after_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Have an operator decide on the calls that the specification has them confirm, in an interrupt."""
+        return self._approval.invoke(state) or None
+
+
+def _response(call: AgentsModel, update: Update) -> ExtendedModelResponse[Any]:
+    messages = update.pop(call.messages_key)
+    response = ModelResponse(result=messages, structured_response=call.structured_response)
+    return ExtendedModelResponse(response, Command(update=update))
+
+
+def _behind(prompt: SystemMessage | None, rules: str) -> SystemMessage:
+    """The caller's system prompt with the rules at its end."""
+    if prompt is None:
+        return SystemMessage(rules)
+    if isinstance(prompt.content, str):
+        return prompt.model_copy(update={"content": f"{prompt.content}\n\n{rules}"})
+    return prompt.model_copy(update={"content": [*prompt.content, {"type": "text", "text": rules}]})
+
+
+def _unstreamed(model: Any) -> Any:
+    """The model, its tokens kept out of `stream_mode="messages"`."""
+    if isinstance(model, BaseChatModel):
+        return model.model_copy(update={"tags": [*(model.tags or ()), TAG_NOSTREAM]})
+    return model.with_config(tags=[TAG_NOSTREAM])  # of init_chat_model, one that is chosen when it runs
+
+
+def _shown(call: ToolInsight | WaitingCall) -> dict[str, Any]:
+    return {"tool": call.tool, "arguments": call.arguments}
+
+
+def _why(verdict: Sequence[ToolInsight]) -> str:
+    """Why a call is not made, as the model is told."""
+    return "; ".join(
+        f"{each.argument or 'the call'} is {each.kind}{each.problem and ': '}{each.problem}"
+        for each in verdict
+    )
+
+
+def _without(said: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """What a provider said of a message, without its own form of the calls, or the id of what its server keeps."""
+    return {name: value for name, value in said.items() if name not in names}
+
+
+def _is_left_out(block: Any, dropped: Collection[str | None], is_silent: bool) -> bool:
+    """Whether a block of a message is one of a call that is not made, or a word beside calls."""
+    if isinstance(block, str) or block.get("type") == "text":
+        return is_silent
+    return (block.get("call_id") or block.get("id")) in dropped

@@ -1,0 +1,384 @@
+"""Guidelines for an agent of LangChain's `create_agent`: what it is told and offered, what runs, and what is sent.
+
+What holds of agreement under every strategy is tried with the middleware too, in `tests/agreement`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    HumanInTheLoopMiddleware,
+    SummarizationMiddleware,
+    TodoListMiddleware,
+)
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage
+from langchain_core.messages.tool import tool_call
+from langgraph.checkpoint.memory import MemorySaver
+from langgraph.types import Command
+from pydantic import BaseModel
+
+from arq_graph import Agent, Guideline, ScriptedChatModel, Variable, errors
+from arq_graph.middleware import GuidelineMiddleware
+from arq_graph.nodes import GuidelineMatcher, MessageReviser
+from tests.brain import Asked, Brain, asked_by
+
+RAN: list[tuple[Any, ...]] = []
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+QUESTION = 'Cancel order (order id: "A-1")\nReply yes to go ahead.'
+
+
+def get_order(order_id: str) -> str:
+    """Look up an order."""
+    RAN.append(("get_order", order_id))
+    return "it is late"
+
+
+def cancel_order(order_id: str) -> str:
+    """Cancel an order."""
+    RAN.append(("cancel_order", order_id))
+    return "cancelled"
+
+
+def refund(order_id: str) -> str:
+    """Pay an order back."""
+    RAN.append(("refund", order_id))
+    return "paid"
+
+
+def weather() -> str:
+    """Tell the weather."""
+    RAN.append(("weather",))
+    return "sunny"
+
+
+DESK = Agent(
+    "Order desk",
+    "You help with orders.",
+    [
+        Guideline("they ask", "look it up", tools=[get_order], priority=2),
+        Guideline("they want to cancel", "cancel it", tools=[cancel_order]),
+        Guideline("they want money", "pay it back", tools=[refund]),
+        Guideline("the order is late", "say sorry"),
+    ],
+    confirm={"cancel_order": "customer"},
+    variables=[Variable("tier", "The customer's tier.", "gold")],
+    fallback="I cannot say.",
+)
+A1 = {"order_id": "A-1"}
+LOOK, CANCEL, REFUND = (("get_order", A1), ("cancel_order", A1), ("refund", A1))
+
+
+@pytest.fixture(autouse=True)
+def nothing_ran() -> None:
+    RAN.clear()
+
+
+def calls(*made: tuple[str, dict[str, Any]], text: Any = "", **fields: Any) -> AIMessage:
+    """A message of the agent's model that makes calls, named `c0`, `c1`, …"""
+    called = [tool_call(name=name, args=args, id=f"c{at}") for at, (name, args) in enumerate(made)]
+    return AIMessage(text, tool_calls=called, **fields)
+
+
+class Shop:
+    """An agent of `create_agent` under the desk's guidelines: `own` is what its model answers, one at a time."""
+
+    def __init__(
+        self,
+        *own: Any,
+        judge: Any = None,
+        reply: Any = None,
+        agent: Agent = DESK,
+        before: Any = (),
+        rules: Any = None,
+        **options: Any,
+    ) -> None:
+        self.judge = {"G1": 9} if judge is None else judge
+        self.ours = ScriptedChatModel(Brain(self.judge, reply=reply))
+        self.own = ScriptedChatModel(own)
+        self.rules = GuidelineMiddleware(self.ours, agent, mode="direct", **(rules or {}))
+        options = {"checkpointer": MemorySaver(), **options}
+        self.app: Any = create_agent(self.own, middleware=[*before, self.rules], **options)
+
+    def say(self, text: str = "Where is A-1?", **given: Any) -> Any:
+        return self.app.invoke({"messages": [HumanMessage(text)], **given}, THREAD)
+
+    def offered(self, number: int = 0) -> set[str]:
+        """The tools of a call of the agent's model."""
+        return {tool["function"]["name"] for tool in self.own.calls[number].kwargs.get("tools", ())}
+
+    def told(self, number: int = 0) -> Asked:
+        """What a call of the agent's model was told."""
+        return Asked(self.own.calls[number])
+
+
+def last(state: Any) -> str:
+    return str(state["messages"][-1].text)
+
+
+def results(state: Any) -> list[tuple[str, str]]:
+    return [(message.name, message.status) for message in state["messages"] if message.type == "tool"]
+
+
+def test_a_turn_matches_looks_up_matches_again_and_revises(runs):
+    judge = {"G1": 9, "G4": lambda asked: 9 if asked.results("get_order") else 2}
+    shop = Shop(calls(LOOK), "It is late.", judge=judge, reply="Sorry, it is late.")
+    state = runs.invoke(shop.app, {"messages": [("user", "Where is A-1?")]}, THREAD)
+    assert (last(state), RAN) == ("Sorry, it is late.", [("get_order", "A-1")])
+    assert [call.module for call in shop.ours.calls] == ["matcher", "matcher", "message"]
+    active = [[each["id"] for each in shop.told(n).section("active_guidelines")] for n in (0, 1)]
+    assert active == [["G1"], ["G1", "G4"]]
+    assert asked_by(shop.ours, "message")[0].section("draft") == "It is late."
+    assert {each["guideline"] for each in state["applied_guidelines"]} == {"G1", "G4"}
+
+
+def test_a_call_that_waits_for_a_yes_is_put_below_the_reply_and_runs_after_it(runs):
+    shop = Shop(calls(CANCEL), "It is done.", judge={"G2": 9}, reply=["Sure.", "Done."])
+    said = [runs.invoke(shop.app, {"messages": [("user", text)]}, THREAD) for text in ("Cancel A-1", "Yes")]
+    assert [last(state) for state in said] == [f"Sure.\n\n{QUESTION}", "Done."]
+    assert RAN == [("cancel_order", "A-1")]
+
+
+def test_the_model_is_offered_what_is_granted_and_the_tools_of_ones_own():
+    shop = Shop("Hello.", tools=[weather], judge={"G2": 9})
+    shop.say()
+    assert shop.offered() == {"cancel_order", "weather"}
+    assert shop.told().now == {"needs_agreement": ["cancel_order"]}
+
+
+class Watching(AgentMiddleware):
+    """Looks at the request that it hands on, and at the answer."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        before = (request.model, list(request.tools), request.system_message, list(request.messages))
+        answer = handler(request)
+        assert before == (request.model, request.tools, request.system_message, request.messages)
+        return answer
+
+
+BLOCKS = [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
+
+
+@pytest.mark.parametrize("prompt", [None, "Be brief.", SystemMessage(BLOCKS)], ids=["none", "text", "blocks"])
+def test_the_rules_stand_behind_the_callers_prompt_and_the_request_is_not_changed(prompt):
+    shop = Shop("Hello.", system_prompt=prompt, before=[Watching()], tools=[weather])
+    shop.say()
+    (system,) = [message for message in shop.own.calls[0].messages if message.type == "system"]
+    asked = shop.told()
+    assert asked.section("active_guidelines") == [
+        {"id": "G1", "condition": "they ask", "action": "look it up", "priority": 2}
+    ]
+    assert asked.section("variables")[0]["value"] == "gold"
+    assert asked.section("profile")["text"] == "You help with orders."
+    if prompt is not None:
+        assert system.text.startswith("Be brief.")
+    if isinstance(prompt, SystemMessage):
+        assert system.content[0] == BLOCKS[0]
+
+
+def ask_about(*tools: str) -> HumanInTheLoopMiddleware:
+    return HumanInTheLoopMiddleware(interrupt_on=dict.fromkeys(tools, True))
+
+
+def test_an_operator_is_asked_only_about_calls_that_pass_the_gate_and_about_an_agreed_one():
+    human = ask_about("get_order", "cancel_order", "refund")
+    shop = Shop(calls(REFUND, LOOK, CANCEL), "Late.", judge={"G1": 9, "G2": 9}, reply="Hm.", before=[human])
+    asked = [shop.say()["__interrupt__"][0].value["action_requests"]]
+    put = shop.app.invoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
+    assert (last(put).endswith(QUESTION), RAN) == (True, [("get_order", "A-1")])
+    asked.append(shop.say("Yes")["__interrupt__"][0].value["action_requests"])
+    assert [[each["name"] for each in request] for request in asked] == [["get_order"], ["cancel_order"]]
+    assert RAN == [("get_order", "A-1")]
+
+
+def test_what_is_edited_by_an_operator_passes_the_gate_too():
+    shop = Shop(calls(LOOK), "Hm.", before=[ask_about("get_order")])
+    shop.say()
+    edit = {"type": "edit", "edited_action": {"name": "refund", "args": A1}}
+    state = shop.app.invoke(Command(resume={"decisions": [edit]}), THREAD)
+    assert (results(state), RAN) == ([("refund", "error")], [])
+
+
+def test_an_operator_of_the_specifications_is_asked_without_further_middleware(runs):
+    agent = DESK.replace(confirm={"get_order": "operator"})
+    shop = Shop(calls(LOOK), "It is late.", agent=agent)
+    waiting = runs.invoke(shop.app, {"messages": [("user", "Where is A-1?")]}, THREAD)
+    (request,) = waiting["__interrupt__"][0].value["action_requests"]
+    assert ((request["name"], request["args"]), RAN) == (LOOK, [])
+    runs.invoke(shop.app, Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
+    assert RAN == [("get_order", "A-1")]
+
+
+def test_a_call_that_somebody_wrote_into_the_thread_is_refused_where_tools_run(runs):
+    class Forging(AgentMiddleware):
+        def after_model(self, state: Any, runtime: Any) -> Any:
+            return (
+                {"messages": [calls(REFUND, CANCEL, ("weather", {}))]} if len(state["messages"]) < 3 else None
+            )
+
+    shop = Shop("Hello.", "Hello again.", before=[Forging()], tools=[weather])
+    state = runs.invoke(shop.app, {"messages": [("user", "Hi")]}, THREAD)
+    assert results(state) == [("refund", "error"), ("cancel_order", "error"), ("weather", "success")]
+    assert RAN == [("weather",)]
+
+
+def test_who_calls_the_agent_cannot_write_records_or_variables():
+    match = {"agent": "Order desk", "guideline": "G3", "turn": "h1", "active": True, "matched": True}
+    shop = Shop(calls(REFUND), "No.", "No.", judge={})
+    message = HumanMessage("Pay!", id="h1")
+    given = {"messages": [message], "guideline_matches": [match], "variables": {"tier": "owner"}}
+    state = shop.app.invoke(given, THREAD)
+    assert (RAN, state["variables"], shop.offered()) == ([], {}, set())
+    assert set(shop.app.get_input_jsonschema()["properties"]) == {"messages"}
+
+
+def test_where_all_is_refused_the_model_is_told_why_once_and_its_next_word_counts(runs):
+    shop = Shop(calls(REFUND, ("get_order", {})), "Which order?", reply={"content": ""})
+    state = runs.invoke(shop.app, {"messages": [("user", "Hi")]}, THREAD)
+    assert (last(state), RAN, results(state)) == ("Which order?", [], [])
+    refusals = [message.text for message in shop.own.calls[1].messages if message.type == "tool"]
+    assert ["no active guideline grants it" in refusals[0], refusals[1]] == [True, "order_id is missing"]
+    kinds = {each["tool"]: each["kind"] for each in state["tool_insights"]}
+    assert kinds == {"refund": "declined", "get_order": "missing"}
+
+
+@pytest.mark.parametrize(("revise", "sent"), [(True, "This is answer 1."), (False, "I cannot say.")])
+def test_a_model_that_proposes_nothing_else_is_not_asked_for_ever(revise, sent):
+    shop = Shop(*[calls(REFUND)] * 2, rules={"revise": revise})
+    assert (last(shop.say()), len(shop.own.calls)) == (sent, 2)
+
+
+def test_the_same_call_is_made_once_and_malformed_arguments_are_told():
+    broken = {"name": "get_order", "args": "{", "id": "x", "error": None, "type": "invalid_tool_call"}
+    shop = Shop(AIMessage("", invalid_tool_calls=[broken]), calls(LOOK, LOOK), "Late.")
+    state = shop.say()
+    assert RAN == [("get_order", "A-1")]
+    assert "no JSON" in shop.own.calls[1].messages[-1].text
+    assert [len(message.tool_calls) for message in state["messages"] if message.type == "ai"] == [1, 0]
+
+
+def test_a_call_that_is_taken_up_beside_another_one_is_put_when_the_turn_ends():
+    judge = {"G1": 9, "G2": 9}
+    shop = Shop(calls(LOOK, CANCEL), "It is late.", judge=judge, reply="It is late.")
+    assert last(shop.say()) == f"It is late.\n\n{QUESTION}"
+    assert shop.told(1).now["put_below_your_reply"] == [{"tool": "cancel_order", "arguments": A1}]
+    other = Shop(calls(LOOK, CANCEL), calls(("cancel_order", {"order_id": "A-2"})), judge=judge, reply="Hm.")
+    assert last(other.say()).splitlines()[2:-1] == ['Cancel order (order id: "A-2")']
+
+
+@pytest.mark.parametrize("revise", [True, False])
+def test_what_is_said_beside_calls_goes_out_only_where_nothing_is_revised(revise):
+    thinking = {"type": "thinking", "thinking": "Hm", "signature": "s"}
+    uses = [{"type": "tool_use", "id": id, "name": name} for id, (name, _) in (("c0", LOOK), ("c1", REFUND))]
+    blocks = [thinking, {"type": "text", "text": "It comes today!"}, *uses]
+    raw = {"tool_calls": ["both, as the provider has them"]}
+    metadata = {"id": "resp_1", "model_name": "m"}
+    made = calls(LOOK, REFUND, text=blocks, additional_kwargs=raw, response_metadata=metadata)
+    asking = Shop(made, "Late.", rules={"revise": revise}).say()["messages"][1]
+    kinds = [block["type"] for block in asking.content]
+    assert kinds == (["thinking", "tool_use"] if revise else ["thinking", "text", "tool_use"])
+    assert [call["name"] for call in asking.tool_calls] == ["get_order"]
+    assert (asking.additional_kwargs, asking.response_metadata) == ({}, {"model_name": "m"})
+
+
+def streamed(runs: Any, shop: Shop) -> tuple[list[str], list[Any]]:
+    """What streams, the tokens apart from whole messages."""
+    given = {"messages": [("user", "Hi")]}
+    parts = [message for message, _ in runs.stream(shop.app, given, THREAD, stream_mode="messages")]
+    tokens = [part.text for part in parts if isinstance(part, AIMessageChunk)]
+    return tokens, [part.text for part in parts if part.type == "ai"]
+
+
+def test_no_word_of_a_draft_that_is_revised_reaches_the_stream(runs):
+    shop = Shop("It comes today!", reply="I do not know.")
+    assert streamed(runs, shop) == ([], ["I do not know."])
+
+
+def test_what_is_not_revised_streams_unless_a_question_of_codes_may_follow(runs):
+    shop = Shop("It comes today!", rules={"revise": False})
+    tokens, _ = streamed(runs, shop)
+    modules = [call.module for call in shop.ours.calls]
+    assert ("".join(tokens), len(tokens) > 1, modules) == ("It comes today!", True, ["matcher"])
+    judge = {"G2": 9}
+    shop = Shop(calls(CANCEL, text="Sure."), judge=judge, rules={"revise": False})
+    assert streamed(runs, shop) == ([], [f"Sure.\n\n{QUESTION}"])
+
+
+def test_the_reply_has_the_name_of_the_agent_and_the_usage_of_its_model():
+    usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    draft = AIMessage("Hi.", usage_metadata=usage, response_metadata={"model_name": "m"})
+    for name in (None, "desk"):
+        sent = Shop(draft, name=name).say()["messages"][-1]
+        assert (sent.name, sent.usage_metadata, sent.response_metadata) == (name, usage, {"model_name": "m"})
+
+
+class Answer(BaseModel):
+    """The answer."""
+
+    status: str
+
+
+STATUS = ("Answer", {"status": "late"})
+
+
+@pytest.mark.parametrize(
+    ("form", "answers"),
+    [
+        (ToolStrategy(Answer), [calls(("Answer", {"state": "?"})), calls(STATUS)]),
+        # LangChain loads OpenAI's client for it.
+        pytest.param(ProviderStrategy(Answer), ['{"status": "late"}'], marks=pytest.mark.slow),
+    ],
+    ids=["tool", "provider"],
+)
+def test_a_structured_answer_stays_as_it_is_and_its_calls_pass_the_gate(form, answers):
+    shop = Shop(calls(LOOK, REFUND), *answers, response_format=form)
+    state = shop.say()
+    assert (state["structured_response"], RAN) == (Answer(status="late"), [("get_order", "A-1")])
+    assert "message" not in [call.module for call in shop.ours.calls]
+    asking = Shop(calls(CANCEL), judge={"G2": 9}, reply="Hm.", response_format=form).say()
+    assert (last(asking), asking["structured_response"]) == (f"Hm.\n\n{QUESTION}", None)
+
+
+def test_it_stands_beside_other_middleware_and_their_states_merge(runs):
+    summarizer = SummarizationMiddleware(
+        ScriptedChatModel(lambda _: "They greeted."), trigger=("messages", 7), keep=("messages", 2)
+    )
+    before = [summarizer, TodoListMiddleware(), ask_about("get_order")]
+    todo = [{"content": "look it up", "status": "in_progress"}]
+    own = ["Hello.", "Hello.", "Hello.", calls(("write_todos", {"todos": todo}), LOOK), "It is late."]
+    shop = Shop(*own, before=before, tools=[weather])
+    for text in ("Hi", "Hello?", "Hm.", "Where is A-1?"):
+        state = runs.invoke(shop.app, {"messages": [("user", text)]}, THREAD)
+    assert [each["name"] for each in state["__interrupt__"][0].value["action_requests"]] == ["get_order"]
+    state = runs.invoke(shop.app, Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
+    assert (last(state), state["todos"], RAN) == ("This is answer 4.", todo, [("get_order", "A-1")])
+    assert "They greeted." in state["messages"][0].text
+    assert shop.offered(-1) == {"write_todos", "weather", "get_order"}
+    assert {each["turn"] for each in state["guideline_matches"]} == {state["messages"][2].id}
+
+
+def test_a_matcher_and_a_reviser_of_ones_own_keep_their_models():
+    ours, theirs = (ScriptedChatModel(Brain({"G1": 9})) for _ in range(2))
+    nodes: Any = {
+        "matcher": GuidelineMatcher(theirs, DESK, batch_size=1),
+        "reviser": MessageReviser(theirs, DESK),
+    }
+    app = create_agent(ScriptedChatModel(["Hi."]), middleware=[GuidelineMiddleware(ours, DESK, **nodes)])
+    app.invoke({"messages": [("user", "Hi")]})
+    assert (len(ours.calls), [call.module for call in theirs.calls]) == (0, ["matcher"] * 4 + ["message"])
+    assert nodes["reviser"].draft_key is None
+    with pytest.raises(errors.InputError, match="revise=False"):
+        GuidelineMiddleware(ours, DESK, revise=False, reviser=nodes["reviser"])
+
+
+def test_without_langchain_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "langchain.agents.middleware", None)
+    monkeypatch.delitem(sys.modules, "arq_graph.middleware")
+    with pytest.raises(ImportError, match=r"pip install \"arq_graph\[middleware\]\""):
+        importlib.import_module("arq_graph.middleware")
