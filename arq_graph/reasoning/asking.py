@@ -23,7 +23,7 @@ from arq_graph.reasoning.answer import Answer, Attempt, Complaint, Question
 from arq_graph.reasoning.blocks import as_taken, cache_mark
 from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
 from arq_graph.reasoning.failures import Failure, read_failure
-from arq_graph.reasoning.methods import schema_name
+from arq_graph.reasoning.methods import Method, schema_name
 from arq_graph.reasoning.replies import (
     GrowingAnswer,
     asked_again,
@@ -101,6 +101,7 @@ class Asking(Generic[B]):
         self._method, *self._further = self._endpoint.methods
         self._settled = not self._further
         self._failures: list[Failure | None] = []
+        self._answered: Method | None = None
         self._limit_raised = False
 
     def steps(self) -> Steps[Answer[B]]:
@@ -202,17 +203,19 @@ class Asking(Generic[B]):
     def _moved_on(self, failure: Failure | None) -> bool:
         """Take another method after this one failed, or gave no JSON object (None).
 
-        If none is left, what the first one met decides: a server's own error is worth waiting for, a rejected
-        request is not.
+        If none is left, the last one that was answered at all is asked again. If none was, what the first one met
+        decides: a server's own error is worth waiting for, a rejected request is not.
         """
         self._failures.append(failure)
+        if failure is None:
+            self._answered = self._method
         if self._further:
             self._method = self._further.pop(0)
             return True
         first = self._failures[0]
-        if first is not None and (first.status is None or not first.transient):
+        if first and not self._answered and (first.status is None or not first.transient):
             raise first.rejected(self._asked) from first.error
-        self._method, self._settled = self._endpoint.methods[0], True
+        self._method, self._settled = self._answered or self._endpoint.methods[0], True
         return False
 
     def _finished(self) -> Answer[B]:

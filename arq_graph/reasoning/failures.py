@@ -78,19 +78,24 @@ class Failure:
     @property
     def rejects_temperature(self) -> bool:
         """Whether the provider, or the model's class, refuses the sampling temperature."""
-        named = f"{self.error} {getattr(self.error, 'param', None)}".lower()
-        return self.maybe_unsupported and "temperature" in named
+        return self.maybe_unsupported and "temperature" in self._named
 
     @property
     def rejects_marks(self) -> bool:
         """Whether the provider refuses the marks for its cache; Bedrock does it with a 403 where a model has none."""
-        return self.status in (400, 403) and "cach" in str(self.error).lower()
+        return self.status in (400, 403) and "cach" in self._named
 
     @property
     def rejects_streaming(self) -> bool:
         """Whether the provider refuses to stream: some do for accounts that are not verified."""
-        named = f"{self.error} {getattr(self.error, 'param', None)}".lower()
-        return self.status in (400, 422) and "stream" in named
+        return self.status in (400, 422) and "stream" in self._named
+
+    @property
+    def _named(self) -> str:
+        """What the provider says, in lower case; botocore adds the operation's name, which may be a streamed one's."""
+        response = getattr(self.error, "response", None)
+        told = response.get("Error", {}).get("Message") if isinstance(response, dict) else None
+        return f"{told or self.error} {getattr(self.error, 'param', None)}".lower()
 
     def unavailable(self, asked: str, model: str, tries: int, seconds: float) -> ModelUnavailableError:
         """The error for a model that could not be reached, or was overloaded, in so many tries and seconds."""

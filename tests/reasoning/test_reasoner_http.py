@@ -75,6 +75,14 @@ def test_if_no_method_is_taken_the_first_refusal_is_told_and_a_server_that_is_do
     assert endpoint.methods == ORDER + ["json_schema"] * 3
 
 
+def test_the_method_that_was_answered_in_words_is_asked_again_although_others_were_refused():
+    words = iter([text("It is late."), ok(GOOD)])
+    with Endpoint(lambda asked: next(words) if asked.method == "none" else status(400)) as endpoint:
+        assert reasoner_of(endpoint).ask(Verdict, PROMPT).satisfied
+    assert endpoint.methods == [*ORDER, "none"]
+    assert "holds no complete JSON object" in endpoint.requests[-1].prompt
+
+
 async def test_parallel_first_calls_find_out_each_for_itself_and_then_all_know():
     questions = [Question(Verdict, PROMPT)] * 6
     with Endpoint(lambda request: ok(GOOD) if request.method == "json_mode" else status(400)) as endpoint:

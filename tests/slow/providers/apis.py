@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import struct
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
 from tests.reasoning.strict_subset import assert_strict
-from tests.slow.providers.stub import Asked, Refused, Said, needed, nodes_of, only, parts_of
+from tests.slow.providers.stub import Asked, Refused, Said, events, halves, needed, nodes_of, only, parts_of
 
 READ, CACHED, WRITTEN = 100, 40, 20
 """Tokens of each answer: read in all, of these from the provider's cache, and written."""
@@ -34,7 +35,7 @@ class OpenAI:
             "model messages temperature max_tokens max_completion_tokens response_format tools tool_choice"
             " parallel_tool_calls stream stream_options reasoning_effort top_p n seed stop",
         )
-        asked = Asked(body, [], temperature=body.get("temperature"), streamed=bool(body.get("stream")))
+        asked = Asked(body, [], temperature=body.get("temperature"))
         asked.max_tokens = body.get("max_completion_tokens") or body.get("max_tokens")
         if self.reasoning:
             refuse_sampling(body, "Unsupported value: '{}' does not support {} with this model.")
@@ -59,7 +60,9 @@ class OpenAI:
             asked.schema = tools[0]["function"]["parameters"]
         read_way(asked, self.ways)
 
-    def write(self, asked: Asked, said: Said) -> Any:
+    def write(self, asked: Asked, said: Said) -> dict[str, Any]:
+        if not self.ways:  # such servers know no refusals: their models say it in words
+            said = Said(said.text or said.refusal, cut=said.cut)
         message: dict[str, Any] = {"role": "assistant", "content": said.text, "refusal": said.refusal or None}
         if asked.tool and not said.refusal:
             call = {"name": asked.tool, "arguments": said.text}
@@ -70,6 +73,24 @@ class OpenAI:
         choices = [{"index": 0, "message": message, "finish_reason": reason}]
         told = {"id": "1", "object": "chat.completion", "created": 1, "model": asked.body["model"]}
         return {**told, "choices": choices, "usage": usage}
+
+    def stream(self, asked: Asked, written: dict[str, Any]) -> bytes:
+        (choice,), told = written["choices"], {**written, "object": "chat.completion.chunk", "usage": None}
+        field = "refusal" if choice["message"]["refusal"] else "content"
+        deltas: list[dict[str, Any]] = [{field: half} for half in halves(choice["message"][field] or "")]
+        for call in choice["message"].get("tool_calls", ()):
+            pieces = halves(call["function"]["arguments"])
+            first = {**call, "index": 0, "function": {**call["function"], "arguments": pieces[0]}}
+            deltas = [
+                {"tool_calls": [first]},
+                {"tool_calls": [{"index": 0, "function": {"arguments": pieces[1]}}]},
+            ]
+        deltas[0] |= {"role": "assistant"}
+        ended = [(delta, None) for delta in deltas] + [({}, choice["finish_reason"])]
+        chunks = [{**told, "choices": [{"index": 0, "delta": d, "finish_reason": why}]} for d, why in ended]
+        if (asked.body.get("stream_options") or {}).get("include_usage"):
+            chunks.append({**told, "choices": [], "usage": written["usage"]})
+        return events(chunks, ended="data: [DONE]\n\n")
 
     def error(self, refused: Refused) -> tuple[dict[str, Any], dict[str, str]]:
         told = {"message": refused.message, "type": "invalid_request_error", "param": refused.param}
@@ -85,7 +106,7 @@ class Responses(OpenAI):
             "model input instructions text tools tool_choice parallel_tool_calls temperature max_output_tokens"
             " reasoning store stream include previous_response_id truncation metadata top_p",
         )
-        asked = Asked(body, [], temperature=body.get("temperature"), streamed=bool(body.get("stream")))
+        asked = Asked(body, [], temperature=body.get("temperature"))
         asked.max_tokens = body.get("max_output_tokens")
         for number, item in enumerate(body["input"]):
             only(item, "type role content id status", f"input[{number}]")
@@ -104,7 +125,7 @@ class Responses(OpenAI):
         read_way(asked, self.ways)
         return asked
 
-    def write(self, asked: Asked, said: Said) -> Any:
+    def write(self, asked: Asked, said: Said) -> dict[str, Any]:
         part = {"type": "output_text", "text": said.text, "annotations": []}
         if said.refusal:
             part = {"type": "refusal", "refusal": said.refusal}
@@ -128,6 +149,27 @@ class Responses(OpenAI):
         more = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "metadata": {}}
         return {**told, **more, "output": [message]}
 
+    def stream(self, asked: Asked, written: dict[str, Any]) -> bytes:
+        (item,) = written["output"]
+        (part,), at = item["content"], {"item_id": item["id"], "output_index": 0, "content_index": 0}
+        kind = part["type"].removeprefix("output_")
+        field = "refusal" if kind == "refusal" else "text"
+        name = "refusal" if field == "refusal" else "output_text"
+        begun = {**written, "status": "in_progress", "output": [], "usage": None}
+        told: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
+        told.append(
+            {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}}
+        )
+        told.append({"type": "response.content_part.added", **at, "part": {**part, field: ""}})
+        more = {} if field == "refusal" else {"logprobs": []}
+        told += [
+            {"type": f"response.{name}.delta", **at, **more, "delta": half} for half in halves(part[field])
+        ]
+        told.append({"type": f"response.{name}.done", **at, **more, field: part[field]})
+        told.append({"type": "response.output_item.done", "output_index": 0, "item": item})
+        told.append({"type": f"response.{written['status']}", "response": written})
+        return events({**each, "sequence_number": number} for number, each in enumerate(told))
+
 
 @dataclass
 class Anthropic:
@@ -143,7 +185,6 @@ class Anthropic:
         only(body, known if self.old else f"{known} output_config", words=extra)
         needed(body, "model max_tokens messages")
         asked = Asked(body, [], temperature=body.get("temperature"), max_tokens=body["max_tokens"])
-        asked.streamed = bool(body.get("stream"))
         spoken = [(message["role"], message["content"]) for message in body["messages"]]
         for role, content in [("system", body.get("system")), *spoken]:
             blocks = []
@@ -180,7 +221,7 @@ class Anthropic:
             asked.schema = tools[0]["input_schema"] if forced else None
             list(nodes_of(tools[0]["input_schema"]))
 
-    def write(self, asked: Asked, said: Said) -> Any:
+    def write(self, asked: Asked, said: Said) -> dict[str, Any]:
         content: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
         if asked.tool and not said.refusal:
             content = [{"type": "tool_use", "id": "t1", "name": asked.tool, "input": loaded(said.text)}]
@@ -192,6 +233,25 @@ class Anthropic:
         usage = {"input_tokens": READ - CACHED, "cache_read_input_tokens": CACHED, "output_tokens": WRITTEN}
         told = {"id": "m1", "type": "message", "role": "assistant", "model": asked.body["model"]}
         return {**told, "content": content, "stop_reason": reason, "stop_sequence": None, "usage": usage}
+
+    def stream(self, asked: Asked, written: dict[str, Any]) -> bytes:
+        told: list[dict[str, Any]] = [
+            {"type": "message_start", "message": {**written, "content": [], "stop_reason": None}}
+        ]
+        for index, block in enumerate(written["content"]):
+            field = "input" if block["type"] == "tool_use" else block["type"]
+            text = json.dumps(block[field]) if field == "input" else block[field]
+            empty = {**block, field: {} if field == "input" else ""}
+            kind, key = (
+                ("input_json_delta", "partial_json") if field == "input" else (f"{field}_delta", field)
+            )
+            told.append({"type": "content_block_start", "index": index, "content_block": empty})
+            deltas = [{"type": kind, key: half} for half in halves(text)]
+            told += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+            told.append({"type": "content_block_stop", "index": index})
+        delta = {"stop_reason": written["stop_reason"], "stop_sequence": None}
+        told.append({"type": "message_delta", "delta": delta, "usage": written["usage"]})
+        return events([*told, {"type": "message_stop"}])
 
     def error(self, refused: Refused) -> tuple[dict[str, Any], dict[str, str]]:
         told = {"type": "invalid_request_error", "message": refused.message}
@@ -241,7 +301,7 @@ class Converse:
             list(nodes_of(asked.schema))
         return asked
 
-    def write(self, asked: Asked, said: Said) -> Any:
+    def write(self, asked: Asked, said: Said) -> dict[str, Any]:
         content: list[dict[str, Any]] = [{"text": said.refusal or said.text}]
         if asked.tool and not said.refusal:
             content = [{"toolUse": {"toolUseId": "t1", "name": asked.tool, "input": loaded(said.text)}}]
@@ -251,6 +311,22 @@ class Converse:
         message = {"role": "assistant", "content": content}
         told = {"stopReason": reason, "usage": {**usage, "totalTokens": READ + WRITTEN}}
         return {"output": {"message": message}, **told, "metrics": {"latencyMs": 1}}
+
+    def stream(self, asked: Asked, written: dict[str, Any]) -> bytes:
+        (block,) = written["output"]["message"]["content"]
+        deltas = [{"text": half} for half in halves(block.get("text", ""))]
+        told: list[tuple[str, dict[str, Any]]] = [("messageStart", {"role": "assistant"})]
+        if use := block.get("toolUse"):
+            start = {"toolUse": {"toolUseId": "t1", "name": use["name"]}}
+            told.append(("contentBlockStart", {"start": start, "contentBlockIndex": 0}))
+            deltas = [{"toolUse": {"input": half}} for half in halves(json.dumps(use["input"]))]
+        told += [("contentBlockDelta", {"delta": delta, "contentBlockIndex": 0}) for delta in deltas]
+        told += [
+            ("contentBlockStop", {"contentBlockIndex": 0}),
+            ("messageStop", {"stopReason": written["stopReason"]}),
+        ]
+        told.append(("metadata", {"usage": written["usage"], "metrics": {"latencyMs": 1}}))
+        return b"".join(framed(kind, json.dumps(each).encode()) for kind, each in told)
 
     def error(self, refused: Refused) -> tuple[dict[str, Any], dict[str, str]]:
         kind = "AccessDeniedException" if refused.status == 403 else "ValidationException"
@@ -284,7 +360,7 @@ class Gemini:
             raise Refused("The stub's model calls no tools.")
         return asked
 
-    def write(self, asked: Asked, said: Said) -> Any:
+    def write(self, asked: Asked, said: Said) -> dict[str, Any]:
         usage = {"promptTokenCount": READ, "candidatesTokenCount": WRITTEN, "totalTokenCount": READ + WRITTEN}
         told = {"usageMetadata": {**usage, "cachedContentTokenCount": CACHED}, "modelVersion": "gemini-2.5"}
         if said.refusal == "blocked prompt":
@@ -294,6 +370,16 @@ class Gemini:
         if said.refusal:
             candidate = {"index": 0, "finishReason": "SAFETY"}
         return {**told, "candidates": [candidate]}
+
+    def stream(self, asked: Asked, written: dict[str, Any]) -> bytes:
+        told = [written]
+        if "parts" in written.get("candidates", [{}])[0].get("content", {}):
+            (candidate,) = written["candidates"]
+            pieces = halves(candidate["content"]["parts"][0]["text"])
+            contents = [{"content": {"role": "model", "parts": [{"text": piece}]}} for piece in pieces]
+            told = [{**written, "candidates": [{"index": 0, **contents[0]}]}]
+            told.append({**written, "candidates": [{**candidate, **contents[1]}]})
+        return events(told)
 
     def error(self, refused: Refused) -> tuple[dict[str, Any], dict[str, str]]:
         told = {"code": refused.status, "message": refused.message, "status": "INVALID_ARGUMENT"}
@@ -317,19 +403,35 @@ class Ollama:
             list(nodes_of(asked.schema or {}))
         return asked
 
-    def write(self, asked: Asked, said: Said) -> Any:
-        text = said.text or said.refusal
-        told = {"model": asked.body["model"], "created_at": "2026-01-01T00:00:00Z"}
-        halves: Sequence[str] = (text[: len(text) // 2], text[len(text) // 2 :])
-        lines = [
-            {**told, "message": {"role": "assistant", "content": half}, "done": False} for half in halves
-        ]
+    def write(self, asked: Asked, said: Said) -> dict[str, Any]:
         counted = {"prompt_eval_count": READ, "eval_count": WRITTEN, "total_duration": 1, "load_duration": 1}
-        last = {"message": {"role": "assistant", "content": ""}, "done": True, **counted}
-        return [*lines, {**told, **last, "done_reason": "length" if said.cut else "stop"}]
+        told = {"model": asked.body["model"], "created_at": "2026-01-01T00:00:00Z", **counted, "done": True}
+        message = {"role": "assistant", "content": said.text or said.refusal}
+        return {**told, "message": message, "done_reason": "length" if said.cut else "stop"}
+
+    def stream(self, asked: Asked, written: dict[str, Any]) -> bytes:
+        told = {"model": written["model"], "created_at": written["created_at"], "done": False}
+        said = [
+            {**written["message"], "content": half} for half in (*halves(written["message"]["content"]), "")
+        ]
+        lines = [*({**told, "message": message} for message in said[:2]), {**written, "message": said[2]}]
+        return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
     def error(self, refused: Refused) -> tuple[dict[str, Any], dict[str, str]]:
         return {"error": refused.message}, {}
+
+
+def framed(kind: str, payload: bytes) -> bytes:
+    """One event in the binary form of AWS."""
+    headers = b""
+    told = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
+    for name, value in told.items():
+        headers += (
+            bytes([len(name)]) + name.encode() + b"\x07" + struct.pack(">H", len(value)) + value.encode()
+        )
+    prelude = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
+    frame = prelude + struct.pack(">I", zlib.crc32(prelude)) + headers + payload
+    return frame + struct.pack(">I", zlib.crc32(frame))
 
 
 def refuse_sampling(body: dict[str, Any], words: str) -> None:

@@ -11,6 +11,7 @@ What an API does not know, or a model does not take, it refuses in the words and
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -71,7 +72,8 @@ class Api(Protocol):
     """One provider's HTTP API: how a request is read, or refused, and how an answer and an error are written."""
 
     def read(self, body: dict[str, Any]) -> Asked: ...
-    def write(self, asked: Asked, said: Said) -> Any: ...
+    def write(self, asked: Asked, said: Said) -> dict[str, Any]: ...
+    def stream(self, asked: Asked, written: dict[str, Any]) -> bytes: ...
     def error(self, refused: Refused) -> tuple[dict[str, Any], dict[str, str]]: ...
 
 
@@ -125,19 +127,31 @@ class Stub:
         self._server.shutdown()
         self._server.server_close()
 
-    def reply(self, body: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+    def reply(self, path: str, body: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
         if self._closed:
             raise ConnectionResetError
         try:
             asked = self.api.read(body)
+            asked.streamed = "stream" in path.lower() or bool(body.get("stream"))
             self.asked.append(asked)
             written = self.api.write(asked, self.answer(asked))
         except Refused as refused:
             self.refused.append(refused)
             error, headers = self.api.error(refused)
             return refused.status, json.dumps(error).encode(), headers
-        lines = written if isinstance(written, list) else [written]  # Ollama streams a line an object
-        return 200, b"".join(json.dumps(line).encode() + b"\n" for line in lines), {}
+        return 200, self.api.stream(asked, written) if asked.streamed else json.dumps(written).encode(), {}
+
+
+def halves(text: str) -> tuple[str, str]:
+    """What a streamed text comes in."""
+    return text[: len(text) // 2], text[len(text) // 2 :]
+
+
+def events(told: Iterable[dict[str, Any]], *, ended: str = "") -> bytes:
+    """Server-sent events, each with its type where it has one."""
+    named = ((f"event: {each['type']}\n" if "type" in each else "", each) for each in told)
+    lines = [f"{name}data: {json.dumps(each)}\n\n" for name, each in named]
+    return "".join([*lines, ended]).encode()
 
 
 class _Server(ThreadingHTTPServer):
@@ -149,6 +163,8 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that went away, and connections to a closed stub, are no news."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -158,11 +174,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-        status, data, headers = self.server.stub.reply(body)
+        status, data, headers = self.server.stub.reply(self.path, body)
         self.send_response(status)
-        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(data))}.items():
-            self.send_header(name, value)
-        for name, value in headers.items():
+        kind = "text/event-stream" if data.startswith((b"event:", b"data:")) else "application/json"
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(data)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from arq_graph import errors, track_usage
+from arq_graph import Question, Reasoner, errors, track_usage
 from arq_graph.nodes import BlueprintNode
 from tests.reasoning.cases import GOOD, Verdict, reasoner_of
 from tests.slow.providers.apis import CACHED, READ, WRITTEN
@@ -39,14 +40,23 @@ def raising(refused: Refused) -> Callable[[Asked], Said]:
     return answer
 
 
-def structured_output(name: str) -> str:
+def ask(reasoner: Reasoner, grown: list[Any] | None = None) -> Any:
+    """Ask the question; its answer is streamed where what grows is collected."""
+    question = Question(Verdict, PROMPT, on_growth=None if grown is None else grown.append)
+    (answer,) = reasoner.ask_all([question])
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def structured_output(name: str, grown: list[Any] | None = None) -> str:
     stub, make = serving(name, good)
     with stub:
-        answer = reasoner_of(make()).ask(Verdict, PROMPT)
-        found_out = len(stub.asked)
-        reasoner_of(make()).ask(Verdict, PROMPT)
+        answer = ask(reasoner_of(make()), grown)
+        found_out = len(stub.asked), len(stub.refused)
+        ask(reasoner_of(make()), grown)
     assert answer.value.model_dump() == GOOD
-    assert len(stub.asked) == found_out + 1  # what works is remembered
+    assert (len(stub.asked) - 1, len(stub.refused)) == found_out  # what works is remembered
     return f"`{answer.attempts[-1].method}`"
 
 
@@ -61,10 +71,10 @@ def temperature(name: str) -> str:
     return {0.3: "sent", None: "left out"}[last]
 
 
-def refusal(name: str) -> str:
+def refusal(name: str, grown: list[Any] | None = None) -> str:
     stub, make = serving(name, lambda asked: Said(refusal="I cannot judge people."))
     with stub, pytest.raises(errors.ReasoningError) as raised:
-        reasoner_of(make()).ask(Verdict, PROMPT)
+        ask(reasoner_of(make()), grown)
     if isinstance(raised.value, errors.RefusalError):
         assert len(stub.asked) == 1  # and no retry
         assert raised.value.refusal
@@ -74,26 +84,26 @@ def refusal(name: str) -> str:
     return "as an answer that is no JSON"
 
 
-def token_limit(name: str) -> str:
+def token_limit(name: str, grown: list[Any] | None = None) -> str:
     stub, make = serving(name, good)
     with stub:
         reasoner = reasoner_of(make())
-        reasoner.ask(Verdict, PROMPT)
+        ask(reasoner, grown)
         settled = len(stub.asked)
         stub.answer = cut
         with pytest.raises(errors.BlueprintError, match="cut off at the token limit; raise max_tokens"):
-            reasoner.ask(Verdict, PROMPT)
+            ask(reasoner, grown)
     limits = [asked.max_tokens for asked in stub.asked[settled:]]
     assert limits == [LIMIT, 2 * LIMIT]
     return "doubled once"
 
 
-def usage(name: str) -> str:
+def usage(name: str, grown: list[Any] | None = None) -> str:
     stub, make = serving(name, good)
     with stub:
-        reasoner_of(make()).ask(Verdict, PROMPT)
+        ask(reasoner_of(make()), grown)
         with track_usage() as used:
-            reasoner_of(make()).ask(Verdict, PROMPT)
+            ask(reasoner_of(make()), grown)
     assert (used.total["input_tokens"], used.total["output_tokens"]) == (READ, WRITTEN)
     cached = used.total.get("input_token_details", {}).get("cache_read")
     return {CACHED: "cached ones too", 0: "without cached ones", None: "without cached ones"}[cached]
@@ -121,7 +131,7 @@ def images(name: str) -> str:
     return "shown"
 
 
-CELLS: dict[str, Callable[[str], str]] = {
+CELLS: dict[str, Callable[..., str]] = {
     "structured output": structured_output,
     "temperature": temperature,
     "refusal": refusal,
@@ -141,6 +151,14 @@ def test_the_documented_table_has_these_rows_and_columns():
 @pytest.mark.parametrize("name", ROWS)
 def test_a_cell_of_the_documented_table_is_true(name: str, column: str):
     assert CELLS[column](name) == documented()[1][name][column]
+
+
+@pytest.mark.parametrize("column", ["structured output", "refusal", "token limit", "usage"])
+@pytest.mark.parametrize("name", ROWS)
+def test_a_streamed_answer_is_the_same_and_is_told_of_while_it_is_written(name: str, column: str):
+    grown: list[Any] = []
+    assert CELLS[column](name, grown) == documented()[1][name][column]
+    assert column == "refusal" or any(0 < len(each.get("rationale", "")) < 18 for each in grown)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -179,3 +197,26 @@ def test_a_higher_limit_that_the_provider_refuses_ends_as_the_limit_itself_does(
         stub.answer = answer
         with pytest.raises(errors.BlueprintError, match="cut off at the token limit"):
             reasoner.ask(Verdict, PROMPT)
+
+
+def test_what_a_class_or_a_profile_says_itself_needs_no_further_call():
+    stub, make = serving("ChatAnthropic", good)
+    with stub:
+        own = [
+            SystemMessage([{"type": "text", "text": HEAD, "cache_control": {"type": "ephemeral"}}]),
+            *LATER,
+        ]
+        reasoner_of(make()).ask(Verdict, own)
+        # The class refuses a temperature for this model before anything is sent.
+        reasoner_of(make(model="claude-sonnet-5-5", profile={}), temperature=0.3).ask(Verdict, PROMPT)
+        stub.answer = cut
+        with pytest.raises(errors.BlueprintError, match="token limit"):
+            reasoner_of(make(profile={"max_output_tokens": LIMIT})).ask(Verdict, PROMPT)
+    assert [len(asked.marked) for asked in stub.asked] == [1, 1, 1]
+    assert not stub.refused
+
+
+def test_a_prompt_that_gemini_blocks_is_a_refusal():
+    stub, make = serving("ChatGoogleGenerativeAI", lambda asked: Said(refusal="blocked prompt"))
+    with stub, pytest.raises(errors.RefusalError, match="blocked the prompt: SAFETY"):
+        reasoner_of(make()).ask(Verdict, PROMPT)
