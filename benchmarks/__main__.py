@@ -61,6 +61,8 @@ def _print_turns(console: Console) -> None:
     console.print(_waves())
     console.print(_time())
     console.print(_kept())
+    console.print(_many())
+    console.print(_recalls())
     console.print(_prefixes())
     console.print(_tokens())
     console.print(_imports())
@@ -123,6 +125,28 @@ def _kept() -> Table:
     for guidelines in (20, 200):
         kept = (many_guidelines.kilobytes_kept(guidelines, keep) for keep in ("all", "active"))
         made.add_row(str(guidelines), *(f"{each:,.0f} kB" for each in kept))
+    return made
+
+
+def _many() -> Table:
+    most = many_guidelines.MAX_JUDGED
+    made = table(
+        f"A turn with one tool call where a look judges about {most} guidelines (max_judged={most})",
+        "guidelines", "to compile", "calls", "waves", "prompt characters", "and of schemas", "our own time",
+    )  # fmt: skip
+    for each in many_guidelines.growth():
+        counted = each.counted
+        characters = (f"{counted.prompt_characters:,}", f"{counted.schema_characters:,}")
+        counts = (str(counted.calls), str(counted.waves), *characters)
+        made.add_row(f"{each.guidelines:,}", f"{each.seconds:.1f} s", *counts, f"{each.milliseconds:.0f} ms")
+    return made
+
+
+def _recalls() -> Table:
+    limits = [f"max_judged={limit}" for limit in many_guidelines.LIMITS]
+    made = table("Share of the guidelines that must be judged that are, of 300", "chosen by", *limits)
+    for name, shares in many_guidelines.recalls():
+        made.add_row(name, *(f"{share:.0%}" for share in shares))
     return made
 
 

@@ -37,6 +37,7 @@ def agent_of(guidelines: int, tools: int = 1) -> Agent:
                 f"the customer asks about topic number {number} of the shop's handbook",
                 f"explain topic number {number} in one or two sentences and offer further help",
                 tools=granted[number - 1 : number],
+                always_judge=number == 1,
             )
             for number in range(1, guidelines + 1)
         ],

@@ -7,10 +7,12 @@ import statistics
 import time
 from collections import defaultdict
 from itertools import pairwise
+from typing import Any
 
 from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import create_guided_agent
+from arq_graph.nodes import GuidelineMatcher
 from benchmarks.in_process import agent_of, model
 
 TURN = {"messages": [("user", "Where is my order ORD-1001?")]}
@@ -24,9 +26,10 @@ QUESTIONS = [
 ]
 
 
-def milliseconds(guidelines: int, runs: int = 50) -> tuple[float, float]:
-    """Median milliseconds of a turn with one tool call, sync and async."""
-    app = create_guided_agent(model(), agent_of(guidelines))
+def milliseconds(guidelines: int, runs: int = 50, **of_matcher: Any) -> tuple[float, float]:
+    """Median milliseconds of a turn with one tool call, sync and async; `of_matcher` are settings of the matcher."""
+    asked, agent = model(), agent_of(guidelines)
+    app = create_guided_agent(asked, agent, matcher=GuidelineMatcher(asked, agent, **of_matcher))
     app.invoke(TURN)
     sync = []
     for _ in range(runs):

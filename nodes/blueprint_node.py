@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import cache, cached_property
 from inspect import isawaitable
 from itertools import takewhile
@@ -45,6 +46,20 @@ T = TypeVar("T")
 Answers: TypeAlias = "Sequence[Answer[Any] | ReasoningError]"
 Task: TypeAlias = Callable[[], Any]
 """A function of the user's, sync or async, that a node's steps have run for them."""
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A task that has a way for sync runs, and one for async runs."""
+
+    sync: Callable[[], Any]
+    asynchronous: Callable[[], Awaitable[Any]]
+
+    def __call__(self) -> Any:
+        """Do it."""
+        return self.sync()
+
+
 Steps: TypeAlias = "Generator[Sequence[Question[Any]] | Task, Any, Update]"
 
 
@@ -349,6 +364,8 @@ def run_task(task: Task) -> Any:
 
 async def arun_task(task: Task) -> Any:
     """Run a function, sync or async, without blocking."""
+    if isinstance(task, Twin):
+        return await task.asynchronous()
     # In a thread: a sync function of the user's may block, which a server's event loop refuses.
     result = await run_in_executor(None, task)
     return await result if isawaitable(result) else result

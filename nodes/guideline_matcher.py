@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, Unpack
+
+from langchain_core.embeddings import Embeddings
 
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
-from arq_graph.errors import BlueprintError, ReasoningError, SpecError
+from arq_graph.errors import BlueprintError, InputError, ReasoningError, SpecError
 from arq_graph.nodes.blueprint_node import (
     AgentNode,
     Answers,
@@ -33,6 +35,7 @@ from arq_graph.nodes.judgements import (
     remarks,
     undecided,
 )
+from arq_graph.nodes.preselection import Preselection, need_of
 from arq_graph.nodes.spec_sections import (
     condition_text,
     shown_guideline,
@@ -57,14 +60,23 @@ def default_batch_size(guidelines: int) -> int:
     return max(1, -(-guidelines // batches))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Batch:
     """What is asked in one call of several at a time; formed once, so that its head and schema never change."""
 
-    guidelines: tuple[Guideline, ...]
-    blueprint: type[ARQ]
-    head: str
     name: str
+    guidelines: Sequence[Guideline]
+    render: Callable[..., str]
+
+    @cached_property
+    def blueprint(self) -> type[ARQ]:
+        """Asks about each guideline."""
+        return batch_blueprint(self.guidelines)
+
+    @cached_property
+    def head(self) -> str:
+        """What each of its prompts begins with."""
+        return self.render(guidelines=[shown_guideline(guideline) for guideline in self.guidelines])
 
 
 class GuidelineMatcher(AgentNode[ARQ]):
@@ -77,6 +89,10 @@ class GuidelineMatcher(AgentNode[ARQ]):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         batch_size: How many guidelines one call judges; None: about 5 up to 100 guidelines, 10 from 200 on.
+        max_judged: Of an agent with more guidelines than this, a look judges whole batches with about so many of them:
+            those that are nearest to what was said or found, and always what `always_judge` says, what is open from
+            the turn before, and what relations to these make necessary. None: all.
+        embeddings: LangChain embeddings that tell how near; None: the spelling of words does.
         keep_matches: What `guideline_matches` keeps of a turn: `all` judgements in full, or in full only the `active`
             ones and those that a later step or turn looks at, and of all others that they were judged. The rest is in
             the event `GuidelinesMatched` alone.
@@ -103,22 +119,36 @@ class GuidelineMatcher(AgentNode[ARQ]):
         agent: Agent,
         *,
         batch_size: int | None = None,
+        max_judged: int | None = None,
+        embeddings: Embeddings | None = None,
         keep_matches: KeepMatches = "all",
         **settings: Unpack[NodeSettings],
     ) -> None:
         super().__init__(model, agent, ARQ, **settings)
         self.keep_matches: KeepMatches = checked("keep_matches", keep_matches, KeepMatches)
+        self._in_code = [each for each in agent.guidelines if not isinstance(each.condition, str)]
         judged = [guideline for guideline in agent.guidelines if not _decided_by_code(guideline)]
-        # Those that a tool's result may activate come first: a second look asks no more batches than it has to.
-        judged.sort(key=lambda guideline: guideline.sensitive_to_tools is False)
         size = default_batch_size(len(judged)) if batch_size is None else counted("batch_size", batch_size)
-        groups = [judged[at : at + size] for at in range(0, len(judged), size)]
-        self.batches = [self._batch(f"batch-{number}", group) for number, group in enumerate(groups, start=1)]
-
-    def _batch(self, name: str, group: Sequence[Guideline]) -> Batch:
-        guidelines = [shown_guideline(guideline) for guideline in group]
-        head = self.head_of(guidelines=guidelines, tools=list(self.agent.toolbox))
-        return Batch(tuple(group), batch_blueprint(group), head, name)
+        self._always = [each.id for each in agent.guidelines if each.always_judge]
+        choice = [each for each in judged if isinstance(each.condition, str) and not each.always_judge]
+        always = [each for each in judged if not isinstance(each.condition, str) or each.always_judge]
+        if embeddings is not None and max_judged is None:
+            raise InputError("embeddings choose which guidelines a look judges: give max_judged= too")
+        self._preselection: Preselection | None = None
+        if max_judged is None or len(choice) <= counted("max_judged", max_judged):
+            # Those that a tool's result may activate come first: a second look asks no more batches than it has to.
+            judged.sort(key=lambda guideline: guideline.sensitive_to_tools is False)
+            groups = _groups(judged, size)
+        else:
+            # As the designer wrote them: what stands together is often about the same matter.
+            groups = _groups(choice, size)
+            self._preselection = Preselection(groups, -(-max_judged // size), embeddings)
+            groups = [*groups, *_groups(always, size)]
+        parts = partial(self.head_of, tools=list(agent.toolbox))
+        self.batches = [Batch(f"batch-{number}", each, parts) for number, each in enumerate(groups, start=1)]
+        # With many, each is made when it is first asked.
+        for batch in self.batches if self._preselection is None else self.batches[:1]:
+            batch.head, batch.blueprint  # noqa: B018
 
     def steps(self, state: Reader) -> Steps:
         """Judge what is left to judge in this turn."""
@@ -126,12 +156,15 @@ class GuidelineMatcher(AgentNode[ARQ]):
         turn = conversation.turn
         matches = {match.guideline: match for match in matches_of_turn(state, turn)}
         holds = yield from self._conditions_in_code(state)
+        looked_at = yield from self._looked_at(state, conversation, matches, holds)
         asked: list[tuple[Batch, list[str]]] = []
         for batch in self.batches:
-            judged = [each for each in batch.guidelines if holds.get(each.id) is not False]
+            judged = [
+                each for each in batch.guidelines if each.id in looked_at and holds.get(each.id) is not False
+            ]
             if open_now := [each.id for each in judged if _is_open(each, matches.get(each.id))]:
                 asked.append((batch, open_now))
-        for guideline in self.agent.guidelines:
+        for guideline in self._in_code:
             before, held = matches.get(guideline.id), holds.get(guideline.id)
             is_known = _decided_by_code(guideline) or (before is None and held is False)
             if is_known and not (before and before.matched):
@@ -152,11 +185,40 @@ class GuidelineMatcher(AgentNode[ARQ]):
         for (_, ids), answer in zip(asked, answers, strict=True):
             for id in ids:
                 matches[id] = self._match(self.agent.guideline(id), answer, turn, holds.get(id, False))
-        related = self._related([matches[guideline.id] for guideline in self.agent.guidelines])
-        looked_at = tuple(id for _, ids in asked for id in ids)
-        emit(GuidelinesMatched(turn=turn, matches=tuple(related), judged=looked_at))
+        related = self._related(matches)
+        judged_now = tuple(id for _, ids in asked for id in ids)
+        emit(GuidelinesMatched(turn=turn, matches=tuple(related), judged=judged_now))
         kept = related if self.keep_matches == "all" else _folded(related)
         return {**before_it, "guideline_matches": state.written("guideline_matches", kept)}
+
+    def _looked_at(
+        self,
+        state: Reader,
+        conversation: Conversation,
+        matches: Mapping[str, GuidelineMatch],
+        holds: Mapping[str, bool],
+    ) -> Generator[Task, Any, Container[str]]:
+        """The ids of the guidelines that this look is about; each that a model has to judge is asked for."""
+        if self._preselection is None:
+            return self.agent.relations.by_id
+        near = yield from self._preselection.nearest(need_of(conversation, again=bool(matches)))
+        known = state.records("guideline_matches", GuidelineMatch)
+        before = [match for match in known if match.turn != conversation.turn and _is_of_later_use(match)]
+        return self.agent.relations.bearing_on(
+            [
+                *near,
+                *matches,
+                *self._always,
+                *(id for id, held in holds.items() if held),
+                *(match.guideline for match in before),
+                *self._granting_open(state, conversation),
+            ]
+        )
+
+    def _granting_open(self, state: Reader, conversation: Conversation) -> set[str]:
+        """The guidelines that grant what the last reply asked the customer for."""
+        waiting = left_open(state, conversation)
+        return {id for each in waiting for id in self.agent.grants.get(each.tool, ())}
 
     def _question(
         self,
@@ -176,8 +238,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             ]
 
         last = conversation.last_customer_line
-        waiting = left_open(state, conversation)  # for what the last reply asked the customer for
-        granting = {id for each in waiting for id in self.agent.grants.get(each.tool, ())}
+        granting = self._granting_open(state, conversation)
         unfinished = [id for id in ids if id in granting]
         listed = {
             "holds": [id for id in ids if holds.get(id) and callable(self.agent.guideline(id).condition)],
@@ -198,7 +259,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         """What code knows of conditions: those that are functions, and those that are always true."""
         known: dict[str, bool] = {}
         given = state_for_functions(self.agent, state)
-        for guideline in self.agent.guidelines:
+        for guideline in self._in_code:
             if guideline.condition is None:
                 known[guideline.id] = True
             elif callable(guideline.condition):
@@ -253,12 +314,12 @@ class GuidelineMatcher(AgentNode[ARQ]):
         told = {"rationale": why, "origin": "failure"}
         return GuidelineMatch(guideline=guideline.id, turn=turn, active=is_active, matched=is_active, **told)
 
-    def _related(self, matches: list[GuidelineMatch]) -> list[GuidelineMatch]:
+    def _related(self, matches: Mapping[str, GuidelineMatch]) -> list[GuidelineMatch]:
         """Apply the relations between guidelines to what was matched."""
-        scores = {match.guideline: match.score or ACTIVE_FROM for match in matches if match.matched}
+        scores = {id: match.score or ACTIVE_FROM for id, match in matches.items() if match.matched}
         resolution = self.agent.relations.resolve(scores)
         related = []
-        for match in matches:
+        for match in (matches[id] for id in self.agent.relations.by_id if id in matches):
             update: dict[str, Any] = {"active": match.guideline in resolution.active}
             remarks = [each for each in match.remarks if not each.startswith((_ENTAILED, _REMOVED))]
             if (by := resolution.entailed.get(match.guideline)) and update["active"]:
@@ -271,6 +332,10 @@ class GuidelineMatcher(AgentNode[ARQ]):
                 remarks.append(f"{_REMOVED} {reason}")
             related.append(match.model_copy(update={**update, "remarks": tuple(remarks)}))
         return related
+
+
+def _groups(guidelines: Sequence[Guideline], size: int) -> list[Sequence[Guideline]]:
+    return [guidelines[at : at + size] for at in range(0, len(guidelines), size)]
 
 
 def _is_open(guideline: Guideline, match: GuidelineMatch | None) -> bool:

@@ -136,6 +136,8 @@ class Guideline(Part):
         on_failure: What to do when no valid judgement can be had.
         sensitive_to_tools: Whether a tool's result could make the condition true. None: a model is asked, or
             it is taken to be so.
+        always_judge: Whether it is judged in every turn, where a matcher chooses among many guidelines by what
+            was said: for what the words of a message do not tell, such as a tone or a danger.
 
     Raises:
         SpecError: A value does not fit its field.
@@ -152,6 +154,7 @@ class Guideline(Part):
     overrides: tuple[Id, ...] = ()
     on_failure: OnFailure = "raise"
     sensitive_to_tools: bool | None = None
+    always_judge: bool = False
 
     if TYPE_CHECKING:
 
@@ -169,6 +172,7 @@ class Guideline(Part):
             overrides: Sequence[str] = (),
             on_failure: OnFailure = "raise",
             sensitive_to_tools: bool | None = None,
+            always_judge: bool = False,
         ) -> None: ...
 
     @model_validator(mode="after")

@@ -6,7 +6,8 @@ turn made active and says which of them stay, which come in, and which go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
@@ -33,6 +34,15 @@ class Relations:
     def __init__(self, guidelines: Sequence[Guideline]) -> None:
         self.by_id = {guideline.id: guideline for guideline in guidelines}
         self._position = {guideline.id: index for index, guideline in enumerate(guidelines)}
+        self._overriding, self._entailing = (
+            defaultdict[str, list[str]](list),
+            defaultdict[str, list[str]](list),
+        )
+        for guideline in guidelines:
+            for target in guideline.overrides:
+                self._overriding[target].append(guideline.id)
+            for target in guideline.entails:
+                self._entailing[target].append(guideline.id)
 
     def resolve(self, scores: Mapping[str, int]) -> Resolution:
         """Apply the relations to the guidelines that are active.
@@ -53,6 +63,31 @@ class Relations:
                 if id not in active and id not in removed:
                     removed[id] = f"entailed by {entailed_before[id]}, which was removed"
         return Resolution(active, entailed, removed)
+
+    def bearing_on(self, ids: Iterable[str]) -> set[str]:
+        """These guidelines, and all others that have to be matched with them for relations to come out right.
+
+        What each depends on and what overrides it, with what entails one of these; and the same for what each entails.
+        Of the given ones that match, then just those stay active that would if all guidelines were matched.
+        """
+        matched, more = set[str](), {id for id in ids if id in self.by_id}
+        while more - matched:
+            matched = self._closed(matched | more, lambda id: self.by_id[id].entails)
+            rests_on = {
+                each for id in matched for each in (*self.by_id[id].depends_on, *self._overriding[id])
+            }
+            more = self._closed(rests_on, lambda id: self._entailing[id])
+        return matched
+
+    @staticmethod
+    def _closed(ids: Iterable[str], further: Callable[[str], Sequence[str]]) -> set[str]:
+        reached = set(ids)
+        left = list(reached)
+        while left:
+            new = [each for each in further(left.pop()) if each not in reached]
+            reached.update(new)
+            left += new
+        return reached
 
     def problems(self) -> Iterator[Problem]:
         """What cannot hold: a relation to no guideline, a circle."""

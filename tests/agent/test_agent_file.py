@@ -51,6 +51,7 @@ guidelines:
   tools: [orders:get_order, orders:cancel_order]
   continuous: true
   sensitive_to_tools: false
+  always_judge: true
 tools:
 - orders:search
 - orders:cancel_order
@@ -84,6 +85,7 @@ def test_a_whole_file_is_read(folder: Path) -> None:
     assert vip.condition({"vip": True}) is True
     assert (vip.depends_on, vip.overrides, vip.priority) == (("G1",), ("slow",), 3)
     assert (slow.condition, slow.continuous, slow.sensitive_to_tools) == (None, True, False)
+    assert (slow.always_judge, vip.always_judge) == (True, False)
     both = ("G1", "slow")
     assert agent.grants == {"get_order": both, "search": (), "cancel_order": both}
     assert agent.always_available == {"search", "cancel_order"}

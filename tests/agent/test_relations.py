@@ -129,3 +129,17 @@ def test_what_is_active_in_the_end_holds_together(case: tuple[Agent, dict[str, i
         for reached in reaching:
             reaching += [g for g in active if reached in agent.guideline(g).entails and g not in reaching]
         assert score == max(scores[origin] for origin in reaching if origin in scores)
+
+
+@settings(max_examples=30)
+@given(agents_and_scores(), st.sets(st.integers(0, 7)))
+def test_with_all_that_bears_on_them_given_guidelines_come_out_as_if_all_had_been_matched(
+    case: tuple[Agent, dict[str, int]], places: set[int]
+) -> None:
+    agent, scores = case
+    looked_at = agent.relations.bearing_on(f"g{place}" for place in places)
+    part = agent.relations.resolve({id: score for id, score in scores.items() if id in looked_at}).active
+    whole = agent.relations.resolve(scores).active
+    given_ones = {f"g{place}" for place in places} & scores.keys()
+    assert part.keys() & given_ones == whole.keys() & given_ones
+    assert part.keys() <= whole.keys()

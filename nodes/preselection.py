@@ -1,0 +1,163 @@
+"""Which guidelines a look is about, told without a chat model: for agents of more guidelines than a turn can judge.
+
+Guidelines are judged in batches that are formed once. Where an agent has many, a look at the conversation asks those
+batches alone that lie nearest to what was said: by LangChain embeddings, or without these by the words' spelling.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from heapq import nlargest
+from math import log
+from threading import Lock
+from typing import Any, TypeAlias
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables.config import run_in_executor
+
+from arq_graph.agent.spec import Guideline
+from arq_graph.errors import InputError, ModelRequestError, ModelUnavailableError
+from arq_graph.nodes.blueprint_node import Task, Twin
+from arq_graph.nodes.spec_sections import condition_text
+from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.failures import read_failure
+
+MAX_CHARACTERS = 2_000
+"""Of one message or result, in what is searched with."""
+
+_WORD = re.compile(r"[^\W_]+")
+_RUN = 4
+
+Scores: TypeAlias = Sequence[float]
+
+
+class Preselection:
+    """Chooses batches, at most `most`, by how near the two nearest guidelines of each are to what is searched with.
+
+    The second of them tells a batch about a matter from one that happens to have a word of it.
+    """
+
+    def __init__(
+        self, batches: Sequence[Sequence[Guideline]], most: int, embeddings: Embeddings | None
+    ) -> None:
+        self._batches, self._most = batches, most
+        texts = [f"{condition_text(each)}. {each.action or ''}" for batch in batches for each in batch]
+        self._index = _Spelling(texts) if embeddings is None else _Meaning(texts, embeddings)
+
+    def nearest(self, query: str) -> Generator[Task, Any, set[str]]:
+        """The ids of the guidelines in the batches that are nearest; yields what is to be run to know it."""
+        if not query:
+            return set()
+        index = self._index
+        if isinstance(index, _Spelling):
+            scores = iter(index.scores(query))
+        else:
+            scores = iter((yield Twin(lambda: index.scores(query), lambda: index.ascores(query))))
+        near = [sum(nlargest(2, (next(scores) for _ in batch))) for batch in self._batches]
+        chosen = nlargest(
+            self._most, (at for at, score in enumerate(near) if score > 0), key=near.__getitem__
+        )
+        return {guideline.id for number in chosen for guideline in self._batches[number]}
+
+
+def need_of(conversation: Conversation, *, again: bool) -> str:
+    """What to search with: the agent's last message and what the customer said since; in a later look, the results."""
+    lines = conversation.lines
+    if not again:
+        last = conversation.last_customer_line
+        before = lines[: lines.index(last)] if last else ()
+        spoke = [number for number, line in enumerate(before) if line.speaker == "agent"]
+        lines = lines[spoke[-1] if spoke else 0 :]
+    asked = conversation.results if again else lines
+    return "\n".join(line.message.text[:MAX_CHARACTERS] for line in asked)
+
+
+class _Spelling:
+    """How many runs of four characters a text shares with others, rare ones counting more; it knows no language."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        places: dict[str, list[int]] = defaultdict(list)
+        for number, text in enumerate(texts):
+            for run in _runs(text):
+                places[run].append(number)
+        # What stands in more than a tenth of many texts tells nothing, and would cost the most.
+        most = max(10, len(texts) // 10)
+        self._places = {run: at for run, at in places.items() if len(at) <= most}
+        self._size = len(texts)
+
+    def scores(self, query: str) -> Scores:
+        scores = [0.0] * self._size
+        for run in _runs(query):
+            at = self._places.get(run, ())
+            for number in at:
+                scores[number] += log(self._size / len(at))
+        return scores
+
+
+def _runs(text: str) -> set[str]:
+    words = [f" {word} " for word in _WORD.findall(text.casefold())]
+    return {word[at : at + _RUN] for word in words for at in range(max(1, len(word) - _RUN + 1))}
+
+
+class _Meaning:
+    """How near texts lie by their embeddings: these are asked for once, when they are first needed."""
+
+    def __init__(self, texts: Sequence[str], embeddings: Embeddings) -> None:
+        if not isinstance(embeddings, Embeddings):
+            given = type(embeddings).__name__
+            raise InputError(
+                f"embeddings is a {given}: give LangChain embeddings, such as OpenAIEmbeddings()"
+            )
+        try:
+            import numpy  # an optional dependency  # noqa: F401
+        except ImportError:
+            needed = 'embeddings need numpy: pip install "arq_graph[embeddings]"'
+            raise InputError(needed) from None
+        self._texts, self._embeddings = list(texts), embeddings
+        self._vectors: Any = None
+        self._lock = Lock()
+
+    def scores(self, query: str) -> Scores:
+        with _failures():
+            self._embed()
+            return self._against(self._embeddings.embed_query(query))
+
+    async def ascores(self, query: str) -> Scores:
+        with _failures():
+            if self._vectors is None:  # in a thread: of the turns that begin side by side, one asks for all
+                await run_in_executor(None, self._embed)
+            return self._against(await self._embeddings.aembed_query(query))
+
+    def _embed(self) -> None:
+        with self._lock:
+            if self._vectors is None:
+                self._vectors = _normal(self._embeddings.embed_documents(self._texts))
+
+    def _against(self, query: Sequence[float]) -> Scores:
+        scores: list[float] = (self._vectors @ _normal([query])[0]).tolist()
+        return scores
+
+
+def _normal(vectors: Sequence[Sequence[float]]) -> Any:
+    """Vectors of length 1, in the rows of an array."""
+    import numpy
+
+    array = numpy.asarray(vectors, dtype=numpy.float32)
+    return array / numpy.maximum(numpy.linalg.norm(array, axis=1, keepdims=True), 1e-9)
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Raise ours for embeddings that could not be had; a bug somewhere stays itself."""
+    try:
+        yield
+    except Exception as error:
+        failure = read_failure(error)
+        if not failure.from_provider:
+            raise
+        kind = ModelUnavailableError if failure.transient else ModelRequestError
+        what = f"the embeddings that choose among guidelines failed: {type(error).__name__}: {error}"
+        raise kind(f"matcher: {what}. {failure.advice or 'Try again later.'}") from error
