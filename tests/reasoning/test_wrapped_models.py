@@ -7,6 +7,7 @@ import time
 
 import pytest
 from langchain.chat_models import init_chat_model
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import ConfigurableField
 
 from arq_graph import Reasoner, ScriptedChatModel, errors, track_usage
@@ -65,12 +66,18 @@ def test_the_chat_model_inside_is_asked(wrapped, config, answers):
 
 def test_what_was_bound_reaches_every_call_and_so_does_its_config():
     model = scripted([OUT_OF_RANGE, TimeoutError(), GOOD])
-    bound = model.bind(seed=1, user="u").with_config(metadata={"team": "desk"}).bind(seed=2)
+    inner = model.bind(seed=1, user="u").with_config(metadata={"part": "inner"}).with_retry()
+    bound = alternatives(inner, up()).with_config(metadata={"team": "desk"}).bind(seed=2)
     reasoner_of(bound, module="matcher").ask(Verdict, PROMPT, config={"metadata": {"thread": "T"}})
     assert len(model.calls) == 3
     for call in model.calls:
         assert (call.kwargs["seed"], call.kwargs["user"], call.blueprint) == (2, "u", "Verdict")
-        assert {"team": "desk", "thread": "T", "arq_module": "matcher"}.items() <= call.metadata.items()
+        assert {
+            "part": "inner",
+            "team": "desk",
+            "thread": "T",
+            "arq_module": "matcher",
+        }.items() <= call.metadata.items()
 
 
 def test_a_model_of_init_chat_model_is_made_of_each_run_s_config():
@@ -227,3 +234,7 @@ def test_nodes_that_share_a_reasoner_ask_under_their_own_names_with_settings_of_
             node("slow", **({} if seconds == 60 else {"timeout": seconds})).invoke(state)
     with pytest.raises(errors.InputError, match="timeout is -1"):
         node("never", timeout=-1)
+    shared = Reasoner(up(), fallbacks=[scripted([], profile={"image_inputs": False})])
+    image = {"type": "image", "base64": "iVBO", "mime_type": "image/png"}
+    with pytest.raises(errors.InputError, match="cannot be shown"):
+        node("seeing").invoke({"messages": [HumanMessage([image])]})
