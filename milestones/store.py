@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from arq_graph.agent.fingerprint import changed
 from arq_graph.errors import InputError
@@ -51,7 +51,7 @@ class RunStore:
         self.file = Path(file)
         self._head: dict[str, Any] = {"arq_graph": kind, "version": VERSION, "of": dict(of)}
         self._head["parts"] = dict(parts or {})
-        self._parts_before: dict[str, str] = {}
+        self.parts_before: dict[str, str] = {}
         self._resume = resume
         self._size = 0
         with self._failures_told():
@@ -68,7 +68,7 @@ class RunStore:
                 raise
 
     def __enter__(self) -> Self:
-        if not self._size or not self._head["parts"].keys() <= self._parts_before.keys():
+        if not self._size or not self._head["parts"].keys() <= self.parts_before.keys():
             self.append(self._head)
         return self
 
@@ -77,7 +77,10 @@ class RunStore:
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """The entries of the earlier run, in order; memory holds one. A line that cannot be read is left out."""
-        return Kept(self.file, {}, {}).entries()
+        with self.file.open("rb") as lines:
+            for entry in map(_object, lines):
+                if entry and not is_head(entry):
+                    yield entry
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Append an entry; the system has it when this returns, so that a kill does not lose it."""
@@ -134,7 +137,7 @@ class RunStore:
             raise InputError(
                 f"{self.file} holds results already: go on with them by --resume (`resume=True`), or {_INSTEAD}"
             )
-        self._parts_before |= head["parts"]
+        self.parts_before |= head["parts"]
         both = head["parts"].keys() & self._head["parts"].keys()
         shaped = (each["of"] | {name: each["parts"][name] for name in both} for each in (head, self._head))
         if others := changed(*shaped):
@@ -142,43 +145,6 @@ class RunStore:
                 f"{self.file} holds the results of an unfinished run, and this is another: {', '.join(others)} "
                 f"changed since. To go on with it, give what was given then; or {_INSTEAD}"
             )
-
-
-class Kept(NamedTuple):
-    """A file of a run that is over, and what its heads say shaped it."""
-
-    file: Path
-    of: dict[str, str]
-    parts: dict[str, str]
-
-    @classmethod
-    def read(cls, file: Path, kind: str) -> Kept:
-        """Read the heads.
-
-        Raises:
-            InputError: The file cannot be read, is in use, or is of no run of this kind.
-        """
-        kept = cls(file, {}, {})
-        try:
-            with file.open("rb", buffering=0) as stream:
-                _lock(stream, file)
-            with file.open("rb") as lines:
-                for head in filter(is_head, map(_object, lines)):
-                    if [head["arq_graph"], head.get("version")] == [kind, VERSION]:
-                        kept.of.update(head["of"])
-                        kept.parts.update(head["parts"])
-        except OSError as error:
-            raise InputError(f"{file} cannot be read: {error.strerror}") from None
-        if not kept.of:
-            raise InputError(f"{file} holds no results of this kind and version of arq_graph")
-        return kept
-
-    def entries(self) -> Iterator[dict[str, Any]]:
-        """The entries, in order; memory holds one. A line that cannot be read is left out."""
-        with self.file.open("rb") as lines:
-            for entry in map(_object, lines):
-                if entry and not is_head(entry):
-                    yield entry
 
 
 def is_head(record: Any) -> bool:

@@ -34,7 +34,6 @@ _COMMANDS = {
     "compare": "See whether one of two reports is better, and how sure that is.",
     "turns": "Evaluate single turns: is each next action the recorded one, given the true history?",
     "evaluate": "Try agents in conversations with simulated users, and measure how far each gets.",
-    "merge": "Put the results files of an evaluation's shards into one.",
     "simulate": "Watch one conversation of a simulated user with an agent, and the milestones as they are reached.",
     "milestones": "Milestone files: what a conversation has to reach, to measure how far it got.",
 }

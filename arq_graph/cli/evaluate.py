@@ -6,10 +6,11 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
-from typer import BadParameter, Exit, Option
+from typer import Argument, BadParameter, Exit, Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.modules import file_of
@@ -33,6 +34,10 @@ from arq_graph.milestones.transcript import Transcript
 
 def evaluate(
     suite: options.SuiteFile,
+    merge: Annotated[
+        list[Path] | None,
+        Argument(metavar="RESULTS…", help="Results of shards: report them as one run, and hold nothing."),
+    ] = None,
     arms: Annotated[
         str,
         Option(
@@ -52,7 +57,7 @@ def evaluate(
         str,
         Option(
             metavar="I/N",
-            help="Hold the I-th of N parts, with an N-th of the ceilings; `merge` puts their results together.",
+            help="Hold the I-th of N parts, with an N-th of the ceilings. Give all results files to report them.",
         ),
     ] = "1/1",
     model: options.Model = None,
@@ -105,7 +110,7 @@ def evaluate(
         raise BadParameter(f"--shard {error}") from None
     part = f".{number}-of-{shards}" if shards > 1 else ""
     kept = results or suite.with_name(f"{suite.stem}{part}.results.jsonl")
-    options.require_usable([kept, json, html], [suite])
+    options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
     tried = Suite.from_yaml(suite)
     names = [name.strip() for name in arms.split(",") if name.strip()]
     folder = suite.absolute().parent
@@ -131,6 +136,7 @@ def evaluate(
                 prices=_read_prices(prices),
                 workers=workers,
                 shard=shard,
+                merge=merge or (),
                 depends_on={
                     "the agent's model": choice.name,
                     "the users' model": users.name if users else "none",
@@ -143,11 +149,14 @@ def evaluate(
             error.add_note(way_on)
             raise
     # Before anything is printed: whoever reads may have gone.
-    write_outputs(report, json, html, said_in(report, kept) if html else (), title="Evaluation")
-    _tell(report, kept)
+    files = merge or [kept]
+    write_outputs(report, json, html, said_in(report, *files) if html else (), title="Evaluation")
+    if merge and report.missing:
+        way_on = "The same with --shard and --resume, for each part that is not done, goes on."
+    _tell(report, files, way_on)
     if not report.conversations and not report.stopped and count:
         raise InputError("nothing could be measured")
-    if report.failed or any(one.error for one in report.conversations):
+    if report.failed or any(one.error for one in report.conversations) or (merge and report.missing):
         note(f"Exit code {WRONG_INPUT}, because not everything could be held to its end. {way_on}")
         raise Exit(WRONG_INPUT)
 
@@ -172,10 +181,11 @@ def tell_doubts(choice: options.ModelChoice, arms: Sequence[str], scenarios: Seq
         )
 
 
-def said_in(report: Report, results: Path) -> list[Transcript | None]:
+def said_in(report: Report, *results: Path) -> list[Transcript | None]:
     """What was said in the conversations that a page shows, in the order of the report."""
     shown = {report.conversations[index].id for index in transcripts_shown(report)}
-    said = {record.id: transcript for record, transcript in read_results(results) if record.id in shown}
+    read = chain.from_iterable(map(read_results, results))
+    said = {record.id: transcript for record, transcript in read if record.id in shown}
     return [said.get(record.id) for record in report.conversations]
 
 
@@ -189,18 +199,17 @@ def _own_arms(names: Sequence[str], folder: Path) -> dict[str, str]:
     return found
 
 
-def _tell(report: Report, kept: Path) -> None:
+def _tell(report: Report, files: Sequence[Path], way_on: str) -> None:
     show_broken(report.failed, "measured")
     if report.stopped:
         # Calls that were made before count, so the same ceiling is of no use.
-        ceilings = [name for name in ("max_cost", "max_calls") if report.stopped.startswith(name)]
-        higher = "".join(f" and a higher --{name.replace('_', '-')}" for name in ceilings)
-        warn(
-            f"{report.stopped}: {counted(report.missing, 'conversation')} of the run missing below. What ended is kept "
-            f"in {kept}: the same command with --resume{higher} goes on from there."
-        )
+        for name in ("max_cost", "max_calls"):
+            if report.stopped.startswith(name):
+                way_on = way_on.replace("--resume", f"--resume and a higher --{name.replace('_', '-')}")
+        missing = counted(report.missing, "conversation")
+        warn(f"{report.stopped}: {missing} of the run missing below. {way_on}")
     show_report(report, output())
-    note(f"The conversations are in {kept}.")
+    note(f"The conversations are in {', '.join(map(str, files))}.")
 
 
 def _read_prices(text: str | None) -> dict[str, tuple[float, float]]:

@@ -46,9 +46,8 @@ class Ceiling:
     max_cost: float | None
     prices: Prices
     of: str = ""
-    calls: int = (
-        0  # of conversations that are over; adding up every call at each turn would take longer and longer
-    )
+    # Of conversations that are over: adding up every call at each turn would take longer and longer.
+    calls: int = 0
     cost: float = 0.0
     conversations: int = 0
     ended: str | None = None

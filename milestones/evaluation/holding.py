@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, NamedTuple
 from uuid import uuid4
+from warnings import warn
 
 from arq_graph.errors import ArqGraphError, ModelUnavailableError
 from arq_graph.milestones.evaluation.arms import Arms, Made
@@ -86,15 +87,19 @@ class Run:
         store: RunStore | None,
         done: Done,
         crew: Crew | None,
+        merged: Sequence[RunStore],
     ) -> dict[str, Outcome]:
         """Hold what is still to be held, here or by a crew; an error ends them all."""
         outcomes: dict[str, Outcome] = {}
         before: dict[str, ConversationRecord] = {}
-        for kept in map(kept_in, store.entries() if store else ()):
-            if kept is not None:
+        twice = 0
+        for each in [store, *merged] if store else merged:
+            for kept in filter(None, map(kept_in, each.entries())):
                 self.ceiling.add(kept.calls, kept.cost)
                 if kept.record is not None:
-                    before.setdefault(kept.record.id, kept.record)
+                    twice += before.setdefault(kept.record.id, kept.record) is not kept.record
+        if twice:
+            warn(f"{twice} of the conversations were held twice; the first counts", stacklevel=2)
         for one in planned:
             if record := before.get(one.id):
                 # A goal decides nothing of what was said; it may have been named since.

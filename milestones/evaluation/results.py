@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ValidationError
 
-from arq_graph.agent.fingerprint import changed
-from arq_graph.errors import InputError
-from arq_graph.milestones import store
 from arq_graph.milestones.evaluation.arms import instructions_of
-from arq_graph.milestones.evaluation.suite import Planned, read_shard
+from arq_graph.milestones.evaluation.suite import Planned
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
@@ -30,9 +26,6 @@ if TYPE_CHECKING:
     from arq_graph.agent.spec import Agent
 
 _WRITTEN = ("tool_calls", "invalid_tool_calls", "tool_call_id", "name", "status", "id")
-
-SHARD = "the shard"
-"""What the head of a shard's results file says it by."""
 
 Outcome = ConversationRecord | BrokenConversation
 
@@ -71,49 +64,6 @@ def read_results(file: str | Path) -> Iterator[tuple[ConversationRecord, Transcr
         if isinstance(one, Transcript) and kept and kept.record and kept.record.id not in seen:
             seen.add(kept.record.id)
             yield kept.record, one
-
-
-class Merged(NamedTuple):
-    """What became of shards: how many finished conversations there are, those held twice, and the shards missing."""
-
-    conversations: int
-    twice: tuple[str, ...]
-    missing: tuple[str, ...]
-
-
-def merge(files: Sequence[Path], into: Path) -> Merged:
-    """Put the results files of shards into one, which `evaluate` goes on with; of what was held twice, the first.
-
-    Raises:
-        InputError: A file cannot be read or is in use, two of them are of different runs, or `into` is there already.
-    """
-    shards = [store.Kept.read(file, "evaluation") for file in files]
-    numbers = [read_shard(one.of.pop(SHARD, "1/1")) for one in shards]
-    of, parts = shards[0].of, shards[0].parts
-    for one in shards:
-        both = {name: parts[name] for name in parts.keys() & one.parts.keys()}
-        same = {name: one.parts[name] for name in both}
-        if others := changed(of | both, one.of | same):
-            raise InputError(f"{one.file} is of another run than {files[0]}: {', '.join(others)} differ")
-        parts = parts | one.parts
-    if len(sizes := {size for _, size in numbers}) > 1:
-        raise InputError(
-            f"these are parts of different splits: of {' and of '.join(map(str, sorted(sizes)))}"
-        )
-    seen: set[str] = set()
-    twice = []
-    with store.RunStore(into, "evaluation", of, parts=parts, resume=False) as merged:
-        for entry in chain.from_iterable(one.entries() for one in shards):
-            kept = kept_in(entry)
-            if kept is not None and kept.record is not None:
-                if kept.record.id in seen:
-                    twice.append(kept.record.id)
-                    continue
-                seen.add(kept.record.id)
-            merged.append(entry)
-    (size,) = sizes
-    missing = (f"{number}/{size}" for number in range(1, size + 1) if (number, size) not in numbers)
-    return Merged(len(seen), tuple(twice), tuple(missing))
 
 
 def written(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,6 @@ from arq_graph.errors import InputError, SpecError, checked_type
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.ceiling import Amount, Ceiling, Prices
 from arq_graph.milestones.evaluation.holding import Crew, Done, Run
-from arq_graph.milestones.evaluation.results import SHARD
 from arq_graph.milestones.evaluation.suite import Suite, read_shard
 from arq_graph.milestones.evaluation.workers import Processes, packed
 from arq_graph.milestones.event_loop import run_in_loop
@@ -29,6 +28,7 @@ from arq_graph.milestones.users.simulated import make_user
 from arq_graph.models.offline.model import is_stand_in
 from arq_graph.models.resolve import model_name
 
+SHARD = "the shard"
 _AtLeastOne = Annotated[int, Field(ge=1, strict=True)]
 
 
@@ -71,6 +71,7 @@ async def aevaluate(
     executor: Executor | None = None,
     workers: int | None = None,
     shard: str = "1/1",
+    merge: Sequence[str | Path] = (),
     depends_on: Mapping[str, str] | None = None,
     arms_depend_on: Mapping[str, str] | None = None,
     done: Done = lambda _planned, _outcome: None,
@@ -108,7 +109,8 @@ async def aevaluate(
         workers: How many workers the executor has, from 1; one of `concurrent.futures` says so itself. Without an
             executor: in so many processes of its own.
         shard: "2/5": hold the second of five parts, with a fifth of the ceilings, in a results file of its own.
-            `arq-graph merge` puts the files together.
+        merge: The results files of shards: report them as one run, and hold nothing; what was held twice is taken once,
+            with a warning, and what is missing is told in the report.
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
         arms_depend_on: What single arms depend on beside the code of their functions, by their names.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
@@ -153,10 +155,10 @@ async def aevaluate(
     planned = list(suite.planned(known.names, runs, shard))
     asked = {"the agent's model": model, "the users' model": user_model, "the judge": judge}
     of = {"the suite": suite.name, "the seed": str(suite.seed)}
-    of |= {SHARD: shard} if shard != "1/1" else {}
     of |= {what: model_name(each or "none") for what, each in asked.items()} | dict(depends_on or {})
     parts = {name: digest for one in suite.scenarios for name, digest in one.fingerprints().items()}
     parts |= known.fingerprints()
+    parts |= {SHARD: shard} if shard != "1/1" else {}
     for name, digest in (arms_depend_on or {}).items():
         parts[f"the code of the arm {name!r}"] = fingerprint(digest)
     with ExitStack() as stack:
@@ -167,9 +169,19 @@ async def aevaluate(
             workers = min(workers, ceiling.max_calls or workers)  # none has less than one call
             crew = Crew(executor or stack.enter_context(Processes(workers)), workers, concurrency, job)
         store = None
-        if results is not None:
+        if results is not None and not merge:
             store = stack.enter_context(RunStore(results, "evaluation", of, parts=parts, resume=resume))
-        outcomes = await run.through(planned, concurrency, store, done, crew)
+        if gone := [str(file) for file in merge if not Path(file).is_file()]:
+            raise InputError(f"{', '.join(gone)} cannot be read: there is no such file")
+        merged = [
+            stack.enter_context(closing(RunStore(file, "evaluation", of, parts=parts))) for file in merge
+        ]
+        if merge:
+            there = [read_shard(each.parts_before.get(SHARD, "1/1")) for each in merged]
+            every = ((number, of) for of in sorted({of for _, of in there}) for number in range(1, of + 1))
+            left = ", ".join(f"{number}/{of}" for number, of in every if (number, of) not in there)
+            ceiling.ended = f"shards missing: {left}" if left else "not all shards are done"  # none is begun
+        outcomes = await run.through(planned, concurrency, store, done, crew, merged)
     found = [outcomes[one.id] for one in planned if one.id in outcomes]
     missing = len(planned) - sum(one.ended != "budget" for one in found)
     return Report(

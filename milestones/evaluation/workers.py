@@ -70,40 +70,32 @@ def call(job: Job, *arguments: Any) -> Any:
 class Processes(Executor):
     """So many processes, one piece of work at a time in each; one that dies is replaced and costs its own work alone.
 
-    Left by an error, such as Ctrl-C, it ends them at once; they end, too, when the process that made them is gone.
+    They end at once when it is shut down, and when the process that made them is gone.
     """
 
     def __init__(self, count: int) -> None:
         self._context = get_context("spawn")  # a fork would have this one's threads and connections
         self._end, self._line = self._context.Pipe(duplex=False)
-        self._pools = [self._pool() for _ in range(count)]
-        self._last: list[Future[Any] | None] = [None] * count
+        self._idle = [self._begun() for _ in range(count)]
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Hand work to a process that is idle, or the first one."""
-        idle = [at for at, last in enumerate(self._last) if last is None or last.done()]
-        at = idle[0] if idle else 0
-        try:
-            work: Future[Any] = self._pools[at].submit(fn, *args, **kwargs)
-        except BrokenExecutor:
-            self._pools[at] = self._pool()
-            work = self._pools[at].submit(fn, *args, **kwargs)
-        self._last[at] = work
+        """Hand work to a process that is idle; there must be one."""
+        pool = self._idle.pop()
+
+        def over(work: Future[Any]) -> None:
+            died = not work.cancelled() and isinstance(work.exception(), BrokenExecutor)
+            self._idle.append(self._begun() if died else pool)
+
+        work: Future[Any] = pool.submit(fn, *args, **kwargs)
+        work.add_done_callback(over)
         return work
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End all processes, after the work that is under way."""
-        for pool in self._pools:
-            pool.shutdown(wait, cancel_futures=cancel_futures)
-        self._line.close()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._line.close()
-        self.shutdown()
-
-    def _pool(self) -> ProcessPoolExecutor:
+    def _begun(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(1, self._context, _begin, (self._end,))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End all processes."""
+        self._line.close()
 
 
 def _begin(end: Connection) -> None:

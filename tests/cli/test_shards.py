@@ -1,0 +1,90 @@
+"""`arq-graph evaluate --shard`, and the files it writes: parts of a run, held apart and reported as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arq_graph.milestones import read_report
+
+
+@pytest.fixture
+def shards(cli, shop):
+    """Hold some shards of the shop's suite, and name their results files."""
+
+    def hold(*numbers: str, arms: str = "desk:echo") -> list[str]:
+        for shard in numbers:
+            done = cli(
+                "evaluate",
+                "suite.yaml",
+                "--model",
+                "offline",
+                "--arms",
+                arms,
+                "--runs",
+                "4",
+                "--shard",
+                shard,
+            )
+            assert done.code == 0, done.err
+        return [f"suite.{shard.replace('/', '-of-')}.results.jsonl" for shard in numbers]
+
+    return hold
+
+
+def report(cli, folder: Path, *more: str, code: int = 0):
+    done = cli(
+        "evaluate", "suite.yaml", *more, "--model", "offline", "--arms", "desk:echo", "--runs", "4",
+        "--json", "out.json", "--html", "out.html",
+    )  # fmt: skip
+    assert done.code == code, done.err
+    times = {"seconds", "turn_seconds"}
+    read = read_report(folder / "out.json")
+    assert (folder / "out.html").read_text().count("Where is my order?") > 0
+    return done.words, [one.model_dump(exclude=times) for one in read.conversations]
+
+
+def test_merged_shards_are_reported_as_one_run(cli, shards, folder):
+    files = shards("1/3", "2/3", "3/3")
+    before = [(folder / file).read_bytes() for file in files]
+    _, merged = report(cli, folder, *files)
+    assert [(folder / file).read_bytes() for file in files] == before, "nothing was held"
+    assert not (folder / "suite.results.jsonl").exists()
+    assert merged == report(cli, folder)[1]
+
+
+def test_a_missing_shard_and_what_was_held_twice_are_told(cli, shards, folder):
+    files = shards("1/3", "3/3")
+    (folder / "copy.jsonl").write_bytes((folder / files[1]).read_bytes())
+    said, found = report(cli, folder, *files, "copy.jsonl", code=1)
+    assert f"shards missing: 2/3: {8 - len(found)} conversations of the run missing" in said
+    assert "of the conversations were held twice; the first counts" in said
+    assert "--shard and --resume, for each part that is not done" in said
+
+
+def test_what_is_no_part_of_the_same_run_is_refused(cli, shards, shop, folder):
+    (one,) = shards("1/3")
+    (folder / "chats.jsonl").write_text('{"messages": []}\n')
+    suite = shop.with_name("suite.yaml")
+    suite.write_text(suite.read_text().replace("B-1002", "B-1"))
+    (other,) = shards("3/3")
+    for files, said in (
+        (
+            (other, one),
+            "suite.1-of-3.results.jsonl holds the results of an unfinished run, and this is another: the user",
+        ),
+        ((other, "chats.jsonl"), "chats.jsonl holds no results of this kind"),
+        ((other, "nowhere.jsonl"), "nowhere.jsonl cannot be read"),
+    ):
+        done = cli(
+            "evaluate", "suite.yaml", *files, "--model", "offline", "--arms", "desk:echo", "--runs", "4"
+        )
+        assert (done.code, said in done.words) == (1, True), done.words
+        assert not (folder / "nowhere.jsonl").exists()
+
+
+def test_a_shard_that_is_none_is_wrong_usage(cli, shop):
+    for shard in ("0/3", "4/3", "half"):
+        done = cli("evaluate", "suite.yaml", "--model", "offline", "--shard", shard)
+        assert (done.code, "write 2/5 for the second of five parts" in done.words) == (2, True)
