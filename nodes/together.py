@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import coroutine
-from typing import Any
+from typing import Any, TypeAlias
 
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.errors import ReasoningError, checked_type
-from arq_graph.nodes.blueprint_node import BlueprintNode, Questions, Steps, Task
+from arq_graph.nodes.blueprint_node import BlueprintNode, Questions, Steps, Task, in_mode
 from arq_graph.nodes.channels import Node, Reader, Update
 from arq_graph.nodes.turns import pending_calls
 from arq_graph.reasoning.answer import Answer, Complaint, Question
@@ -55,12 +55,11 @@ class Together(Node):
     def steps(self, state: Any) -> Steps:
         """Take the steps in order; where one has to wait for a model, those behind it are asked ahead."""
         update: Update = {}
-        later = [_Step(node) for node in self.nodes]
-        while later:
-            step, *later = later
-            answered = partial(self._answered, state, step, later)
+        ahead: _Ahead = {}
+        for node in self.nodes:
+            answered = partial(self._answered, node, state, ahead)
             # A coroutine is driven by yielding from it, so that what it waits for is yielded here.
-            written = yield from aperform_steps(step.steps(state), answered).__await__()
+            written = yield from aperform_steps(node.steps(node.reader(state)), answered).__await__()
             state = self._after(state, written)
             said = [*update.get(self.messages_key, ()), *written.get(self.messages_key, ())]
             update |= {**written, **({self.messages_key: said} if said else {})}
@@ -70,34 +69,45 @@ class Together(Node):
 
     @coroutine
     def _answered(
-        self, state: Any, step: _Step, later: Sequence[_Step], wanted: Sequence[Question[Any]] | Task
+        self, node: BlueprintNode[Any], state: Any, ahead: _Ahead, wanted: Sequence[Question[Any]] | Task
     ) -> Generator[Any, Any, Any]:
         """What a step gets for what it yields: an answer that was given ahead, or one that is asked for now."""
         if callable(wanted):
             return (yield wanted)
-        answers = [step.told(question) for question in wanted]
+        answers = [_told(node, question, ahead) for question in wanted]
         missing = [question for question, found in zip(wanted, answers, strict=True) if found is None]
         if missing:
-            ahead = yield from self._asked_ahead(state, later, wanted)
-            given = iter((yield [*map(step.own, missing), *(each.question for each in ahead)]))
+            own = [replace(question, reasoner=node.reasoner) for question in missing]
+            begun = yield from self._begun(node, state, ahead, wanted)
+            given = iter((yield [*own, *(each.question for each in begun)]))
             answers = [next(given) if found is None else found for found in answers]
-            for each in ahead:
+            for each in begun:
                 each.answer = next(given)
         return answers
 
-    def _asked_ahead(
-        self, state: Any, later: Sequence[_Step], wanted: Sequence[Question[Any]]
+    def _begun(
+        self, node: BlueprintNode[Any], state: Any, ahead: _Ahead, wanted: Sequence[Question[Any]]
     ) -> Generator[Task, Any, list[_Asked]]:
         """What the steps behind ask, each once, as far as things are known before the answers that are waited for."""
         widest = self._after(state, wanted.widest()) if isinstance(wanted, Questions) else state
-        asked: list[_Asked] = []
-        for step in later:
-            seen = widest if step.node.asked_widely else state
-            written = yield from step.ask_ahead(seen)
-            if self._calls(self._after(seen, written)):
-                break
-            asked += (each for each in step.ahead or () if each.answer is None)
-        return asked
+        begun: list[_Asked] = []
+        for step in self.nodes[self.nodes.index(node) + 1 :]:
+            if step in ahead:
+                continue
+            seen = widest if step.asked_widely else state
+            steps = step.steps(step.reader(seen, ahead=True))
+            ahead[step] = []
+            try:
+                asked = next(steps)
+                while callable(asked):
+                    asked = steps.send((yield asked))
+            except StopIteration as finished:
+                if self._calls(self._after(seen, finished.value)):
+                    break
+            else:
+                ahead[step] = [_Asked(question, step) for question in asked]
+                begun += ahead[step]
+        return begun
 
     def _calls(self, state: Any) -> bool:
         return bool(pending_calls(Reader(state, self.messages_key).messages()))
@@ -116,67 +126,41 @@ class Together(Node):
         return {**held, **update, self.messages_key: [*(() if anew else before.messages()), *said[anew:]]}
 
 
-@dataclass
 class _Asked:
-    """A question that was asked ahead, what its check was given, and the answer."""
+    """A question that a step is asked ahead, what its check is given meanwhile, and its answer."""
 
-    question: Question[Any]
-    checked: list[Any]
     answer: Answer[Any] | ReasoningError | None = None
 
+    def __init__(self, question: Question[Any], node: BlueprintNode[Any]) -> None:
+        self._check = question.check
+        self._checked: list[Any] = []
+        self.question = replace(question, reasoner=node.reasoner, check=self._noted, on_growth=None)
 
-class _Step:
-    """One step, and what it was asked ahead."""
+    def _noted(self, value: Any) -> Sequence[Complaint]:
+        self._checked.append(value)
+        return self._check(value) if self._check else ()
 
-    def __init__(self, node: BlueprintNode[Any]) -> None:
-        self.node = node
-        self.ahead: list[_Asked] | None = None
-
-    def steps(self, state: Any, *, ahead: bool = False) -> Steps:
-        """The node's own steps on a state."""
-        return self.node.steps(self.node.reader(state, ahead=ahead))
-
-    def own(self, question: Question[Any]) -> Question[Any]:
-        """A question that is asked by this node's reasoner."""
-        return replace(question, reasoner=self.node.reasoner)
-
-    def ask_ahead(self, state: Any) -> Generator[Task, Any, Update]:
-        """Take up, once, what it would ask on a state that may still change; its update if it asks nothing."""
-        if self.ahead is not None:
-            return {}
-        self.ahead = []
-        steps = self.steps(state, ahead=True)
-        try:
-            wanted = next(steps)
-            while callable(wanted):
-                wanted = steps.send((yield wanted))
-        except StopIteration as finished:
-            written: Update = finished.value
-            return written
-        for question in wanted:
-            checked: list[Any] = []
-            self.ahead.append(
-                _Asked(replace(self.own(question), check=_recorded(question, checked)), checked)
-            )
-        return {}
-
-    def told(self, question: Question[Any]) -> Answer[Any] | ReasoningError | None:
-        """The answer that was given ahead to a question, if it counts."""
-        for each in self.ahead or ():
-            if each.question.blueprint is question.blueprint and (
-                self.node.asked_widely or each.question.messages == question.messages
-            ):
-                # The step keeps, and tells, what was found on the way to the answer.
-                if question.check:
-                    for value in each.checked:
-                        question.check(value)
-                return each.answer
-        return None
+    def repeat(self, question: Question[Any]) -> None:
+        """Let a question's own functions see, and tell, what they would have seen had it been asked."""
+        for value in self._checked:
+            if question.on_growth:
+                question.on_growth({})
+                question.on_growth(in_mode(value, "direct"))
+            if question.check:
+                question.check(value)
 
 
-def _recorded(question: Question[Any], checked: list[Any]) -> Callable[[Any], Sequence[Complaint]]:
-    def check(value: Any) -> Sequence[Complaint]:
-        checked.append(value)
-        return question.check(value) if question.check else ()
+_Ahead: TypeAlias = dict[BlueprintNode[Any], list[_Asked]]
 
-    return check
+
+def _told(
+    node: BlueprintNode[Any], question: Question[Any], ahead: _Ahead
+) -> Answer[Any] | ReasoningError | None:
+    """The answer to a question that was given ahead, if it counts."""
+    for each in ahead.get(node, ()):
+        then = each.question
+        is_same = node.asked_widely or then.messages == question.messages
+        if is_same and then.blueprint is question.blueprint:
+            each.repeat(question)
+            return each.answer
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from threading import Condition
 from typing import Annotated, Any
 
@@ -98,27 +98,44 @@ TURNS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", TURNS)
+WAYS = [*((case, "sync") for case in TURNS), ("a result leads to another call", "async")]
+
+
+@pytest.mark.parametrize(("case", "runs"), WAYS, indirect=["runs"])
 def test_a_turn_decides_and_tells_the_same_in_fewer_waves(case, runs):
     answers, waves = TURNS[case]
     model, seen = in_waves(Brain(**answers), waves)
     turns = []
     for each, eager in ((model, True), (brain(**answers), False)):
-        parts = runs.stream(
-            create_guided_agent(each, desk(), eager=eager), ASKED, stream_mode=["values", "custom"]
-        )
-        told_of = [event for mode, event in parts if mode == "custom"]
-        turns.append((told([part for mode, part in parts if mode == "values"][-1]), told_of))
+        app = create_guided_agent(each, desk(), eager=eager)
+        parts = runs.stream(app, ASKED, stream_mode=["values", "custom"])
+        events = [event for mode, event in parts if mode == "custom"]
+        turns.append((told([state for mode, state in parts if mode == "values"][-1]), events))
     (decided, eagerly), (expected, plainly) = turns
-    ends = [0, *accumulate(map(len, waves))]
-    assert [sorted(seen[a:b]) for a, b in zip(ends, [*ends[1:], None], strict=True)] == [
-        *map(sorted, waves),
-        [],
-    ]
+    ends = list(accumulate(map(len, waves), initial=0))
+    assert [sorted(seen[a:b]) for a, b in pairwise(ends)] == [*map(sorted, waves)]
+    assert len(seen) == ends[-1]
     assert decided == expected
-    replies = [[e for e in each if e.type.startswith("reply_")] for each in (eagerly, plainly)]
-    assert replies[0] == replies[1]
+    assert [e for e in eagerly if e.type.startswith("reply_")] == [
+        e for e in plainly if e.type.startswith("reply_")
+    ]
     assert [e.type for e in eagerly][:3] == [e.type for e in plainly][:3]
+
+
+def test_a_draft_is_streamed_as_a_whole_once_it_is_kept_and_not_at_all_if_it_is_dropped(runs):
+    for judge, said, sent in (
+        (2, ["It is late."], "It is late."),
+        (late, ["Soon.", "It is late. Sorry!"], None),
+    ):
+        model = brain({"G1": 9, "G2": judge}, {"get_order": A1}, said)
+        app = create_guided_agent(model, desk(), eager=True, stream=True, mode="direct")
+        seen = runs.stream(app, ASKED, stream_mode="custom")
+        replies = [event for event in seen if event.type.startswith("reply_")]
+        assert [event.type for event in replies][-2:] == ["reply_revised", "reply_sent"]
+        deltas = [event for event in replies if event.type == "reply_delta"]
+        assert len({event.revision for event in deltas}) == 1
+        assert "".join(event.text for event in deltas) == replies[-1].content == (sent or said[-1])
+        assert (len(deltas) == 1) is bool(sent)
 
 
 def test_what_no_match_grants_leaves_no_trace_whatever_is_said_of_it():
@@ -127,13 +144,15 @@ def test_what_no_match_grants_leaves_no_trace_whatever_is_said_of_it():
         ({}, {"get_order": A1}),
         ({"G1": 9}, {"get_order": A1, "give_discount": lambda _: refused}),
     ):
-        state = create_guided_agent(brain(judge=judge, call=call), desk(), eager=True).invoke(ASKED)
+        state = create_guided_agent(brain(judge=judge, call=call), desk(), eager=True, mode="direct").invoke(
+            ASKED
+        )
         ran = [message.name for message in state["messages"] if message.type == "tool"]
         assert ran == (["get_order"] if judge else [])
         assert {each["tool"] for each in state["tool_insights"]} == set(ran)
     model = brain(judge={"G1": 9}, call={"get_order": lambda _: refused})
     with pytest.raises(errors.RefusalError):
-        create_guided_agent(model, desk(), eager=True).invoke(ASKED)
+        create_guided_agent(model, desk(), eager=True, mode="direct").invoke(ASKED)
 
 
 def test_the_tool_caller_is_told_that_it_is_asked_ahead_at_the_end_of_its_prompt_alone():

@@ -36,15 +36,17 @@ CALLED = [
 ]
 
 
-@pytest.mark.parametrize("strategy", ["tools", "pre-act", "react"])
+@pytest.mark.parametrize(
+    ("strategy", "eager"), [("tools", False), ("tools", True), ("pre-act", False), ("react", False)]
+)
 def test_what_the_reply_says_counts_in_its_own_turn_and_a_planner_sees_the_milestones_that_could_come_next(
-    strategy,
+    strategy, eager
 ):
     script: dict[str, Any] = {"moves": [act("get_order", A1), act("give_discount", A1), say()]}
     if strategy == "tools":
         script = {"call": {"get_order": A1, "give_discount": A1}}
     model = brain({"G1": 9, "G2": late}, reply="Goodbye!", **script)
-    app = create_guided_agent(model, desk(), strategy=strategy, milestones=GRAPH)
+    app = create_guided_agent(model, desk(), strategy=strategy, eager=eager, milestones=GRAPH)
     state = app.invoke(says("Where is A-1?"))
     assert (state["progress"][-1]["progress_rate"], state["progress"][-1]["goal_completed"]) == (1.0, True)
     assert score(GRAPH, read_transcript(state["messages"])).progress_rate == 1.0
