@@ -10,10 +10,13 @@ import sys
 import time
 from typing import Any
 
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import Agent, AgentState, Guideline, create_guided_agent
+from arq_graph import Agent, AgentState, Guideline, ScriptedChatModel, create_guided_agent
+from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.milestones import MilestoneGraph, Verdict
 from arq_graph.nodes import Policy
 from tests.agreement.desk import SETTINGS
@@ -99,7 +102,20 @@ def shop(name: str, **options: Any) -> Any:
 
 
 blocking = shop("respact")
-quick = create_guided_agent("offline", load("server/app").DESK, eager=True, stream=True)
+DESK = load("server/app").DESK
+quick = create_guided_agent("offline", DESK, eager=True, stream=True)
+
+
+def drafted(call: Any) -> AIMessage:
+    """What the model of an agent of LangChain's decides: to look up what it is asked about, and cancel or refund it."""
+    last, wanted = call.messages[-1], {"cancel": "R-101", "refund": "R-102"}
+    asked = [(word, id) for word, id in wanted.items() if last.type == "human" and word in last.text]
+    tools = [(name, id) for word, id in asked for name in ("find_rental", f"{word}_rental")]
+    calls = [{"name": name, "args": {"rental_id": id}, "id": f"{name} {id}"} for name, id in tools]
+    return AIMessage("" if calls else "All is done.", tool_calls=calls)
+
+
+langchains = create_agent(ScriptedChatModel(drafted), middleware=[GuidelineMiddleware("offline", DESK)])
 
 
 def refund(order_id: str) -> str:

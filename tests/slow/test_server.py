@@ -27,7 +27,7 @@ from arq_graph import create_guided_agent
 from arq_graph.nodes import events
 from tests.agreement.desk import SETTINGS
 from tests.running import Runs
-from tests.test_examples import load
+from tests.test_examples import hold, load
 
 pytest.importorskip("langgraph_api", reason="langgraph-cli[inmem] is not installed")
 sdk = pytest.importorskip("langgraph_sdk")
@@ -51,7 +51,7 @@ def serving(folder: Path, **settings: str) -> Iterator[str]:
     """The server's address, while it runs; its output goes to a file in the folder."""
     shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
     config = json.loads((folder / "langgraph.json").read_text())
-    for name in ("careless", "blocking", "quick", "two"):
+    for name in ("careless", "blocking", "langchains", "quick", "two"):
         config["graphs"][name] = f"{ROOT}/tests/slow/served.py:{name}"
     (folder / "langgraph.json").write_text(json.dumps(config))
     with socket.socket() as free:
@@ -148,10 +148,12 @@ def tools_run(state: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def in_process() -> list[dict[str, Any]]:
-    """The conversation with the same agent, compiled here."""
-    app = create_guided_agent("offline", load("server/app").DESK, checkpointer=MemorySaver())
-    thread: Any = {"configurable": {"thread_id": "1"}}
-    return [app.invoke({"messages": [("user", text)]}, thread) for text in TURNS]
+    """The conversation with the same agent, compiled here; with its nodes in a graph of one's own it is the same."""
+    desk = load("server/app").DESK
+    compiled = hold(create_guided_agent("offline", desk, checkpointer=MemorySaver()), TURNS)
+    by_hand = hold(load("wired_by_hand").build("offline", desk), TURNS)
+    assert list(map(decisions, by_hand)) == list(map(decisions, compiled))
+    return compiled
 
 
 @pytest.mark.parametrize("strict", [True, False], ids=["strict msgpack", "lenient"])
@@ -170,6 +172,20 @@ def test_a_conversation_over_http_is_that_of_the_app(
     else:
         with serving(tmp_path / "lenient", LANGGRAPH_STRICT_MSGPACK="false") as other:
             held(other)
+
+
+def test_langchains_agent_with_the_middleware_decides_the_same(
+    url: str, in_process: list[dict[str, Any]]
+) -> None:
+    customer = Customer(url, "langchains")
+    for text, state in zip(TURNS, in_process, strict=True):
+        told = customer.say(text)
+        assert (active(told), tools_run(told)[-1:]) == (active(state), tools_run(state)[-1:])
+    customer.say(REFUND)
+    assert [call["name"] for call in customer.waiting] == ["refund_rental"]
+    assert "100% of 450 kroner for R-102 are on their way to you." in tools_run(
+        customer.resume({"type": "approve"})
+    )
 
 
 def test_a_turn_streams_typed_events_as_json_and_whole_messages(url: str, runs: Runs) -> None:
@@ -238,7 +254,9 @@ def test_an_operator_answers_over_http(decision: Any, result: str, url: str) -> 
         with pytest.raises(Exception, match="1 calls wait for a decision each, got 0"):
             customer.resume()
         assert len(customer.waiting) == 1
-    assert result in tools_run(customer.resume(decision))
+    state = customer.resume(decision)
+    assert result in tools_run(state)
+    assert [kind for kind, *_ in decisions(state)] == ["human", "ai", "tool", "tool", "ai"]
     assert customer.waiting == []
 
 
