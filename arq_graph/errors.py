@@ -6,7 +6,7 @@ ArqGraphError
 ├── PromptError                a template or a prompt setting is wrong
 ├── StateError                 a graph's state does not hold what a node needs
 ├── InputError                 what a person or a file handed in cannot be used (conversation, thread, answer)
-├── ToolError                  a tool cannot be used as it is (async-only in a sync run, untyped, unknown)
+├── ToolError                  a tool cannot be used as it is (untyped, without a name)
 └── ReasoningError             asking a model did not lead to an answer
     ├── BlueprintError         the model never gave a valid answer; `attempts` holds each raw text
     │   └── UnsatisfiedError   its answers were valid, but none met the blueprint's verification
@@ -95,7 +95,7 @@ def checked_type(name: str, given: object, wanted: type[_T], way: str) -> _T:
 
 
 class ToolError(ArqGraphError, ValueError):
-    """A tool cannot be used as it is: async-only in a sync run, without types, unknown by that name."""
+    """A tool cannot be used as it is: it has no types, or no name."""
 
 
 class ReasoningError(ArqGraphError):

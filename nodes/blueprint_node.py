@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache, cached_property
 from inspect import isawaitable
@@ -29,7 +26,7 @@ from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blocks import text_block
 from arq_graph.reasoning.blueprint import ARQ, Mode, response_fields
 from arq_graph.reasoning.conversation import Conversation
-from arq_graph.reasoning.performing import aperform_steps, perform_steps
+from arq_graph.reasoning.performing import aperform_steps, perform_steps, run_awaitable
 from arq_graph.reasoning.reasoner import ModelLike, reasoner_of
 from arq_graph.reasoning.sections import section
 from arq_graph.reasoning.templates import PromptTemplate
@@ -352,14 +349,7 @@ def _tool(name: str, schema: dict[str, Any]) -> ToolArguments:
 def run_task(task: Task) -> Any:
     """Run a function, sync or async, in a sync run."""
     result = task()
-    if not isawaitable(result):
-        return result
-
-    async def awaited() -> Any:
-        return await result
-
-    with ThreadPoolExecutor(1) as thread:  # the caller may stand in a running event loop
-        return thread.submit(copy_context().run, asyncio.run, awaited()).result()
+    return run_awaitable(result) if isawaitable(result) else result
 
 
 async def arun_task(task: Task) -> Any:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
 from typing import Any, TypedDict
 
 from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, Send
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.errors import ToolError
 from arq_graph.nodes.channels import Reader, emit, our_channels
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.gate import granted_tools, refusal
 from arq_graph.nodes.turns import pending_calls, result_of
 from arq_graph.reasoning.conversation import Conversation
+from arq_graph.reasoning.performing import run_awaitable
 from arq_graph.reasoning.sections import clean
 
 MAX_ERROR = 500
@@ -83,9 +85,6 @@ class ToolGate:
     Args:
         agent: The specification.
         messages_key: Channel of the messages.
-
-    Raises:
-        ToolError: When run: the tool is async only, and the run is not.
     """
 
     def __init__(self, agent: Agent, *, messages_key: str = "messages") -> None:
@@ -100,13 +99,8 @@ class ToolGate:
             return handler(request)
         result: ToolResult | None = self._refused(request)
         if result is None:
-            tool = request.tool
-            if getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None:
-                raise ToolError(
-                    f"tool {request.tool_call['name']!r} is async only and cannot run in a sync run: use ainvoke or "
-                    "astream, or give the tool a sync function as well"
-                )
-            result = handler(request)
+            tool = _for_sync_runs(request.tool)
+            result = handler(request.override(tool=tool) if tool else request)
         return _reported(request, result, self.messages_key)
 
     async def awrap_tool_call(
@@ -148,10 +142,20 @@ def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
     )
 
 
+def _for_sync_runs(tool: BaseTool | None) -> BaseTool | None:
+    """A tool that is async only, such as MCP's, with a sync function as well; None for others."""
+    if not isinstance(tool, StructuredTool) or tool.func is not None or (coroutine := tool.coroutine) is None:
+        return None
+
+    @wraps(coroutine)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return run_awaitable(coroutine(*args, **kwargs))
+
+    return tool.model_copy(update={"func": run})
+
+
 def _said(error: Exception) -> str:
     """What the model is told of an error: its kind and its first words, no traceback."""
-    if isinstance(error, ToolError):
-        raise error
     return f"{type(error).__name__}: {error}"[:MAX_ERROR]
 
 

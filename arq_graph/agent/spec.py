@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from langchain_core.tools import BaseTool
 from pydantic import AfterValidator, PrivateAttr, ValidationInfo, model_validator
 
+from arq_graph.agent.mcp import McpServer
 from arq_graph.agent.parts import By, Part, Text, ToolField
 from arq_graph.agent.parts import Condition as Condition
 from arq_graph.agent.parts import Confirmation as Confirmation
@@ -72,6 +73,7 @@ class Agent(Part):
         variables: What may be known about a customer or a conversation.
         confirm: By tool name, for tools that need it: who has to agree to a call before it runs.
         fallback: What the agent says when no reply could be made.
+        mcp: In a file: the MCP servers, by name, whose tools are named as "mcp:server/tool".
 
     Raises:
         SpecError: Two guidelines of one id, a relation that names none or goes in a circle, a tool that cannot be
@@ -87,6 +89,7 @@ class Agent(Part):
     variables: tuple[Variable, ...] = ()
     confirm: Mapping[Text, Confirmation] = {}
     fallback: Text = FALLBACK
+    mcp: Mapping[Text, McpServer] = {}
 
     _file: Path | None = PrivateAttr(None)
 

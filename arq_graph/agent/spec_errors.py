@@ -43,7 +43,8 @@ def spec_error(
     """Tell all that Pydantic found wrong, in a file or in an object that is built in Python."""
     found: dict[Place, tuple[Any, str]] = {}  # of a union's errors at one place the first
     for each in error.errors(include_url=False):
-        if each["type"] == "default_factory_not_called":  # it only follows from what is wrong elsewhere
+        follows = each["type"] == "too_short" and not each["ctx"]["actual_length"] and each["input"]
+        if follows or each["type"] == "default_factory_not_called":  # only from what is wrong elsewhere
             continue
         missing = each["loc"][-1:] if each["type"] == "missing" else ()
         place = (*_place(values, each["loc"]), *missing)

@@ -26,14 +26,18 @@ def is_taken(name: str) -> bool:
 
 
 def read_tool(value: object, info: ValidationInfo) -> BaseTool:
-    """Read a LangChain tool, a function or "module:function"."""
-    if isinstance(value, str):
+    """Read a LangChain tool, a function, "module:function" or "mcp:server/tool"."""
+    if isinstance(value, str) and value.startswith("mcp:"):
+        from arq_graph.agent.mcp import mcp_tool
+
+        value = mcp_tool(value, info.context)
+    elif isinstance(value, str):
         value = load(value, info.context.folder if info.context else None)
     return as_tool(value)
 
 
 def as_tool(value: object) -> BaseTool:
-    """Make a LangChain tool of a typed function with a docstring; an async one stays async-only.
+    """Make a LangChain tool of a typed function with a docstring.
 
     The descriptions of the arguments are read from a Google-style docstring or from `Annotated[type, "…"]`. A
     LangChain tool is checked and returned as it is. The message of an error says what to add to the function.

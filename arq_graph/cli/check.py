@@ -146,6 +146,3 @@ def _doubts(agent: Agent, file: Path) -> Iterator[str]:
             f"{len(unprepared)} of {len(agent.guidelines)} guidelines are unprepared: what never changes about them "
             f"is asked again in every turn; `arq-graph prepare {file}` asks it once"
         )
-    for name, tool in agent.toolbox.items():
-        if getattr(tool, "coroutine", None) is not None and getattr(tool, "func", None) is None:
-            yield f"tool {name!r} is async only: it cannot run in this program, only with ainvoke and astream"

@@ -1,8 +1,14 @@
-"""Performing what a generator asks for: sync and async share the driver and differ in who performs."""
+"""Performing what a generator asks for: sync and async share the driver and differ in who performs.
+
+And running a coroutine, such as a user's tool or condition, from code that is not async.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 S = TypeVar("S")
@@ -39,3 +45,16 @@ def perform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T
         result: T = finished.value
         return result
     raise AssertionError("a step was awaited in a sync run")
+
+
+def run_awaitable(awaitable: Awaitable[T]) -> T:
+    """Run a coroutine, or what else can be awaited, to its end from code that is not async.
+
+    Each has a thread and a loop of its own: an event loop may run in this thread, and what is run may run others.
+    """
+
+    async def awaited() -> T:
+        return await awaitable
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, asyncio.run, awaited()).result()

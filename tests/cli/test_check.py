@@ -17,8 +17,6 @@ DESK = Path(__file__).parents[2] / "examples" / "order_desk"
 
 
 def test_check_sums_up_guidelines_tools_and_what_is_doubtful(cli, shop):
-    tools = shop.with_name("desk.py")
-    tools.write_text(tools.read_text().replace("def get_order", "async def get_order"))
     shop.write_text(shop.read_text().replace("cancel_order: operator", "cancel_order: customer"))
     done = cli("check", shop)
     assert done.code == 0
@@ -30,7 +28,6 @@ def test_check_sums_up_guidelines_tools_and_what_is_doubtful(cli, shop):
     assert "asks the customer first" in done.out
     assert 'asked as: "' in done.out
     assert "2 of 3 guidelines are unprepared" in done.words
-    assert "'get_order' is async only" in done.words
     assert "can be run" in done.out
 
 

@@ -13,7 +13,7 @@ from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
-from arq_graph import Agent, AgentState, Guideline, errors
+from arq_graph import Agent, AgentState, Guideline
 from arq_graph.nodes import ToolGate, active_guidelines, guarded_tools, route_calls
 
 RAN: list[str] = []
@@ -161,16 +161,30 @@ def test_a_tool_may_write_to_the_state():
     assert (state["messages"][-1].text, state["variables"]) == ("remembered", {"name": "Ada"})
 
 
-def test_an_async_only_tool_runs_in_an_async_run_and_says_so_in_a_sync_one():
+def test_an_async_only_tool_runs_in_a_sync_run_too(runs):
     async def look(words: str) -> str:
         """Look."""
+        await asyncio.sleep(0)
         return f"found {words}"
 
     app = graph(Agent("Desk", "You help.", tools=[look]))
     given = ask(call("look", words="x"), matches=())
-    assert asyncio.run(app.ainvoke(given))["messages"][-1].text == "found x"
-    with pytest.raises(errors.ToolError, match=r"'look' is async only.*use ainvoke"):
-        app.invoke(given)
+    assert runs.invoke(app, given)["messages"][-1].text == "found x"
+
+
+def test_a_sync_run_inside_of_an_async_tool_may_have_async_tools_of_its_own():
+    async def inner() -> str:
+        """Look inside."""
+        return "found"
+
+    app = graph(Agent("Inner", "You help.", tools=[inner]))
+
+    async def outer() -> str:
+        """Look."""
+        return str(app.invoke(ask(call("inner"), matches=()))["messages"][-1].text)
+
+    outside = graph(Agent("Desk", "You help.", tools=[outer]))
+    assert outside.invoke(ask(call("outer"), matches=()))["messages"][-1].text == "found"
 
 
 class Chat(TypedDict, total=False):

@@ -1,0 +1,190 @@
+"""MCP: an agent's file names servers and their tools, and the command talks, runs and evaluates with them."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import MemorySaver
+
+from arq_graph import Agent, create_guided_agent
+from arq_graph.errors import SpecError
+
+pytest.importorskip("langchain_mcp_adapters", reason="langchain-mcp-adapters is not installed")
+pytestmark = pytest.mark.slow
+
+SERVER = """
+import os, sys
+from typing import Annotated
+from mcp.server.fastmcp import FastMCP
+from pydantic import Field
+
+server = FastMCP("orders", port=int(sys.argv[1]) if sys.argv[1:] else 0, log_level="ERROR")
+Number = Annotated[str, Field(description="The number of the order, like ORD-1001.")]
+
+@server.tool()
+def get_order(order_id: Number) -> dict:
+    "Look up an order."
+    if order_id == "ORD-9999":
+        raise ValueError("there is no such order")
+    return {"order_id": order_id, "status": "delayed", "shop": os.environ.get("SHOP", "none")}
+
+@server.tool()
+def cancel_order(order_id: Number) -> str:
+    "Cancel an order."
+    return f"{order_id} is cancelled"
+
+server.run(transport="streamable-http" if sys.argv[1:] else "stdio")
+"""
+AGENT = """
+name: Desk
+profile: You help with orders.
+mcp:
+  orders: %s
+guidelines:
+- condition: the customer asks where an order is
+  action: look the order up and tell its status
+  tools: [mcp:orders/get_order]
+- condition: the customer asks to cancel an order
+  action: cancel the order
+  tools: ["mcp:orders/cancel_order"]
+confirm: {cancel_order: customer}
+"""
+SUITE = """
+defaults: {agent: desk.yaml, milestones: goals.yaml}
+scenarios:
+- name: late order
+  user:
+    intents: [{request: "Hello, where is my order ORD-1001?"}]
+"""
+GOALS = """
+milestones:
+- {name: Start, type: NFC}
+- {name: get_order, type: FC, description: the order was looked up, dependencies: [Start]}
+- {name: End, type: NFC, dependencies: [get_order]}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("desk")
+    (folder / "orders.py").write_text(SERVER)
+    command = f'{{command: "{sys.executable}", args: [orders.py], env: {{SHOP: "${{ARQ_TEST_SHOP}}"}}}}'
+    (folder / "desk.yaml").write_text(AGENT % command)
+    (folder / "suite.yaml").write_text(SUITE)
+    (folder / "goals.yaml").write_text(GOALS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen([sys.executable, "orders.py", str(port)], cwd=folder)
+    try:
+        for _ in range(600):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                assert server.poll() is None
+                time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def hold(agent: Agent, *said: str) -> list[str]:
+    app, thread = (
+        create_guided_agent("offline", agent, checkpointer=MemorySaver()),
+        {"configurable": {"thread_id": "1"}},
+    )
+    states: list[dict[str, Any]] = [app.invoke({"messages": [("user", text)]}, thread) for text in said]  # type: ignore[call-overload]
+    return [message.text for message in states[-1]["messages"]]
+
+
+def test_a_server_that_is_started_gives_tools_with_its_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARQ_TEST_SHOP", "north")
+    agent = Agent.from_yaml(folder / "desk.yaml")
+    assert set(agent.toolbox) == {"get_order", "cancel_order"}
+    told = hold(agent, "Where is my order ORD-1001?", "Please cancel my order ORD-1001.", "Yes, please.")
+    assert any('"status": "delayed"' in text and '"shop": "north"' in text for text in told)
+    assert any(text.endswith("Reply yes to go ahead.") for text in told)
+    assert "ORD-1001 is cancelled" in told
+
+
+async def test_a_server_at_an_address_serves_async_runs_and_its_errors_are_results(
+    folder: Path, address: str
+) -> None:
+    (folder / "far.yaml").write_text(AGENT % f'{{url: "{address}"}}')
+    app = create_guided_agent("offline", Agent.from_yaml(folder / "far.yaml"))
+    for order, status in (("ORD-1001", "success"), ("ORD-9999", "error")):
+        state = await app.ainvoke({"messages": [("user", f"Where is my order {order}?")]})  # type: ignore[call-overload]
+        (result,) = [message for message in state["messages"] if message.type == "tool"]
+        assert result.status == status
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["chat", "desk.yaml"], "delayed"),
+        (["run", "desk.yaml", "-c", "talk.txt"], '"status": "success"'),
+        (["evaluate", "suite.yaml", "--results", "results.jsonl"], "No evidence"),
+        (["check", "desk.yaml"], "get_order"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_the_command_works_with_the_tools_of_a_server(folder: Path, arguments: list[str], said: str) -> None:
+    (folder / "talk.txt").write_text("Where is my order ORD-1001?\n")
+    command = [sys.executable, "-m", "arq_graph.cli", *arguments]
+    talk = "Where is my order ORD-1001?\n/quit\n"
+    done = subprocess.run(command, cwd=folder, input=talk, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+    if arguments[0] == "evaluate":
+        assert '"goal_completed": true' in (folder / "results.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("server", "message"),
+    [
+        (
+            "{command: python-that-is-not-there}",
+            "server 'orders', which cannot be asked for its tools: .*not-there",
+        ),
+        (
+            '{url: "http://127.0.0.1:9/mcp"}',
+            "server 'orders', which cannot be asked for its tools: .*connect",
+        ),
+        ("{}", "has a `command` or a `url`, and not both"),
+        ("{command: a, port: 1}", "unknown key `port`"),
+    ],
+)
+def test_a_server_that_cannot_be_reached_is_told_with_the_line(
+    tmp_path: Path, server: str, message: str
+) -> None:
+    (tmp_path / "desk.yaml").write_text(AGENT % server)
+    with pytest.raises(SpecError, match=message):
+        Agent.from_yaml(tmp_path / "desk.yaml")
+
+
+def test_a_slip_in_a_name_is_told_with_what_was_meant(folder: Path) -> None:
+    text = (folder / "desk.yaml").read_text()
+    for before, after, message in (
+        ("mcp:orders/get_order", "mcp:orders/get_ordr", "no tool 'get_ordr'; did you mean `get_order`"),
+        ("mcp:orders/get_order", "mcp:order/get_order", "no server 'order'; did you mean `orders`"),
+    ):
+        (folder / "slip.yaml").write_text(text.replace(before, after))
+        with pytest.raises(SpecError, match=message) as told:
+            Agent.from_yaml(folder / "slip.yaml")
+        assert "slip.yaml:9:" in str(told.value)
