@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -86,9 +87,20 @@ def _require_known(model: BaseChatModel, arguments: Mapping[str, Any]) -> None:
 
 def model_name(model: object) -> str:
     """What a model, or who asks one, is called: the string itself, the model's name, or else that of its class."""
+    inside = [] if isinstance(model, str) else models_in(model)
+    if inside and inside != [model]:
+        return " or ".join(map(model_name, inside))
     fields = ("model_name", "model", "reasoner", "__qualname__")
     named = next(filter(None, (getattr(model, field, None) for field in fields)), type(model).__name__)
     return model if isinstance(model, str) else model_name(named)
+
+
+def models_in(model: object) -> list[BaseChatModel]:
+    """The chat models known inside a model of any shape or a `Reasoner`: not those that a run's config makes."""
+    with suppress(InputError):
+        given = getattr(model, "models", (model,))
+        return [bare.model for each in given for bare in unwrapped(each, None) if bare]
+    return []
 
 
 def _openai(name: str, base_url: str | None, **arguments: Any) -> BaseChatModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor, merge_configs
 
 from arq_graph.errors import InputError, ReasoningError
-from arq_graph.models.resolve import Bare, ChatModelLike, chat_model, unwrapped
+from arq_graph.models.resolve import ChatModelLike, chat_model, unwrapped
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.asking import Asking, AskSettings
 from arq_graph.reasoning.blueprint import B, Mode
@@ -74,23 +74,12 @@ class Reasoner:
         if base_url is not None and not isinstance(model, str):
             raise InputError("base_url must be set on the chat model itself")
         self.settings = AskSettings(
-            module=module,
-            mode=mode,
-            temperature=temperature,
-            max_attempts=max_attempts,
-            max_candidates=max_candidates,
-            timeout=timeout,
-            backoff=backoff,
-            on_unsatisfied=on_unsatisfied,
+            *(module, mode, temperature, max_attempts, max_candidates, timeout, backoff, on_unsatisfied)
         )
         self.model = chat_model(model, base_url=base_url) if isinstance(model, str) else model
-        self._given = (
-            self.model,
-            *(chat_model(each) if isinstance(each, str) else each for each in fallbacks),
-        )
-        bare = list(self._unwrapped(None))
-        fixed = [each for each in bare if each is not None]
-        self._fixed = self._reached(fixed) if len(fixed) == len(bare) else None
+        others = [chat_model(each) if isinstance(each, str) else each for each in fallbacks]
+        self.models = (self.model, *others)
+        self._fixed = self._reached(None)
 
     @property
     def takes_images(self) -> bool:
@@ -102,8 +91,7 @@ class Reasoner:
 
         Args:
             module: The part's name.
-            **settings: `mode`, `temperature`, `timeout`, `max_attempts` and others of `Reasoner`, where the part has
-                its own; None leaves the reasoner's.
+            **settings: Settings of `Reasoner` that the part has its own of; None leaves the reasoner's.
 
         Raises:
             InputError: A setting is out of its range.
@@ -115,19 +103,16 @@ class Reasoner:
             other._fixed = [each.limited_to(other.settings.timeout) for each in self._fixed]
         return other
 
-    def _unwrapped(self, config: RunnableConfig | None) -> Iterator[Bare | None]:
-        for each in self._given:
-            yield from unwrapped(each, config)
-
-    def _reached(self, bare: Iterable[Bare]) -> list[Transport]:
+    def _reached(self, config: RunnableConfig | None) -> list[Transport] | None:
+        """How each model is reached, in order; None where some are made of a run's config, and there is none."""
+        bare = [each for model in self.models for each in unwrapped(model, config)]
         timeout, backoff = self.settings.timeout, self.settings.backoff
-        return [Transport(each, timeout=timeout, backoff=backoff) for each in bare]
+        reached = [Transport(each, timeout=timeout, backoff=backoff) for each in bare if each]
+        return reached if len(reached) == len(bare) else None
 
     def _transports(self, config: RunnableConfig | None) -> list[Transport]:
         """The models to ask, in order; if some are configurable, of this run."""
-        if self._fixed is not None:
-            return self._fixed
-        return self._reached(filter(None, self._unwrapped(config or {})))
+        return self._fixed or self._reached(config or {}) or []
 
     def _transports_of(
         self, questions: Sequence[Question[Any]], config: RunnableConfig | None
@@ -278,17 +263,7 @@ ModelLike: TypeAlias = ChatModelLike | Reasoner
 def reasoner_of(
     model: ModelLike, module: str, usual_temperature: float | None = None, **settings: Any
 ) -> Reasoner:
-    """The reasoner of a part of the program, as `Reasoner.view` gives it.
-
-    Args:
-        model: Whom it asks.
-        module: Its name.
-        usual_temperature: For a model that no reasoner of the user's asks.
-        **settings: As for `Reasoner.view`.
-
-    Raises:
-        InputError: The model is none, or a setting is out of its range.
-    """
+    """A part's `view` of its reasoner; the usual temperature is for a model that no reasoner of the user's asks."""
     if not isinstance(model, Reasoner):
         model = Reasoner(model, temperature=usual_temperature)
     return model.view(module, **settings)

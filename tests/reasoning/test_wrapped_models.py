@@ -10,7 +10,9 @@ from langchain.chat_models import init_chat_model
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import ConfigurableField
 
-from arq_graph import Reasoner, ScriptedChatModel, errors, track_usage
+from arq_graph import OfflineChatModel, Reasoner, ScriptedChatModel, errors, track_usage
+from arq_graph.models.offline.model import is_stand_in
+from arq_graph.models.resolve import model_name
 from arq_graph.nodes import BlueprintNode
 from tests.reasoning.cases import GOOD, OUT_OF_RANGE, PROMPT, Verdict, reasoner_of, scripted
 from tests.reasoning.endpoint import Endpoint, ok, status
@@ -126,6 +128,16 @@ def test_a_config_that_makes_no_model_is_told_when_it_is_used():
     ):
         with pytest.raises(errors.InputError, match=told):
             Reasoner(model).ask(Verdict, PROMPT, config={"configurable": {"which": "third"}})
+
+
+def test_what_a_model_is_known_by_is_what_stands_inside():
+    first, other = scripted([], model_name="first"), OfflineChatModel()
+    for model, name in (
+        (first.with_retry(), "first"),
+        (first.with_fallbacks([other]).with_retry(), "first or offline"),
+        (Reasoner(first, fallbacks=["offline"]), "first or offline"),
+    ):
+        assert (model_name(model), is_stand_in(model)) == (name, "offline" in name)
 
 
 # Fallbacks

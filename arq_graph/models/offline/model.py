@@ -17,6 +17,7 @@ from arq_graph.models.offline.instance import UNSAID, Instances
 from arq_graph.models.offline.prompt import Prompt, read_prompt
 from arq_graph.models.offline.reply import NOT_UNDERSTOOD, Reply, revise
 from arq_graph.models.offline.tool_choice import candidate_answers, move, plan
+from arq_graph.models.resolve import models_in
 
 
 class OfflineChatModel(InProcessChatModel):
@@ -50,8 +51,9 @@ def is_stand_in(model: object) -> bool:
     """
     if isinstance(model, Mapping):
         return any(map(is_stand_in, model.values()))
-    model = getattr(model, "model", model)
-    return isinstance(model, OfflineChatModel) or model == "offline"
+    if isinstance(model, str):
+        return model == "offline"
+    return any(isinstance(each, OfflineChatModel) for each in models_in(model))
 
 
 def _answer_message(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> AIMessage:
