@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, S
 from dataclasses import dataclass
 from functools import cache, cached_property
 from inspect import isawaitable
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeAlias, TypedDict, TypeVar, Unpack, get_args
 
@@ -237,14 +236,14 @@ class BlueprintNode(Node, Generic[B]):
         """The thread's messages as numbered lines.
 
         Raises:
-            InputError: What the customer has sent since the agent's last message cannot all be shown to the model.
+            InputError: Something in the customer's last message cannot be shown to the model.
         """
         conversation = Conversation(state.messages(), self._max_history_tokens, self.reasoner.takes_images)
-        for line in takewhile(lambda line: line.speaker != "agent", reversed(conversation.lines)):
-            if line.speaker == "customer" and line.unread:
-                sent = f"{line.id} comes with a block of the kind {line.unread[0]!r}"
-                reader = model_name(self.reasoner)
-                raise InputError(f"{self.name}: {sent}, which cannot be shown to {reader}: {_UNREAD}")
+        last = conversation.last_customer_line
+        if last and last.unread:
+            sent = f"{last.id} comes with a block of the kind {last.unread[0]!r}"
+            reader = model_name(self.reasoner)
+            raise InputError(f"{self.name}: {sent}, which cannot be shown to {reader}: {_UNREAD}")
         return conversation
 
     def prompt(

@@ -60,9 +60,14 @@ def _steps(input: Any) -> Generator[Any, Any, Any]:
     # An input that was refused is in no channel, and would be refused again.
     unfinished = [task for task in snapshot.tasks if not (task.name == START and task.error)]
     if unfinished and not snapshot.interrupts and not is_answer:
-        finished = yield None
-        if input is None:
-            return finished
+        try:
+            finished = yield None
+        except InputError:  # about the message that opened the turn, and would be raised each time
+            if input is None:
+                raise
+        else:
+            if input is None:
+                return finished
         snapshot = yield _STATE
     if input is None:  # the state of a thread with nothing to finish, in the form that `invoke` gives it
         waiting = {"__interrupt__": list(snapshot.interrupts)} if snapshot.interrupts else {}

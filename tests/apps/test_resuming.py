@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 
@@ -59,6 +60,17 @@ def test_a_turn_that_broke_off_is_finished_before_the_next_one_begins(runs):
     assert kinds(state) == ["human", "ai", "tool", "ai"] * 2
     assert [m.text for m in state["messages"] if m.type == "human"] == ["Where is A-1?", "Thanks"]
     assert desk.ran == ["A-1", "A-1"]  # once in each turn: what was committed is not repeated
+
+
+def test_a_message_that_no_model_can_be_shown_does_not_hold_the_thread_up(runs):
+    desk = Desk()
+    sent = {"messages": [HumanMessage([{"type": "file", "file_id": "f1"}])]}
+    with pytest.raises(errors.InputError, match="kind 'file'"):
+        desk.resume(sent)
+    with pytest.raises(errors.InputError, match="kind 'file'"):
+        desk.resume(None)
+    state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, says("Where is A-1?"), thread())
+    assert kinds(state) == ["human", "human", "ai", "tool", "ai"]
 
 
 def test_an_unfinished_turn_can_be_finished_alone_and_a_finished_one_is_simply_gone_on_with(runs):

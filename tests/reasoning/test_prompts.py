@@ -187,12 +187,12 @@ def test_an_image_follows_the_line_that_names_it_in_the_form_that_every_class_re
 def test_what_cannot_be_shown_to_the_model_is_refused_once_and_then_only_named(block, profile):
     model = scripted([{"mood": "glad"}], profile=profile)
     node = BlueprintNode(model, Mood, HEAD + TAIL, reads=["orders"])
-    sent = [HumanMessage("Look"), HumanMessage([block]), HumanMessage("Well?")]
+    sent = [HumanMessage("Look"), HumanMessage([block])]
     with pytest.raises(
         errors.InputError, match=rf"M2 comes with a block of the kind '{block['type']}'.*words"
     ):
         node.invoke({"messages": sent})
-    node.invoke({"messages": [*sent, AIMessage("Sorry?"), HumanMessage("Where is it?")]})
+    node.invoke({"messages": [*sent, HumanMessage("Where is it?")]})
     assert f'"attachments": ["{block["type"]}"]' in model.calls[0].messages[1].content
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import HumanMessage, SystemMessage
 
 from arq_graph import Question, Reasoner, errors, track_usage
 from arq_graph.nodes import BlueprintNode
@@ -119,12 +119,13 @@ def caching(name: str) -> str:
 def images(name: str) -> str:
     stub, make = serving(name, good)
     template = "{% block head %}Judge.{% endblock %}{% block tail %}Where is it?{% endblock %}"
+    look = HumanMessage(["Look:", IMAGE])
     with stub:
         node = BlueprintNode(make(), Verdict, template, write={"score": lambda answer: answer.value.score})
         try:
-            assert node.invoke({"messages": [HumanMessage(["Look:", IMAGE]), *LATER]}) == {"score": 8}
+            assert node.invoke({"messages": [look]}) == {"score": 8}
         except errors.InputError:
-            assert node.invoke({"messages": [HumanMessage(["Look:", IMAGE]), AIMessage("Yes?"), *LATER]})
+            assert node.invoke({"messages": [look, *LATER]}) == {"score": 8}  # the thread goes on
             return "refused"
     assert stub.asked[-1].images == 1
     assert '"attachments": ["image 1"]}' in stub.asked[-1].prompt
