@@ -236,11 +236,12 @@ class BlueprintNode(Node, Generic[B]):
         """The thread's messages as numbered lines.
 
         Raises:
-            InputError: Something in the customer's last message cannot be shown to the model.
+            InputError: Something in the message that the customer waits for an answer to cannot be shown to the model.
         """
         conversation = Conversation(state.messages(), self._max_history_tokens, self.reasoner.takes_images)
-        last = conversation.last_customer_line
-        if last and last.unread:
+        spoken = (line for line in reversed(conversation.lines) if line.speaker in ("customer", "agent"))
+        last = next(spoken, None)
+        if last and last.unread and last is conversation.last_customer_line:
             sent = f"{last.id} comes with a block of the kind {last.unread[0]!r}"
             reader = model_name(self.reasoner)
             raise InputError(f"{self.name}: {sent}, which cannot be shown to {reader}: {_UNREAD}")
