@@ -43,7 +43,7 @@ def get_order(order_id: str) -> str:
 def cancel_order(order_id: str) -> str:
     """Cancel an order."""
     RAN.append(("cancel_order", order_id))
-    return "cancelled"
+    return "cancelled" if order_id != "broken" else '{"error": "no such order"}'
 
 
 def refund(order_id: str) -> str:
@@ -143,6 +143,42 @@ def test_a_call_that_waits_for_a_yes_is_put_below_the_reply_and_runs_after_it(ru
     said = [runs.invoke(shop.app, {"messages": [("user", text)]}, THREAD) for text in ("Cancel A-1", "Yes")]
     assert [last(state) for state in said] == [f"Sure.\n\n{QUESTION}", "Done."]
     assert RAN == [("cancel_order", "A-1")]
+    # A name with a space is refused by some providers, and the agent's model is sent these messages.
+    assert {message.name for message in said[1]["messages"] if message.type == "ai"} == {None}
+
+
+def test_a_call_that_waits_can_be_made_again_whatever_is_active_now():
+    shop = Shop(calls(CANCEL), calls(CANCEL, LOOK), "It is late.", judge={"G1": 9, "G2": 9}, reply="Hm.")
+    shop.say("Cancel A-1")
+    shop.judge["G2"] = 2
+    assert last(shop.say("Where is it?")).endswith(QUESTION)
+    assert shop.offered(1) == shop.offered(2) == {"get_order", "cancel_order"}
+    waits = [{"tool": "cancel_order", "arguments": A1}]
+    kinds = ("awaiting_agreement", "put_below_your_reply")
+    assert [shop.told(1).now.get(kind) for kind in kinds] == [waits, None]
+    assert [shop.told(2).now.get(kind) for kind in kinds] == [None, waits]
+
+
+def test_after_a_failure_the_rest_are_put_again_once_each():
+    both = calls(*(("cancel_order", {"order_id": order}) for order in ("broken", "A-1")))
+    shop = Shop(both, calls(LOOK), "It failed.", judge={"G1": 9, "G2": 9}, rules={"revise": False})
+    shop.say("Cancel both")
+    events = list(shop.app.stream({"messages": [("user", "Yes")]}, THREAD, stream_mode="custom"))
+    put = shop.app.get_state(THREAD).values["messages"][-1].text
+    assert (put, RAN) == (f"It failed.\n\n{QUESTION}", [("cancel_order", "broken"), ("get_order", "A-1")])
+    assert [event.question for event in events if event.type == "confirmation_asked"] == [QUESTION]
+
+
+def test_a_condition_in_code_sees_every_channel_before_it_is_written():
+    seen: list[Any] = []
+
+    def applies(state: Any) -> bool:
+        """they greet"""
+        seen.append((state["agreements"], state["revisions"], state["variables"]))
+        return True
+
+    Shop("Hi.", agent=DESK.replace(guidelines=[Guideline(applies, "greet")], confirm={})).say()
+    assert seen == [([], [], {"tier": "gold"})]
 
 
 def test_the_model_is_offered_what_is_granted_and_the_tools_of_ones_own():
@@ -248,6 +284,11 @@ def test_where_all_is_refused_the_model_is_told_why_once_and_its_next_word_count
     assert kinds == {"refund": "declined", "get_order": "missing"}
 
 
+def test_the_newest_word_on_a_tool_counts():
+    shop = Shop(calls(("cancel_order", {})), calls(CANCEL), judge={"G2": 9}, reply="Hm.")
+    assert [each["kind"] for each in shop.say()["tool_insights"]] == ["confirm"]
+
+
 @pytest.mark.parametrize(("revise", "sent"), [(True, "This is answer 1."), (False, "I cannot say.")])
 def test_a_model_that_proposes_nothing_else_is_not_asked_for_ever(revise, sent):
     shop = Shop(*[calls(REFUND)] * 2, rules={"revise": revise})
@@ -265,8 +306,9 @@ def test_the_same_call_is_made_once_and_malformed_arguments_are_told():
 
 def test_a_call_that_is_taken_up_beside_another_one_is_put_when_the_turn_ends():
     judge = {"G1": 9, "G2": 9}
-    shop = Shop(calls(LOOK, CANCEL), "It is late.", judge=judge, reply="It is late.")
+    shop = Shop(calls(LOOK, CANCEL, REFUND), "It is late.", judge=judge, reply="It is late.")
     assert last(shop.say()) == f"It is late.\n\n{QUESTION}"
+    assert [each["tool"] for each in shop.told(1).now["refused"]] == ["refund"]
     assert shop.told(1).now["put_below_your_reply"] == [{"tool": "cancel_order", "arguments": A1}]
     other = Shop(calls(LOOK, CANCEL), calls(("cancel_order", {"order_id": "A-2"})), judge=judge, reply="Hm.")
     assert last(other.say()).splitlines()[2:-1] == ['Cancel order (order id: "A-2")']
