@@ -167,6 +167,7 @@ def test_the_tool_caller_is_told_that_it_is_asked_ahead_at_the_end_of_its_prompt
     assert ahead.now == {**plain[0].now, "other_candidates": ["give_discount"]}
     assert "is being decided at the same time" in ahead.tail
     assert again.prompt == plain[1].prompt  # nothing was decided at the same time
+    assert "at the same time" not in again.tail
 
 
 def test_each_step_is_asked_by_its_own_model_in_its_own_mode():
@@ -228,6 +229,28 @@ def test_a_turn_that_broke_off_while_the_reply_was_drafted_goes_on_and_no_tool_r
     assert ran == ["A-1"]
 
 
+def test_a_new_message_on_a_turn_that_waits_gives_its_call_a_result_before_it_makes_another():
+    model = brain({"G1": 9}, {"get_order": A1})
+    app = create_guided_agent(
+        model, desk(confirm={"get_order": "operator"}), eager=True, mode="direct", checkpointer=MemorySaver()
+    )
+    app.invoke(ASKED, thread())
+    state = app.invoke(says("Well?"), thread())
+    assert kinds(state) == ["human", "ai", "tool", "human", "ai"]
+    said = [[line["id"] for line in asked.lines] for asked in asked_by(model, "tools")[2:]]
+    assert said == [["M1", "T1", "M2"]] * 2
+
+
+def test_no_reply_is_drafted_while_calls_that_were_agreed_to_are_made():
+    model = brain({"G1": 9}, {"get_order": [A1, {"order_id": "A-2"}]})
+    agent = desk(confirm={"get_order": "customer"})
+    app = create_guided_agent(model, agent, eager=True, mode="direct", checkpointer=MemorySaver())
+    for text in ("Where are A-1 and A-2?", "Yes"):
+        state = app.invoke(says(text), thread())
+    assert kinds(state) == ["human", "ai", "human", "ai", "tool", "ai", "tool", "ai"]
+    assert len(asked_by(model, "message")) == 2
+
+
 @dataclass
 class Own:
     """A state of the user's, which is no dict and whose messages have another name."""
@@ -237,6 +260,7 @@ class Own:
     tool_insights: list[Any] = field(default_factory=list)
 
 
+@pytest.mark.filterwarnings("error")
 def test_steps_go_together_in_a_graph_of_ones_own():
     agent, model = desk(), brain({"G1": 9}, {"get_order": A1}, "It is late.")
     steps = [
