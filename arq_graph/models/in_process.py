@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import tool_call, tool_call_chunk
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -34,49 +33,33 @@ class InProcessChatModel(BaseChatModel):
         self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[AIMessageChunk]:
         """Answer a token at a time."""
-        # LangChain gives `_stream` no run manager, which would know the run's metadata.
-        yield from super().stream(input, config, labels=(config or {}).get("metadata"), **kwargs)
+        yield from _tokens(self.invoke(input, config, **kwargs))
 
     async def astream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[AIMessageChunk]:
         """Answer a token at a time, without blocking."""
-        labels = (config or {}).get("metadata")
-        async for chunk in super().astream(input, config, labels=labels, **kwargs):
-            yield chunk
-
-    def _stream(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
-    ) -> Iterator[ChatGenerationChunk]:
-        yield from _tokens(self._generate(messages, stop, run_manager, **kwargs))
-
-    async def _astream(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        for token in _tokens(await self._agenerate(messages, stop, run_manager, **kwargs)):
+        for token in _tokens(await self.ainvoke(input, config, **kwargs)):
             yield token
 
 
-def _tokens(result: ChatResult) -> Iterator[ChatGenerationChunk]:
+def _tokens(message: AIMessage) -> Iterator[AIMessageChunk]:
     """An answer in pieces of four characters, and at the end what else is known of it."""
-    message = result.generations[0].message
-    assert isinstance(message, AIMessage)
     text = message.content if isinstance(message.content, str) else ""
-    chunks = [AIMessageChunk(content=piece) for piece in _pieces(text)]
+    yield from (AIMessageChunk(content=piece) for piece in _pieces(text))
     for index, call in enumerate([*message.tool_calls, *message.invalid_tool_calls]):
         given = call["args"] or ""
         arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         begun = tool_call_chunk(name=call["name"], args="", id=call["id"], index=index)
-        parts = [begun, *(tool_call_chunk(args=piece, index=index) for piece in _pieces(arguments))]
-        chunks += [AIMessageChunk(content="", tool_call_chunks=[part]) for part in parts]
-    last = AIMessageChunk(
-        content=message.content if text == "" else "",
+        for part in (begun, *(tool_call_chunk(args=piece, index=index) for piece in _pieces(arguments))):
+            yield AIMessageChunk(content="", tool_call_chunks=[part])
+    yield AIMessageChunk(
+        content="" if text else message.content,
         additional_kwargs=message.additional_kwargs,
         response_metadata=message.response_metadata,
         usage_metadata=message.usage_metadata,
         chunk_position="last",
     )
-    yield from (ChatGenerationChunk(message=chunk) for chunk in (*chunks, last))
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -101,8 +101,7 @@ class ScriptedChatModel(InProcessChatModel):
 
     def _recorded(self, messages: list[BaseMessage], manager: Any, kwargs: dict[str, Any]) -> ScriptedCall:
         name, schema = requested_schema(kwargs)
-        labels = kwargs.pop("labels", None)  # where the answer is streamed
-        metadata = dict((manager and manager.metadata) or labels or {})
+        metadata = dict((manager and manager.metadata) or {})
         # Settings of its own are part of a call, as in what a provider's class sends.
         own = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         sent = {key: value for key, value in own.items() if value is not None} | kwargs

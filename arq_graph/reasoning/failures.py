@@ -19,17 +19,11 @@ _NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
 # What a model class raises itself for a setting that it does not take; Pydantic's ValidationError is a ValueError.
 _NOT_SUPPORTED_TYPES = (NotImplementedError, TypeError, AssertionError, ValueError)
 # Of classes that do not raise LangChain's own errors: bases that httpx, requests, botocore and OpenAI-like SDKs share.
-# An APIError without a status is one that was told in the middle of a streamed answer.
 _TRANSIENT_NAMES = frozenset(
-    {
-        "APIConnectionError",
-        "APIError",
-        "ConnectionError",
-        "HTTPClientError",
-        "RequestException",
-        "TransportError",
-    }
+    {"APIConnectionError", "ConnectionError", "HTTPClientError", "RequestException", "TransportError"}
 )
+# Without a status, these are told in the middle of a streamed answer.
+_BREAKING_NAMES = frozenset({"APIError", "EventStreamError", "ResponseError"})
 # What httpx and requests say of a URL that no request can be sent to.
 _NO_ADDRESS_NAMES = frozenset({"UnsupportedProtocol", "InvalidURL", "InvalidSchema", "MissingSchema"})
 # What LangChain's OpenAI family raises when a 200 response is no chat completion.
@@ -134,7 +128,9 @@ def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failur
         return Failure(
             error, status, transient, status in _NOT_SUPPORTED_STATUS, _ADVICE.get(status, _SETTING)
         )
-    transient = isinstance(error, ConnectionError | TimeoutError) or bool(names & _TRANSIENT_NAMES)
+    transient = isinstance(error, ConnectionError | TimeoutError) or bool(
+        names & (_TRANSIENT_NAMES | _BREAKING_NAMES)
+    )
     transient = transient or getattr(error, "is_retryable", False) is True
     return Failure(error, None, transient, isinstance(error, _NOT_SUPPORTED_TYPES))
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
-from langchain_core.messages.ai import UsageMetadata, add_usage
+from langchain_core.messages.ai import UsageMetadata, add_ai_message_chunks, add_usage
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -72,16 +72,23 @@ class GrowingAnswer:
     def begin(self) -> None:
         """Begin anew, with an empty answer."""
         self._text, self._position = "", 0
+        self._pieces: list[Any] = []
         self._tell({})
 
     def add(self, message: AIMessage) -> None:
         """Add a piece of the answer: of the text, or of what a forced tool is called with."""
+        self._pieces.append(message)
         calls = message.tool_call_chunks if isinstance(message, AIMessageChunk) else message.tool_calls
         arguments = (call["args"] or "" for call in calls)
         piece = [message.text, *(each if isinstance(each, str) else json.dumps(each) for each in arguments)]
         self._text += "".join(piece)
         if any(piece) and (grown := self._grown()):
             self._tell(grown)
+
+    def whole(self) -> AIMessage:
+        """All pieces as one message."""
+        first, *others = self._pieces
+        return add_ai_message_chunks(first, *others) if isinstance(first, AIMessageChunk) else first
 
     def _grown(self) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -22,8 +22,7 @@ from inspect import getattr_static
 from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.messages.ai import add_ai_message_chunks
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from arq_graph.models.resolve import Bare, model_name
@@ -56,26 +55,6 @@ class Step:
     messages: list[BaseMessage]
     seconds: float
     growing: GrowingAnswer | None = None
-
-
-class _Streamed:
-    """An answer that comes in pieces."""
-
-    def __init__(self, growing: GrowingAnswer, seconds: float) -> None:
-        self._growing = growing
-        self._end = time.monotonic() + seconds
-        self._chunks: list[Any] = []
-        growing.begin()
-
-    def add(self, chunk: AIMessage) -> None:
-        self._chunks.append(chunk)
-        self._growing.add(chunk)
-        if time.monotonic() > self._end:  # a client's own limit is for each piece
-            raise TimeoutError("the answer was still being written")
-
-    def whole(self) -> AIMessage:
-        first, *others = self._chunks
-        return add_ai_message_chunks(first, *others) if isinstance(first, AIMessageChunk) else first
 
 
 T = TypeVar("T")
@@ -160,11 +139,14 @@ class Transport:
             time.sleep(step.pause)
             if step.growing is None:
                 return step.bound.invoke(step.messages, config)
-            streamed = _Streamed(step.growing, step.seconds)
+            end = time.monotonic() + step.seconds
+            step.growing.begin()
             with closing(step.bound.stream(step.messages, config)) as chunks:  # type: ignore[type-var]
                 for chunk in chunks:
-                    streamed.add(chunk)
-            return streamed.whole()
+                    step.growing.add(chunk)
+                    if time.monotonic() > end:  # a client's own limit is for each piece
+                        raise TimeoutError("the answer was still being written")
+            return step.growing.whole()
 
         return perform_steps(steps, perform)
 
@@ -177,11 +159,11 @@ class Transport:
             async with asyncio.timeout(step.seconds):
                 if step.growing is None:
                     return await step.bound.ainvoke(step.messages, config)
-                streamed = _Streamed(step.growing, step.seconds)
+                step.growing.begin()
                 async with aclosing(step.bound.astream(step.messages, config)) as chunks:  # type: ignore[type-var]
                     async for chunk in chunks:
-                        streamed.add(chunk)
-                return streamed.whole()
+                        step.growing.add(chunk)
+                return step.growing.whole()
 
         return await aperform_steps(steps, perform)
 

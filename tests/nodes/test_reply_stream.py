@@ -13,6 +13,7 @@ from arq_graph.nodes import MessageReviser
 from tests.apps.desk import desk, late, says
 from tests.brain import Brain, brain
 from tests.order_tools import A1, cancel, get_order
+from tests.reasoning.endpoint import Endpoint, ok
 
 LONG = "the rule of 2. the Order Desk. for late v2 orders"
 FIELDS = {"tools": [cancel], "confirm": {"cancel": "customer"}, "fallback": "I cannot say."}
@@ -26,12 +27,12 @@ FILLER = "It has left our house by now, and we are sorry that it took so long to
 UNSOURCED = {"factual_information_provided": [{"fact": "it is late", "source": None}]}
 
 
-def streamed(model, turn="h1", *, agent=AGENT, times=1, channels=None, **options):
+def streamed(model, turn="h1", *, agent=AGENT, times=1, channels=None, mode="direct", **options):
     """What revisers tell in a graph: for each delta its revision's number and its text; and the other events."""
     graph = StateGraph(AgentState)
     nodes = [f"message {number}" for number in range(times)]
     for name in nodes:
-        graph.add_node(name, MessageReviser(model, agent, stream=True, **options))
+        graph.add_node(name, MessageReviser(model, agent, stream=True, mode=mode, **options))
     for edge in zip([START, *nodes], [*nodes, END], strict=True):
         graph.add_edge(*edge)
     state = {"messages": [HumanMessage("Where is it?", id=turn)]}
@@ -66,13 +67,26 @@ def test_a_reply_goes_out_sentence_by_sentence_while_it_is_written(runs, mode):
     assert {event.turn for event in deltas} == {events[-1].turn}
 
 
-def test_by_default_no_piece_of_a_reply_goes_out_and_tokens_never_do(runs):
-    model = brain(judge={"G1": 9}, reply="It is late.")
-    events = runs.stream(create_guided_agent(model, desk()), says("Where?"), stream_mode="custom")
+def test_by_default_no_piece_of_a_reply_goes_out(runs):
+    app = create_guided_agent(brain(judge={"G1": 9}, reply="It is late."), desk())
+    events = runs.stream(app, says("Where?"), stream_mode="custom")
     assert "reply_delta" not in [event.type for event in events]
-    app = create_guided_agent(model, desk(), stream=True)
-    parts = runs.stream(app, says("Where?"), stream_mode="messages")
-    assert [message.text for message, _ in parts] == ["It is late."]
+
+
+def test_no_token_reaches_the_stream_of_messages(runs):
+    answer = {"revisions": [{"content": "It is late. I am sorry.", "followed": []}]}
+    with Endpoint(lambda _: ok(answer)) as endpoint:
+        reviser = MessageReviser(endpoint.chat_model(), AGENT, mode="direct", stream=True)
+        graph = (
+            StateGraph(AgentState).add_sequence([("message", reviser)]).add_edge(START, "message").compile()
+        )
+        state = {
+            "messages": [HumanMessage("Where is it?", id="h1")],
+            "guideline_matches": [{**MATCHED, "turn": "h1"}],
+        }
+        parts = runs.stream(graph, state, stream_mode=["messages", "custom"])
+    assert [part[0].text for mode, part in parts if mode == "messages"] == ["It is late. I am sorry."]
+    assert [part.type for mode, part in parts if mode == "custom"].count("reply_delta") == 2
 
 
 def test_a_reviser_of_ones_own_streams_as_it_is_set_and_stays_as_it_is():
@@ -113,7 +127,7 @@ def test_another_revision_has_a_higher_number_and_the_accepted_one_is_sent():
     one = {"revision_number": 1, "content": f"First. {FILLER}", "followed": [], **UNSOURCED}
     one |= {"offered_services": [], "instructions_broken": [], "is_repeat_message": False}
     two = {**one, "revision_number": 2, "content": f"Second. {FILLER}"}
-    deltas, others = streamed(brain(reply=[{"revisions": [one, two]}, f"Third. {FILLER}"]))
+    deltas, others = streamed(brain(reply=[{"revisions": [one, two]}, f"Third. {FILLER}"]), mode="arq")
     assert shown(deltas) == [f"{word}. {FILLER}" for word in ("First", "Second", "Third")]
     assert others[-1].content == f"Third. {FILLER}"
 
@@ -121,8 +135,8 @@ def test_another_revision_has_a_higher_number_and_the_accepted_one_is_sent():
 class Breaking(ScriptedChatModel):
     """Loses its connection in the middle of its first answer."""
 
-    def _stream(self, *args, **kwargs):
-        tokens = list(super()._stream(*args, **kwargs))
+    def stream(self, *args, **kwargs):
+        tokens = list(super().stream(*args, **kwargs))
         yield from tokens[: len(tokens) // 2]
         if len(self.calls) == 1:
             raise ConnectionError("lost")
@@ -131,7 +145,7 @@ class Breaking(ScriptedChatModel):
 
 def test_an_attempt_that_breaks_off_and_a_node_that_runs_again_have_higher_numbers():
     model = Reasoner(Breaking(Brain(reply=FILLER * 9), model_name="breaking"), module="message", backoff=0)
-    deltas, _ = streamed(model, "broken", times=2, mode="direct", extra_revisions=0)
+    deltas, _ = streamed(model, "broken", times=2, extra_revisions=0)
     assert list(dict(deltas)) == [1, 2, 3]
     lost, *whole = shown(deltas)
     assert whole == [FILLER * 9] * 2
@@ -157,7 +171,7 @@ PARTS = [LONG, "get_order", "G1", "\n", ". ", "。", "late ", "😀", '"', "\\",
 @settings(max_examples=25)
 def test_whatever_is_written_what_went_out_is_a_beginning_of_it_without_internals(parts):
     said = " ".join(["It is.", *parts])
-    deltas, others = streamed(brain(reply=said), agent=ODDLY_NAMED, extra_revisions=0, mode="direct")
+    deltas, others = streamed(brain(reply=said), agent=ODDLY_NAMED, extra_revisions=0)
     out = "".join(shown(deltas))
     assert said.startswith(out)
     assert not any(name in out for name in ("get_order", "G1", LONG.split(".")[0]))
@@ -169,7 +183,7 @@ def test_a_draft_that_stands_is_shown_and_another_text_that_is_sent_is_told_in_t
     deltas, others = streamed(brain(reply=""), channels=planned)
     assert shown(deltas) == [others[-1].content] == ["It ships on Monday. It does."]
     said = [{"content": f"It is {word}.", **UNSOURCED} for word in ("late", "very late")]
-    deltas, others = streamed(brain(reply=said), on_unsatisfied="fallback")
+    deltas, others = streamed(brain(reply=said), on_unsatisfied="fallback", mode="arq")
     assert (shown(deltas), others[-1].content) == (["It is late.", "It is very late."], AGENT.fallback)
 
 

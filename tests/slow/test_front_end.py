@@ -29,9 +29,9 @@ GO = threading.Semaphore(0)
 class Stepwise(ScriptedChatModel):
     """Waits in the middle of the first candidate, and behind it."""
 
-    def _stream(self, *args: Any, **kwargs: Any) -> Any:
+    def stream(self, *args: Any, **kwargs: Any) -> Any:
         said, waits = "", False
-        for token in super()._stream(*args, **kwargs):
+        for token in super().stream(*args, **kwargs):
             said += token.text
             if not waits and "tomorrow" in said:
                 waits = GO.acquire(timeout=30)
