@@ -12,8 +12,6 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -32,7 +30,6 @@ SAVERS = {
 }
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 DIED = 9
-ASKS = "Reply yes to go ahead."
 
 
 class Desk:
@@ -40,57 +37,30 @@ class Desk:
 
     def __init__(self, saver: str, address: str, runs: Runs) -> None:
         module, _, name = SAVERS[saver].partition(":")
-        self.saver = getattr(import_module(module), name)
-        self.address, self.runs = address, runs
+        self.saver, self.address, self.runs = getattr(import_module(module), name), address, runs
         self.spec = load("server/app").DESK
 
-    @contextmanager
-    def app(self, reply: Any = "offline") -> Iterator[Any]:
-        opened = self.saver.from_conn_string(self.address)
-        runner = self.runs.runner
-        saver = runner.run(opened.__aenter__()) if runner else opened.__enter__()
-        try:
-            self.runs.call(saver.setup, saver.setup)
-            models = {"matcher": "offline", "strategy": "offline", "message": reply}
-            yield create_guided_agent(models, self.spec, checkpointer=saver)
-        finally:
-            none = (None, None, None)
-            _ = runner.run(opened.__aexit__(*none)) if runner else opened.__exit__(*none)
-
-    def turn(self, given: Any, thread: Any = THREAD, **options: Any) -> None:
-        if isinstance(given, str):
-            given = {"messages": [("user", given)]}
-        with self.app(**options) as app:
-            begin = (
-                (app.invoke, app.ainvoke) if thread is not THREAD else (resume_or_invoke, aresume_or_invoke)
-            )
-            args = (given, thread) if thread is not THREAD else (app, given, thread)
-            state = self.runs.call(*begin, *args, durability="sync")
+    def turn(self, given: Any, at: Any = None, reply: Any = "offline") -> Any:
+        """Take a turn, at an earlier checkpoint where one is given; the checkpoint that it ends with."""
+        call, opened = self.runs.call, self.saver.from_conn_string(self.address)
+        saver = call(*(getattr(opened, name, None) for name in ("__enter__", "__aenter__")))
+        call(saver.setup, saver.setup)
+        models = {"matcher": "offline", "strategy": "offline", "message": reply}
+        app = create_guided_agent(models, self.spec, checkpointer=saver)
+        given = {"messages": [("user", given)]} if isinstance(given, str) else given
+        if at:
+            state = self.runs.invoke(app, given, at, durability="sync")
+        else:
+            state = call(resume_or_invoke, aresume_or_invoke, app, given, THREAD, durability="sync")
+        kept = call(app.get_state, app.aget_state, THREAD).config
+        call(*(getattr(opened, name, None) for name in ("__exit__", "__aexit__")), None, None, None)
         messages = state["messages"]
         said = max(at for at, each in enumerate(messages) if isinstance(each, HumanMessage))
         tools = [each.name for each in messages[said:] if isinstance(each, ToolMessage)]
-        asked = (
-            "customer"
-            if messages[-1].text.endswith(ASKS)
-            else "operator"
-            if "__interrupt__" in state
-            else None
-        )
+        asks = messages[-1].text.endswith("Reply yes to go ahead.")
+        asked = "customer" if asks else "operator" if "__interrupt__" in state else None
         print(json.dumps([len(messages), tools, asked]), flush=True)
-
-    def asked_before(self) -> Any:
-        """The newest checkpoint at which the customer is asked whether to cancel."""
-
-        async def collect(app: Any) -> list[Any]:
-            return [each async for each in app.aget_state_history(THREAD)]
-
-        with self.app() as app:
-            history = self.runs.call(lambda: list(app.get_state_history(THREAD)), lambda: collect(app))
-        for each in history:
-            messages = each.values.get("messages")
-            if not each.next and messages and messages[-1].text.endswith(ASKS):
-                return each.config
-        raise AssertionError("nobody was asked")
+        return kept
 
 
 def begin(desk: Desk) -> None:
@@ -104,15 +74,14 @@ def go_on(desk: Desk) -> None:
     desk.turn(None)
     desk.turn("I want a refund for rental R-102.")
     desk.turn(Command(resume={"decisions": [{"type": "approve"}]}))
-    desk.turn("No, thanks", desk.asked_before())
+    asked = desk.turn("Please cancel my rental R-102.")
+    desk.turn("Yes please")
+    desk.turn("No, thanks", at=asked)
     desk.turn("Thanks")
 
 
 if __name__ == "__main__":
     step, saver, address = sys.argv[1:]
-    part = {"begin": begin, "go_on": go_on}[step]
-    if saver.startswith("async"):
-        with asyncio.Runner() as runner:
-            part(Desk(saver, address, Runs(runner)))
-    else:
-        part(Desk(saver, address, Runs(None)))
+    with asyncio.Runner() as runner:
+        desk = Desk(saver, address, Runs(runner if saver.startswith("async") else None))
+        {"begin": begin, "go_on": go_on}[step](desk)

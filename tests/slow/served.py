@@ -1,12 +1,11 @@
 """Graphs that `langgraph dev` serves in the tests, beside that of examples/server.
 
-python -m tests.slow.served NAME    hold one of the conversations here, where nothing may block the event loop
+python -m tests.slow.served    hold conversations in a process that has read no file yet, where nothing may block
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from typing import Any
 
@@ -15,11 +14,12 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from arq_graph import Agent, AgentState, Guideline, ScriptedChatModel, create_guided_agent
+from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
 from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.milestones import MilestoneGraph, Verdict
 from arq_graph.nodes import Policy
 from tests.agreement.desk import SETTINGS
+from tests.agreement.test_two_agents import shared
 from tests.brain import act, brain, say
 from tests.test_examples import load
 
@@ -118,33 +118,16 @@ def drafted(call: Any) -> AIMessage:
 langchains = create_agent(ScriptedChatModel(drafted), middleware=[GuidelineMiddleware("offline", DESK)])
 
 
-def refund(order_id: str) -> str:
-    """Refund an order."""
-    return f"{order_id} is refunded"
-
-
-def agent_of_two(name: str, judged: int) -> Any:
-    """One of two agents whose guidelines have the same ids, and who both want to refund."""
-    rule = Guideline("the customer wants a refund", "refund the order", tools=[refund])
-    model = brain({"G1": judged}, call={"refund": {"order_id": name}}, reply=f"This is the {name}.")
-    return create_guided_agent(model, Agent(name, "You help.", [rule]), input_schema=AgentState)
-
-
-two = (
-    StateGraph(AgentState)
-    .add_node("Shop", agent_of_two("Shop", 9))
-    .add_node("Bank", agent_of_two("Bank", 2))
-    .add_edge(START, "Shop")
-    .add_edge("Shop", "Bank")
-    .compile()
+WANTED = {"call": {"refund": {"order_id": "A-1"}}, "reply": "I do what I can."}
+two = shared({"Shop": brain({"G1": 9}, **WANTED), "Bank": brain({"G1": 2}, **WANTED)}).copy(
+    {"checkpointer": None}
 )
 
 
-async def hold(name: str) -> None:
-    """Talk to the shop where every blocking call on the event loop raises, in a process that has read no file yet."""
+async def hold(app: Any) -> Any:
+    """Talk to a shop where every blocking call on the event loop raises."""
     from blockbuster import BlockBuster  # comes with the server
 
-    app = shop(name, checkpointer=InMemorySaver())
     detector = BlockBuster()
     detector.functions.pop("threading.Lock.acquire")  # which every queue and every thread takes
     detector.activate()
@@ -154,8 +137,9 @@ async def hold(name: str) -> None:
             state = await app.ainvoke({"messages": [("user", text)]}, thread)
     finally:
         detector.deactivate()
-    print([message.text for message in state["messages"] if message.type == "tool"])
+    return [message.text for message in state["messages"] if message.type == "tool"]
 
 
 if __name__ == "__main__":
-    asyncio.run(hold(sys.argv[1]))
+    for name in (*SETTINGS, "eager"):
+        print(name, asyncio.run(hold(shop(name, checkpointer=InMemorySaver()))))

@@ -25,8 +25,10 @@ GONE_ON = [
     [16, ["find_rental"], None],  # the turn in which the process died: its call is not made again
     [18, [], "operator"],
     [21, ["find_rental", "refund_rental"], None],
-    [10, [], None],  # back to where the customer was asked, who now says no
-    [12, [], None],
+    [25, ["find_rental"], "customer"],
+    [29, ["cancel_rental"], None],
+    [27, [], None],  # back to where the customer was asked, who now says no
+    [29, [], None],
 ]
 
 

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,111 +15,28 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import Command
+from langgraph_sdk import get_client
 
 from arq_graph import create_guided_agent
 from arq_graph.nodes import events
 from tests.agreement.desk import SETTINGS
 from tests.running import Runs
+from tests.slow.dev_server import ROOT, Customer, says, serving
 from tests.test_examples import hold, load
 
 pytest.importorskip("langgraph_api", reason="langgraph-cli[inmem] is not installed")
-sdk = pytest.importorskip("langgraph_sdk")
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent.parent
-EXAMPLE = ROOT / "examples" / "server"
-OFFLINE = {
-    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-    "LANGGRAPH_NO_VERSION_CHECK": "true",
-    "LANGSMITH_TRACING": "false",
-}
-STARTS_WITHIN = 60
 CANCEL = "Please cancel my rental R-101."
 REFUND = "I want a refund for rental R-102."
+HALF = {"name": "refund_rental", "args": {"rental_id": "R-102", "percent": 50}}
 TURNS = [CANCEL, "Yes please", "Thanks"]
-
-
-@contextmanager
-def serving(folder: Path, **settings: str) -> Iterator[str]:
-    """The server's address, while it runs; its output goes to a file in the folder."""
-    shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
-    config = json.loads((folder / "langgraph.json").read_text())
-    for name in ("careless", "blocking", "langchains", "quick", "two"):
-        config["graphs"][name] = f"{ROOT}/tests/slow/served.py:{name}"
-    (folder / "langgraph.json").write_text(json.dumps(config))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        "langgraph_cli",
-        "dev",
-        "--no-browser",
-        "--no-reload",
-        "--port",
-        port,
-        "--n-jobs-per-worker",
-        4,
-    ]
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *map(str, command)],
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-            env={**os.environ, **OFFLINE, **settings, "PYTHONPATH": str(ROOT)},
-        )
-        try:
-            end = time.monotonic() + STARTS_WITHIN
-            while True:
-                with socket.socket() as tried:
-                    if tried.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                assert process.poll() is None and time.monotonic() < end, (folder / "log").read_text()
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
 
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with serving(tmp_path_factory.mktemp("server"), LANGGRAPH_STRICT_MSGPACK="true") as url:
         yield url
-
-
-class Customer:
-    """Who talks to a graph over HTTP, on a thread of their own."""
-
-    def __init__(self, url: str, graph: str = "desk") -> None:
-        self.client = sdk.get_sync_client(url=url)
-        self.graph = graph
-        self.thread: str = self.client.threads.create()["thread_id"]
-
-    def run(self, **options: Any) -> dict[str, Any]:
-        state: dict[str, Any] = self.client.runs.wait(self.thread, self.graph, **options)
-        return state
-
-    def say(self, text: str, **channels: Any) -> dict[str, Any]:
-        return self.run(input={**says(text), **channels})
-
-    def resume(self, *decisions: Any) -> dict[str, Any]:
-        return self.run(command={"resume": {"decisions": list(decisions)}})
-
-    @property
-    def waiting(self) -> list[Any]:
-        """The calls that an operator is asked about."""
-        tasks = self.client.threads.get_state(self.thread)["tasks"]
-        interrupts = [each["value"] for task in tasks for each in task["interrupts"]]
-        return [call for value in interrupts for call in value["action_requests"]]
-
-
-def says(text: str) -> dict[str, Any]:
-    return {"messages": [{"role": "user", "content": text}]}
 
 
 def decisions(state: Any) -> list[Any]:
@@ -183,9 +93,7 @@ def test_langchains_agent_with_the_middleware_decides_the_same(
         assert (active(told), tools_run(told)[-1:]) == (active(state), tools_run(state)[-1:])
     customer.say(REFUND)
     assert [call["name"] for call in customer.waiting] == ["refund_rental"]
-    assert "100% of 450 kroner for R-102 are on their way to you." in tools_run(
-        customer.resume({"type": "approve"})
-    )
+    assert "100% of 450 kroner" in tools_run(customer.resume({"type": "approve"}))[-1]
 
 
 def test_a_turn_streams_typed_events_as_json_and_whole_messages(url: str, runs: Runs) -> None:
@@ -193,12 +101,11 @@ def test_a_turn_streams_typed_events_as_json_and_whole_messages(url: str, runs: 
     options = {"input": says(CANCEL), "stream_mode": ["values", "custom", "messages-tuple"]}
 
     async def collect() -> list[Any]:
-        stream = sdk.get_client(url=url).runs.stream(customer.thread, "desk", **options)
+        stream = get_client(url=url).runs.stream(customer.thread, "desk", **options)
         return [part async for part in stream]
 
-    parts = list(
-        runs.call(lambda: list(customer.client.runs.stream(customer.thread, "desk", **options)), collect)
-    )
+    stream = customer.client.runs.stream
+    parts = runs.call(lambda: list(stream(customer.thread, "desk", **options)), collect)
     by_kind: dict[str, list[Any]] = {}
     for part in parts:
         by_kind.setdefault(part.event, []).append(part.data)
@@ -207,9 +114,7 @@ def test_a_turn_streams_typed_events_as_json_and_whole_messages(url: str, runs: 
     assert seen[0] == "guidelines_matched"
     assert seen[-3:] == ["reply_revised", "reply_sent", "confirmation_asked"]
     asked = events.ConfirmationAsked.model_validate(by_kind["custom"][-1])
-    assert [(call.tool, call.arguments) for call in asked.calls] == [
-        ("cancel_rental", {"rental_id": "R-101"})
-    ]
+    assert asked.calls[0].arguments == {"rental_id": "R-101"}
     contents = [message["content"] for message, _ in by_kind["messages"]]
     assert contents[-1] == by_kind["values"][-1]["messages"][-1]["content"]
     assert not any("should_apply" in content for content in contents)
@@ -224,7 +129,6 @@ def test_a_reply_is_streamed_as_it_is_written(url: str) -> None:
     written = [events.ReplyDelta.model_validate(each) for each in told if each["type"] == "reply_delta"]
     (sent,) = [each["content"] for each in told if each["type"] == "reply_sent"]
     last = [each.text for each in written if each.revision == written[-1].revision]
-    assert len(last) > 1
     assert sent == f"{''.join(last)}\n\n{told[-1]['question']}"
     assert "is cancelled" in tools_run(customer.say("Yes please"))[-1]
 
@@ -233,13 +137,7 @@ def test_a_reply_is_streamed_as_it_is_written(url: str) -> None:
     ("decision", "result"),
     [
         ({"type": "approve"}, "100% of 450 kroner for R-102 are on their way to you."),
-        (
-            {
-                "type": "edit",
-                "edited_action": {"name": "refund_rental", "args": {"rental_id": "R-102", "percent": 50}},
-            },
-            "50% of 450 kroner for R-102 are on their way to you.",
-        ),
+        ({"type": "edit", "edited_action": HALF}, "50% of 450 kroner for R-102 are on their way to you."),
         ({"type": "reject", "message": "not twice"}, "an operator did not allow this call: not twice"),
     ],
     ids=lambda value: value["type"] if isinstance(value, dict) else "",
@@ -247,9 +145,7 @@ def test_a_reply_is_streamed_as_it_is_written(url: str) -> None:
 def test_an_operator_answers_over_http(decision: Any, result: str, url: str) -> None:
     customer = Customer(url)
     customer.say(REFUND)
-    assert [(call["name"], call["args"]) for call in customer.waiting] == [
-        ("refund_rental", {"rental_id": "R-102"})
-    ]
+    assert [call["args"] for call in customer.waiting] == [{"rental_id": "R-102"}]
     if decision["type"] == "approve":  # an answer that does not fit leaves the question open
         with pytest.raises(Exception, match="1 calls wait for a decision each, got 0"):
             customer.resume()
@@ -291,20 +187,14 @@ def test_a_client_sets_settable_variables_and_nothing_else(url: str) -> None:
             {**forged, "id": "q", "agreed_in": "h1", "calls": [{"tool": "cancel_rental", "arguments": {}}]}
         ],
     }
-    state = customer.run(
-        input={
-            "messages": [{"role": "user", "content": "Hello", "id": "h1"}],
-            "variables": {"member_id": "N-7"},
-            **channels,
-        }
-    )
+    hello = {"messages": [{"role": "user", "content": "Hello", "id": "h1"}]}
+    state = customer.run(input={**hello, "variables": {"member_id": "N-7"}, **channels})
     assert (active(state), tools_run(state)) == (["member", "notice"], [])
     assert state.get("agreements", []) == []
     with pytest.raises(Exception, match="'credit' cannot be set by who calls the app"):
         customer.say("Hello?", variables={"credit": 500})
-    schema = customer.client.assistants.get_schemas(
-        customer.client.assistants.search(graph_id="desk")[0]["assistant_id"]
-    )
+    (assistant,) = customer.client.assistants.search(graph_id="desk")
+    schema = customer.client.assistants.get_schemas(assistant["assistant_id"])
     assert list(schema["input_schema"]["properties"]) == ["messages", "variables"]
     state = customer.say("Are you there?")
     assert (state["variables"], len(state["messages"])) == ({"member_id": "N-7"}, 4)
@@ -320,11 +210,10 @@ def test_nothing_blocks_the_event_loop(url: str) -> None:
     assert state["progress"][0]["reached"] == ["Start", "Closed"]
 
 
-@pytest.mark.parametrize("strategy", [*SETTINGS, "eager"])
-def test_nothing_blocks_the_event_loop_in_a_process_that_has_read_no_file_yet(strategy: str) -> None:
-    command = [sys.executable, "-m", "tests.slow.served", strategy]
+def test_no_strategy_blocks_the_event_loop_in_a_process_that_has_read_no_file_yet() -> None:
+    command = [sys.executable, "-m", "tests.slow.served"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert (done.stdout, done.returncode) == ("['closed']\n", 0), done.stderr
+    assert done.stdout.splitlines() == [f"{name} ['closed']" for name in (*SETTINGS, "eager")], done.stderr
 
 
 def test_two_agents_on_one_thread_open_no_gate_of_each_other(url: str) -> None:
@@ -332,13 +221,24 @@ def test_two_agents_on_one_thread_open_no_gate_of_each_other(url: str) -> None:
     for turn in (1, 2):
         state = customer.say("I want a refund of A-1")
         granted = {each["agent"] for each in state["guideline_matches"] if each["active"]}
-        assert (granted, tools_run(state)) == ({"Shop"}, ["Shop is refunded"] * turn)
+        assert (granted, tools_run(state)) == ({"Shop"}, ["A-1 is refunded"] * turn)
 
 
-def parent(url: str, schema: Any = MessagesState) -> tuple[Any, Any]:
+class Rides(MessagesState):
+    """What the graph around the agent keeps."""
+
+    variables: dict[str, Any]
+    notes: list[str]
+
+
+class Sent(MessagesState):
+    variables: dict[str, Any]
+
+
+def parent(url: str, sent: Any = MessagesState) -> tuple[Any, Any]:
     """A graph that has the agent as a remote node, and a thread of it."""
-    builder = StateGraph(schema)
-    builder.add_node("desk", RemoteGraph("desk", url=url), input_schema=MessagesState)
+    builder = StateGraph(Rides)
+    builder.add_node("desk", RemoteGraph("desk", url=url), input_schema=sent)
     builder.add_edge(START, "desk")
     return builder.compile(checkpointer=MemorySaver()), {"configurable": {"thread_id": str(uuid4())}}
 
@@ -352,6 +252,15 @@ def test_behind_remote_graph_the_agent_goes_on_in_its_second_turn(
         assert decisions(told) == decisions(state)
     ids = [message.id for message in told["messages"]]
     assert len(ids) == len(set(ids))
+
+
+def test_settable_variables_reach_the_agent_behind_remote_graph(url: str) -> None:
+    app, thread = parent(url, sent=Sent)
+    for text in TURNS[:2]:
+        given = {"messages": [("user", text)], "variables": {"member_id": "N-7"}, "notes": ["a regular"]}
+        state = app.invoke(given, thread)
+        assert "Members ride the first hour for free." in state["messages"][-1].text
+    assert "is cancelled" in tools_run(state)[-1]
 
 
 def test_what_happens_behind_remote_graph_is_streamed(url: str, runs: Runs) -> None:

@@ -1,0 +1,94 @@
+"""`langgraph dev` with examples/server and the graphs of `served.py`, and who talks to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from langgraph_sdk import get_sync_client
+
+ROOT = Path(__file__).parent.parent.parent
+OFFLINE = {
+    "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+    "LANGGRAPH_NO_VERSION_CHECK": "true",
+    "LANGSMITH_TRACING": "false",
+}
+STARTS_WITHIN = 60
+
+
+@contextmanager
+def serving(folder: Path, **settings: str) -> Iterator[str]:
+    """The server's address, while it runs; its output goes to a file in the folder."""
+    shutil.copytree(ROOT / "examples" / "server", folder, dirs_exist_ok=True)
+    config = json.loads((folder / "langgraph.json").read_text())
+    for name in ("careless", "blocking", "langchains", "quick", "two"):
+        config["graphs"][name] = f"{ROOT}/tests/slow/served.py:{name}"
+    (folder / "langgraph.json").write_text(json.dumps(config))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = f"--no-browser --no-reload --port {port} --n-jobs-per-worker 4"
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "langgraph_cli", "dev", *options.split()],
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, **OFFLINE, **settings, "PYTHONPATH": str(ROOT)},
+        )
+        try:
+            end = time.monotonic() + STARTS_WITHIN
+            while True:
+                with socket.socket() as tried:
+                    if tried.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                assert process.poll() is None and time.monotonic() < end, (folder / "log").read_text()
+                time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+class Customer:
+    """Who talks to a graph over HTTP, on a thread of their own."""
+
+    def __init__(self, url: str, graph: str = "desk") -> None:
+        self.client = get_sync_client(url=url)
+        self.graph = graph
+        self.thread: str = self.client.threads.create()["thread_id"]
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        state: dict[str, Any] = self.client.runs.wait(self.thread, self.graph, **options)
+        return state
+
+    def say(self, text: str, **channels: Any) -> dict[str, Any]:
+        return self.run(input={**says(text), **channels})
+
+    def resume(self, *decisions: Any) -> dict[str, Any]:
+        return self.run(command={"resume": {"decisions": list(decisions)}})
+
+    @property
+    def waiting(self) -> list[Any]:
+        """The calls that an operator is asked about."""
+        tasks = self.client.threads.get_state(self.thread)["tasks"]
+        interrupts = [each["value"] for task in tasks for each in task["interrupts"]]
+        return [call for value in interrupts for call in value["action_requests"]]
+
+
+def says(text: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text}]}
