@@ -158,6 +158,8 @@ def _failures() -> Iterator[None]:
         failure = read_failure(error)
         if not failure.from_provider:
             raise
-        kind = ModelUnavailableError if failure.transient else ModelRequestError
-        what = f"the embeddings that choose among guidelines failed: {type(error).__name__}: {error}"
-        raise kind(f"matcher: {what}. {failure.advice or 'Try again later.'}") from error
+        said = f"{type(error).__name__}: {error}".removesuffix(".")
+        what = f"matcher: the embeddings that choose among guidelines failed: {said}."
+        if failure.transient:
+            raise ModelUnavailableError(f"{what} Try again later.") from error
+        raise ModelRequestError(f"{what} {failure.advice}") from error
