@@ -202,15 +202,14 @@ class GuidelineMatcher(AgentNode[ARQ]):
         if self._preselection is None:
             return self.agent.relations.by_id
         near = yield from self._preselection.nearest(need_of(conversation, again=bool(matches)))
-        known = state.records("guideline_matches", GuidelineMatch)
-        before = [match for match in known if match.turn != conversation.turn and _is_of_later_use(match)]
+        known = state.records("guideline_matches", GuidelineMatch)  # of this turn, or of the one before
         return self.agent.relations.bearing_on(
             [
                 *near,
                 *matches,
                 *self._always,
                 *(id for id, held in holds.items() if held),
-                *(match.guideline for match in before),
+                *(match.guideline for match in known if _is_of_later_use(match)),
                 *self._granting_open(state, conversation),
             ]
         )

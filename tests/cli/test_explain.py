@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from arq_graph import Agent, create_guided_agent
+from arq_graph import Agent, Guideline, create_guided_agent
+from arq_graph.nodes import GuidelineMatcher
 from tests.cli.shop import clerk, options
 from tests.reasoning.endpoint import Endpoint, status
 
@@ -49,10 +50,14 @@ def test_a_thread_of_another_program_is_explained_too(cli, shop):
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     with SqliteSaver.from_conn_string("own.sqlite") as saver:
-        app = create_guided_agent(clerk(), Agent.from_yaml(shop), checkpointer=saver)
+        written = Agent.from_yaml(shop)
+        agent = written.replace(guidelines=[*written.guidelines, Guideline("they sing", "sing along")])
+        keeping_little = GuidelineMatcher(clerk(), agent, keep_matches="active")
+        app = create_guided_agent(clerk(), agent, matcher=keeping_little, checkpointer=saver)
         app.invoke({"messages": [("user", "Where is B-1?")]}, {"configurable": {"thread_id": "mine"}})
     done = cli("explain", "--db", "own.sqlite")
     assert "thread mine, turn 1" in done.out
+    assert "Guidelines: 2 active, 2 not" in done.out
     assert "● look-up  score 9" in done.out
 
 

@@ -279,7 +279,8 @@ def test_a_condition_function_may_come_true_after_a_tool_ran():
 
 
 def test_a_thread_may_keep_what_is_of_later_use_and_the_second_look_and_the_gate_go_by_it_all_the_same():
-    judge = {"G1": 9, "G2": SETTLED, "G3": DONE, "G4": {"score": 4, "condition_applies": "not_known_yet"}}
+    unknown = {"score": 4, "condition_applies": "not_known_yet"}
+    judge = {"G1": 9, "G2": SETTLED, "G3": DONE, "G4": unknown, "G7": SETTLED}
     guidelines = [
         *numbered(7),
         Guideline(is_vip, "be fast", continuous=True),
@@ -297,8 +298,20 @@ def test_a_thread_may_keep_what_is_of_later_use_and_the_second_look_and_the_gate
     by_id = {record["guideline"]: record for record in first}
     # Active, overridden, done already and not known yet; then what code knows, what is settled, and the others.
     assert list(by_id) == ["G1", "G3", "G4", "G9", "G2", "G5", "G8"]
-    assert by_id["G5"]["also"] == ["G6", "G7"]
+    assert (by_id["G2"]["also"], by_id["G5"]["also"]) == (["G7"], ["G6"])
     assert by_id["G4"]["rationale"] and not by_id["G5"]["rationale"]
+
+
+def test_why_judging_failed_is_kept():
+    broken = errors.BlueprintError("no valid answer")
+    node = GuidelineMatcher(
+        brain(judge={"G1": broken}),
+        agent(*numbered(2, on_failure="skip")),
+        batch_size=1,
+        keep_matches="active",
+    )
+    with pytest.warns(UserWarning, match="G1 is skipped"):
+        assert "judging it failed" in look(node)["G1"]["rationale"]
 
 
 def test_what_a_thread_keeps_is_one_of_two_things():

@@ -91,7 +91,7 @@ class Counted(Embeddings):
 def test_a_look_judges_the_batches_that_are_nearest_and_the_others_leave_no_record(embeddings):
     model = brain(judge={"vouchers-1": 9})
     node = matcher(model, desk(), embeddings=embeddings, max_judged=3)
-    records = look(node, said("I have a question about passwords, and about vouchers"))
+    records = look(node, said("I have a question about PASSWORDS, and about Vouchers"))
     assert {record["guideline"] for record in records} == judged(model)
     assert {record["guideline"].split("-")[0] for record in records} == {"passwords", "vouchers"}
     assert [record["guideline"] for record in records if record["active"]] == ["vouchers-1"]
@@ -210,19 +210,51 @@ def test_relations_come_out_as_if_all_had_been_judged():
 
 
 def test_a_later_look_goes_by_the_results_and_keeps_what_was_judged_before():
-    model = brain(judge={"vouchers-1": 9})
+    model = brain(judge={"mattresses-1": 9})
     node = matcher(model, desk())
-    first = look(node, said("Vouchers?"))
+    first = look(node, said("Mattresses?"))
     model.calls.clear()
-    results = [*said("Vouchers?"), *ran("about recycling")]
-    second = look(node, results, first)
-    assert judged(model) == {"vouchers-2", "recycling-1", "recycling-2"}
+    second = look(node, [*said("Mattresses?"), *ran("parcels")], first)
+    assert judged(model) == {"mattresses-2", "parcels-1", "parcels-2"}
     assert {each["guideline"] for each in second} == {
-        "vouchers-1",
-        "vouchers-2",
-        "recycling-1",
-        "recycling-2",
+        "mattresses-1",
+        "mattresses-2",
+        "parcels-1",
+        "parcels-2",
     }
+
+
+def worded(*texts: str) -> Agent:
+    return desk(*(Guideline(text, "help", id=f"G{n}") for n, text in enumerate(texts, start=1)))
+
+
+def test_the_two_nearest_guidelines_of_a_batch_tell_how_near_it_is():
+    """Three that name vouchers among others, two that do beside one thing more, and one about them alone."""
+    many = ["vouchers invoices passwords parcels"] * 3
+    some = ["vouchers parcels", "vouchers parcels", "recycling"]
+    model = brain()
+    one = worded(*many, *some, "vouchers", "mattresses", "mattresses")
+    node = matcher(model, one, batch_size=3, embeddings=Counted())
+    assert judged_of(node, model, said("vouchers")) == {"G4", "G5", "G6"}
+
+
+def test_what_few_guidelines_say_tells_more_than_what_many_do():
+    model = brain()
+    fruit = worded("yellow balloon", "yellow balloons", "yellow balloonist", "kiwi fruit")
+    node = matcher(model, fruit, batch_size=1, max_judged=1)
+    assert judged_of(node, model, said("a yellow ball, or a kiwi")) == {"G4"}
+
+
+@pytest.mark.parametrize("messages", [[], [AIMessage("Hello!", id="a1")], said("Qqq")])
+def test_where_nothing_is_near_nothing_is_chosen(messages):
+    model = brain()
+    assert judged_of(matcher(model, desk()), model, messages) == set()
+
+
+def test_before_the_customer_has_spoken_nothing_is_embedded():
+    embeddings = Counted()
+    look(matcher(brain(), desk(), embeddings=embeddings), [])
+    assert embeddings.asked == []
 
 
 JUDGE: dict[str, int] = {}
