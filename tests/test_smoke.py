@@ -30,6 +30,19 @@ TALK = {
 }
 
 
+EVALUATION = """
+from arq_graph.milestones import MilestoneGraph, Scenario, Suite, UserSpec, evaluate
+
+class App:
+    def invoke(self, given, config=None):
+        return "hi"
+
+graph = MilestoneGraph.from_actions([{"name": "buy", "kwargs": {}}])
+user = UserSpec.model_validate({"intents": ["A lamp, please."]})
+print(len(evaluate(Suite([Scenario("lamp", user, graph)]), {"app": App()}, runs=3).conversations))
+"""
+
+
 def arq_graph_command(folder: Path, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "arq_graph.cli", *arguments],
@@ -119,6 +132,12 @@ def test_a_conversation_is_scored_and_its_page_written(tmp_path: Path) -> None:
 def test_the_demo_is_held_and_explained(tmp_path: Path) -> None:
     assert "Thanks, that is all. Goodbye!" in arq_graph_command(tmp_path, "demo", "--no-evaluation")
     assert "wrap-up" in arq_graph_command(tmp_path, "explain")
+
+
+def test_an_evaluation_ends_without_a_word(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", "-c", EVALUATION]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 0)
 
 
 def test_files_have_schemas_for_editors(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ class Ceiling:
     cost: float = 0.0
     conversations: int = 0
     ended: str | None = None
+    cut: str | None = None  # why some were cut off while others went on
     _under_way: list[UsageTracker] = field(default_factory=list)
     _lent: list[Share] = field(default_factory=list)
 
@@ -115,42 +116,34 @@ class Ceiling:
                 self._under_way.remove(used)
                 self.add(used.calls, self.cost_of(used.by_model))
 
-    def lend(self, conversations: int, workers: int) -> tuple[int, Share]:
-        """To how many conversations of so many an equal part of what is left is lent, and that part.
+    def lend(self, conversations: int, workers: int) -> tuple[int, Share] | None:
+        """Lend an equal part of what is left, to so many conversations or fewer; None: wait for what others give back.
 
-        It goes to fewer where twice the mean of those that are over would not fit in: what is cut off is held again.
+        One is expected to take up to twice the mean of those that are over: what is cut off would be held again.
         """
-        free = workers - len(self._lent)
-        calls = cost = None
-        if self.max_calls is not None:
-            calls = max(
-                1, (self.max_calls - self.calls - sum(each.calls or 0 for each in self._lent)) // free
-            )
-            conversations = self._fitting(conversations, calls, self.calls)
-        if self.max_cost is not None:
-            cost = (self.max_cost - self.cost - sum(each.cost or 0 for each in self._lent)) / free
-            conversations = self._fitting(conversations, cost, self.cost)
-        self._lent.append(Share(calls, cost))
-        return conversations, self._lent[-1]
+        calls = self._part(self.max_calls, self.calls, [each.calls or 0 for each in self._lent], workers)
+        cost = self._part(self.max_cost, self.cost, [each.cost or 0 for each in self._lent], workers)
+        for part, spent in ((calls, self.calls), (cost, self.cost)):
+            if part is not None and spent:
+                conversations = min(conversations, int(part * self.conversations / (2 * spent)))
+        if conversations < 1 and workers > 1:  # too little for each of them may do for one
+            return None if self._lent else self.lend(1, 1)
+        self._lent.append(Share(None if calls is None else max(1, int(calls)), cost))
+        return max(1, conversations), self._lent[-1]
 
-    def _fitting(self, conversations: int, share: float, spent: float) -> int:
-        return (
-            min(conversations, max(1, int(share * self.conversations / (2 * spent))))
-            if spent
-            else conversations
-        )
+    @staticmethod
+    def _part(most: float | None, spent: float, lent: Sequence[float], workers: int) -> float | None:
+        return None if most is None else (most - spent - sum(lent)) / (workers - len(lent))
 
     def give_back(self, share: Share, held: Sequence[tuple[int, float]]) -> None:
-        """Take back what was lent, and count the conversations; after a part that was too small nothing is begun."""
+        """Take back what was lent, and count the conversations."""
         self._lent.remove(share)
         for calls, cost in held:
             self.add(calls, cost)
         if share.calls is not None and sum(calls for calls, _ in held) >= share.calls:
-            self.ended = (
-                f"max_calls: what is left of {self.max_calls:,} model calls is too little for a worker"
-            )
+            self.cut = f"max_calls: some had a part of the {self.max_calls:,} model calls that was too small"
         if share.cost is not None and sum(cost for _, cost in held) >= share.cost:
-            self.ended = f"max_cost: what is left of {self.max_cost:g} is too little for a worker"
+            self.cut = f"max_cost: some had a part of the {self.max_cost:g} that was too small"
 
     def write_off(self, share: Share, conversations: int) -> tuple[int, float]:
         """Count all that was lent as spent, as nobody knows what a worker that died has spent; for each of so many."""

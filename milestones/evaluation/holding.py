@@ -128,11 +128,15 @@ class Run:
     def _held_here(self, still: Sequence[Planned]) -> Iterator[Work]:
         return (([one], self._hold_all([one])) for one in still if self.ceiling.reached is None)
 
-    def _handed_out(self, still: Sequence[Planned], crew: Crew) -> Iterator[Work]:
+    def _handed_out(self, still: Sequence[Planned], crew: Crew) -> Iterator[Work | None]:
         begun = 0
         while begun < len(still) and self.ceiling.reached is None:
             most = min(crew.concurrency, ceil((len(still) - begun) / crew.workers))
-            count, share = self.ceiling.lend(most, crew.workers)
+            lent = self.ceiling.lend(most, crew.workers)
+            if lent is None:
+                yield None
+                continue
+            count, share = lent
             ones = still[begun : begun + count]
             yield ones, self._by_worker(ones, share, crew)
             begun += count

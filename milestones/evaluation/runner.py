@@ -190,5 +190,5 @@ async def aevaluate(
         broken=tuple(one for one in found if isinstance(one, BrokenConversation)),
         graphs=graphs.used,
         missing=missing,
-        stopped=ceiling.reached if missing else None,
+        stopped=(ceiling.reached or ceiling.cut) if missing else None,
     )

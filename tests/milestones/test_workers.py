@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -202,9 +203,31 @@ def test_workers_together_stay_within_a_ceiling(pool: Executor, tmp_path: Path, 
     assert not evaluate(suite(), {"app": Asks()}, executor=pool, resume=True, **settings).missing
 
 
-def test_a_ceiling_that_is_high_enough_cuts_nothing_off(pool: Executor):
-    report = evaluate(suite(), {"app": Asks()}, runs=30, concurrency=4, max_calls=150, executor=pool)
-    assert (len(report.conversations), CALLS.total()) == (30, 120)
+class OneLate(ThreadPoolExecutor):
+    """Two workers, of whom one begins late."""
+
+    def __init__(self) -> None:
+        super().__init__(2)
+        self.may_begin = Event()
+        self.first = True
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        late, self.first = self.first, False
+        return super().submit(lambda: (not late or self.may_begin.wait(20)) and fn(*args, **kwargs))
+
+
+def test_a_ceiling_that_is_high_enough_cuts_nothing_off_though_a_worker_has_its_part_for_long():
+    def done(one: Any, outcome: Any) -> None:
+        held.append(one.id)
+        if len(held) == 17:  # the other one has used up its part, but for less than a conversation may take
+            executor.may_begin.set()
+
+    CALLS.clear()
+    held: list[str] = []
+    settings: dict[str, Any] = {"runs": 30, "concurrency": 4, "max_calls": 150, "done": done}
+    with OneLate() as executor:
+        report = evaluate(suite(), {"app": Asks()}, executor=executor, **settings)
+    assert (len(report.conversations), CALLS.total(), report.stopped) == (30, 120, None)
 
 
 def test_what_a_dead_worker_was_lent_counts_as_spent(tmp_path: Path):
