@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, 
 from langchain_core.runnables.config import merge_configs
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.runnables.retry import RunnableRetry
-from pydantic import SecretStr, ValidationError
+from pydantic import SecretStr
 
 from arq_graph.errors import InputError, suggestion
 
@@ -60,10 +59,7 @@ def chat_model(
     else:
         make = partial(_openai, name if colon and provider == "openai" else spec, base_url)
     try:
-        with warnings.catch_warnings():
-            # What LangChain only warns of is an error below.
-            warnings.filterwarnings("ignore", r"(?s).* is not default parameter")
-            model = make(**arguments)
+        model = make(**arguments)
     except (TypeError, ValueError) as error:
         if isinstance(error, InputError) or not arguments:
             raise
@@ -80,9 +76,7 @@ def _require_known(model: BaseChatModel, arguments: Mapping[str, Any]) -> None:
         if name not in fields:
             raise InputError(f"{type(model).__name__} knows no argument {name!r}{suggestion(name, fields)}")
         if isinstance(getattr(model, fields[name]), SecretStr):
-            raise InputError(
-                f"{name!r} is a secret: set it in the environment or in .env, where the provider reads it"
-            )
+            raise InputError(f"{name!r} is a secret: set it in the environment, or in the file .env")
 
 
 def model_name(model: object) -> str:
@@ -129,8 +123,6 @@ def _of_provider(spec: str, **arguments: Any) -> BaseChatModel:
         make: Callable[..., BaseChatModel] = init_chat_model
         return make(spec, **arguments)
     except Exception as error:
-        if arguments and isinstance(error, TypeError | ValidationError):
-            raise
         problem = "its provider is not known" if "model_provider" in str(error) else error
         raise InputError(
             f'The model string "{spec}" cannot be used: {problem}. Known are "openai:NAME", and "anthropic:NAME" and'
@@ -141,10 +133,7 @@ def _of_provider(spec: str, **arguments: Any) -> BaseChatModel:
 
 @dataclass(frozen=True)
 class Bare:
-    """A chat model by itself, and what was bound around it: arguments of its calls and their config.
-
-    `bindings`: the outermost first.
-    """
+    """A chat model by itself, and what was bound around it, the outermost first: arguments and config of its calls."""
 
     model: BaseChatModel
     bindings: tuple[RunnableBinding[Any, Any], ...] = ()
@@ -160,7 +149,7 @@ def unwrapped(model: object, config: RunnableConfig | None) -> Iterator[Bare | N
     """The chat models inside what LangChain made of them: one, or more where there are fallbacks.
 
     Args:
-        model: A chat model or a model string, or what `with_fallbacks`, `bind`, `with_config`, `with_listeners`,
+        model: A chat model, or what `with_fallbacks`, `bind`, `with_config`, `with_listeners`,
             `with_retry`, `configurable_fields`, `configurable_alternatives` or `init_chat_model` made of one. Retries
             are left out: whoever calls the model knows how long it may take.
         config: That of the run, which configurable models are made with. None: there is no run yet, and None is
@@ -170,9 +159,7 @@ def unwrapped(model: object, config: RunnableConfig | None) -> Iterator[Bare | N
         InputError: There is no chat model inside, what is bound collides with what the reasoner binds, or the config
             makes no model.
     """
-    if isinstance(model, str):
-        yield Bare(chat_model(model))
-    elif isinstance(model, BaseChatModel):
+    if isinstance(model, BaseChatModel):
         yield Bare(model)
     elif isinstance(model, RunnableWithFallbacks):
         for each in model.runnables:

@@ -86,23 +86,6 @@ class Reasoner:
         """Whether none of its models is known to take no images; what a run's config makes is not known."""
         return all((each.model.profile or {}).get("image_inputs") is not False for each in self._fixed or ())
 
-    def view(self, module: str, **settings: Any) -> Reasoner:
-        """This reasoner as a part of the program asks it: under that part's name, over the same connections.
-
-        Args:
-            module: The part's name.
-            **settings: Settings of `Reasoner` that the part has its own of; None leaves the reasoner's.
-
-        Raises:
-            InputError: A setting is out of its range.
-        """
-        given = {name: value for name, value in settings.items() if value is not None}
-        other = copy(self)
-        other.settings = replace(self.settings, module=module, **given)
-        if self._fixed is not None:
-            other._fixed = [each.limited_to(other.settings.timeout) for each in self._fixed]
-        return other
-
     def _reached(self, config: RunnableConfig | None) -> list[Transport] | None:
         """How each model is reached, in order; None where some are made of a run's config, and there is none."""
         bare = [each for model in self.models for each in unwrapped(model, config)]
@@ -263,7 +246,16 @@ ModelLike: TypeAlias = ChatModelLike | Reasoner
 def reasoner_of(
     model: ModelLike, module: str, usual_temperature: float | None = None, **settings: Any
 ) -> Reasoner:
-    """A part's `view` of its reasoner; the usual temperature is for a model that no reasoner of the user's asks."""
+    """A part's reasoner: what asks its model, or a view of a shared one, over the same connections.
+
+    It asks under the part's name, with settings of the part's own where these are not None; the usual temperature is
+    for a model that no reasoner of the user's asks.
+    """
     if not isinstance(model, Reasoner):
         model = Reasoner(model, temperature=usual_temperature)
-    return model.view(module, **settings)
+    given = {name: value for name, value in settings.items() if value is not None}
+    view = copy(model)
+    view.settings = replace(model.settings, module=module, **given)
+    if view.settings.timeout != model.settings.timeout:
+        view._fixed = view._reached(None)
+    return view

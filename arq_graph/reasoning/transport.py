@@ -15,7 +15,6 @@ import random
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import aclosing, closing
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import getattr_static
@@ -77,19 +76,8 @@ class Transport:
         counts = {"stream_usage": True} if getattr(bare.model, "stream_usage", None) is None else {}
         self._streaming = {"disable_streaming": bare.model.disable_streaming, "streaming": True, **counts}
         self._backoff = backoff
-        self._limit(timeout)
-
-    def limited_to(self, timeout: float) -> Transport:
-        """The same endpoint and the same connections, with another limit of time."""
-        if timeout == self._timeout:
-            return self
-        other = copy(self)
-        other._limit(timeout)
-        return other
-
-    def _limit(self, timeout: float) -> None:
         self._timeout = timeout
-        self.model = _limited(_changed(self._bare.model, disable_streaming=True, streaming=False), timeout)
+        self.model = _limited(_changed(bare.model, disable_streaming=True, streaming=False), timeout)
 
     def call(
         self,
