@@ -203,11 +203,9 @@ def test_a_higher_limit_that_the_provider_refuses_ends_as_the_limit_itself_does(
 def test_what_a_class_or_a_profile_says_itself_needs_no_further_call():
     stub, make = serving("ChatAnthropic", good)
     with stub:
-        own = [
-            SystemMessage([{"type": "text", "text": HEAD, "cache_control": {"type": "ephemeral"}}]),
-            *LATER,
-        ]
-        reasoner_of(make()).ask(Verdict, own)
+        asked = {"type": "text", "text": "Where is my order?"}
+        own = HumanMessage([{**asked, "cache_control": {"type": "ephemeral"}}, asked])
+        reasoner_of(make()).ask(Verdict, [SystemMessage(HEAD), own])
         # The class refuses a temperature for this model before anything is sent.
         reasoner_of(make(model="claude-sonnet-5-5", profile={}), temperature=0.3).ask(Verdict, PROMPT)
         stub.answer = cut
