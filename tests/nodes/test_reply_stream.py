@@ -48,6 +48,7 @@ def shown(deltas):
     for number, text in deltas:
         texts[number] = texts.get(number, "") + text
     assert list(texts) == sorted(texts)
+    assert all(text for _, text in deltas)
     return list(texts.values())
 
 
