@@ -42,7 +42,7 @@ from arq_graph.nodes.spec_sections import (
     shown_variables,
     state_for_functions,
 )
-from arq_graph.nodes.turns import abandoned_calls, left_open, matches_of_turn
+from arq_graph.nodes.turns import abandoned_calls, folded, is_of_later_use, left_open, matches_of_turn
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
@@ -156,7 +156,13 @@ class GuidelineMatcher(AgentNode[ARQ]):
         turn = conversation.turn
         matches = {match.guideline: match for match in matches_of_turn(state, turn)}
         holds = yield from self._conditions_in_code(state)
-        looked_at = yield from self._looked_at(state, conversation, matches, holds)
+        looked_at: Container[str] = self.agent.relations.by_id
+        if self._preselection is not None:
+            near = yield from self._preselection.nearest(need_of(conversation, again=bool(matches)))
+            known = state.records("guideline_matches", GuidelineMatch)  # of this turn, or of the one before
+            left = [match.guideline for match in known if is_of_later_use(match)]
+            left += [*self._granting_open(state, conversation), *(id for id, held in holds.items() if held)]
+            looked_at = self.agent.relations.bearing_on([*near, *self._always, *matches, *left])
         asked: list[tuple[Batch, list[str]]] = []
         for batch in self.batches:
             judged = [
@@ -188,31 +194,8 @@ class GuidelineMatcher(AgentNode[ARQ]):
         related = self._related(matches)
         judged_now = tuple(id for _, ids in asked for id in ids)
         emit(GuidelinesMatched(turn=turn, matches=tuple(related), judged=judged_now))
-        kept = related if self.keep_matches == "all" else _folded(related)
+        kept = related if self.keep_matches == "all" else folded(related)
         return {**before_it, "guideline_matches": state.written("guideline_matches", kept)}
-
-    def _looked_at(
-        self,
-        state: Reader,
-        conversation: Conversation,
-        matches: Mapping[str, GuidelineMatch],
-        holds: Mapping[str, bool],
-    ) -> Generator[Task, Any, Container[str]]:
-        """The ids of the guidelines that this look is about; each that a model has to judge is asked for."""
-        if self._preselection is None:
-            return self.agent.relations.by_id
-        near = yield from self._preselection.nearest(need_of(conversation, again=bool(matches)))
-        known = state.records("guideline_matches", GuidelineMatch)  # of this turn, or of the one before
-        return self.agent.relations.bearing_on(
-            [
-                *near,
-                *matches,
-                *self._always,
-                *(id for id, held in holds.items() if held),
-                *(match.guideline for match in known if _is_of_later_use(match)),
-                *self._granting_open(state, conversation),
-            ]
-        )
 
     def _granting_open(self, state: Reader, conversation: Conversation) -> set[str]:
         """The guidelines that grant what the last reply asked the customer for."""
@@ -342,26 +325,6 @@ def _is_open(guideline: Guideline, match: GuidelineMatch | None) -> bool:
     if match is None or match.matched or match.active:
         return match is None
     return not match.settled if guideline.sensitive_to_tools is None else guideline.sensitive_to_tools
-
-
-def _is_of_later_use(match: GuidelineMatch) -> bool:
-    """Whether a later step or turn looks at more of a match than that it was made: the matter it is about is open."""
-    holds = match.matched or match.active or (match.score or 0) >= ACTIVE_FROM
-    return holds or bool(match.undecided) or match.origin == "failure"
-
-
-def _folded(matches: Sequence[GuidelineMatch]) -> list[GuidelineMatch]:
-    """The matches that are of later use, and all others in one record for each way in which they came out."""
-    kept, alike = [], dict[tuple[bool, Any], list[str]]()
-    for match in matches:
-        if _is_of_later_use(match):
-            kept.append(match)
-        else:
-            alike.setdefault((match.settled, match.origin), []).append(match.guideline)
-    for (settled, origin), (first, *others) in alike.items():
-        how: dict[str, Any] = {"settled": settled, "origin": origin, "also": tuple(others)}
-        kept.append(GuidelineMatch(guideline=first, turn=matches[0].turn, active=False, matched=False, **how))
-    return kept
 
 
 def _decided_by_code(guideline: Guideline) -> bool:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from heapq import nlargest
 from math import log
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables.config import run_in_executor
@@ -30,8 +30,6 @@ MAX_CHARACTERS = 2_000
 
 _WORD = re.compile(r"[^\W_]+")
 _RUN = 4
-
-Scores: TypeAlias = Sequence[float]
 
 
 class Preselection:
@@ -65,13 +63,10 @@ class Preselection:
 
 def need_of(conversation: Conversation, *, again: bool) -> str:
     """What to search with: the agent's last message and what the customer said since; in a later look, the results."""
-    lines = conversation.lines
-    if not again:
-        last = conversation.last_customer_line
-        before = lines[: lines.index(last)] if last else ()
-        spoke = [number for number, line in enumerate(before) if line.speaker == "agent"]
-        lines = lines[spoke[-1] if spoke else 0 :]
-    asked = conversation.results if again else lines
+    lines, last = conversation.lines, conversation.last_customer_line
+    before = enumerate(lines[: lines.index(last)] if last else ())
+    since = max((number for number, line in before if line.speaker == "agent"), default=0)
+    asked = conversation.results if again else lines[since:]
     return "\n".join(line.message.text[:MAX_CHARACTERS] for line in asked)
 
 
@@ -88,7 +83,7 @@ class _Spelling:
         self._places = {run: at for run, at in places.items() if len(at) <= most}
         self._size = len(texts)
 
-    def scores(self, query: str) -> Scores:
+    def scores(self, query: str) -> list[float]:
         scores = [0.0] * self._size
         for run in _runs(query):
             at = self._places.get(run, ())
@@ -112,41 +107,36 @@ class _Meaning:
                 f"embeddings is a {given}: give LangChain embeddings, such as OpenAIEmbeddings()"
             )
         try:
-            import numpy  # an optional dependency  # noqa: F401
+            import numpy  # an optional dependency
         except ImportError:
-            needed = 'embeddings need numpy: pip install "arq_graph[embeddings]"'
-            raise InputError(needed) from None
-        self._texts, self._embeddings = list(texts), embeddings
+            raise InputError('embeddings need numpy: pip install "arq_graph[embeddings]"') from None
+        self._texts, self._embeddings, self._numpy = list(texts), embeddings, numpy
         self._vectors: Any = None
         self._lock = Lock()
 
-    def scores(self, query: str) -> Scores:
+    def scores(self, query: str) -> list[float]:
         with _failures():
-            self._embed()
-            return self._against(self._embeddings.embed_query(query))
+            return self._against(self._embedded(), self._embeddings.embed_query(query))
 
-    async def ascores(self, query: str) -> Scores:
+    async def ascores(self, query: str) -> list[float]:
         with _failures():
-            if self._vectors is None:  # in a thread: of the turns that begin side by side, one asks for all
-                await run_in_executor(None, self._embed)
-            return self._against(await self._embeddings.aembed_query(query))
+            # In a thread: of the turns that begin side by side, one asks for all.
+            vectors = (
+                self._vectors if self._vectors is not None else await run_in_executor(None, self._embedded)
+            )
+            return self._against(vectors, await self._embeddings.aembed_query(query))
 
-    def _embed(self) -> None:
+    def _embedded(self) -> Any:
+        """The vectors of the texts, each of length 1."""
         with self._lock:
             if self._vectors is None:
-                self._vectors = _normal(self._embeddings.embed_documents(self._texts))
+                made = self._numpy.asarray(self._embeddings.embed_documents(self._texts), "float32")
+                self._vectors = made / self._numpy.linalg.norm(made, axis=1, keepdims=True).clip(min=1e-9)
+        return self._vectors
 
-    def _against(self, query: Sequence[float]) -> Scores:
-        scores: list[float] = (self._vectors @ _normal([query])[0]).tolist()
+    def _against(self, vectors: Any, query: Sequence[float]) -> list[float]:
+        scores: list[float] = (vectors @ self._numpy.asarray(query, "float32")).tolist()
         return scores
-
-
-def _normal(vectors: Sequence[Sequence[float]]) -> Any:
-    """Vectors of length 1, in the rows of an array."""
-    import numpy
-
-    array = numpy.asarray(vectors, dtype=numpy.float32)
-    return array / numpy.maximum(numpy.linalg.norm(array, axis=1, keepdims=True), 1e-9)
 
 
 @contextmanager
@@ -155,11 +145,11 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        failure = read_failure(error)
-        if not failure.from_provider:
+        if not (failure := read_failure(error)).from_provider:
             raise
+        kind = ModelUnavailableError if failure.transient else ModelRequestError
         said = f"{type(error).__name__}: {error}".removesuffix(".")
-        what = f"matcher: the embeddings that choose among guidelines failed: {said}."
-        if failure.transient:
-            raise ModelUnavailableError(f"{what} Try again later.") from error
-        raise ModelRequestError(f"{what} {failure.advice}") from error
+        advice = "Try again later." if failure.transient else failure.advice
+        raise kind(
+            f"matcher: the embeddings that choose among guidelines failed: {said}. {advice}"
+        ) from error

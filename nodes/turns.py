@@ -19,6 +19,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from arq_graph.agent.state import GuidelineMatch, Move, Plan, ToolInsight
 from arq_graph.nodes.channels import Reader
+from arq_graph.nodes.judgements import ACTIVE_FROM
 from arq_graph.reasoning.conversation import Conversation, Line
 
 ABANDONED = (
@@ -30,6 +31,26 @@ def matches_of_turn(state: Reader, turn: str) -> list[GuidelineMatch]:
     """This turn's judgements; none where guidelines were not matched in this turn."""
     matches = state.records("guideline_matches", GuidelineMatch)
     return [each for match in matches if match.turn == turn for each in match.each()]
+
+
+def is_of_later_use(match: GuidelineMatch) -> bool:
+    """Whether a later step or turn looks at more of a match than that it was made: the matter it is about is open."""
+    holds = match.matched or match.active or (match.score or 0) >= ACTIVE_FROM
+    return holds or bool(match.undecided) or match.origin == "failure"
+
+
+def folded(matches: Sequence[GuidelineMatch]) -> list[GuidelineMatch]:
+    """The matches that are of later use, and all others in one record for each way in which they came out."""
+    kept, alike = [], dict[tuple[bool, Any], list[str]]()
+    for match in matches:
+        if is_of_later_use(match):
+            kept.append(match)
+        else:
+            alike.setdefault((match.settled, match.origin), []).append(match.guideline)
+    for (settled, origin), (first, *others) in alike.items():
+        how: dict[str, Any] = {"settled": settled, "origin": origin, "also": tuple(others)}
+        kept.append(GuidelineMatch(guideline=first, turn=matches[0].turn, active=False, matched=False, **how))
+    return kept
 
 
 def plan_of_turn(state: Reader, turn: str) -> Plan | None:
