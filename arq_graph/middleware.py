@@ -164,9 +164,8 @@ class AgentsModel(Strategy):
             "now": {name: value for name, value in listed.items() if value},
         }
         rules = f"{self.head}\n{self.template.render('tail', now)}"
-        hidden = (
-            self.tools.keys() - offered
-        )  # what the specification does not name stays, and a provider's dicts
+        # What the specification does not name stays, and what a provider runs itself.
+        hidden = self.tools.keys() - offered
         tools = [each for each in request.tools if getattr(each, "name", None) not in hidden]
         request = request.override(system_message=_behind(request.system_message, rules), tools=tools)
         # A draft streams only where nothing can come in its place, and no question of code's below it.
