@@ -7,6 +7,7 @@ import json
 import time
 from contextvars import ContextVar
 from itertools import product
+from threading import Barrier
 from types import SimpleNamespace
 from uuid import uuid4
 
@@ -257,11 +258,12 @@ def questions(*words: str) -> list[Question]:
 
 @pytest.mark.parametrize(("config", "width"), [(None, 6), ({"max_concurrency": 2}, 2)])
 async def test_no_more_are_asked_at_the_same_time_than_max_concurrency_allows(config, width):
-    under_way, seen = [], []
+    under_way, seen, together = [], [], Barrier(width)
 
     def slow(call):
         under_way.append(call)
         seen.append(len(under_way))
+        together.wait(10)  # however busy the machine is
         time.sleep(0.02)
         under_way.pop()
         return GOOD
