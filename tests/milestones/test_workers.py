@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from copy import copy
 from itertools import chain
 from pathlib import Path
 from threading import Event
@@ -20,7 +21,7 @@ from langchain_openai import ChatOpenAI
 from arq_graph import Guideline, ScriptedChatModel, arms
 from arq_graph.errors import InputError, ModelUnavailableError
 from arq_graph.milestones import LLMJudge, Report, Suite, evaluate
-from tests.milestones.evaluated import Answers, buyer, lamp, no_way_there, shop_agent, suite, talker
+from tests.milestones.evaluated import Answers, buyer, lamp, no_way_there, shop_agent, shopper, suite, talker
 
 CALLS: Counter[str] = Counter()
 USAGE = UsageMetadata(input_tokens=1_000, output_tokens=0, total_tokens=1_000)
@@ -94,11 +95,11 @@ def test_work_is_handed_out_so_that_none_waits_for_one_worker():
 
 
 def test_a_worker_that_dies_costs_its_conversations_alone(tmp_path: Path):
-    kept: dict[str, Any] = {"runs": 12, "concurrency": 3, "results": tmp_path / "results.jsonl"}
-    with Mortal(lambda number: number == 2) as executor:
+    kept: dict[str, Any] = {"runs": 12, "concurrency": 1, "results": tmp_path / "results.jsonl"}
+    with Mortal(lambda number: number in (2, 6, 10)) as executor:
         report = evaluate(suite(), {"app": Answers(buyer)}, executor=executor, **kept)
-    assert [one.run for one in report.broken] == [4, 5, 6]
-    assert "lamp / app / 4: its worker died: BrokenExecutor: a worker was killed" in report.broken[0].error
+    assert [one.run for one in report.broken] == [2, 6, 10]
+    assert "lamp / app / 2: its worker died: BrokenExecutor: a worker was killed" in report.broken[0].error
     assert (len(report.conversations), report.missing, report.stopped) == (9, 0, None)
     again = evaluate(suite(), {"app": Answers(buyer)}, resume=True, **kept)
     assert [one.run for one in again.conversations] == list(range(1, 13))
@@ -131,15 +132,35 @@ def test_a_model_whose_connections_cannot_be_sent_is_made_again_of_its_settings(
     assert "RuntimeError: ChatOpenAI gpt-4o 0.25" in report.broken[0].error
 
 
-def test_an_arm_in_a_module_beside_the_suite_is_loaded_by_its_name(pool: Executor, tmp_path: Path):
+def test_an_arm_in_a_module_beside_the_suite_is_loaded_by_its_name(tmp_path: Path):
     (tmp_path / "beside.py").write_text("def hi():\n    return 'hi'\n")
     (tmp_path / "mine.py").write_text(
         "import sqlite3, beside\nclass App:\n    shop = sqlite3.connect(':memory:', check_same_thread=False)\n"
         "    def __init__(self):\n        self.here = self.shop\n"
         "    def invoke(self, given, config=None):\n        return beside.hi()\napp = App()\n"
+        "class Plain(App):\n    def __init__(self):\n        pass\nplain = Plain()\n"
     )
-    report = evaluate(suite(), arms(["mine:app"], folder=tmp_path), executor=pool)
-    assert report.conversations[0].error is None
+    found = arms(["mine:app", "mine:plain"], folder=tmp_path)
+
+    def forget(_: int) -> bool:
+        package = type(found["mine:plain"]).__module__.partition(".")[0]
+        for name in [name for name in sys.modules if name.startswith(package)]:
+            del sys.modules[name]  # a worker has not imported it yet
+        return False
+
+    with Mortal(forget) as executor:
+        report = evaluate(suite(), {"a copy": copy(found["mine:plain"]), **found}, executor=executor)
+    assert [one.error for one in report.conversations] == [None] * 3
+
+
+def test_a_model_string_is_made_a_model_with_the_key_of_where_the_worker_is(monkeypatch: pytest.MonkeyPatch):
+    def make(scenario: Any, agent: Any, model: Any) -> Any:
+        raise RuntimeError(model.openai_api_key.get_secret_value())
+
+    monkeypatch.setenv("OPENAI_API_KEY", "the key of here")
+    with Mortal(lambda _: bool(monkeypatch.setenv("OPENAI_API_KEY", "the key of there"))) as executor:
+        report = evaluate(suite(), {"arm": make}, model="openai:gpt-4o", executor=executor)
+    assert "RuntimeError: the key of there" in report.broken[0].error
 
 
 class Connected(Answers):
@@ -201,6 +222,12 @@ def test_workers_together_stay_within_a_ceiling(pool: Executor, tmp_path: Path, 
     report = evaluate(suite(), {"app": Asks()}, executor=pool, resume=True, **settings, **ceiling)
     assert CALLS.total() <= max(spent, 60) + 2 * 2 * 2, "what was spent before counts"
     assert not evaluate(suite(), {"app": Asks()}, executor=pool, resume=True, **settings).missing
+
+
+def test_no_worker_can_spend_what_another_has_been_lent(pool: Executor):
+    tried = suite(user=shopper(intents=[f"Lamp {number}, please." for number in range(10)]))
+    evaluate(tried, {"app": Asks()}, runs=2, concurrency=1, max_calls=20, executor=pool)
+    assert CALLS.total() <= 20 + 2 * 2, "one conversation alone would make 20 calls"
 
 
 class OneLate(ThreadPoolExecutor):
