@@ -45,7 +45,7 @@ try:
     )
     from langchain.agents.middleware.types import OmitFromInput
 except ImportError as error:
-    why = "arq_graph.middleware is for LangChain's create_agent, which is not installed"
+    why = "arq_graph.middleware is for LangChain's create_agent, which is not installed or too old"
     raise ImportError(f'{why}: pip install "arq_graph[middleware]"') from error
 
 __all__ = ["GuidelineMiddleware"]
