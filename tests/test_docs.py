@@ -1,6 +1,7 @@
 """Every piece of code in the README and in the pages of docs/ runs, in the order in which it stands there."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,26 @@ def test_every_file_and_page_that_is_named_is_there(page: Path) -> None:
     named = [ROOT / path for path in re.findall(r"`((?:examples|nodes|milestones)/[\w./]*)`", text)]
     named += [page.parent / path for path in re.findall(r"\]\((?!https?:)([\w./-]+)\)", text)]
     assert [str(path) for path in named if not path.exists()] == []
+
+
+def headings(page: Path) -> set[str]:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    lines = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
+def test_every_heading_that_is_linked_is_there(page: Path) -> None:
+    links = re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", page.read_text(encoding="utf-8"))
+    named = [(page.parent / file if file else page, heading) for file, heading in links]
+    assert [(str(file), heading) for file, heading in named if heading not in headings(file)] == []
+
+
+def test_every_extra_is_explained_once() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    install = (ROOT / "docs" / "production.md").read_text(encoding="utf-8").split("## ")[1]
+    explained = re.findall(r"^\| `(\w+)` \|", install, re.MULTILINE)
+    assert sorted(explained) == sorted(project["optional-dependencies"])
 
 
 def test_every_make_target_the_readme_names_exists() -> None:
