@@ -179,9 +179,10 @@ class BlueprintNode(Node, Generic[B]):
         """Ask what steps yield, and run what they have run."""
 
         def perform(asked: Sequence[Question[Any]] | Task) -> Any:
-            if callable(asked):
-                return run_task(asked)
-            return self.reasoner.ask_all(asked, config=config)
+            if not callable(asked):
+                return self.reasoner.ask_all(asked, config=config)
+            result = asked()
+            return run_awaitable(result) if isawaitable(result) else result
 
         return perform_steps(steps, perform)
 
@@ -189,9 +190,13 @@ class BlueprintNode(Node, Generic[B]):
         """The same without blocking."""
 
         async def perform(asked: Sequence[Question[Any]] | Task) -> Any:
-            if callable(asked):
-                return await arun_task(asked)
-            return await self.reasoner.aask_all(asked, config=config)
+            if not callable(asked):
+                return await self.reasoner.aask_all(asked, config=config)
+            if isinstance(asked, Twin):
+                return await asked.asynchronous()
+            # In a thread: a sync function of the user's may block, which a server's event loop refuses.
+            result = await run_in_executor(None, asked)
+            return await result if isawaitable(result) else result
 
         return await aperform_steps(steps, perform)
 
@@ -344,21 +349,6 @@ def _tool(name: str, schema: dict[str, Any]) -> ToolArguments:
     return ToolArguments(
         StructuredTool(name=name, description=name, args_schema=schema, func=lambda **_: None)
     )
-
-
-def run_task(task: Task) -> Any:
-    """Run a function, sync or async, in a sync run."""
-    result = task()
-    return run_awaitable(result) if isawaitable(result) else result
-
-
-async def arun_task(task: Task) -> Any:
-    """Run a function, sync or async, without blocking."""
-    if isinstance(task, Twin):
-        return await task.asynchronous()
-    # In a thread: a sync function of the user's may block, which a server's event loop refuses.
-    result = await run_in_executor(None, task)
-    return await result if isawaitable(result) else result
 
 
 def counted(setting: str, value: object, *, least: int = 1) -> int:

@@ -34,10 +34,8 @@ class Relations:
     def __init__(self, guidelines: Sequence[Guideline]) -> None:
         self.by_id = {guideline.id: guideline for guideline in guidelines}
         self._position = {guideline.id: index for index, guideline in enumerate(guidelines)}
-        self._overriding, self._entailing = (
-            defaultdict[str, list[str]](list),
-            defaultdict[str, list[str]](list),
-        )
+        self._overriding = defaultdict[str, list[str]](list)
+        self._entailing = defaultdict[str, list[str]](list)
         for guideline in guidelines:
             for target in guideline.overrides:
                 self._overriding[target].append(guideline.id)

@@ -83,8 +83,7 @@ class Conversation:
                     "arguments": call["args"],
                 }
                 record |= {**self._shortened("result", message.text), **attachments}
-                if message.status == "error":
-                    record["error"] = True
+                record |= {"error": True} if message.status == "error" else {}
                 yield Line(record["id"], "tool", message, as_json(record), call, images, unread)
             else:
                 if isinstance(message, AIMessage) and message.tool_calls:

@@ -93,15 +93,12 @@ class Reasoner:
         reached = [Transport(each, timeout=timeout, backoff=backoff) for each in bare if each]
         return reached if len(reached) == len(bare) else None
 
-    def _transports(self, config: RunnableConfig | None) -> list[Transport]:
-        """The models to ask, in order; if some are configurable, of this run."""
-        return self._fixed or self._reached(config or {}) or []
-
     def _transports_of(
         self, questions: Sequence[Question[Any]], config: RunnableConfig | None
     ) -> dict[Reasoner, list[Transport]]:
+        """The models to ask, in order, by who asks; if some are configurable, of this run."""
         askers = {question.reasoner or self for question in questions}
-        return {each: each._transports(config) for each in askers}
+        return {each: each._fixed or each._reached(config or {}) or [] for each in askers}
 
     def ask(
         self,

@@ -99,11 +99,9 @@ class Ceiling:
 
     def add(self, calls: int, cost: float) -> None:
         """Count a conversation that is over."""
-        self.calls, self.cost, self.conversations = (
-            self.calls + calls,
-            self.cost + cost,
-            self.conversations + 1,
-        )
+        self.calls += calls
+        self.cost += cost
+        self.conversations += 1
 
     @contextmanager
     def counting(self) -> Iterator[UsageTracker]:

@@ -10,12 +10,12 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import suppress
-from functools import lru_cache
-from importlib import import_module
+from functools import lru_cache, partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from pickle import loads
+from pkgutil import resolve_name
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -122,7 +122,7 @@ def _pickled(thing: object) -> bytes:
             if (named := modules.name_of(obj)) is not None:
                 return modules.load, named
             if any(each.__name__ == "Pregel" for each in type(obj).__mro__):
-                return _named, _place_of(obj)
+                return resolve_name, (_place_of(obj),)
             if isinstance(obj, BaseChatModel):
                 try:
                     cloudpickle.dumps(obj)
@@ -131,10 +131,10 @@ def _pickled(thing: object) -> bytes:
                     given = [
                         name for name in obj.model_fields_set & fields.keys() if not fields[name].exclude
                     ]
-                    settings = {name: getattr(obj, name) for name in given}
+                    made_again = partial(type(obj), **{name: getattr(obj, name) for name in given})
                     with suppress(Exception):  # what cannot be made of them is told as it is
-                        _made(type(obj), settings)
-                        return _made, (type(obj), settings)
+                        made_again()
+                        return made_again, ()
             return super().reducer_override(obj)
 
     stream = io.BytesIO()
@@ -142,24 +142,16 @@ def _pickled(thing: object) -> bytes:
     return stream.getvalue()
 
 
-def _place_of(graph: object) -> tuple[str, str]:
-    """The module that a compiled graph of LangGraph's stands in, and its name there.
+def _place_of(graph: object) -> str:
+    """Where a compiled graph of LangGraph's is imported from, as "module:name".
 
     LangGraph compares some of what a graph holds by identity: a copy would not run.
     """
     for module in [name for name in sys.modules if name != "__main__"]:
         for name, value in list(getattr(sys.modules[module], "__dict__", {}).items()):
             if value is graph:
-                return module, name
+                return f"{module}:{name}"
     raise TypeError("a compiled graph that is no variable of a module has no name to import it by")
-
-
-def _named(module: str, name: str) -> object:
-    return getattr(import_module(module), name)
-
-
-def _made(model: type[BaseChatModel], settings: Mapping[str, Any]) -> BaseChatModel:
-    return model(**settings)
 
 
 @lru_cache(maxsize=2)

@@ -87,13 +87,8 @@ class Situation:
         variables: list[dict[str, Any]],
         facts: PromptFacts,
     ) -> None:
-        self.gate, self.settled, self.rules, self.tool_rules, self.facts = (
-            gate,
-            settled,
-            rules,
-            tool_rules,
-            facts,
-        )
+        self.gate, self.settled, self.facts = gate, settled, facts
+        self.rules, self.tool_rules = rules, tool_rules
         state, conversation, messages = gate.state, gate.conversation, gate.state.messages()
         task = task_messages(messages)
         self.task = str(task[0].id or "") if task and isinstance(task[0], HumanMessage) else ""
