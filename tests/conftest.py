@@ -5,6 +5,8 @@ They try the same examples in every run, and no machine is too slow for them.
 `pytest --hypothesis-profile=fresh` draws others.
 """
 
+import gc
+
 from hypothesis import HealthCheck, settings
 
 from tests.running import runs
@@ -16,3 +18,8 @@ _ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow
 settings.register_profile("repeatable", _ANY_SPEED, derandomize=True)
 settings.register_profile("fresh", _ANY_SPEED)
 settings.load_profile("repeatable")
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over what is loaded by now: it stays, and there is much of it."""
+    gc.freeze()

@@ -129,16 +129,19 @@ def test_a_conversation_is_scored_and_its_page_written(tmp_path: Path) -> None:
     assert "A lamp, please." in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_demo_is_held_and_explained(tmp_path: Path) -> None:
     assert "Thanks, that is all. Goodbye!" in arq_graph_command(tmp_path, "demo", "--no-evaluation")
     assert "wrap-up" in arq_graph_command(tmp_path, "explain")
 
 
+@pytest.mark.slow
 def test_an_evaluation_ends_without_a_word(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", EVALUATION]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 0)
 
 
+@pytest.mark.slow
 def test_files_have_schemas_for_editors(tmp_path: Path) -> None:
     assert '"properties"' in arq_graph_command(tmp_path, "schema", "suite")

@@ -52,7 +52,10 @@ def smoke(wheel: Path, python: str, resolution: str) -> bool:
     environment = {**os.environ, "ARQ_GRAPH_INSTALLED": str(work)}
     environment.pop("PYTHONPATH", None)
     return not subprocess.run(
-        [ours, "-m", "pytest", "-q", "test_smoke.py"], cwd=work, env=environment, check=False
+        [ours, "-m", "pytest", "-q", "-o", "markers=slow", "test_smoke.py"],
+        cwd=work,
+        env=environment,
+        check=False,
     ).returncode
 
 

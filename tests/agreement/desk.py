@@ -108,6 +108,12 @@ class Desk:
 
         return cancel_order
 
+    def starts_anew(self, moves: tuple[Move, ...] = (CANCEL,)) -> None:
+        """Forget the thread and what was done."""
+        self.app.checkpointer.delete_thread("1")
+        self.done.clear()
+        self.moves = list(moves)
+
     def say(self, text: Any) -> str:
         """Say something, and hear the reply."""
         state = self.app.invoke({"messages": [HumanMessage(text)]}, THREAD, durability="sync")

@@ -52,12 +52,17 @@ PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,x"}}
 OTHERS = [(other, False) for other in (QUESTION, "yes " * 500, [{"type": "text", "text": "yes"}, PICTURE])]
 
 
+@pytest.fixture(scope="module")
+def one_desk() -> Desk:
+    return Desk()
+
+
 @pytest.mark.parametrize(("answer", "runs"), [*answers(YES, True), *answers(NO_YES, False), *OTHERS], ids=str)
-def test_what_is_a_yes_runs_the_call_and_after_anything_else_it_is_put_again(answer, runs):
-    desk = Desk()
-    desk.asked()
-    assert desk.say(answer).endswith(QUESTION) is not runs
-    assert desk.done == (CANCELLED if runs else [])
+def test_what_is_a_yes_runs_the_call_and_after_anything_else_it_is_put_again(one_desk, answer, runs):
+    one_desk.starts_anew()
+    one_desk.asked()
+    assert one_desk.say(answer).endswith(QUESTION) is not runs
+    assert one_desk.done == (CANCELLED if runs else [])
 
 
 def test_no_number_of_unclear_answers_stands_in_the_way_of_a_yes(strategy):
@@ -209,14 +214,17 @@ async def says_si(message: str, question: str) -> bool | None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "runs"), [("sí, cancélalo", 1), ("yes", 0), ("boom", 0), ("ja", 1), ("quizás", 0)]
+    "agrees", [says_si, lambda message, question: asyncio.run(says_si(message, question))]
 )
-def test_a_function_sync_or_async_may_say_what_else_is_a_yes(strategy, answer, runs):
-    for agrees in (says_si, lambda message, question: asyncio.run(says_si(message, question))):
-        desk = Desk(strategy, agrees=agrees)
-        desk.asked()
+def test_a_function_sync_or_async_may_say_what_else_is_a_yes(strategy, agrees):
+    desk = Desk(strategy, agrees=agrees)
+    desk.asked()
+    for answer, runs in (("yes", 0), ("boom", 0), ("quizás", 0), ("ja", 1), ("sí, cancélalo", 1)):
         desk.say(answer)
         assert len(desk.done) == runs
+        if runs:
+            desk.starts_anew()
+            desk.asked()
 
 
 def test_what_a_condition_in_code_says_is_checked_once_more(strategy):

@@ -140,22 +140,22 @@ def test_a_guide_speaks_of_what_is_asked_alone_and_is_done_when_nothing_is():
     line=st.text(max_size=200)
     | st.sampled_from([DONE, "?", "Is it ORD-999?", "Is it {}?", "I cannot.", GOING_AHEAD]),
     share=st.sampled_from([0.0, 0.5, 1.0]),
+    kind=st.sampled_from(["helpful", "perturbed", "unhelpful"]),
 )
 def test_every_conversation_ends_and_nobody_says_what_its_kind_does_not(
-    seed: int, value: object, request: str, line: str, share: float
+    seed: int, value: object, request: str, line: str, share: float, kind: str
 ):
     wish = {"request": request.format(value), "slots": {"order_id": value}, "fallback": f"Then {value} back!"}
     deviations = dict.fromkeys(("partial", "incorrect", "off_topic", "asr"), share)
     domain = {"intents": [wish, "A taxi."], "closing": f"Bye, {value}.", "deviations": deviations}
-    for kind in ("helpful", "perturbed", "unhelpful"):
-        spec = UserSpec.model_validate(domain | {"kind": kind})
-        lines = Lines(QUESTION, line.replace("{}", str(value)) or "…")
-        held = converse(lines, AgendaUser(spec, seed=seed), limits=Limits(turns=40))
-        said = [message.text for message in held.messages if message.type == "human"]
-        assert held.ended == "user"
-        assert all(text.strip() for text in said)
-        assert kind == "helpful" or str(value) not in " ".join(said)
-        assert kind != "perturbed" or not any(map(str.isdigit, " ".join(said)))
+    spec = UserSpec.model_validate(domain | {"kind": kind})
+    lines = Lines(QUESTION, line.replace("{}", str(value)) or "…")
+    held = converse(lines, AgendaUser(spec, seed=seed), limits=Limits(turns=40))
+    said = [message.text for message in held.messages if message.type == "human"]
+    assert held.ended == "user"
+    assert all(text.strip() for text in said)
+    assert kind == "helpful" or str(value) not in " ".join(said)
+    assert kind != "perturbed" or not any(map(str.isdigit, " ".join(said)))
 
 
 @pytest.mark.parametrize(

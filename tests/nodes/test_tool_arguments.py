@@ -295,8 +295,9 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("mode", ["arq", "cot", "direct"])
-@pytest.mark.parametrize("strategy", ["tools", "pre-act", "react", "respact"])
+@pytest.mark.parametrize(
+    ("strategy", "mode"), [("tools", "arq"), ("pre-act", "cot"), ("react", "direct"), ("respact", "arq")]
+)
 def test_what_is_asked_for_an_agent_is_strict_and_has_the_keys_that_endpoints_may_rely_on(strategy, mode):
     agent = Agent(
         "Desk", "You help.", KINDS, tools=[tool for tool, *_ in CALLS], confirm={"scalars": "customer"}
