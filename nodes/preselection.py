@@ -102,10 +102,8 @@ class _Meaning:
 
     def __init__(self, texts: Sequence[str], embeddings: Embeddings) -> None:
         if not isinstance(embeddings, Embeddings):
-            given = type(embeddings).__name__
-            raise InputError(
-                f"embeddings is a {given}: give LangChain embeddings, such as OpenAIEmbeddings()"
-            )
+            way = "give LangChain embeddings, such as OpenAIEmbeddings()"
+            raise InputError(f"embeddings is a {type(embeddings).__name__}: {way}")
         try:
             import numpy  # an optional dependency
         except ImportError:
@@ -121,9 +119,7 @@ class _Meaning:
     async def ascores(self, query: str) -> list[float]:
         with _failures():
             # In a thread: of the turns that begin side by side, one asks for all.
-            vectors = (
-                self._vectors if self._vectors is not None else await run_in_executor(None, self._embedded)
-            )
+            vectors = await run_in_executor(None, self._embedded)
             return self._against(vectors, await self._embeddings.aembed_query(query))
 
     def _embedded(self) -> Any:

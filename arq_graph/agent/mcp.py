@@ -17,7 +17,6 @@ from arq_graph.errors import SpecError, suggestion
 from arq_graph.reasoning.performing import run_awaitable
 
 _MAX_SECONDS = 30
-_INSTALL = 'pip install "arq_graph[mcp]"'
 
 
 class McpServer(Part):
@@ -88,7 +87,7 @@ def _tools(server: str, connection: str) -> dict[str, BaseTool]:
     try:
         from langchain_mcp_adapters.client import MultiServerMCPClient
     except ImportError:
-        raise SpecError(f"names a tool of an MCP server, which needs another package: {_INSTALL}") from None
+        raise SpecError('names a tool of an MCP server, which needs pip install "arq_graph[mcp]"') from None
     client = MultiServerMCPClient({server: json.loads(connection)})
     try:
         loaded = run_awaitable(asyncio.wait_for(client.get_tools(), _MAX_SECONDS))

@@ -35,9 +35,8 @@ def chat(
     Calls that need an operator's word are put to you. Ctrl-C and Ctrl-D leave; the thread can be gone on with, and an
     unfinished turn is finished first.
     """
-    setup = Setup(
-        agent, options.choose_model(model, base_url, model_arg), mode, strategy, milestones, thread, db
-    )
+    choice = options.choose_model(model, base_url, model_arg)
+    setup = Setup(agent, choice, mode, strategy, milestones, thread, db)
     with opened_dialogue(setup, operator=ask_operator) as dialogue:
         try:
             _begin(dialogue, setup.choice.name)

@@ -51,10 +51,8 @@ def demo(
     ] = None,
 ) -> None:
     """Watch the shipped order desk in a conversation, then with simulated users; needs no key."""
-    folder, choice = (
-        Path(str(files("arq_graph.examples.order_desk"))),
-        options.choose_model(model, base_url, model_arg),
-    )
+    folder = Path(str(files("arq_graph.examples.order_desk")))
+    choice = options.choose_model(model, base_url, model_arg)
     _hold(Setup(folder / "agent.yaml", choice, milestones=folder / "milestones.yaml", db=db))
     if evaluation is None and choice.spec != options.OFFLINE:
         said = "Not tried on simulated users, which takes many calls: --evaluation does it."

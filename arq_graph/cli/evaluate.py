@@ -104,6 +104,7 @@ def evaluate(
     """
     choice = options.choose_model(model, base_url, model_arg)
     users, decides = (options.choose_if_named(each, base_url) for each in (user_model, judge))
+    asked_of = {"the agent's model": choice, "the users' model": users, "the judge": decides}
     try:
         number, shards = read_shard(shard)
     except ValueError as error:
@@ -137,11 +138,7 @@ def evaluate(
                 workers=workers,
                 shard=shard,
                 merge=merge or (),
-                depends_on={
-                    "the agent's model": choice.name,
-                    "the users' model": users.name if users else "none",
-                    "the judge": decides.name if decides else "none",
-                },
+                depends_on={what: each.name for what, each in asked_of.items() if each},
                 arms_depend_on=_own_arms(names, folder),
                 done=done,
             )

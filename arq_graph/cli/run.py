@@ -47,9 +47,8 @@ def run(
 
     The same command with the --thread that it names goes on where an interrupted run stopped.
     """
-    setup = Setup(
-        agent, options.choose_model(model, base_url, model_arg), mode, strategy, milestones, thread, db
-    )
+    choice = options.choose_model(model, base_url, model_arg)
+    setup = Setup(agent, choice, mode, strategy, milestones, thread, db)
     turns = read_customer_turns(conversation)
     operator = approve_all if approve else None
     with opened_dialogue(setup, operator=operator, conversation=conversation) as dialogue:
