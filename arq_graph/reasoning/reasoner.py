@@ -126,7 +126,8 @@ class Reasoner:
             ModelRequestError: The provider rejects the request.
             InputError: There is no such mode, or the config makes no model of a configurable one.
         """
-        return _only(self.ask_all([Question(blueprint, messages, check)], mode=mode, config=config))
+        asker = reasoner_of(self, self.settings.module, mode=mode)
+        return _only(asker.ask_all([Question(blueprint, messages, check)], config=config))
 
     async def aask(
         self,
@@ -138,20 +139,16 @@ class Reasoner:
         config: RunnableConfig | None = None,
     ) -> Answer[B]:
         """Ask one blueprint; arguments and errors are those of `ask`."""
-        return _only(await self.aask_all([Question(blueprint, messages, check)], mode=mode, config=config))
+        asker = reasoner_of(self, self.settings.module, mode=mode)
+        return _only(await asker.aask_all([Question(blueprint, messages, check)], config=config))
 
     def ask_all(
-        self,
-        questions: Sequence[Question[Any]],
-        *,
-        mode: Mode | None = None,
-        config: RunnableConfig | None = None,
+        self, questions: Sequence[Question[Any]], *, config: RunnableConfig | None = None
     ) -> list[Answer[Any] | ReasoningError]:
         """Ask several blueprints at the same time, each in a thread.
 
         Args:
             questions: What to ask.
-            mode: As in `ask`.
             config: As in `ask`; its `max_concurrency` limits how many are asked at the same time.
 
         Returns:
@@ -164,7 +161,7 @@ class Reasoner:
         def ask(question: Question[Any]) -> Answer[Any] | ReasoningError:
             asker = question.reasoner or self
             try:
-                return Transport.run(*asker._asking(question, transports[asker], mode, config))
+                return Transport.run(*asker._asking(question, transports[asker], config))
             except ReasoningError as error:
                 return error
 
@@ -180,11 +177,7 @@ class Reasoner:
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def aask_all(
-        self,
-        questions: Sequence[Question[Any]],
-        *,
-        mode: Mode | None = None,
-        config: RunnableConfig | None = None,
+        self, questions: Sequence[Question[Any]], *, config: RunnableConfig | None = None
     ) -> list[Answer[Any] | ReasoningError]:
         """Ask several blueprints at the same time; arguments and result are those of `ask_all`."""
         transports = self._transports_of(questions, config)
@@ -194,7 +187,7 @@ class Reasoner:
             asker = question.reasoner or self
             async with places:
                 try:
-                    return await Transport.arun(*asker._asking(question, transports[asker], mode, config))
+                    return await Transport.arun(*asker._asking(question, transports[asker], config))
                 except ReasoningError as error:
                     return error
 
@@ -208,25 +201,20 @@ class Reasoner:
             await asyncio.gather(*asks, return_exceptions=True)
 
     def _asking(
-        self,
-        question: Question[B],
-        transports: Sequence[Transport],
-        mode: Mode | None,
-        config: RunnableConfig | None,
+        self, question: Question[B], transports: Sequence[Transport], config: RunnableConfig | None
     ) -> tuple[Steps[Answer[B]], RunnableConfig]:
         """The steps of an ask, and the configuration that its calls run with."""
-        settings = replace(self.settings, mode=mode or self.settings.mode)
         labels = {
-            "arq_module": settings.module,
+            "arq_module": self.settings.module,
             "arq_blueprint": question.blueprint.__name__,
             "arq_batch": question.name,
-            "arq_mode": settings.mode,
+            "arq_mode": self.settings.mode,
             "arq_guidelines": list(question.guidelines),
         }
-        run_name = f"{settings.module}:{question.name or question.blueprint.__name__}"
+        run_name = f"{self.settings.module}:{question.name or question.blueprint.__name__}"
         merged = merge_configs(config, {"tags": [_NOSTREAM], "metadata": labels, "run_name": run_name})
         merged.pop("run_id", None)  # it names the caller's run, and one ask may make several calls
-        return Asking(transports, question, settings).steps(), merged
+        return Asking(transports, question, self.settings).steps(), merged
 
 
 def _only(answers: Sequence[Answer[B] | ReasoningError]) -> Answer[B]:
