@@ -218,17 +218,18 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
     """Guidelines, gate, agreement and revised replies for an agent of LangChain's `create_agent`.
 
     `create_agent(model, middleware=[GuidelineMiddleware(model, agent)])` is all it takes: the middleware brings the
-    specification's tools with it. Tools that the specification does not name, system prompt, and other middleware stay
-    as they are. List it last, so that it sees what the others have made of a request.
+    specification's tools with it. Other tools, the system prompt and other middleware keep working as before. List it
+    last, so that it sees what the others have made of a request.
 
     Args:
-        model: What matches and revises: a chat model, a model string such as `openai:gpt-4o`, or a `Reasoner`. The
-            agent's own model, which decides and writes, is that of `create_agent`.
+        model: The model that matches and revises: a chat model, a model string such as `openai:gpt-4o`, or a
+            `Reasoner`. The agent's own model, which decides and writes, is that of `create_agent`.
         agent: The specification.
-        revise: Have what the model writes revised until it follows the rules. Else it is sent as it is, and streams.
+        revise: Whether to revise what the model writes until it follows the rules. If not, it is sent unchanged, and
+            streams.
         matcher: A matcher with settings of your own; it keeps its model.
         reviser: A reviser with settings of your own; it keeps its model and mode.
-        agrees: What else is a yes of the customer's, a function of their message and the question; see `ToolCaller`.
+        agrees: A function of the customer's message and the question that says what else is a yes; see `ToolCaller`.
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
 
     Raises:

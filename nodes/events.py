@@ -71,7 +71,7 @@ class Spoke(Event):
 
 
 class ConfirmationAsked(Event):
-    """The reply that was told last ends with code's question about calls that wait for the customer's yes.
+    """The reply of the last `ReplySent` ends with code's question about calls that wait for the customer's yes.
 
     A button may send its `id` as the customer's message, which is a yes.
     """
@@ -94,10 +94,10 @@ class ToolCalled(Event):
 
 
 class ReplyDelta(Event):
-    """More of the reply while it is written: `text` goes behind what came before with the same `revision`.
+    """A further piece of the reply while it is written: `text` follows the pieces with the same `revision`.
 
-    A higher `revision` begins the reply anew: what stood there has to be cleared. `ReplySent` has the accepted reply,
-    which may be another one. Where the reviser is set to `stream`.
+    With a higher `revision` the reply begins again: clear what was shown before. `ReplySent` has the accepted reply,
+    which may be another one. These events come only if the reviser is set to `stream`.
     """
 
     type: Literal["reply_delta"] = "reply_delta"

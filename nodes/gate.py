@@ -129,7 +129,7 @@ class Gate:
 
 
 def active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages") -> list[Guideline]:
-    """The guidelines that are active in the turn that a state stands in, for a prompt or a route of your own.
+    """The guidelines that are active in the current turn of a state, for a prompt or a route of your own.
 
     Args:
         agent: The specification.
@@ -137,7 +137,7 @@ def active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages
         messages_key: Channel of the messages.
 
     Raises:
-        StateError: A channel of ours holds something else.
+        StateError: A channel of this library holds something that it did not write.
     """
     reader = Reader(state, messages_key, agent=agent.name)
     scores = active_scores(agent, reader, Conversation(reader.messages()).turn)

@@ -89,13 +89,13 @@ class GuidelineMatcher(AgentNode[ARQ]):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         batch_size: How many guidelines one call judges; None: about 5 up to 100 guidelines, 10 from 200 on.
-        max_judged: Of an agent with more guidelines than this, a look judges whole batches with about so many of them:
-            those that are nearest to what was said or found, and always what `always_judge` says, what is open from
-            the turn before, and what relations to these make necessary. None: all.
-        embeddings: LangChain embeddings that tell how near; None: the spelling of words does.
-        keep_matches: What `guideline_matches` keeps of a turn: `all` judgements in full, or in full only the `active`
-            ones and those that a later step or turn looks at, and of all others that they were judged. The rest is in
-            the event `GuidelinesMatched` alone.
+        max_judged: If the agent has more guidelines than this, each look judges whole batches with about so many of
+            them: those nearest to what was said or found, those with `always_judge`, those that were active or
+            undecided in the turn before, and those that relations connect with these. 1 or more; None: all.
+        embeddings: LangChain embeddings to measure nearness with; None: it is measured by the spelling of words.
+        keep_matches: `all` keeps every judgement of a turn in `guideline_matches`. `active` keeps those that are active
+            and those that a later step or turn needs, and only the ids of the others, whose judgements are then only in
+            the event `GuidelinesMatched`.
         **settings: `template`, `temperature` (the paper's 0.15) and the others of `BlueprintNode`; `reads` are further
             channels that conditions that are functions look at: they are called with a dict of these, `messages`,
             `variables` and the channels of this library.

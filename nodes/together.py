@@ -22,10 +22,11 @@ from arq_graph.reasoning.performing import aperform_steps
 class Together(Node):
     """Several steps of a turn as one node, asked at the same time: `Together(matcher, caller)`.
 
-    Each step works on what those before it wrote, as it would in a node of its own; but it is asked ahead, while they
-    wait for their answers. What comes back counts if the step would still ask the same, word for word. A tool caller is
-    asked about every tool that could be granted, and what it says of a tool counts once that is granted. What does not
-    count is asked for anew where it is needed, and leaves nothing but its cost. A step that calls tools is the last.
+    Each step works on what the steps before it wrote, as it would in a node of its own. But its model is asked ahead,
+    while the earlier steps wait for their answers. An answer counts if the step would still ask the same question, word
+    for word. A tool caller is asked about every tool that could be granted, and an answer about a tool counts once that
+    tool is granted. If an answer does not count, the question is asked again where it is needed. When a step calls
+    tools, the steps behind it are left out.
 
     Args:
         *nodes: The steps, in order, such as a `GuidelineMatcher`, a `ToolCaller` and a `MessageReviser`, each with its

@@ -116,9 +116,10 @@ class ToolCaller(Strategy):
         model: A chat model, a model string such as `openai:gpt-4o`, or a `Reasoner` set up by you.
         agent: The specification.
         max_rounds: How many times it may call tools in a turn; after that it proposes nothing.
-        max_ahead: In `Together`, of how many tools it is asked before it is known which are granted; those that were
-            granted last come first. A further one is asked about once it is granted. 0 or more.
-        **settings: `agrees`: what else is a yes of the customer's, a function of their message and the question;
+        max_ahead: In `Together`, how many tools it is asked about before it is known which are granted, beginning with
+            those that are always available or were proposed before. It is asked about others once they are granted.
+            0 or more.
+        **settings: `agrees`: a function of the customer's message and the question that says what else is a yes;
             `template`, `temperature` (the paper's 0.05), and the others of `BlueprintNode`.
 
     Raises:

@@ -77,10 +77,10 @@ def route_calls(
 
 
 class ToolGate:
-    """The gate of the active guidelines around tools, for a `ToolNode` that has others besides the agent's.
+    """The gate around a `ToolNode` that has other tools besides the agent's.
 
-    `ToolNode([*agent.toolbox.values(), mine], wrap_tool_call=gate.wrap_tool_call)`, and `awrap_tool_call` for async
-    runs. What it refuses is said at `guarded_tools`; calls of tools that the specification does not name pass.
+    `ToolNode([*agent.toolbox.values(), mine], wrap_tool_call=gate.wrap_tool_call)`; give `awrap_tool_call`, too, for
+    async runs. It refuses the same calls as `guarded_tools`. Calls of tools that the specification does not name pass.
 
     Args:
         agent: The specification.

@@ -20,16 +20,16 @@ _MAX_SECONDS = 30
 
 
 class McpServer(Part):
-    """An MCP server whose tools a file names: a program that is started, or an address.
+    """An MCP server whose tools an agent's file names: either a program that is started, or an address.
 
-    `${NAME}` in `env` and `headers` stands for an environment variable, so that no secret stands in the file.
+    `${NAME}` in `env` and `headers` stands for an environment variable, so that no secret has to be in the file.
 
     Args:
-        command: The program that is the server, and speaks over its input and output.
-        args: Its arguments. It runs in the folder of the agent's file.
+        command: The program to start, which serves over its input and output, in the folder of the agent's file.
+        args: The arguments of that program.
         env: Environment variables that it gets besides the usual ones.
-        url: The address of a server that speaks HTTP (streamable).
-        headers: What is sent to that address with each request.
+        url: The address of a server of streamable HTTP.
+        headers: Headers that are sent to that address with each request.
 
     Raises:
         SpecError: It has no `command` and no `url`, or both; a value does not fit its field.

@@ -72,7 +72,7 @@ class ToolCalling(StrategySettings):
 
     Args:
         max_rounds: How many times tools may be called in one turn.
-        max_ahead: With `eager`, about how many tools it is asked before it is known which are granted.
+        max_ahead: With `eager`, how many tools are asked about, at most, before it is known which are granted.
     """
 
     name: ClassVar[str] = "call_tools"

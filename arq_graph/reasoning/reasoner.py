@@ -36,11 +36,11 @@ class Reasoner:
     Args:
         model: A LangChain chat model, or a string such as "openai:gpt-4o", "offline" or "anthropic:…". It is not
             changed: settings that differ from its own are made on a copy. It may also be what `with_fallbacks`, `bind`,
-            `with_config`, `with_retry` (left out, as the reasoner retries by itself), `configurable_fields`,
-            `configurable_alternatives` or `init_chat_model` made of one; a configurable model is made anew of the
-            config of each ask.
-        fallbacks: Models to go on with, in this order, where the one before them is out of reach; it is then asked
-            last for a minute. The bounds of attempts and candidates hold for all of them together.
+            `with_config`, `with_retry` (ignored, as the reasoner retries by itself), `configurable_fields`,
+            `configurable_alternatives` or `init_chat_model` made of one; a configurable model is made from the config
+            of each ask.
+        fallbacks: Models to ask, in this order, if the one before is unavailable; for a minute after that, the others
+            are asked before it. The bounds on attempts and candidates hold for all of them together.
         module: The part of the program that asks: named in errors, traces and usage.
         mode: "arq", "cot" or "direct", unless an ask says otherwise.
         temperature: 0 to 2, unless the model has one of its own or takes none.

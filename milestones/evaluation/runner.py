@@ -79,10 +79,10 @@ async def aevaluate(
     """Hold every conversation of a suite with every arm, `runs` times each, and measure it.
 
     Each conversation has its own thread, user and world; its seed is the same for every arm, so that the runs of two
-    arms are pairs. What goes wrong in one conversation is told in the report and does not touch the others: an app
-    that raises is measured on what happened until then, with the `error`; where its model is out of reach, or the user
-    fails, the conversation is not measured, and held again when the run is gone on with. What a model raised is known
-    from LangChain's callbacks: a lost connection of the app's own, or of a client that has none, is the app's error.
+    arms are pairs. What goes wrong in one conversation is in the report and does not touch the others. If an app
+    raises, the conversation is measured up to that point, with the `error`. If its model is unavailable, or the user
+    fails, the conversation is not measured, and is held again when the run is resumed. Only LangChain's callbacks say
+    what a model raised: a lost connection of the app's own, or of a client without callbacks, is the app's error.
 
     A LangGraph app with a checkpointer is run with `durability="exit"`, for speed. A conversation that was cut off is
     held again from its beginning, in a new thread. An app or tool that hangs is left behind at the limit of `seconds`;
@@ -104,13 +104,14 @@ async def aevaluate(
             reached nothing is begun; conversations under way finish their turn, and are held again another time.
         max_cost: What the calls may cost, in the same way; needs `prices`.
         prices: What a million tokens cost, read and written, by the model's name or the beginning of it.
-        executor: Holds the conversations elsewhere: a pool of processes, or a cluster's. What it is sent (suite, arms,
-            models, judge) must be possible to send, by cloudpickle; everything is written and called here.
-        workers: How many workers the executor has, from 1; one of `concurrent.futures` says so itself. Without an
-            executor: in so many processes of its own.
+        executor: Any `concurrent.futures.Executor` that holds the conversations elsewhere: a pool of processes, or a
+            cluster's. The suite, arms, models and judge are sent with cloudpickle. Results are written, and `done` is
+            called, in this process.
+        workers: How many workers the executor has, from 1; a pool of `concurrent.futures` says so itself. Without an
+            executor: how many processes to start for the conversations.
         shard: "2/5": hold the second of five parts, with a fifth of the ceilings, in a results file of its own.
-        merge: The results files of shards: report them as one run, and hold nothing; what was held twice is taken once,
-            with a warning, and what is missing is told in the report.
+        merge: The results files of shards, to be reported as one run; no conversation is held. One that was held twice
+            is counted once, with a warning, and the report says which are missing.
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
         arms_depend_on: What single arms depend on beside the code of their functions, by their names.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
