@@ -97,11 +97,9 @@ class ToolGate:
         """Run a call, or refuse it."""
         if request.tool_call["name"] not in self.agent.toolbox:
             return handler(request)
-        result: ToolResult | None = self._refused(request)
-        if result is None:
-            tool = _for_sync_runs(request.tool)
-            result = handler(request.override(tool=tool) if tool else request)
-        return _reported(request, result, self.messages_key)
+        tool = _for_sync_runs(request.tool)
+        in_sync = request.override(tool=tool) if tool else request
+        return _reported(request, self._refused(request) or handler(in_sync), self.messages_key)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]

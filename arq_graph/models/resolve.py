@@ -90,9 +90,9 @@ def model_name(model: object) -> str:
 
 
 def models_in(model: object) -> list[BaseChatModel]:
-    """The chat models known inside a model of any shape or a `Reasoner`: not those that a run's config makes."""
+    """The chat models known inside a model, a `Reasoner`, or what asks one: not those that a run's config makes."""
     with suppress(InputError):
-        given = getattr(model, "models", (model,))
+        given = getattr(getattr(model, "reasoner", model), "models", (model,))
         return [bare.model for each in given for bare in unwrapped(each, None) if bare]
     return []
 

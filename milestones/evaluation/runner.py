@@ -186,7 +186,7 @@ async def aevaluate(
     found = [outcomes[one.id] for one in planned if one.id in outcomes]
     missing = len(planned) - sum(one.ended != "budget" for one in found)
     return Report(
-        stand_ins=tuple(what for what, each in asked.items() if is_stand_in(getattr(each, "reasoner", each))),
+        stand_ins=tuple(what for what, each in asked.items() if is_stand_in(each)),
         conversations=tuple(one for one in found if isinstance(one, ConversationRecord)),
         broken=tuple(one for one in found if isinstance(one, BrokenConversation)),
         graphs=graphs.used,

@@ -110,10 +110,10 @@ class ScoringRun:
 
     def _report(self) -> Report:
         stand_ins: tuple[str, ...] = ()
-        if (reasoner := getattr(self._judge, "reasoner", None)) is not None:
+        if self._judge is not None:
             from arq_graph.models.offline.model import is_stand_in  # scoring without a model does not need it
 
-            stand_ins = ("the judge",) if is_stand_in(reasoner) else ()
+            stand_ins = ("the judge",) if is_stand_in(self._judge) else ()
         ordered = [self.outcomes[number] for number in sorted(self.outcomes)]
         return Report(
             stand_ins=stand_ins,

@@ -47,7 +47,8 @@ def is_stand_in(model: object) -> bool:
     """Whether what a model says is evidence of nothing, because the offline model says it.
 
     Args:
-        model: A chat model, a model string, a `Reasoner`, or a mapping of them by module, of which one is enough.
+        model: A chat model, a model string, a `Reasoner`, what asks one, or a mapping of these by module, of which one
+            is enough.
     """
     if isinstance(model, Mapping):
         return any(map(is_stand_in, model.values()))
