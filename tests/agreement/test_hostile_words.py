@@ -58,7 +58,7 @@ def talk(strategy: str, words: str) -> tuple[list[list[str]], list[str | None]]:
         prompt.encode("utf-8")
     results = [each for each in state["messages"] if isinstance(each, ToolMessage)]
     # Steps side by side ask in any order.
-    markup = sorted(re.findall(r"<[^<>]*>", prompt) for prompt in prompts)
+    markup = sorted(re.findall(r"</?[\w|]+>?", prompt) for prompt in prompts)
     return markup, [each.name for each in results if each.status == "success"]
 
 
