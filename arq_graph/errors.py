@@ -87,6 +87,13 @@ class InputError(ArqGraphError, ValueError):
     """What a person or a file handed in cannot be used: a conversation, a thread id, a confirmation."""
 
 
+def innermost(error: BaseException) -> BaseException:
+    """What went wrong, where an async library raises it inside the groups of its tasks."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 def checked_type(name: str, given: object, wanted: type[_T], way: str) -> _T:
     """Return what is of the type that is wanted; of anything else, such as a file's name, say how to get it."""
     if not isinstance(given, wanted):

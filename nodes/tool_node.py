@@ -14,6 +14,7 @@ from langgraph.types import Command, Send
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
+from arq_graph.errors import innermost
 from arq_graph.nodes.channels import Reader, emit, our_channels
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.gate import granted_tools, refusal
@@ -154,7 +155,8 @@ def _for_sync_runs(tool: BaseTool | None) -> BaseTool | None:
 
 def _said(error: Exception) -> str:
     """What the model is told of an error: its kind and its first words, no traceback."""
-    return f"{type(error).__name__}: {error}"[:MAX_ERROR]
+    cause = innermost(error)
+    return f"{type(cause).__name__}: {cause}"[:MAX_ERROR]
 
 
 def _reported(request: ToolCallRequest, result: ToolResult, messages_key: str) -> ToolResult:

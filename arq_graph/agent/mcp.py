@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -13,7 +15,7 @@ from langchain_core.tools import BaseTool
 from pydantic import ValidationError, model_validator
 
 from arq_graph.agent.parts import Part, Text
-from arq_graph.errors import SpecError, suggestion
+from arq_graph.errors import SpecError, innermost, suggestion
 from arq_graph.reasoning.performing import run_awaitable
 
 _MAX_SECONDS = 30
@@ -50,9 +52,20 @@ class McpServer(Part):
     def connection(self, folder: Path) -> dict[str, Any]:
         """How `langchain_mcp_adapters` reaches it."""
         if self.url is not None:
-            return {"transport": "streamable_http", "url": self.url, "headers": self.headers}
-        started = {"command": self.command, "args": list(self.args), "env": self.env, "cwd": str(folder)}
-        return {"transport": "stdio", **started}
+            return {"transport": "streamable_http", "url": self.url, "headers": _expanded(self.headers)}
+        own = {"command": self.command, "args": list(self.args), "env": _expanded(self.env)}
+        return {"transport": "stdio", **own, "cwd": str(folder)}
+
+
+def _expanded(values: Mapping[str, str] | None) -> dict[str, str]:
+    """The values with environment variables in the places of their names."""
+
+    def value_of(found: re.Match[str]) -> str:
+        if (value := os.environ.get(found[1])) is None:
+            raise SpecError(f"needs the environment variable {found[1]}, which is not set")
+        return value
+
+    return {name: re.sub(r"\$\{(\w+)\}", value_of, value) for name, value in (values or {}).items()}
 
 
 def mcp_tool(reference: str, context: Any) -> BaseTool:
@@ -72,6 +85,8 @@ def mcp_tool(reference: str, context: Any) -> BaseTool:
         connection = McpServer.model_validate(servers[server]).connection(context.folder)
     except ValidationError:
         raise SpecError(f"names {reference!r}, whose server is not right itself") from None
+    except SpecError as error:
+        raise SpecError(f"names {reference!r}, whose server {error}") from None
     tools = _tools(server, json.dumps(connection))
     if name not in tools:
         raise SpecError(
@@ -88,14 +103,14 @@ def _tools(server: str, connection: str) -> dict[str, BaseTool]:
         from langchain_mcp_adapters.client import MultiServerMCPClient
     except ImportError:
         raise SpecError('names a tool of an MCP server, which needs pip install "arq_graph[mcp]"') from None
-    client = MultiServerMCPClient({server: json.loads(connection)})
+    reached = json.loads(connection)
+    client = MultiServerMCPClient({server: reached})
     try:
         loaded = run_awaitable(asyncio.wait_for(client.get_tools(), _MAX_SECONDS))
     except Exception as error:
-        while isinstance(error, ExceptionGroup):  # what went wrong stands inside those of its task groups
-            error = error.exceptions[0]
-        said = " ".join(str(error).split()) or f"no answer within {_MAX_SECONDS} seconds"
+        said = " ".join(str(innermost(error)).split()) or f"no answer within {_MAX_SECONDS} seconds"
         raise SpecError(
-            f"names a tool of the MCP server {server!r}, which cannot be asked for its tools: {said}"
+            f"names a tool of the MCP server {server!r} ({reached.get('url') or reached['command']}), which cannot be"
+            f" asked for its tools: {said}"
         ) from error
     return {tool.name: tool for tool in loaded}

@@ -22,18 +22,20 @@ pytestmark = pytest.mark.slow
 SERVER = """
 import os, sys
 from typing import Annotated
-from mcp.server.fastmcp import FastMCP
+from mcp.server.fastmcp import Context, FastMCP
 from pydantic import Field
 
 server = FastMCP("orders", port=int(sys.argv[1]) if sys.argv[1:] else 0, log_level="ERROR")
 Number = Annotated[str, Field(description="The number of the order, like ORD-1001.")]
 
 @server.tool()
-def get_order(order_id: Number) -> dict:
+def get_order(order_id: Number, context: Context) -> dict:
     "Look up an order."
     if order_id == "ORD-9999":
         raise ValueError("there is no such order")
-    return {"order_id": order_id, "status": "delayed", "shop": os.environ.get("SHOP", "none")}
+    request = context.request_context.request
+    shop = request.headers["X-Shop"] if request else os.environ["SHOP"]
+    return {"order_id": order_id, "status": "delayed", "shop": shop}
 
 @server.tool()
 def cancel_order(order_id: Number) -> str:
@@ -102,6 +104,11 @@ def address(folder: Path) -> Iterator[str]:
         server.wait()
 
 
+@pytest.fixture(autouse=True)
+def _shop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARQ_TEST_SHOP", "north")
+
+
 def hold(agent: Agent, *said: str) -> list[str]:
     app, thread = (
         create_guided_agent("offline", agent, checkpointer=MemorySaver()),
@@ -111,10 +118,7 @@ def hold(agent: Agent, *said: str) -> list[str]:
     return [message.text for message in states[-1]["messages"]]
 
 
-def test_a_server_that_is_started_gives_tools_with_its_environment(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARQ_TEST_SHOP", "north")
+def test_a_server_that_is_started_gives_tools_with_its_environment(folder: Path) -> None:
     agent = Agent.from_yaml(folder / "desk.yaml")
     assert set(agent.toolbox) == {"get_order", "cancel_order"}
     told = hold(agent, "Where is my order ORD-1001?", "Please cancel my order ORD-1001.", "Yes, please.")
@@ -126,12 +130,15 @@ def test_a_server_that_is_started_gives_tools_with_its_environment(
 async def test_a_server_at_an_address_serves_async_runs_and_its_errors_are_results(
     folder: Path, address: str
 ) -> None:
-    (folder / "far.yaml").write_text(AGENT % f'{{url: "{address}"}}')
+    (folder / "far.yaml").write_text(
+        AGENT % f'{{url: "{address}", headers: {{X-Shop: "the ${{ARQ_TEST_SHOP}}"}}}}'
+    )
     app = create_guided_agent("offline", Agent.from_yaml(folder / "far.yaml"))
     for order, status in (("ORD-1001", "success"), ("ORD-9999", "error")):
         state = await app.ainvoke({"messages": [("user", f"Where is my order {order}?")]})  # type: ignore[call-overload]
         (result,) = [message for message in state["messages"] if message.type == "tool"]
         assert result.status == status
+        assert (status == "error") or '"shop": "the north"' in result.text
 
 
 @pytest.mark.parametrize(
@@ -160,11 +167,15 @@ def test_the_command_works_with_the_tools_of_a_server(folder: Path, arguments: l
     [
         (
             "{command: python-that-is-not-there}",
-            "server 'orders', which cannot be asked for its tools: .*not-there",
+            "server 'orders' \\(python-that.*\\), which cannot be asked for its tools: .*not-there",
         ),
         (
             '{url: "http://127.0.0.1:9/mcp"}',
-            "server 'orders', which cannot be asked for its tools: .*connect",
+            "server 'orders' \\(http.*\\), which cannot be asked for its tools: .*connect",
+        ),
+        (
+            '{url: "http://x", headers: {A: "${ARQ_NOT_SET}"}}',
+            "environment variable ARQ_NOT_SET, which is not set",
         ),
         ("{}", "has a `command` or a `url`, and not both"),
         ("{command: a, port: 1}", "unknown key `port`"),
