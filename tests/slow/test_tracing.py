@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, Guideline, create_guided_agent
 from tests.brain import brain
@@ -14,7 +15,7 @@ from tests.order_tools import A1, get_order
 
 pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed")
 
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -42,7 +43,7 @@ def exporter() -> InMemorySpanExporter:
 
 @pytest.fixture
 def provider(exporter: InMemorySpanExporter) -> TracerProvider:
-    provider = TracerProvider()
+    provider = TracerProvider(span_limits=SpanLimits(max_events=0))
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     return provider
 
@@ -107,3 +108,15 @@ async def test_the_handler_of_the_example_has_the_same_spans_with_plain_attribut
         assert attributes["langgraph_node"] == node
         assert int(str(attributes["gen_ai.usage.output_tokens"])) > 0
     assert not any(SAID in span.to_json() for span in spans.values())
+
+
+def test_what_an_operator_is_asked_about_is_hidden_as_well(
+    provider: TracerProvider, exporter: InMemorySpanExporter, hidden: bool
+) -> None:
+    asking = DESK.replace(confirm={"get_order": "operator"})
+    model = brain(judge={"G1": 9}, call={"get_order": {"order_id": "A-77"}})
+    app = create_guided_agent(model, asking, checkpointer=MemorySaver())
+    said = {"messages": [("user", SAID)]}
+    assert app.invoke(said, {"configurable": {"thread_id": "1"}})["__interrupt__"]  # type: ignore[call-overload]
+    everything = "".join(span.to_json() for span in exporter.get_finished_spans())
+    assert ("A-77" in everything) is not hidden
