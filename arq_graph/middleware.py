@@ -122,7 +122,7 @@ class AgentsModel(Strategy):
             others = [each for each in response.result if each is not message]
             return {**update, self.messages_key: [self._calling(message, dropped, bool(calls)), *others]}
         if self.revise:
-            written = yield partial(self.revise, {**gate.state.state, **update, DRAFT: message.text})
+            written = yield partial(self.revise, {**gate.state.state, **update, DRAFT: message.text.strip()})
         else:
             text = message.text or ("" if below else self.agent.fallback)
             reply, agreed, asked = put(self.agent, gate.state, text, below)
