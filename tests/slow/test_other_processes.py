@@ -64,7 +64,7 @@ CREWS: dict[str, Callable[[], Any]] = {
 
 def graph() -> Any:
     """A graph that keeps threads, tells its process, and asks a model."""
-    model = ScriptedChatModel(lambda call: f"I am process {os.getpid()}.")
+    model = ScriptedChatModel(lambda call: f"I am process {os.getpid():>7}.")
     builder = StateGraph(MessagesState)
 
     async def answer(state: MessagesState) -> Any:
@@ -107,7 +107,7 @@ def test_processes_hold_what_one_would(tmp_path: Path, crew: str) -> None:
         each["content"] for one in kept for each in one["messages"] if "I am process" in str(each["content"])
     }
     assert len(said) == 2
-    assert f"I am process {os.getpid()}." not in said
+    assert f"I am process {os.getpid():>7}." not in said
 
 
 def test_the_example_for_a_cluster_goes_on_where_it_was(tmp_path: Path) -> None:
