@@ -214,8 +214,14 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         prompt = self.prompt(conversation, sections, head=self.head)
         most = 1 + self.extra_revisions
         shown = ReplyStream(turn, must_not_show, longest_spaced_leak(facts), draft) if self.streams else None
-        about: dict[str, Any] = {"guidelines": tuple(active), "on_growth": shown}
-        question = Question(self.blueprint, prompt, check, max_candidates=most, **about)
+        question = Question(
+            self.blueprint,
+            prompt,
+            check,
+            max_candidates=most,
+            guidelines=tuple(active),
+            on_growth=shown,
+        )
         (answer,) = yield [question]
         # Code's own question stands in the place of the fallback.
         sent = self._choose(answer, candidates, facts, draft, "" if waiting else self.agent.fallback)

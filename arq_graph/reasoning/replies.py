@@ -91,18 +91,14 @@ class GrowingAnswer:
         return add_ai_message_chunks(first, *others) if isinstance(first, AIMessageChunk) else first
 
     def _grown(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        while start := _OBJECT_START.search(self._text, self._position):
-            try:
-                _, self._position = _DECODER.raw_decode(self._text, start.start())
-                found = _begun(self._text[start.start() : self._position])
-            except json.JSONDecodeError as error:
-                if error.msg.startswith("Unterminated") or error.pos + _MAX_CUT >= len(self._text):
-                    return _begun(self._text[start.start() :])
-                self._position = max(error.pos, start.end())
-            except (RecursionError, ValueError):
-                break
-        return found
+        grown: dict[str, Any] = {}
+        for found, start, end in _found(self._text, self._position):
+            if isinstance(found, str):
+                grown = _begun(found)
+            elif found.msg.startswith("Unterminated") or found.pos + _MAX_CUT >= len(self._text):
+                return _begun(self._text[start:])
+            self._position = end
+        return grown
 
 
 def _begun(text: str) -> dict[str, Any]:
@@ -186,23 +182,35 @@ def _lines(error: ValidationError, name: str) -> Iterator[str]:
 
 
 def _objects(text: str) -> list[str]:
-    """The top-level JSON objects of a text, from left to right, each as valid JSON.
+    """The top-level JSON objects of a text, from left to right, each as valid JSON."""
+    objects: list[str] = []
+    failures = 0
+    for found, _, _ in _found(text, 0):
+        if isinstance(found, str):
+            objects.append(found)
+        else:
+            failures += 1
+            if failures == _MAX_FAILURES:
+                break
+    return objects
+
+
+def _found(text: str, position: int) -> Iterator[tuple[str | json.JSONDecodeError, int, int]]:
+    """Each object from a place on, as valid JSON, or why it is none; where it begins, and where the search goes on.
 
     Where decoding fails, the search goes on from the place of the error: what stands between is the
     inside of a broken object, and a part of it must not be taken for the answer.
     """
-    found: list[str] = []
-    position = failures = 0
-    while failures < _MAX_FAILURES and (start := _OBJECT_START.search(text, position)):
+    while start := _OBJECT_START.search(text, position):
+        found: str | json.JSONDecodeError
         try:
             value, position = _DECODER.raw_decode(text, start.start())
-            found.append(json.dumps(value))
+            found = json.dumps(value)
         except json.JSONDecodeError as error:
-            position = max(error.pos, start.end())
-            failures += 1
+            found, position = error, max(error.pos, start.end())
         except (RecursionError, ValueError):
-            break  # nested deeper, or with a longer number, than Python reads: no answer looks like that
-    return found
+            return  # nested deeper, or with a longer number, than Python reads: no answer looks like that
+        yield found, start.start(), position
 
 
 def _reasons(message: BaseMessage) -> set[str]:

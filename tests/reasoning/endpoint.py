@@ -16,9 +16,10 @@ import json
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
 from typing import Any, Self
+
+from tests.loopback import Loopback
 
 _model_numbers = itertools.count(1)
 
@@ -126,21 +127,19 @@ class Endpoint:
         self._closing = threading.Event()
         self.requests: list[Request] = []
         self.model_name = f"test-model-{next(_model_numbers)}"
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.answer = self._reply
+        self._server = Loopback(self._reply)
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        self._server.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closing.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{self._server.url}/v1"
 
     def chat_model(self, **fields: Any) -> Any:
         """A ChatOpenAI for this endpoint, of a model name that no other endpoint has."""
@@ -158,7 +157,7 @@ class Endpoint:
         """How each request asked for JSON, in the order of arrival."""
         return [request.method for request in self.requests]
 
-    def _reply(self, body: dict[str, Any]) -> tuple[int, bytes]:
+    def _reply(self, path: str, body: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
         request = Request(body, monotonic())
         self.requests.append(request)
         reply = self._answer(request)
@@ -166,11 +165,14 @@ class Endpoint:
             self._closing.wait()
         request.answered = monotonic()
         if not reply.message:
-            return reply.status, reply.body.encode()
+            return reply.status, reply.body.encode(), {}
         completion = _completion(reply, request)
         is_streamed = request.body.get("stream")
         text = _events(completion, request, reply) if is_streamed else json.dumps(completion)
-        return reply.status, text.encode()
+        data = text.encode()
+        is_lost = text.endswith(LOST)  # more is promised than comes
+        headers = {"Content-Length": str(len(data) + 1), "Connection": "close"} if is_lost else {}
+        return reply.status, data, headers
 
 
 def _completion(reply: Reply, request: Request) -> dict[str, Any]:
@@ -219,35 +221,3 @@ def _text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(block.get("text", "") for block in content if isinstance(block, dict))
     return content or ""
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 256  # the default of 5 loses connections of a big wave
-    answer: Callable[[dict[str, Any]], tuple[int, bytes]]
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that went away are no news."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: _Server
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-        status, data = self.server.answer(body)
-        self.close_connection = not data
-        if data:  # else the connection is lost
-            self.send_response(status)
-            kinds = {b"<": "text/html", b"d": "text/event-stream"}
-            self.send_header("Content-Type", kinds.get(data[:1], "application/json"))
-            is_lost = data.endswith(LOST.encode())
-            self.send_header("Content-Length", str(len(data) + is_lost))
-            self.close_connection = is_lost
-            self.end_headers()
-            self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Tests read `requests` instead."""

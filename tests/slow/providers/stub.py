@@ -11,12 +11,11 @@ What an API does not know, or a model does not take, it refuses in the words and
 from __future__ import annotations
 
 import json
-import sys
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol, Self
+
+from tests.loopback import Loopback
 
 
 @dataclass(frozen=True)
@@ -117,17 +116,16 @@ class Stub:
 
     def __enter__(self) -> Self:
         self._closed = False
-        self._server = _Server(self)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        self._server = Loopback(self._reply)
+        self.url = self._server.url
+        self._server.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closed = True
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
-    def reply(self, path: str, body: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+    def _reply(self, path: str, body: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
         if self._closed:
             raise ConnectionResetError
         try:
@@ -152,35 +150,3 @@ def events(told: Iterable[dict[str, Any]], *, ended: str = "") -> bytes:
     named = ((f"event: {each['type']}\n" if "type" in each else "", each) for each in told)
     lines = [f"{name}data: {json.dumps(each)}\n\n" for name, each in named]
     return "".join([*lines, ended]).encode()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, stub: Stub) -> None:
-        self.stub = stub
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that went away, and connections to a closed stub, are no news."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: _Server
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-        status, data, headers = self.server.stub.reply(self.path, body)
-        self.send_response(status)
-        kind = "text/event-stream" if data.startswith((b"event:", b"data:")) else "application/json"
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(data)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Tests read `asked` and `refused` instead."""
