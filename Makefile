@@ -30,7 +30,7 @@ postgres: ## Install Postgres for the tests that keep conversations in it, where
 		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql; }
 
 test-wheel: | $(BIN)/python ## Build the wheel and see that it works: with the lowest versions too, and other Pythons
-	@$(BIN)/python -m pip install -qq uv
+	@$(BIN)/python -m pip install -qq "uv>=0.13"
 	$(BIN)/python tests/wheel.py
 
 lint: $(VENV)/.dev ## Check style and types

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PYTHONS = ("3.11", "3.12", "3.13")
-UV = [sys.executable, "-m", "uv", "--quiet"]
+UV = [sys.executable, "-m", "uv", "--quiet", "--system-certs"]
 # The shims that pyenv puts on the path run one version alone.
 PATH = os.pathsep.join([*map(str, Path.home().glob(".pyenv/versions/*/bin")), os.environ["PATH"]])
 
