@@ -10,10 +10,11 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, get_type_hints
 from langchain_core.messages import AnyMessage, convert_to_messages
 from langchain_core.runnables import Runnable
 from langgraph.config import get_stream_writer
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from arq_graph.agent.state import AgentState, Record
 from arq_graph.errors import StateError
+from arq_graph.nodes.events import Event
 
 R = TypeVar("R", bound=Record)
 Update: TypeAlias = dict[str, Any]
@@ -46,10 +47,15 @@ class Reader:
             return self.state.get(channel)
         return getattr(self.state, channel, None)
 
-    def emit(self, event: BaseModel | None) -> None:
-        """Write an event to `stream_mode="custom"`, unless the node is asked ahead."""
-        if not self.ahead:
-            emit(event)
+    def emit(self, event: Event | None) -> None:
+        """Write an event to `stream_mode="custom"` under the agent's name, unless the node is asked ahead."""
+        if event is None or self.ahead:
+            return
+        try:
+            writer = get_stream_writer()
+        except (RuntimeError, KeyError):  # outside a graph there is no stream
+            return
+        writer(event.model_copy(update={"agent": self.agent}))
 
     def messages(self) -> list[AnyMessage]:
         """The thread's messages."""
@@ -137,14 +143,3 @@ class Node(Runnable[Any, dict[str, Any]]):
 
         call.__annotations__ = {"state": schema, "return": dict[str, Any]}
         self.__call__ = types.MethodType(call, self)  # type: ignore[method-assign]
-
-
-def emit(event: BaseModel | None) -> None:
-    """Write an event to `stream_mode="custom"`; outside a graph there is no stream, and it is dropped."""
-    if event is None:
-        return
-    try:
-        writer = get_stream_writer()
-    except (RuntimeError, KeyError):
-        return
-    writer(event)

@@ -23,7 +23,7 @@ from arq_graph.nodes.blueprint_node import (
     checked,
     counted,
 )
-from arq_graph.nodes.channels import Reader, Update, emit
+from arq_graph.nodes.channels import Reader, Update
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.judgements import (
     ACTIVE_FROM,
@@ -193,7 +193,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
                 matches[id] = self._match(self.agent.guideline(id), answer, turn, holds.get(id, False))
         related = self._related(matches)
         judged_now = tuple(id for _, ids in asked for id in ids)
-        emit(GuidelinesMatched(turn=turn, matches=tuple(related), judged=judged_now))
+        state.emit(GuidelinesMatched(turn=turn, matches=tuple(related), judged=judged_now))
         kept = related if self.keep_matches == "all" else folded(related)
         return {**before_it, "guideline_matches": state.written("guideline_matches", kept)}
 

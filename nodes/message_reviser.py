@@ -213,7 +213,9 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
         prompt = self.prompt(conversation, sections, head=self.head)
         most = 1 + self.extra_revisions
-        shown = ReplyStream(turn, must_not_show, longest_spaced_leak(facts), draft) if self.streams else None
+        shown = None
+        if self.streams:
+            shown = ReplyStream(state, turn, must_not_show, longest_spaced_leak(facts), draft)
         question = Question(
             self.blueprint,
             prompt,

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
 from arq_graph.nodes.blueprint_node import Steps, counted
-from arq_graph.nodes.channels import Update, emit
+from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import Settled, asks_beside, new_call, put
 from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
@@ -194,7 +194,7 @@ class Planner(Strategy):
         waiting = [] if plan.call else situation.waiting(answer.value)
         made = accepted.insights if plan.call else ()
         decided = kept_insights(situation.settled, situation.insights, made, waiting, asks=plan.call is None)
-        emit(PlanMade(turn=plan.turn, plan=plan, decisions=tuple(decided)))
+        gate.state.emit(PlanMade(turn=plan.turn, plan=plan, decisions=tuple(decided)))
         update: Update = {"plan": gate.state.written("plan", [plan])}
         if plan.call:
             call = new_call(plan.call.tool, plan.call.arguments)
@@ -203,7 +203,7 @@ class Planner(Strategy):
             return {**update, **self.update(gate, decided)}
         content = plan.final_answer or ("" if waiting else self.agent.fallback)
         reply, agreements, asked = put(self.agent, gate.state, content, waiting, name=self.reply_name)
-        emit(asked)
+        gate.state.emit(asked)
         return {**update, **agreements, **self.update(gate, decided, [reply])}
 
 

@@ -14,7 +14,7 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import Judge
 from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.transcripts.messages import read_messages
-from arq_graph.nodes.channels import Node, Reader, Update, emit, our_channels
+from arq_graph.nodes.channels import Node, Reader, Update, our_channels
 from arq_graph.nodes.events import ProgressMade
 from arq_graph.reasoning.conversation import Conversation
 
@@ -95,5 +95,5 @@ class TrackProgress(Node):
         if before is None or now != before.model_copy(update={"agent": "", "turn": now.turn}):
             known = before.reached if before else ()
             new = tuple(name for name in now.reached if name not in known)
-            emit(ProgressMade(turn=now.turn, progress=now, newly_reached=new))
+            state.emit(ProgressMade(turn=now.turn, progress=now, newly_reached=new))
         return {"progress": state.written("progress", [now])}

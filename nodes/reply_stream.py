@@ -9,7 +9,7 @@ from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
-from arq_graph.nodes.channels import emit
+from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.events import ReplyDelta
 
 # A sentence ends at a stop with white space behind it, at a stop of a script that has none, or with its line.
@@ -24,6 +24,7 @@ class ReplyStream:
     Once a revision holds something that must not show, nothing more of it goes out.
 
     Args:
+        state: The reviser's view of the state, which writes for it.
         turn: The turn that it replies in.
         must_not_show: Whether a text, of which the end may still be missing, holds what must not show.
         longest: How many characters something that must not show has at most, if a sentence may end within it.
@@ -31,9 +32,15 @@ class ReplyStream:
     """
 
     def __init__(
-        self, turn: str, must_not_show: Callable[[str], object], longest: int, draft: str | None = None
+        self,
+        state: Reader,
+        turn: str,
+        must_not_show: Callable[[str], object],
+        longest: int,
+        draft: str | None = None,
     ) -> None:
-        self._turn, self._must_not_show, self._longest, self._draft = turn, must_not_show, longest, draft
+        self._state, self._turn, self._longest, self._draft = state, turn, longest, draft
+        self._must_not_show = must_not_show
         self._begin(0)
 
     def _begin(self, place: int) -> None:
@@ -69,7 +76,8 @@ class ReplyStream:
             self._is_held = True
             return
         self._number = self._number or next(_numbers(self._turn))
-        emit(ReplyDelta(turn=self._turn, revision=self._number, text=content[self._sent : end]))
+        delta = ReplyDelta(turn=self._turn, revision=self._number, text=content[self._sent : end])
+        self._state.emit(delta)
         self._sent = end
 
 

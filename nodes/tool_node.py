@@ -15,7 +15,7 @@ from langgraph.types import Command, Send
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
 from arq_graph.errors import innermost
-from arq_graph.nodes.channels import Reader, emit, our_channels
+from arq_graph.nodes.channels import Reader, our_channels
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.gate import granted_tools, refusal
 from arq_graph.nodes.turns import pending_calls, result_of
@@ -100,7 +100,7 @@ class ToolGate:
             return handler(request)
         tool = _for_sync_runs(request.tool)
         in_sync = request.override(tool=tool) if tool else request
-        return _reported(request, self._refused(request) or handler(in_sync), self.messages_key)
+        return self._reported(request, self._refused(request) or handler(in_sync))
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
@@ -108,13 +108,31 @@ class ToolGate:
         """Run a call, or refuse it, in an async run."""
         if request.tool_call["name"] not in self.agent.toolbox:
             return await handler(request)
-        return _reported(request, self._refused(request) or await handler(request), self.messages_key)
+        return self._reported(request, self._refused(request) or await handler(request))
+
+    def _reader(self, request: ToolCallRequest) -> Reader:
+        return Reader(request.state, self.messages_key, agent=self.agent.name)
 
     def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
-        why = refusal(
-            self.agent, Reader(request.state, self.messages_key, agent=self.agent.name), request.tool_call
-        )
+        why = refusal(self.agent, self._reader(request), request.tool_call)
         return None if why is None else result_of(request.tool_call, why)
+
+    def _reported(self, request: ToolCallRequest, result: ToolResult) -> ToolResult:
+        state, call, messages = self._reader(request), request.tool_call, [result]
+        if isinstance(result, Command):  # a tool may write to the state, and its result with it
+            messages = result.update.get(self.messages_key, []) if isinstance(result.update, dict) else []
+        own = [m for m in messages if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
+        called = ToolCalled(
+            turn=Conversation(state.messages()).turn,
+            tool=call["name"],
+            arguments=dict(call["args"]),
+            call_id=call["id"] or "",
+            status=own[0].status if own else "success",
+            # A lone surrogate in an event is an error, and would turn the tool's success into one.
+            result=clean(own[0].text) if own else "",
+        )
+        state.emit(called)
+        return result
 
 
 def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
@@ -157,22 +175,3 @@ def _said(error: Exception) -> str:
     """What the model is told of an error: its kind and its first words, no traceback."""
     cause = innermost(error)
     return f"{type(cause).__name__}: {cause}"[:MAX_ERROR]
-
-
-def _reported(request: ToolCallRequest, result: ToolResult, messages_key: str) -> ToolResult:
-    call, messages = request.tool_call, [result]
-    if isinstance(result, Command):  # a tool may write to the state, and its result with it
-        messages = result.update.get(messages_key, []) if isinstance(result.update, dict) else []
-    own = [m for m in messages if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
-    emit(
-        ToolCalled(
-            turn=Conversation(Reader(request.state, messages_key).messages()).turn,
-            tool=call["name"],
-            arguments=dict(call["args"]),
-            call_id=call["id"] or "",
-            status=own[0].status if own else "success",
-            # A lone surrogate in an event is an error, and would turn the tool's success into one.
-            result=clean(own[0].text) if own else "",
-        )
-    )
-    return result

@@ -11,7 +11,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move
 from arq_graph.errors import InputError
 from arq_graph.nodes.blueprint_node import Steps, Task, checked, counted
-from arq_graph.nodes.channels import Update, emit
+from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import Settled, new_call, put
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
 from arq_graph.nodes.gate import Gate, active_scores
@@ -151,7 +151,7 @@ class Speaker(Strategy):
                 return self._update(situation)
             thought = Move(turn=situation.task, kind=THINK, text=move.text, after=situation.after)
             situation.moves.append(thought)
-            emit(Thought(turn=conversation.turn, text=move.text))
+            gate.state.emit(Thought(turn=conversation.turn, text=move.text))
 
     def _tail(self, situation: Situation) -> dict[str, Any]:
         gate, rules, world = situation.gate, situation.tool_rules, situation.world
@@ -174,7 +174,7 @@ class Speaker(Strategy):
 
     def _update(self, situation: Situation) -> Update:
         """Make the last answer's move; where it cannot be made, say the fallback, or code's question alone."""
-        made, waiting = situation.checked[-1], situation.waiting
+        made, waiting, state = situation.checked[-1], situation.waiting, situation.gate.state
         if made.refusals:
             made = CheckedMove("speak", "" if waiting else self.agent.fallback)
         waiting = waiting if made.call is None else []
@@ -187,23 +187,23 @@ class Speaker(Strategy):
         messages: list[BaseMessage] = []
         if made.call:
             messages.append(self.calling([new_call(made.call.tool, made.call.arguments)]))
-            emit(ToolsDecided(**kept))
+            state.emit(ToolsDecided(**kept))
         else:
             labels = self._labels(made, puts=bool(waiting))
             waits = self.rules.is_task and (bool(waiting) or not getattr(made.speech, "ends_task", True))
             said = {**labels, "asks": made.asks or waits, "waits": waits}
-            emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
+            state.emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
             if not self.draft:
                 about = {SPEECH: said}
                 reply, agreements, asked = put(
-                    self.agent, situation.gate.state, made.text, waiting, name=self.reply_name, metadata=about
+                    self.agent, state, made.text, waiting, name=self.reply_name, metadata=about
                 )
                 messages.append(reply)
-                emit(asked)
+                state.emit(asked)
         after = situation.after
         move = Move(turn=situation.task, kind=made.kind, text=made.text, after=after, faults=faults, **labels)
         return {
-            "moves": situation.gate.state.written("moves", [*situation.moves, move]),
+            "moves": state.written("moves", [*situation.moves, move]),
             **agreements,
             **self.update(situation.gate, insights, messages),
         }

@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from arq_graph.agent.environment import Environment, Observation
 from arq_graph.agent.state import WorldStatus
 from arq_graph.errors import StateError
-from arq_graph.nodes.channels import Node, Reader, emit, our_channels
+from arq_graph.nodes.channels import Node, Reader, our_channels
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.turns import pending_calls
@@ -49,7 +49,8 @@ class ActInWorld(Node):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         """Act, or only look where no action waits."""
-        messages = Reader(input).messages()
+        state = Reader(input, agent=self.agent)
+        messages = state.messages()
         calls = [call for call in pending_calls(messages) if call["name"] == ACT]
         with self._lock:
             self._stand_at([(action, shown) for action, shown, valid in _acted(messages) if valid])
@@ -57,9 +58,9 @@ class ActInWorld(Node):
             status = self._status([*messages, *results])
         for call, result in zip(calls, results, strict=True):
             told = {"tool": ACT, "arguments": dict(call["args"]), "result": result.text}
-            emit(ToolCalled(turn=status.turn, call_id=call["id"] or "", status=result.status, **told))
+            state.emit(ToolCalled(turn=status.turn, call_id=call["id"] or "", status=result.status, **told))
         return {
-            "world": Reader(input, agent=self.agent).written("world", [status]),
+            "world": state.written("world", [status]),
             **({"messages": results} if results else {}),
         }
 

@@ -65,6 +65,20 @@ def test_what_one_agent_judges_opens_no_gate_of_the_other(strategy: str) -> None
     assert all(by_agent(state, channel).keys() == {"Shop", "Bank"} for channel in kept)
 
 
+@pytest.mark.parametrize("strategy", SETTINGS)
+def test_each_event_names_its_agent(strategy: str) -> None:
+    models = {name: brain(BOTH, reply=f"{name} is done.", moves=[*WANTED]) for name in ("Shop", "Bank")}
+    said = {"messages": [("user", "I want a refund of A-1!")]}
+    parts = list(shared(models, strategy).stream(said, THREAD, stream_mode="custom", subgraphs=True))
+    assert [(event.agent, event.content) for _, event in parts if event.type == "reply_sent"] == [
+        ("Shop", "Shop is done."),
+        ("Bank", "Bank is done."),
+    ]
+    # The namespace has the name of the parent's node, which is the agent's.
+    assert all(event.agent == namespace[0].partition(":")[0] for namespace, event in parts)
+    assert "tool_called" in {event.type for _, event in parts}
+
+
 def test_a_yes_to_one_agent_is_none_to_the_other() -> None:
     silent = brain(BOTH, reply="Hello there.")
     asking = brain(BOTH, reply="Very well.", moves=WANTED[:1], wants=lambda: True)

@@ -58,7 +58,8 @@ def test_what_the_reply_says_counts_in_its_own_turn_and_a_planner_sees_the_miles
 def test_each_change_of_progress_is_an_event_and_nothing_else_is():
     model = brain(moves=[act("get_order", A1), say()], judge={"G1": 9}, reply="It is late.")
     app = create_guided_agent(model, desk(), strategy="react", milestones=GRAPH)
-    events = app.stream(says("Where is A-1?"), stream_mode="custom")
+    events = list(app.stream(says("Where is A-1?"), stream_mode="custom"))
+    assert {event.agent for event in events} == {desk().name}
     made = [event for event in events if event.type == "progress_made"]
     assert [event.newly_reached for event in made] == [("Start",), ("get_order",)]
     # Three milestones on the only road, and End, each of weight 1.

@@ -65,7 +65,7 @@ def test_a_reply_goes_out_sentence_by_sentence_while_it_is_written(runs, mode):
         *(FILLER, "Is that all right?"),
     ]
     assert {event.revision for event in deltas} == {1}
-    assert {event.turn for event in deltas} == {events[-1].turn}
+    assert {(event.agent, event.turn) for event in events} == {(desk().name, events[-1].turn)}
 
 
 def test_by_default_no_piece_of_a_reply_goes_out(runs):

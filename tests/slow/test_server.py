@@ -112,6 +112,7 @@ def test_a_turn_streams_typed_events_as_json_and_whole_messages(url: str, runs: 
     assert by_kind["values"][-1]["messages"][-1]["content"].endswith("Reply yes to go ahead.")
     seen = [each["type"] for each in by_kind["custom"]]
     assert seen[0] == "guidelines_matched"
+    assert len({(each["agent"], each["turn"]) for each in by_kind["custom"]}) == 1
     assert seen[-3:] == ["reply_revised", "reply_sent", "confirmation_asked"]
     asked = events.ConfirmationAsked.model_validate(by_kind["custom"][-1])
     assert asked.calls[0].arguments == {"rental_id": "R-101"}

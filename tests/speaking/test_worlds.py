@@ -77,6 +77,7 @@ def test_what_cannot_be_done_is_observed_and_counted(free):
     world = Kitchen(free=free)
     home = household([do("fly"), *WASHED, END], world)
     told = list(home.app.stream({"messages": [("user", TASK)]}, THREAD, stream_mode="custom"))
+    assert {each.agent for each in told} == {"Agent"}
     refused, opened, _ = [each for each in told if isinstance(each, events.ToolCalled)]
     assert refused.status == "error"
     can = "this cannot be done now; what can: look, open the cupboard"
