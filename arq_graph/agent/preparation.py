@@ -19,7 +19,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.agent.spec import Agent, Guideline, prepared_path
-from arq_graph.errors import ReasoningError, SpecError
+from arq_graph.errors import InputError, ReasoningError, SpecError
+from arq_graph.models.offline.model import is_stand_in
 from arq_graph.models.resolve import ChatModelLike
 from arq_graph.reasoning.answer import Answer, Question
 from arq_graph.reasoning.blueprint import ARQ, query, respond
@@ -69,6 +70,10 @@ def prepare(agent: A, model: ChatModelLike, given: str | os.PathLike[str] | None
     unknown = [g for g in agent.guidelines if is_open(g) and _wording(g) not in answers]
     if not unknown:
         return filled(agent, answers)
+    if is_stand_in(model):
+        raise InputError(
+            "the offline model cannot tell what never changes about a guideline: name another model"
+        )
     if path and not os.access(path.parent, os.W_OK):  # before a model is paid for what goes into the file
         raise SpecError("there is no folder to write the prepared answers in", file=str(path))
     batches = [unknown[start : start + BATCH_SIZE] for start in range(0, len(unknown), BATCH_SIZE)]

@@ -17,7 +17,6 @@ from pydantic import AfterValidator, PrivateAttr, ValidationInfo, model_validato
 
 from arq_graph.agent.mcp import McpServer
 from arq_graph.agent.parts import By, Part, Text, ToolField
-from arq_graph.agent.parts import Condition as Condition
 from arq_graph.agent.parts import Confirmation as Confirmation
 from arq_graph.agent.parts import Guideline as Guideline
 from arq_graph.agent.parts import Term as Term
@@ -239,6 +238,7 @@ class Agent(Part):
 
         Raises:
             SpecError: The file of answers is not one, or cannot be written.
+            InputError: It is the offline model, which cannot tell.
             ReasoningError: The model gave no valid answer for some guidelines; the others' answers are kept.
         """
         from arq_graph.agent.preparation import prepare

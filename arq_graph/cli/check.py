@@ -16,7 +16,7 @@ from typer import Argument
 from arq_graph.agent.preparation import is_open
 from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.apps.guided import create_guided_agent
-from arq_graph.cli.options import OFFLINE, AgentFile, BaseUrl, Model, ModelArgs, choose_model
+from arq_graph.cli.options import AgentFile, BaseUrl, Model, ModelArgs, choose_model
 from arq_graph.cli.progress import Progress
 from arq_graph.cli.screen import named, output, sentence, show_titled, warn, words
 from arq_graph.cli.turn import guideline_text
@@ -86,10 +86,6 @@ def prepare(
     console.print(
         words(f"{len(asked)} of {every} guidelines were asked about; the answers are kept in {kept}.")
     )
-    if choice.spec == OFFLINE:
-        warn(
-            "the offline model compares words alone: look the answers over, or delete them and ask a real model"
-        )
 
 
 def graph(agent: AgentFile) -> None:

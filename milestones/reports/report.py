@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
@@ -34,15 +34,8 @@ class ReportSummary(Record):
     comparisons: tuple[ArmComparison, ...] = ()
 
 
-def _newest(schema: object) -> object:
-    """Schema 1 is schema 2 without some fields."""
-    return 2 if schema == 1 else schema
-
-
 class Report(Record):
     """What was measured over many conversations; `schema` 2 of the JSON that `arq-graph score --json` writes.
-
-    Schema 1, which is read as well, knew no stand-ins and compared no goals of customers.
 
     Args:
         schema_version: The version of this form, written as `schema`.
@@ -58,7 +51,7 @@ class Report(Record):
     # What else a file holds, its summary, follows from the rest.
     model_config = ConfigDict(populate_by_name=True, extra="ignore")
 
-    schema_version: Annotated[Literal[2], BeforeValidator(_newest)] = Field(default=2, alias="schema")
+    schema_version: Literal[2] = Field(default=2, alias="schema")
     stand_ins: tuple[str, ...] = ()
     conversations: tuple[ConversationRecord, ...]
     broken: tuple[BrokenConversation, ...] = ()
@@ -134,7 +127,7 @@ def write_whole(path: str | Path, text: str) -> None:
 
 
 def read_report(path: str | Path) -> Report:
-    """Read a report that `write_report` wrote, also one of schema 1.
+    """Read a report that `write_report` wrote.
 
     Raises:
         InputError: It cannot be read, is not JSON, or no report; the message names the file and what is wrong.
@@ -145,7 +138,7 @@ def read_report(path: str | Path) -> Report:
         wrong = error.errors(include_url=False, include_input=False, include_context=False)
         told = [": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"]))) for one in wrong]
         raise InputError(
-            f"{path}: is no report of schema 1 or 2, as `arq-graph score --json` writes them: "
+            f"{path}: is no report of schema 2, as `arq-graph score --json` writes them: "
             f"{'; '.join(told[:_WRONG_SHOWN])}"
         ) from error
     except (OSError, UnicodeDecodeError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -147,11 +147,12 @@ def _kept(store: RunStore | None) -> dict[tuple[str, int], StepOutcome]:
 
 async def _outcome(step: TurnStep, predict: Predict, similarity: Similarity) -> StepOutcome:
     """Ask for the prediction of a step, and compare."""
+    outcome = partial(StepOutcome, id=step.conversation, step=step.number, truth=step.truth)
     predicted, score = None, None
     try:
         predicted = Action.of(await predict(step))
         if step.truth.kind == predicted.kind == "answer":
             score = similarity(step.truth.answer, predicted.answer)
-        return StepOutcome.of(step, predicted, score, None)
+        return outcome(predicted=predicted, similarity=score)
     except Exception as error:
-        return StepOutcome.of(step, predicted, None, f"{type(error).__name__}: {error}"[:MAX_ERROR])
+        return outcome(predicted=predicted, error=f"{type(error).__name__}: {error}"[:MAX_ERROR])

@@ -6,15 +6,16 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from math import fsum
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, computed_field
 from rapidfuzz.distance import Indel
 
+from arq_graph.milestones.reports.figures import Mean
 from arq_graph.milestones.reports.records import Record
 from arq_graph.milestones.turn_level.actions import Action, Text, ToolCall
-from arq_graph.milestones.turn_level.steps import TurnStep
 from arq_graph.milestones.values import same_value
 
 # Scripts without spaces between words are taken character by character.
@@ -30,41 +31,36 @@ class StepOutcome(Record):
         step: Which of its steps, from 1.
         truth: The action that was taken.
         predicted: The action that the agent takes; None where it raised.
-        matched: Whether the action is the right one: both are final answers, or the same tools are called, each
-            as many times. Words beside calls do not count.
-        parameters: Whether the calls of a matched step pair up with all parameters the same (see
-            `values.same_value`); None elsewhere, and where the true call itself is malformed.
         similarity: How similar the answers are, 0 to 1, where both actions are final answers; None also where
             the similarity raised.
         error: What the agent raised, or the similarity; the action is compared all the same where it is there.
     """
 
+    model_config = ConfigDict(extra="ignore")  # what is read again holds what follows from it, too
+
     id: Text
     step: int
     truth: Action
     predicted: Action | None
-    matched: bool
-    parameters: bool | None = None
     similarity: Annotated[float, Field(ge=0, le=1)] | None = None
     error: Text | None = None
 
-    @classmethod
-    def of(
-        cls, step: TurnStep, predicted: Action | None, similarity: float | None, error: str | None
-    ) -> Self:
-        """The outcome of a step; `error` says why there is no prediction, or no similarity of two final answers."""
-        truth = step.truth
-        matched = predicted is not None and (truth.kind, truth.tools) == (predicted.kind, predicted.tools)
-        parameters = _same_calls(truth.calls, predicted.calls) if predicted and matched else None
-        return cls(
-            id=step.conversation,
-            step=step.number,
-            truth=truth,
-            predicted=predicted,
-            matched=matched,
-            parameters=parameters,
-            similarity=similarity,
-            error=error,
+    @computed_field  # type: ignore[prop-decorator]
+    @cached_property
+    def matched(self) -> bool:
+        """Whether the action is right: both are final answers, or the same tools are called, each as many times."""
+        told = self.predicted
+        return told is not None and (self.truth.kind, self.truth.tools) == (told.kind, told.tools)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @cached_property
+    def parameters(self) -> bool | None:
+        """Whether the calls of a matched step pair up with all parameters the same (see `values.same_value`).
+
+        None elsewhere, and where the true call itself is malformed.
+        """
+        return (
+            _same_calls(self.truth.calls, self.predicted.calls) if self.predicted and self.matched else None
         )
 
 
@@ -94,13 +90,6 @@ class Share(Record):
     count: int
     n: int
     rate: float | None
-
-
-class MeanSimilarity(Record):
-    """A mean similarity, 0 to 1, over n steps; None where n is 0."""
-
-    n: int
-    mean: float | None
 
 
 class PrecisionRecall(Record):
@@ -144,7 +133,7 @@ class TurnMetrics(Record):
             Parameters do not count here.
         final_answers: Over steps: correct are those where both actions are final answers.
         parameter_match: Steps with all parameters right, of the steps with the right tools.
-        similarity: Over the steps where both actions are final answers.
+        similarity: Its mean over the steps where both actions are final answers.
         mistaken: Which action was taken for which, most frequent first; wrong parameters are not among them.
         errors: How many steps have an error: the agent raised, or the similarity did.
     """
@@ -155,7 +144,7 @@ class TurnMetrics(Record):
     tool_calls: PrecisionRecall
     final_answers: PrecisionRecall
     parameter_match: Share
-    similarity: MeanSimilarity
+    similarity: Mean
     mistaken: tuple[Mistaken, ...] = ()
     errors: int = 0
 
@@ -186,7 +175,7 @@ def turn_metrics(outcomes: Sequence[StepOutcome]) -> TurnMetrics:
             sum(truth for truth, _ in answers),
         ),
         parameter_match=_share(matches),
-        similarity=MeanSimilarity(n=len(similarities), mean=_ratio(fsum(similarities), len(similarities))),
+        similarity=Mean(n=len(similarities), mean=_ratio(fsum(similarities), len(similarities))),
         mistaken=tuple(
             Mistaken(truth=truth, predicted=predicted, count=count)
             for (truth, predicted), count in sorted(mistaken.items(), key=lambda item: (-item[1], item[0]))

@@ -64,10 +64,11 @@ def test_prepare_asks_once_and_keeps_the_answers_beside_the_file(cli, shop):
     assert Agent.from_yaml(shop).guideline("cancel").continuous is True
 
 
-def test_prepare_with_the_offline_model_says_what_that_is_worth(cli, shop):
+def test_the_offline_model_is_not_asked_what_never_changes(cli, shop):
     done = cli("prepare", shop)
-    assert done.code == 0
-    assert "look the answers over" in done.words
+    assert done.code == 1
+    assert "name another model" in done.words
+    assert Agent.from_yaml(shop).guideline("cancel").continuous is None
 
 
 @pytest.mark.parametrize("kind", ["agent", "milestones", "suite"])

@@ -122,16 +122,3 @@ def _judgement(
 
 def _is_continuous(condition: str | None, action: str) -> bool:
     return bool(_LASTING & set(words(action))) or (condition is not None and is_constant(condition))
-
-
-def settle_guidelines(prompt: Prompt) -> dict[str, Any]:
-    """What never changes about each guideline: whether it is continuous, and whether a result could activate it."""
-    settled = {}
-    for entry in prompt.entries("guidelines"):
-        condition = entry.get("condition")
-        by_words = is_constant(condition) or is_opening(condition) or _is_about_customer(condition)
-        settled[str(entry.get("id"))] = {
-            "continuous": _is_continuous(condition, str(entry.get("action") or "")),
-            "sensitive_to_tools": not by_words,
-        }
-    return settled

@@ -12,7 +12,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
 from arq_graph.models.in_process import InProcessChatModel, forced_tool, message_of, requested_schema
-from arq_graph.models.offline.activation import judge_guidelines, settle_guidelines
+from arq_graph.models.offline.activation import judge_guidelines
 from arq_graph.models.offline.instance import UNSAID, Instances
 from arq_graph.models.offline.prompt import Prompt, read_prompt
 from arq_graph.models.offline.reply import NOT_UNDERSTOOD, Reply, revise
@@ -86,8 +86,6 @@ def _suggested(prompt: Prompt, kinds: Instances, properties: Mapping[str, Any]) 
         return plan(prompt, properties["action"], kinds)
     if "revisions" in properties:
         return revise(prompt)
-    if any("sensitive_to_tools" in kinds.asked(each) for each in properties.values()):
-        return settle_guidelines(prompt)
     if "guidelines" in sections:
         return judge_guidelines(prompt, properties, kinds)
     return candidate_answers(prompt, properties, kinds) if "tools" in sections else UNSAID
