@@ -21,7 +21,7 @@ Every message says what was wrong, where, and what to do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 if TYPE_CHECKING:
     from arq_graph.reasoning.answer import Attempt
@@ -99,6 +99,21 @@ def checked_type(name: str, given: object, wanted: type[_T], way: str) -> _T:
     if not isinstance(given, wanted):
         raise InputError(f"{name} is a {type(given).__name__}: {way}")
     return given
+
+
+def counted(setting: str, value: object, *, least: int = 1) -> int:
+    """A setting that is a number of something."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{setting} must be a whole number from {least} on, not {value!r}")
+    return value
+
+
+def checked(setting: str, value: _T, choices: Any) -> _T:
+    """A setting that is one of the values of a `Literal`."""
+    if value not in get_args(choices):
+        known = ", ".join(map(repr, get_args(choices)))
+        raise InputError(f"{setting} is {value!r}: it must be one of {known}")
+    return value
 
 
 class ToolError(ArqGraphError, ValueError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeAlias, TypedDict, TypeVar, Unpack, get_args
+from typing import Any, ClassVar, Generic, TypeAlias, TypedDict, TypeVar, Unpack
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
@@ -15,7 +15,7 @@ from langchain_core.runnables.config import run_in_executor
 from langchain_core.tools import StructuredTool
 
 from arq_graph.agent.spec import Agent
-from arq_graph.errors import InputError, ReasoningError, checked_type
+from arq_graph.errors import InputError, ReasoningError, checked_type, counted
 from arq_graph.models.resolve import model_name
 from arq_graph.nodes.channels import Node, Reader, Update, our_channels
 from arq_graph.nodes.spec_sections import designed
@@ -38,7 +38,6 @@ _UNREAD = (
 )
 
 B = TypeVar("B", bound=ARQ)
-T = TypeVar("T")
 Answers: TypeAlias = "Sequence[Answer[Any] | ReasoningError]"
 Task: TypeAlias = Callable[[], Any]
 """A function of the user's, sync or async, that a node's steps have run for them."""
@@ -349,18 +348,3 @@ def _tool(name: str, schema: dict[str, Any]) -> ToolArguments:
     return ToolArguments(
         StructuredTool(name=name, description=name, args_schema=schema, func=lambda **_: None)
     )
-
-
-def counted(setting: str, value: object, *, least: int = 1) -> int:
-    """A setting that is a number of something."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{setting} must be a whole number from {least} on, not {value!r}")
-    return value
-
-
-def checked(setting: str, value: T, choices: Any) -> T:
-    """A setting that is one of the values of a `Literal`."""
-    if value not in get_args(choices):
-        known = ", ".join(map(repr, get_args(choices)))
-        raise InputError(f"{setting} is {value!r}: it must be one of {known}")
-    return value

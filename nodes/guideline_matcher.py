@@ -12,7 +12,7 @@ from langchain_core.embeddings import Embeddings
 
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
-from arq_graph.errors import BlueprintError, InputError, ReasoningError, SpecError
+from arq_graph.errors import BlueprintError, InputError, ReasoningError, SpecError, checked, counted
 from arq_graph.nodes.blueprint_node import (
     AgentNode,
     Answers,
@@ -20,8 +20,6 @@ from arq_graph.nodes.blueprint_node import (
     Questions,
     Steps,
     Task,
-    checked,
-    counted,
 )
 from arq_graph.nodes.channels import Reader, Update
 from arq_graph.nodes.events import GuidelinesMatched

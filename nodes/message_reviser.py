@@ -11,8 +11,8 @@ from typing import Any, Literal, Unpack
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AppliedGuideline, Revision, ToolInsight
-from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError
-from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps, checked, counted
+from arq_graph.errors import BlueprintError, InputError, ReasoningError, RefusalError, checked, counted
+from arq_graph.nodes.blueprint_node import AgentNode, NodeSettings, Steps
 from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.confirmation import asks_beside, put, question_of
 from arq_graph.nodes.events import ReplyRevised, ReplySent

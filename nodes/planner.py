@@ -9,7 +9,8 @@ from typing import Any, Unpack
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
-from arq_graph.nodes.blueprint_node import Steps, counted
+from arq_graph.errors import counted
+from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import Settled, asks_beside, new_call, put
 from arq_graph.nodes.events import PlanMade

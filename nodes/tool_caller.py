@@ -13,7 +13,8 @@ from pydantic import create_model
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import ToolInsight
-from arq_graph.nodes.blueprint_node import Steps, counted
+from arq_graph.errors import counted
+from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.confirmation import Settled, new_call
 from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, Literal, get_args
+from typing import Generic, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 
@@ -18,6 +18,8 @@ from arq_graph.errors import (
     ModelUnavailableError,
     RefusalError,
     UnsatisfiedError,
+    checked,
+    counted,
 )
 from arq_graph.reasoning.answer import Answer, Attempt, Complaint, Question
 from arq_graph.reasoning.blocks import as_taken, cache_mark
@@ -56,16 +58,14 @@ class AskSettings:
     on_unsatisfied: Literal["return", "raise"]
 
     def __post_init__(self) -> None:
-        for setting, holds, wanted in (
-            ("mode", self.mode in get_args(Mode), '"arq", "cot" or "direct"'),
-            ("max_attempts", self.max_attempts >= 1, "1 or more"),
-            ("max_candidates", self.max_candidates >= 1, "1 or more"),
-            ("timeout", self.timeout > 0, "more than 0"),
-            ("backoff", self.backoff >= 0, "0 or more"),
-            ("on_unsatisfied", self.on_unsatisfied in ("return", "raise"), '"return" or "raise"'),
-        ):
-            if not holds:
-                raise InputError(f"{setting} is {getattr(self, setting)!r}: it must be {wanted}")
+        checked("mode", self.mode, Mode)
+        counted("max_attempts", self.max_attempts)
+        counted("max_candidates", self.max_candidates)
+        checked("on_unsatisfied", self.on_unsatisfied, Literal["return", "raise"])
+        if not self.timeout > 0:
+            raise InputError(f"timeout is {self.timeout!r}: it must be more than 0 seconds")
+        if not self.backoff >= 0:
+            raise InputError(f"backoff is {self.backoff!r}: it must be 0 seconds or more")
 
 
 class Asking(Generic[B]):

@@ -20,7 +20,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from inspect import getattr_static
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
 
 from pydantic import (
     BaseModel,
@@ -37,7 +37,7 @@ from pydantic import (
 from pydantic.errors import PydanticUserError
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
-from arq_graph.errors import BlueprintDefinitionError, InputError
+from arq_graph.errors import BlueprintDefinitionError, checked
 from arq_graph.reasoning.queries import (
     Query,
     by_stage,
@@ -199,8 +199,7 @@ B = TypeVar("B", bound=ARQ)
 
 def schema_in_mode(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
     """What `ARQ.response_schema` gives, made once and not to be changed."""
-    if mode not in get_args(Mode):
-        raise InputError(f"mode is {mode!r}: it must be one of {', '.join(map(repr, get_args(Mode)))}")
+    checked("mode", mode, Mode)
     if "__arq_schemas__" not in blueprint.__dict__:
         blueprint.model_rebuild()  # has references forward
     schemas = blueprint.__arq_schemas__

@@ -9,8 +9,8 @@ from langchain_core.messages import BaseMessage
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Move
-from arq_graph.errors import InputError
-from arq_graph.nodes.blueprint_node import Steps, Task, checked, counted
+from arq_graph.errors import InputError, checked, counted
+from arq_graph.nodes.blueprint_node import Steps, Task
 from arq_graph.nodes.channels import Update
 from arq_graph.nodes.confirmation import Settled, new_call, put
 from arq_graph.nodes.events import Spoke, Thought, ToolsDecided
