@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from inspect import isawaitable
 from pathlib import Path
@@ -41,20 +40,6 @@ B = TypeVar("B", bound=ARQ)
 Answers: TypeAlias = "Sequence[Answer[Any] | ReasoningError]"
 Task: TypeAlias = Callable[[], Any]
 """A function of the user's, sync or async, that a node's steps have run for them."""
-
-
-@dataclass(frozen=True)
-class Twin:
-    """A task that has a way for sync runs, and one for async runs."""
-
-    sync: Callable[[], Any]
-    asynchronous: Callable[[], Awaitable[Any]]
-
-    def __call__(self) -> Any:
-        """Do it."""
-        return self.sync()
-
-
 Steps: TypeAlias = "Generator[Sequence[Question[Any]] | Task, Any, Update]"
 
 
@@ -191,8 +176,6 @@ class BlueprintNode(Node, Generic[B]):
         async def perform(asked: Sequence[Question[Any]] | Task) -> Any:
             if not callable(asked):
                 return await self.reasoner.aask_all(asked, config=config)
-            if isinstance(asked, Twin):
-                return await asked.asynchronous()
             # In a thread: a sync function of the user's may block, which a server's event loop refuses.
             result = await run_in_executor(None, asked)
             return await result if isawaitable(result) else result

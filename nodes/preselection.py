@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
+from functools import partial
 from heapq import nlargest
 from math import log
 from threading import Lock
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
-from langchain_core.runnables.config import run_in_executor
 
 from arq_graph.agent.spec import Guideline
 from arq_graph.errors import InputError, ModelRequestError, ModelUnavailableError
-from arq_graph.nodes.blueprint_node import Task, Twin
+from arq_graph.nodes.blueprint_node import Task
 from arq_graph.nodes.spec_sections import condition_text
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.failures import read_failure
@@ -49,11 +48,7 @@ class Preselection:
         """The ids of the guidelines in the batches that are nearest; yields what is to be run to know it."""
         if not query:
             return set()
-        index = self._index
-        if isinstance(index, _Spelling):
-            scores = iter(index.scores(query))
-        else:
-            scores = iter((yield Twin(lambda: index.scores(query), lambda: index.ascores(query))))
+        scores = iter((yield partial(self._index.scores, query)))
         near = [sum(nlargest(2, (next(scores) for _ in batch))) for batch in self._batches]
         chosen = nlargest(
             self._most, (at for at, score in enumerate(near) if score > 0), key=near.__getitem__
@@ -113,14 +108,18 @@ class _Meaning:
         self._lock = Lock()
 
     def scores(self, query: str) -> list[float]:
-        with _failures():
-            return self._against(self._embedded(), self._embeddings.embed_query(query))
-
-    async def ascores(self, query: str) -> list[float]:
-        with _failures():
-            # In a thread: of the turns that begin side by side, one asks for all.
-            vectors = await run_in_executor(None, self._embedded)
-            return self._against(vectors, await self._embeddings.aembed_query(query))
+        try:
+            vectors, near = self._embedded(), self._embeddings.embed_query(query)
+        except Exception as error:
+            if not (failure := read_failure(error)).from_provider:
+                raise  # a bug somewhere stays itself
+            kind = ModelUnavailableError if failure.transient else ModelRequestError
+            said = f"{type(error).__name__}: {error}".removesuffix(".")
+            advice = "Try again later." if failure.transient else failure.advice
+            what = "the embeddings that choose among guidelines failed"
+            raise kind(f"matcher: {what}: {said}. {advice}") from error
+        scores: list[float] = (vectors @ self._numpy.asarray(near, "float32")).tolist()
+        return scores
 
     def _embedded(self) -> Any:
         """The vectors of the texts, each of length 1."""
@@ -129,23 +128,3 @@ class _Meaning:
                 made = self._numpy.asarray(self._embeddings.embed_documents(self._texts), "float32")
                 self._vectors = made / self._numpy.linalg.norm(made, axis=1, keepdims=True).clip(min=1e-9)
         return self._vectors
-
-    def _against(self, vectors: Any, query: Sequence[float]) -> list[float]:
-        scores: list[float] = (vectors @ self._numpy.asarray(query, "float32")).tolist()
-        return scores
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    """Raise ours for embeddings that could not be had; a bug somewhere stays itself."""
-    try:
-        yield
-    except Exception as error:
-        if not (failure := read_failure(error)).from_provider:
-            raise
-        kind = ModelUnavailableError if failure.transient else ModelRequestError
-        said = f"{type(error).__name__}: {error}".removesuffix(".")
-        advice = "Try again later." if failure.transient else failure.advice
-        raise kind(
-            f"matcher: the embeddings that choose among guidelines failed: {said}. {advice}"
-        ) from error

@@ -27,7 +27,7 @@ from arq_graph import (
 from arq_graph.nodes import GuidelineMatcher, MessageReviser, Together, ToolCaller, guarded_tools, route_calls
 from tests.apps.desk import desk, kinds, late, says, thread
 from tests.brain import Brain, asked_by, brain
-from tests.order_tools import A1
+from tests.order_tools import A1, get_order, search
 
 ASKED = {"messages": [{"role": "user", "content": "Where is A-1?", "id": "m1"}]}
 LOOK = ["matcher", "tools", "tools"]
@@ -120,6 +120,37 @@ def test_a_turn_decides_and_tells_the_same_in_fewer_waves(case, runs):
         e for e in plainly if e.type.startswith("reply_")
     ]
     assert [e.type for e in eagerly][:3] == [e.type for e in plainly][:3]
+
+
+def test_of_many_guidelines_those_near_are_judged_and_their_tools_alone_are_asked_about_ahead(runs):
+    """The customer's words lead the first look to parcels, and the tool's result the later ones to vouchers."""
+
+    def find_parcel() -> str:
+        """Find the parcel."""
+        return "lost, so a voucher is due"
+
+    rules = [
+        Guideline(f"about a {topic} ({n})", f"help with the {topic}", id=f"{topic}-{n}", tools=[tool])
+        for topic, tool in {"parcel": find_parcel, "voucher": get_order, "mattress": search}.items()
+        for n in (1, 2)
+    ]
+    agent = Agent("Desk", "You help.", rules)
+    answers: Any = ({"parcel-1": 9, "voucher-1": 9}, {"find_parcel": {}, "get_order": A1}, "I sent you one.")
+    waves = [["matcher", "tools"], *[["matcher", "matcher", "message", "tools", "tools"]] * 2]
+    model, seen = in_waves(Brain(*answers), waves)
+    turns = []
+    for each, eager in ((model, True), (brain(*answers), False)):
+        matcher = GuidelineMatcher(each, agent, batch_size=2, max_judged=2)
+        app = create_guided_agent(each, agent, matcher=matcher, eager=eager)
+        asked = {"messages": [{"role": "user", "content": "Where is my parcel?", "id": "m1"}]}
+        parts = runs.stream(app, asked, stream_mode=["values", "custom"])
+        judged = [part.judged for _, part in parts if getattr(part, "type", "") == "guidelines_matched"]
+        turns.append((told([part for mode, part in parts if mode == "values"][-1]), judged))
+        candidates = [set(call.now["candidates"]) for call in asked_by(each, "tools")]
+        assert set().union(*candidates) == {"find_parcel", "get_order"}
+    assert [sorted(seen[a:b]) for a, b in ((0, 2), (2, 7), (7, None))] == waves
+    assert turns[0] == turns[1]
+    assert turns[0][1][:2] == [("parcel-1", "parcel-2"), ("parcel-2", "voucher-1", "voucher-2")]
 
 
 def test_a_draft_is_streamed_as_a_whole_once_it_is_kept_and_not_at_all_if_it_is_dropped(runs):

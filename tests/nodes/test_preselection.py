@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import Any
 
@@ -63,13 +64,15 @@ def judged(model: Any) -> set[str]:
 
 
 class Counted(Embeddings):
-    """Embeddings that know the topics, and count what they are asked."""
+    """Embeddings that know the topics, count what they are asked, and are asked where they block no event loop."""
 
     def __init__(self, fails: Exception | None = None) -> None:
         self.asked: list[str] = []
         self.fails = fails
 
     def _of(self, text: str) -> list[float]:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
         if self.fails:
             raise self.fails
         return [float(text.lower().count(topic)) for topic in TOPICS]
@@ -80,10 +83,6 @@ class Counted(Embeddings):
 
     def embed_query(self, text: str) -> list[float]:
         self.asked.append("query")
-        return self._of(text)
-
-    async def aembed_query(self, text: str) -> list[float]:
-        self.asked.append("awaited query")
         return self._of(text)
 
 
@@ -276,8 +275,7 @@ def test_embeddings_are_asked_for_the_guidelines_once_and_for_the_need_in_each_l
     for _ in range(2):
         stream = runs.stream(app, {"messages": said("Vouchers?")}, stream_mode="custom")
         assert stream[0].judged == ("vouchers-1", "vouchers-2")
-    query = "query" if runs.runner is None else "awaited query"
-    assert embeddings.asked == ["12 documents", query, query]
+    assert embeddings.asked == ["12 documents", "query", "query"]
 
 
 class Answered(Exception):
