@@ -154,12 +154,15 @@ class GuidelineMatcher(AgentNode[ARQ]):
         turn = conversation.turn
         matches = {match.guideline: match for match in matches_of_turn(state, turn)}
         holds = yield from self._conditions_in_code(state)
+        # What the last reply asked the customer for is granted by these: they are judged, and not done with.
+        waiting = left_open(state, conversation)
+        granting = {id for each in waiting for id in self.agent.grants.get(each.tool, ())}
         looked_at: Container[str] = self.agent.relations.by_id
         if self._preselection is not None:
             near = yield from self._preselection.nearest(need_of(conversation, again=bool(matches)))
             known = state.records("guideline_matches", GuidelineMatch)  # of this turn, or of the one before
             left = [match.guideline for match in known if is_of_later_use(match)]
-            left += [*self._granting_open(state, conversation), *(id for id, held in holds.items() if held)]
+            left += [*granting, *(id for id, held in holds.items() if held)]
             looked_at = self.agent.relations.bearing_on([*near, *self._always, *matches, *left])
         asked: list[tuple[Batch, list[str]]] = []
         for batch in self.batches:
@@ -184,7 +187,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
 
         answers: Answers = []
         if asked:
-            asking = [self._question(*each, state, conversation, holds) for each in asked]
+            asking = [self._question(*each, state, conversation, holds, granting) for each in asked]
             answers = yield Questions(asking, widest)
         for (_, ids), answer in zip(asked, answers, strict=True):
             for id in ids:
@@ -195,11 +198,6 @@ class GuidelineMatcher(AgentNode[ARQ]):
         kept = related if self.keep_matches == "all" else folded(related)
         return {**before_it, "guideline_matches": state.written("guideline_matches", kept)}
 
-    def _granting_open(self, state: Reader, conversation: Conversation) -> set[str]:
-        """The guidelines that grant what the last reply asked the customer for."""
-        waiting = left_open(state, conversation)
-        return {id for each in waiting for id in self.agent.grants.get(each.tool, ())}
-
     def _question(
         self,
         batch: Batch,
@@ -207,6 +205,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         state: Reader,
         conversation: Conversation,
         holds: Mapping[str, bool],
+        granting: Container[str],
     ) -> Question[ARQ]:
         def check(answer: ARQ) -> list[Complaint]:
             return [
@@ -218,7 +217,6 @@ class GuidelineMatcher(AgentNode[ARQ]):
             ]
 
         last = conversation.last_customer_line
-        granting = self._granting_open(state, conversation)
         unfinished = [id for id in ids if id in granting]
         listed = {
             "holds": [id for id in ids if holds.get(id) and callable(self.agent.guideline(id).condition)],
