@@ -159,7 +159,11 @@ ALONE = Agent("Desk", "You help.", tools=[get_order])
         (create_guided_agent, {"strategy": ToolCalling(max_rounds=0)}, "max_rounds must be a whole number"),
         (create_guided_agent, {"strategy": ReSpAct(setting="task")}, "create_respact_agent"),
         (create_guided_agent, {"strategy": PreAct(timeout=-1)}, "timeout is -1"),
-        (create_guided_agent, {"strategy": ToolCalling(max_attempts=0)}, "max_attempts is 0"),
+        (
+            create_guided_agent,
+            {"strategy": ToolCalling(max_attempts=0)},
+            "max_attempts must be a whole number",
+        ),
         (create_preact_agent, {}, "use create_guided_agent"),
         (create_respact_agent, {}, "use create_guided_agent"),
         (create_preact_agent, {"agent": ALONE, "strategy": "tools"}, "use create_guided_agent"),
