@@ -58,10 +58,6 @@ class AnswerJsonSchema(GenerateJsonSchema):
         """Ask a decimal as a string, so that no digit is lost."""
         return {"type": "string"}
 
-    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """Leave a default out: every property is required."""
-        return self.generate_inner(schema["schema"])
-
 
 class ResponseJsonSchema(AnswerJsonSchema):
     """The schema of an answer in which every blueprint is reduced to its response."""

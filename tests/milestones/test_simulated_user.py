@@ -89,6 +89,13 @@ def test_what_a_kind_of_user_must_not_say_is_asked_for_again_and_then_taken_out(
     assert "1002" not in text
 
 
+@pytest.mark.parametrize("form", ["It cost 300 dollars.", "It has 四 legs.", "It is № ⑦.", "About ½ of it."])
+def test_a_perturbed_user_says_no_number_at_all_even_one_that_nobody_gave_it(form: str):
+    told = finished(form, "I do not know.")
+    assert talk(user(told, kind="perturbed"), QUESTION) == ["I do not know."]
+    assert len(told.calls) == 3
+
+
 def test_an_unhelpful_user_keeps_its_wrong_numbers():
     assert talk(user(finished("Maybe T-977?", knows=False), kind="unhelpful"), QUESTION) == ["Maybe T-977?"]
 

@@ -212,6 +212,22 @@ def test_types_are_asked_in_the_subset_and_read_by_pydantic(annotation, value, s
         assert answered(blueprint, {"x": value}, mode).model_dump(mode="json") == {"x": value}
 
 
+class Parcel(BaseModel):
+    kind: Literal["box", "bag"] = "box"
+    grams: int = Field(0, description="Its weight.")
+    inner: list[Parcel] = Field(default_factory=list)
+
+
+@pytest.mark.parametrize("mode", ["arq", "direct"])
+def test_a_model_with_defaults_is_asked_in_full_and_none_of_them_is_told(mode):
+    schema = defined(Parcel).response_schema(mode)
+    assert_strict(schema)
+    assert schema["$defs"]["Parcel"]["properties"]["grams"] == {
+        "description": "Its weight.",
+        "type": "integer",
+    }
+
+
 STRING, NULL = {"type": "string"}, {"type": "null"}
 
 
