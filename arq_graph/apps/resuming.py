@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph import START
+from langgraph.graph import START, add_messages
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command
+from langgraph.types import Command, StateSnapshot
 
 from arq_graph.errors import InputError
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
@@ -20,6 +20,9 @@ def resume_or_invoke(
     app: CompiledStateGraph[Any, Any, Any, Any], input: Any, config: RunnableConfig, **kwargs: Any
 ) -> Any:
     """Finish the turn that a crash or Ctrl-C left unfinished, then invoke the app with the input.
+
+    An input whose messages the thread holds already, with the same ids and the same words, is a request that is sent
+    again because its answer was lost: it gets no second reply, and is treated as None.
 
     Args:
         app: A compiled graph with a checkpointer.
@@ -63,13 +66,13 @@ def _steps(input: Any) -> Generator[Any, Any, Any]:
         try:
             finished = yield None
         except InputError:  # about the message that opened the turn, and would be raised each time
-            if input is None:
+            if not _is_new(input, snapshot):
                 raise
         else:
-            if input is None:
+            if not _is_new(input, snapshot):
                 return finished
         snapshot = yield _STATE
-    if input is None:  # the state of a thread with nothing to finish, in the form that `invoke` gives it
+    if not _is_new(input, snapshot):  # the state as it is, in the form that `invoke` gives it
         waiting = {"__interrupt__": list(snapshot.interrupts)} if snapshot.interrupts else {}
         return {**snapshot.values, **waiting}
     if snapshot.interrupts and not is_answer:
@@ -78,3 +81,11 @@ def _steps(input: Any) -> Generator[Any, Any, Any]:
             "itself with the new message to abandon what waits"
         )
     return (yield input)
+
+
+def _is_new(input: Any, snapshot: StateSnapshot) -> bool:
+    """Whether an input has anything to take up; not so with messages that the thread holds already, as they are."""
+    if not isinstance(input, Mapping) or not input.get("messages"):
+        return input is not None
+    held = add_messages([], snapshot.values.get("messages", []))
+    return add_messages(held, input["messages"]) != held

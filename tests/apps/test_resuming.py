@@ -16,6 +16,7 @@ from tests.order_tools import A1
 
 APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
 ASKED = says("Where is A-1?")
+SENT = {"messages": [HumanMessage("Where is A-1?", id="m1")]}
 
 
 class Broken(Exception):
@@ -65,10 +66,9 @@ def test_a_turn_that_broke_off_is_finished_before_the_next_one_begins(runs):
 def test_a_message_that_no_model_can_be_shown_does_not_hold_the_thread_up(runs):
     desk = Desk()
     sent = {"messages": [HumanMessage([{"type": "file", "file_id": "f1"}])]}
-    with pytest.raises(errors.InputError, match="kind 'file'"):
-        desk.resume(sent)
-    with pytest.raises(errors.InputError, match="kind 'file'"):
-        desk.resume(None)
+    for input in (sent, sent, None):
+        with pytest.raises(errors.InputError, match="kind 'file'"):
+            desk.resume(input)
     state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, says("Where is A-1?"), thread())
     assert kinds(state) == ["human", "human", "ai", "tool", "ai"]
 
@@ -80,6 +80,32 @@ def test_an_unfinished_turn_can_be_finished_alone_and_a_finished_one_is_simply_g
         state = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, said, thread())
         assert len(state["messages"]) == messages
     assert desk.ran == ["A-1", "A-1"]
+
+
+@pytest.mark.parametrize("place", ["matcher", "message"])
+def test_a_message_that_is_sent_again_gets_one_reply(runs, place):
+    desk = Desk(place)
+    with pytest.raises(Broken):
+        desk.resume(SENT)
+    desk.broken = ""
+    first = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, SENT, thread())
+    calls = len(desk.model.calls)
+    again = runs.call(resume_or_invoke, aresume_or_invoke, desk.app, SENT, thread())
+    assert kinds(first) == ["human", "ai", "tool", "ai"]
+    assert (again, len(desk.model.calls), desk.ran) == (first, calls, ["A-1"])
+
+
+def test_other_words_under_the_same_id_and_the_same_message_in_a_fork_are_answered():
+    desk = Desk()
+    before = desk.app.update_state(thread(), {"messages": [("ai", "Hello")]}, as_node="message")
+    for input, where, reply in (
+        (SENT, thread(), "Here: 0."),
+        ({"messages": [HumanMessage("And A-2?", id="m1")]}, thread(), "Here: 1."),
+        (SENT, before, "Here: 2."),
+    ):
+        state = resume_or_invoke(desk.app, input, where)
+        assert state["messages"][-1].text == reply
+        assert state["messages"][1] == input["messages"][0]
 
 
 @pytest.mark.parametrize("durability", ["sync", "exit"])
@@ -100,7 +126,8 @@ def test_a_new_message_on_a_turn_that_broke_off_keeps_what_was_committed():
 
 def test_what_waits_for_an_operator_is_not_run_over_and_still_waits_after_a_bad_answer():
     desk = Desk(confirm={"get_order": "operator"})
-    desk.app.invoke(ASKED, thread())
+    desk.app.invoke(SENT, thread())
+    assert desk.resume(SENT)["__interrupt__"]
     bad = Command(resume={"decisions": []})
     for said, problem in ((says("Hello?"), "waits for an answer"), (bad, "got 0")):
         with pytest.raises(errors.InputError, match=problem):
