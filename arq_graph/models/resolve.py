@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, 
 from langchain_core.runnables.config import merge_configs
 from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.runnables.retry import RunnableRetry
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 
 from arq_graph.errors import InputError, suggestion
 
@@ -60,11 +60,15 @@ def chat_model(
         make = partial(_openai, name if colon and provider == "openai" else spec, base_url)
     try:
         model = make(**arguments)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, InputError) or not arguments:
-            raise
-        raise InputError(f"the model {spec} cannot be made with {', '.join(arguments)}: {error}") from error
+    except InputError:
+        raise
+    except Exception as error:
+        given = f" with {', '.join(arguments)}" if arguments else ""
+        raise InputError(f'The model "{spec}" cannot be made{given}: {_why(error)}') from error
     _require_known(model, arguments)
+    for field, variable in model.lc_secrets.items():
+        if getattr(model, field, None) == SecretStr(""):
+            raise InputError(f'The model "{spec}" needs an API key: set {variable}.')
     return model
 
 
@@ -77,6 +81,20 @@ def _require_known(model: BaseChatModel, arguments: Mapping[str, Any]) -> None:
             raise InputError(f"{type(model).__name__} knows no argument {name!r}{suggestion(name, fields)}")
         if isinstance(getattr(model, fields[name]), SecretStr):
             raise InputError(f"{name!r} is a secret: set it in the environment, or in the file .env")
+
+
+def _why(error: Exception) -> str:
+    """What a model's class says, or what to do where there is no such class."""
+    if isinstance(error, ValidationError):  # not what the model was made with, which may be a secret
+        return "; ".join(": ".join(map(str, (*each["loc"], each["msg"]))) for each in error.errors())
+    is_unknown = "model_provider" in str(error)
+    if not is_unknown and not isinstance(error, ImportError):
+        return str(error)
+    return (
+        f'{"its provider is not known" if is_unknown else error}. Known are "openai:NAME", and "anthropic:NAME" and'
+        " the others of LangChain's init_chat_model, with pip install \"arq_graph[providers]\" and the provider's"
+        " own package. For a model of a server of your own give its endpoint (base_url=, --base-url)."
+    )
 
 
 def model_name(model: object) -> str:
@@ -117,18 +135,10 @@ def _openai(name: str, base_url: str | None, **arguments: Any) -> BaseChatModel:
 
 
 def _of_provider(spec: str, **arguments: Any) -> BaseChatModel:
-    try:
-        from langchain.chat_models import init_chat_model
+    from langchain.chat_models import init_chat_model
 
-        make: Callable[..., BaseChatModel] = init_chat_model
-        return make(spec, **arguments)
-    except Exception as error:
-        problem = "its provider is not known" if "model_provider" in str(error) else error
-        raise InputError(
-            f'The model string "{spec}" cannot be used: {problem}. Known are "openai:NAME", and "anthropic:NAME" and'
-            " the others of LangChain's init_chat_model, with pip install \"arq_graph[providers]\" and the provider's"
-            " own package. For a model of a server of your own give its endpoint (base_url=, --base-url)."
-        ) from error
+    make: Callable[..., BaseChatModel] = init_chat_model
+    return make(spec, **arguments)
 
 
 @dataclass(frozen=True)

@@ -34,14 +34,16 @@ from arq_graph.reasoning.replies import (
     parse_answer,
     refusal_of,
     sum_of,
+    text_of,
 )
-from arq_graph.reasoning.transport import Steps, Transport, with_more_tokens, with_temperature
+from arq_graph.reasoning.transport import MAX_TRIES, Steps, Transport, with_more_tokens, with_temperature
 
 _log = logging.getLogger(__name__)
 
 _MAX_QUOTED = 500
 _CUT_OFF = "the answer was cut off at the token limit; raise max_tokens on the model"
 _REST = 60.0  # seconds: an endpoint that was out of reach is asked after the others for so long
+_TRIES_BEFORE_OTHERS = 2  # where another model can be asked instead
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Asking(Generic[B]):
         self._mark = cache_mark(transport.model) if self._endpoint.takes_marks else None
         self._method, *self._further = self._endpoint.methods
         self._settled = not self._further
-        self._failures: list[Failure | None] = []
+        self._refusal: Failure | None = None
         self._answered: Method | None = None
         self._limit_raised = False
 
@@ -113,7 +115,7 @@ class Asking(Generic[B]):
                 return self._gave_up(_CUT_OFF)
             if (words := refusal_of(message)) is not None:
                 raise RefusalError(f"{self._asked}: the model refused: {words[:_MAX_QUOTED]}", words)
-            text = self._method.read(message)
+            text = text_of(message)
             answer, problems = parse_answer(self._read, text, self._name)
             if answer is not None:
                 self._endpoint.methods = (self._method,)
@@ -156,6 +158,7 @@ class Asking(Generic[B]):
                     model=self._model,
                     settled=self._settled,
                     growing=self._growing,
+                    max_tries=_TRIES_BEFORE_OTHERS if self._others else MAX_TRIES,
                 )
             except ModelUnavailableError as error:
                 self._turn_to_next(error)
@@ -206,13 +209,13 @@ class Asking(Generic[B]):
         If none is left, the last one that was answered at all is asked again. If none was, what the first one met
         decides: a server's own error is worth waiting for, a rejected request is not.
         """
-        self._failures.append(failure)
+        self._refusal = self._refusal or failure
         if failure is None:
             self._answered = self._method
         if self._further:
             self._method = self._further.pop(0)
             return True
-        first = self._failures[0]
+        first = self._refusal
         if first and not self._answered and (first.status is None or not first.transient):
             raise first.rejected(self._asked) from first.error
         self._method, self._settled = self._answered or self._endpoint.methods[0], True

@@ -26,6 +26,8 @@ _TRANSIENT_NAMES = frozenset(
 _BREAKING_NAMES = frozenset({"APIError", "EventStreamError", "ResponseError"})
 # What httpx and requests say of a URL that no request can be sent to.
 _NO_ADDRESS_NAMES = frozenset({"UnsupportedProtocol", "InvalidURL", "InvalidSchema", "MissingSchema"})
+# And of a header that holds no key, or one with a line break.
+_NO_HEADER_NAMES = frozenset({"LocalProtocolError", "InvalidHeader"})
 # What LangChain's OpenAI family raises when a 200 response is no chat completion.
 _MALFORMED_NAMES = frozenset(
     {
@@ -40,10 +42,8 @@ _MALFORMED_NAMES = frozenset(
 )
 _MAX_WORDS = 600
 
-_KEY = "Look at the API key (api_key, or OPENAI_API_KEY), and whether it may use this model at base_url."
 _NAME = "Look at the model name and at base_url: the provider knows no such model or address."
 _ADDRESS = "Look at the model's base_url: it begins with http:// or https:// and names a host."
-_ADVICE = {401: _KEY, 403: _KEY, 404: _NAME}
 _SETTING = "Look at what the provider says: a setting of the model or of the request must change first."
 _TOO_LONG = "The prompt is longer than the model reads: shorten the history or take another model."
 _NO_COMPLETION = "The endpoint answered, but not with a chat completion: look at base_url."
@@ -105,11 +105,13 @@ class Failure:
 
     @property
     def _words(self) -> str:
-        words = f"{type(self.error).__name__}: {self.error}"
+        words, (*_, cause) = f"{type(self.error).__name__}: {self.error}", _causes(self.error)
+        if type(cause).__name__ in _NO_HEADER_NAMES:  # what it says would show the key
+            return f"{type(self.error).__name__}: a header is empty, or holds a line break"
         if self.advice == _NO_COMPLETION:
             words += f"; the response was: {getattr(getattr(self.error, 'response', None), 'text', '')}"
-        elif self.status is None:  # "Connection error." alone does not say which
-            words += "".join(f" ({cause})" for cause in list(_causes(self.error))[1:][-1:])
+        elif self.status is None and str(cause) not in words:  # "Connection error." alone does not say which
+            words += f" ({cause})"
         words = " ".join(words.split())
         return words if len(words) <= _MAX_WORDS else f"{words[:_MAX_WORDS]}…"
 
@@ -117,22 +119,31 @@ class Failure:
 def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failure:
     """Tell what an exception of a model call means; `model` is the one that was called, where it is known."""
     status, names = _http_status(error), _names(error)
-    if any(type(cause).__name__ in _NO_ADDRESS_NAMES for cause in _causes(error)):
+    causes = {type(cause).__name__ for cause in _causes(error)}
+    if causes & _NO_ADDRESS_NAMES:
         return Failure(error, status, advice=_ADDRESS)
+    if causes & _NO_HEADER_NAMES or status in (401, 403):
+        return Failure(error, status, advice=_advice_on_key(model))
     if isinstance(error, ContextOverflowError) or (status == 400 and "maximum context length" in str(error)):
         return Failure(error, status, advice=_TOO_LONG)
     if type(error).__name__ in _MALFORMED_NAMES and "BaseChatOpenAI" in _names(model):
         return Failure(error, status, transient=True, maybe_unsupported=True, advice=_NO_COMPLETION)
     if status is not None:
         transient = status in _TRANSIENT_STATUS or status >= 500
-        return Failure(
-            error, status, transient, status in _NOT_SUPPORTED_STATUS, _ADVICE.get(status, _SETTING)
-        )
+        advice = _NAME if status == 404 else _SETTING
+        return Failure(error, status, transient, status in _NOT_SUPPORTED_STATUS, advice)
     transient = isinstance(error, ConnectionError | TimeoutError) or bool(
         names & (_TRANSIENT_NAMES | _BREAKING_NAMES)
     )
     transient = transient or getattr(error, "is_retryable", False) is True
     return Failure(error, None, transient, isinstance(error, _NOT_SUPPORTED_TYPES))
+
+
+def _advice_on_key(model: BaseChatModel | None) -> str:
+    named = next(iter(model.lc_secrets.values()), None) if model else None
+    variable = f" ({named}, unless your code gives another)" if named else ""
+    of = f" of {type(model).__name__}" if model else ""
+    return f"Look at the API key{of}{variable}, and whether it may use this model at its address."
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

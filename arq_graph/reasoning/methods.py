@@ -8,30 +8,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage
-from langchain_core.runnables import Runnable
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, SystemMessage
+
+from arq_graph.models.resolve import Called
 
 Schema = dict[str, Any]
-Bound = Runnable[LanguageModelInput, AIMessage]
-"""A chat model with its answer's schema bound to it."""
 
 _IDENTITY_FIELDS = (
     *("model_name", "model", "model_id", "deployment_name"),
     *("openai_api_base", "base_url", "azure_endpoint", "endpoint_url", "anthropic_api_url"),
+    *("region_name", "location"),
 )
 
 
 @dataclass(frozen=True)
 class Method:
-    """One way to ask for JSON: how a named schema is bound to a model, and how the answer is read.
+    """One way to ask for JSON: how a named schema is bound to a model.
 
     `schema_in_prompt`: the schema must stand in the prompt, because nothing else carries it.
     """
 
     name: str
-    bind: Callable[..., Bound]
-    read: Callable[[AIMessage], str]
+    bind: Callable[..., Called]
     schema_in_prompt: bool = False
 
     def messages(self, messages: Sequence[BaseMessage], schema: Schema) -> list[BaseMessage]:
@@ -54,42 +53,27 @@ def schema_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64]
 
 
-def _bind_json_schema(model: BaseChatModel, name: str, schema: Schema) -> Bound:
+def _bind_json_schema(model: BaseChatModel, name: str, schema: Schema) -> Called:
     wanted = {"name": name, "schema": schema, "strict": True}
     return model.bind(response_format={"type": "json_schema", "json_schema": wanted})
 
 
-def _bind_function(model: BaseChatModel, name: str, schema: Schema) -> Bound:
+def _bind_function(model: BaseChatModel, name: str, schema: Schema) -> Called:
     description = schema.get("description") or f"Give the answer as {name}."
     parameters = {key: value for key, value in schema.items() if key != "description"}
     function = {"name": name, "description": description, "parameters": parameters, "strict": True}
     return model.bind_tools([{"type": "function", "function": function}], tool_choice=name)
 
 
-def _bind_json_mode(model: BaseChatModel, **_: Any) -> Bound:
+def _bind_json_mode(model: BaseChatModel, **_: Any) -> Called:
     return model.bind(response_format={"type": "json_object"})
 
 
-def _read_text(message: AIMessage) -> str:
-    return str(message.text)
-
-
-def _read_arguments(message: AIMessage) -> str:
-    """The arguments of the forced call; some models call it twice, and some answer in words instead."""
-    if isinstance(message, AIMessageChunk):
-        # Of a streamed answer LangChain closes what was cut off, which would make it look whole.
-        arguments = [call["args"] or "" for call in message.tool_call_chunks]
-    else:
-        arguments = [json.dumps(call["args"], ensure_ascii=False) for call in message.tool_calls]
-    arguments = arguments or [call["args"] or "" for call in message.invalid_tool_calls]
-    return "\n".join(arguments) or _read_text(message)
-
-
 METHODS = (
-    Method("json_schema", _bind_json_schema, _read_text),
-    Method("function_calling", _bind_function, _read_arguments),
-    Method("json_mode", _bind_json_mode, _read_text, schema_in_prompt=True),
-    Method("prompt", lambda model, **_: model, _read_text, schema_in_prompt=True),
+    Method("json_schema", _bind_json_schema),
+    Method("function_calling", _bind_function),
+    Method("json_mode", _bind_json_mode, schema_in_prompt=True),
+    Method("prompt", lambda model, **_: model, schema_in_prompt=True),
 )
 """Every method, the most exact first."""
 
@@ -115,7 +99,7 @@ _remembered: dict[tuple[Any, ...], Endpoint] = {}
 
 
 def endpoint_of(model: BaseChatModel) -> Endpoint:
-    """What this process knows of a model's endpoint: its class, model name and base URL tell endpoints apart.
+    """What this process knows of a model's endpoint: class, model name, and base URL or region tell endpoints apart.
 
     A model that has neither a name nor a URL is not remembered beyond the reasoner that asks it.
     """

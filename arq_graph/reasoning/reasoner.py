@@ -29,7 +29,7 @@ class Reasoner:
 
     How it asks depends on what the endpoint takes: a JSON schema in `response_format`, a forced tool call, JSON
     mode with the schema in the prompt, or the schema in the prompt alone. The first calls find this out, and it
-    is remembered for the model's class, name and base URL. One ask gets at most `max_attempts` +
+    is remembered for the model's class, name, and base URL or region. One ask gets at most `max_attempts` +
     `max_candidates` - 1 answers. Calls that the endpoint refused meanwhile, and retries of calls that were lost,
     come on top.
 
@@ -39,8 +39,9 @@ class Reasoner:
             `with_config`, `with_retry` (ignored, as the reasoner retries by itself), `configurable_fields`,
             `configurable_alternatives` or `init_chat_model` made of one; a configurable model is made from the config
             of each ask.
-        fallbacks: Models to ask, in this order, if the one before is unavailable; for a minute after that, the others
-            are asked before it. The bounds on attempts and candidates hold for all of them together.
+        fallbacks: Models to ask, in this order, if the one before failed twice with an overload or a lost connection,
+            or hung for the whole `timeout`; for a minute after that, the others are asked before it. The bounds on
+            attempts and candidates hold for all of them together.
         module: The part of the program that asks: named in errors, traces and usage.
         mode: "arq", "cot" or "direct", unless an ask says otherwise.
         temperature: 0 to 2, unless the model has one of its own or takes none.
@@ -122,7 +123,7 @@ class Reasoner:
             BlueprintError: The model never gave a valid answer.
             UnsatisfiedError: No valid answer met the verification, and `on_unsatisfied` is "raise".
             RefusalError: The model refused.
-            ModelUnavailableError: The model could not be reached for `timeout` seconds, nor any fallback.
+            ModelUnavailableError: Neither the model nor any fallback could be reached, or they were overloaded.
             ModelRequestError: The provider rejects the request.
             InputError: There is no such mode, or the config makes no model of a configurable one.
         """

@@ -78,11 +78,9 @@ class GrowingAnswer:
     def add(self, message: AIMessage) -> None:
         """Add a piece of the answer: of the text, or of what a forced tool is called with."""
         self._pieces.append(message)
-        calls = message.tool_call_chunks if isinstance(message, AIMessageChunk) else message.tool_calls
-        arguments = (call["args"] or "" for call in calls)
-        piece = [message.text, *(each if isinstance(each, str) else json.dumps(each) for each in arguments)]
-        self._text += "".join(piece)
-        if any(piece) and (grown := self._grown()):
+        piece = "".join([message.text, *_arguments(message)])
+        self._text += piece
+        if piece and (grown := self._grown()):
             self._tell(grown)
 
     def whole(self) -> AIMessage:
@@ -119,6 +117,19 @@ def asked_again(text: str, verdict: str, problems: Sequence[object]) -> list[Bas
     own = clean(text).strip() or "(an empty answer)"  # some providers refuse an empty message
     own = own if len(own) <= _MAX_REPEATED else f"{own[:_MAX_REPEATED]} …"
     return [AIMessage(own), HumanMessage(correction)]
+
+
+def text_of(message: AIMessage) -> str:
+    """What a model answered: what it calls a tool with, some of them twice, or else the message's text."""
+    invalid = (call["args"] or "" for call in message.invalid_tool_calls)
+    return "\n".join(_arguments(message) or invalid) or str(message.text)
+
+
+def _arguments(message: AIMessage) -> list[str]:
+    if isinstance(message, AIMessageChunk):
+        # Of a streamed answer LangChain closes what was cut off, which would make it look whole.
+        return [call["args"] or "" for call in message.tool_call_chunks]
+    return [json.dumps(call["args"], ensure_ascii=False) for call in message.tool_calls]
 
 
 def is_cut_off(message: BaseMessage) -> bool:

@@ -24,15 +24,15 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from arq_graph.models.resolve import Bare, model_name
+from arq_graph.models.resolve import Bare, Called, model_name
 from arq_graph.reasoning.failures import read_failure
-from arq_graph.reasoning.methods import Bound, endpoint_of
+from arq_graph.reasoning.methods import endpoint_of
 from arq_graph.reasoning.performing import aperform_steps, perform_steps
 from arq_graph.reasoning.replies import GrowingAnswer
 
 _log = logging.getLogger(__name__)
 
-_MAX_TRIES = 8
+MAX_TRIES = 8
 _MAX_PAUSE = 20.0
 _MAX_WORDS = 100
 # With less than this share of the time left, another try would only be cut short.
@@ -50,7 +50,7 @@ class Step:
     """
 
     pause: float
-    bound: Bound
+    bound: Called
     messages: list[BaseMessage]
     seconds: float
     growing: GrowingAnswer | None = None
@@ -83,11 +83,12 @@ class Transport:
         self,
         asked: str,
         messages: Sequence[BaseMessage],
-        bind: Callable[[BaseChatModel], Bound],
+        bind: Callable[[BaseChatModel], Called],
         *,
         model: BaseChatModel | None = None,
         settled: bool = True,
         growing: GrowingAnswer | None = None,
+        max_tries: int = MAX_TRIES,
     ) -> Steps[AIMessage]:
         """Make one call; tries that were lost are repeated, unless the method, not `settled` yet, may be why.
 
@@ -97,10 +98,9 @@ class Transport:
         if growing and self.endpoint.streams:
             model = _changed(model, **self._streaming)
         deadline = time.monotonic() + self._timeout
-        pause, tries = 0.0, 0
+        pause, left, tries = 0.0, self._timeout, 0
         while True:
             tries += 1
-            left = max(deadline - time.monotonic() - pause, self._timeout * _WORTH_TRYING)
             try:
                 # The first try has the model as it is, so that LangChain's cache finds the same call again.
                 bound = self._bare.bound_again(bind(model if tries == 1 else _limited(model, left)))
@@ -112,7 +112,7 @@ class Transport:
                 pause = min(self._backoff * 2 ** (tries - 1), max(_MAX_PAUSE, self._backoff))
                 pause += random.uniform(0, self._backoff)
                 left = deadline - time.monotonic() - pause
-                if tries == _MAX_TRIES or left < self._timeout * _WORTH_TRYING:
+                if tries == max_tries or left < self._timeout * _WORTH_TRYING:
                     raise failure.unavailable(asked, self.name, tries, self._timeout) from error
                 why = " ".join(str(error).split())[:_MAX_WORDS] or type(error).__name__
                 _log.info("no answer yet (%s); asking again in %.0f s", why, pause)

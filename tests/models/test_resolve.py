@@ -19,7 +19,7 @@ def chat_model(spec, **settings):
 
 @pytest.fixture(autouse=True)
 def no_settings_of_this_machine(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "AZURE_OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -49,6 +49,7 @@ def test_a_server_of_ones_own_needs_no_key_and_any_name_will_do(monkeypatch, spe
         ("  ", "names no model"),
         ("openai:", "names no model"),
         ("nobody:model-x", r'"nobody:model-x".*not known.*"anthropic:NAME".*--base-url'),
+        ("azure_openai:gpt-4o", 'made: Missing credentials.*AZURE_OPENAI_API_KEY[^"]*$'),
     ],
 )
 def test_a_string_that_cannot_be_used_is_told_with_what_to_do(spec, problem):
@@ -59,9 +60,9 @@ def test_a_string_that_cannot_be_used_is_told_with_what_to_do(spec, problem):
 
 @pytest.mark.parametrize(
     ("missing", "named"),
-    [("langchain.chat_models", r"arq_graph\[providers\]"), ("langchain_anthropic", "langchain-anthropic")],
+    [("langchain.chat_models", r"arq_graph\[providers\]"), ("langchain_mistralai", "langchain-mistralai")],
 )
 def test_a_package_that_is_missing_is_named(monkeypatch, missing, named):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(errors.InputError, match=named):
-        chat_model("anthropic:claude-x")
+        chat_model("mistralai:small")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 
 from arq_graph import Question, Reasoner, errors, track_usage
@@ -165,7 +166,7 @@ LONG = status(400, "This model's maximum context length is 10", error_code="cont
     [
         ([ok(GOOD)], status(400, "the provider's words"), "the provider's words.*what the provider says"),
         ([ok(GOOD)], status(404), "model name"),
-        ([], status(401), "API key"),
+        ([], status(401), r"API key of ChatOpenAI \(OPENAI_API_KEY, unless your code gives another\)"),
         ([], LONG, "shorten the history"),
     ],
     ids=["setting", "name", "key", "long"],
@@ -178,14 +179,20 @@ def test_a_rejected_request_is_an_error_at_once_that_says_what_to_look_at(before
     assert endpoint.calls == 1
 
 
-def test_a_base_url_that_is_no_web_address_is_told_at_once():
-    from langchain_openai import ChatOpenAI
-
-    model = ChatOpenAI(model="m", base_url="localhost:8000/v1", api_key="k")
-    told = r"unsupported protocol.*base_url: it begins with http"
-    with track_usage() as used, pytest.raises(errors.ModelRequestError, match=told):
-        reasoner_with(model).ask(Verdict, PROMPT)
+@pytest.mark.parametrize(
+    ("base_url", "key", "told"),
+    [
+        ("localhost:8000/v1", "k", r"unsupported protocol.*base_url: it begins with http"),
+        (None, "sk-12345\n", r"a header is empty, or holds a line break\. Look at the API key"),
+    ],
+)
+def test_an_address_or_a_key_that_cannot_be_sent_is_told_at_once(base_url, key, told):
+    with Endpoint([]) as endpoint:
+        model = ChatOpenAI(model="m", base_url=base_url or endpoint.base_url, api_key=key)
+        with track_usage() as used, pytest.raises(errors.ModelRequestError, match=told) as raised:
+            reasoner_with(model).ask(Verdict, PROMPT)
     assert used.calls == 1
+    assert "12345" not in str(raised.value)
 
 
 @pytest.mark.parametrize("body", ["<html>Log in</html>", "null", '{"error": {"message": "no credits"}}'])

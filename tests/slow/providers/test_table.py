@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -178,7 +179,8 @@ def test_a_wrong_key_and_an_overload_are_told_apart_whatever_the_class_raises(na
         stub.answer = busy
         assert reasoner.ask(Verdict, PROMPT).value.model_dump() == GOOD
         stub.answer = raising(Refused("Wrong key", status=401))
-        with pytest.raises(errors.ModelRequestError, match=r"Wrong key.*Look at the API key"):
+        key = f"Wrong key.*Look at the API key of {name.split()[0]}[ ,]"
+        with pytest.raises(errors.ModelRequestError, match=key):
             reasoner.ask(Verdict, PROMPT)
     with pytest.raises(errors.ModelUnavailableError):  # nobody is there any more
         reasoner_of(make(), timeout=1).ask(Verdict, PROMPT)
@@ -213,6 +215,30 @@ def test_what_a_class_or_a_profile_says_itself_needs_no_further_call():
             reasoner_of(make(profile={"max_output_tokens": LIMIT})).ask(Verdict, PROMPT)
     assert [len(asked.marked) for asked in stub.asked] == [1, 1, 1]
     assert not stub.refused
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("anthropic:claude-sonnet-4-6", "set ANTHROPIC_API_KEY"),
+        ("google_genai:gemini-2.5-flash", "set GOOGLE_API_KEY"),
+        ("bedrock_converse:us.anthropic.claude-sonnet-4-5-20250929-v1:0", "Could not load credentials"),
+    ],
+)
+def test_a_string_without_a_key_is_told_when_the_model_is_made(spec: str, told: str, monkeypatch: Any):
+    for name in [name for name in os.environ if name.startswith(("ANTHROPIC", "GOOGLE", "GEMINI", "AWS"))]:
+        monkeypatch.delenv(name)
+    with pytest.raises(errors.InputError, match=f'"{spec}".*{told}') as raised:
+        Reasoner(spec)
+    assert "pip install" not in str(raised.value)
+
+
+def test_a_class_that_only_a_call_tells_of_its_missing_key_makes_one_call(monkeypatch: Any):
+    stub, make = serving("ChatAnthropic", good)
+    told = r"header is empty.*API key of ChatAnthropic \(ANTHROPIC_API_KEY, unless your code gives another\)"
+    with stub, track_usage() as used, pytest.raises(errors.ModelRequestError, match=told):
+        reasoner_of(make(api_key="")).ask(Verdict, PROMPT)
+    assert (used.calls, stub.asked) == (1, [])
 
 
 def test_a_prompt_that_gemini_blocks_is_a_refusal():
