@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import partial
-from typing import Annotated, Any, Self, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Never, Self, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, SystemMessage, ToolCall, ToolMessage
@@ -29,6 +29,7 @@ from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, active_scores
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
+from arq_graph.nodes.options import refuse_options
 from arq_graph.nodes.proposed_calls import kept_insights
 from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_variables
 from arq_graph.nodes.strategy import Strategy
@@ -59,13 +60,11 @@ _CHANNELS = get_type_hints(AgentState, include_extras=True)
 del _CHANNELS["messages"]
 
 
-def _not_from_input(kind: Any) -> Any:
-    """A channel's type, for one that who calls the agent cannot write; its reducer has to stand last."""
-    base, *reducer = get_args(kind) if get_origin(kind) is Annotated else (kind,)
-    return Annotated[(base, OmitFromInput, *reducer)]
-
-
-_STATE = {name: _not_from_input(kind) for name, kind in _CHANNELS.items()}
+# Whoever calls the agent cannot write them. A reducer has to stand last.
+_STATE = {
+    name: Annotated[(kind, OmitFromInput, *getattr(kind, "__metadata__", ()))]
+    for name, kind in _CHANNELS.items()
+}
 GuidedState = TypedDict("GuidedState", _STATE, total=False)  # type: ignore[misc]
 
 
@@ -219,7 +218,7 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
 
     `create_agent(model, middleware=[GuidelineMiddleware(model, agent)])` is all it takes: the middleware brings the
     specification's tools with it. Other tools, the system prompt and other middleware keep working as before. List it
-    last, so that it sees what the others have made of a request.
+    behind those that change messages, the prompt or the model, so that it sees what they have made of a request.
 
     Args:
         model: The model that matches and revises: a chat model, a model string such as `openai:gpt-4o`, or a
@@ -233,7 +232,7 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
 
     Raises:
-        InputError: `agent` is none, or a reviser is given that `revise=False` has no use for.
+        InputError: `agent` is none, there is no option of a name, or a reviser is given and `revise=False`.
         PromptError: A prompt cannot be read or rendered.
         ReasoningError: When run: a model gave no answer.
     """
@@ -250,7 +249,9 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
         reviser: MessageReviser | None = None,
         agrees: Agrees | None = None,
         mode: Mode | None = None,
+        **others: Never,
     ) -> None:
+        refuse_options(others, GuidelineMiddleware)
         super().__init__(agent)
         if reviser and not revise:
             raise InputError("a reviser is given, and revise=False: leave one of them out")
@@ -290,6 +291,10 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
     def after_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Have an operator decide on the calls that the specification has them confirm, in an interrupt."""
         return self._approval.invoke(state) or None
+
+    async def aafter_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """The same: nothing in it blocks."""
+        return self.after_model(state, runtime)
 
 
 def _response(call: AgentsModel, update: Update) -> ExtendedModelResponse[Any]:

@@ -62,11 +62,6 @@ def compiled(
     **options: Any,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Wire and compile the steps of a turn: with a matcher and a reviser, or the strategy's node alone."""
-    for option in options:
-        if option not in GraphOptions.__annotations__:
-            known = ", ".join(GraphOptions.__annotations__)
-            near = suggestion(option, GraphOptions.__annotations__)
-            raise InputError(f"there is no option {option!r}{near}; what belongs to LangGraph is {known}")
     settable = [variable.name for variable in agent.variables if variable.settable]
     given = input_schema or _input_of(state_schema, settable)
     builder: Builder = StateGraph(state_schema, context_schema, input_schema=given)

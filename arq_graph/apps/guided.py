@@ -16,6 +16,7 @@ from arq_graph.apps.strategies import ReSpAct, StrategyName, StrategySettings, T
 from arq_graph.errors import InputError
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
+from arq_graph.nodes.options import refuse_options
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.reasoner import ModelLike
 
@@ -82,6 +83,7 @@ def create_guided_agent(
         PromptError: A prompt cannot be read or rendered.
     """
     chosen = strategy_of(strategy)
+    refuse_options(options, create_guided_agent, GraphOptions.__annotations__, strategy=type(chosen))
     if eager and not isinstance(chosen, ToolCalling):
         raise InputError(
             'eager is for strategy="tools": what another strategy does next rests on the guidelines that matched'
@@ -125,6 +127,7 @@ def create_preact_agent(
         PromptError: The prompt cannot be read or rendered.
     """
     chosen = strategy_of(strategy)
+    refuse_options(options, create_preact_agent, GraphOptions.__annotations__, strategy=type(chosen))
     if not chosen.writes_reply:
         raise InputError("the tool caller writes no reply of its own: use create_guided_agent(model, agent)")
     if not isinstance(agent, Agent):

@@ -8,7 +8,6 @@ import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import ConfigurableField
 from langchain_core.tools import InjectedToolCallId, tool
-from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import InjectedState
@@ -30,6 +29,7 @@ from arq_graph import (
     errors,
     track_usage,
 )
+from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.nodes import GuidelineMatcher, MessageReviser
 from tests.apps.desk import active, desk, kinds, late, says, thread
 from tests.brain import act, asked_by, brain, say
@@ -226,11 +226,31 @@ def test_every_strategy_works_in_every_mode(strategy):
         assert [m.text for m in state["messages"][-2:]] == ["A-1 is late", "It is late."]
 
 
-def test_an_option_that_the_graph_has_no_use_for_is_refused():
-    with pytest.raises(
-        errors.InputError, match=r"no option 'cache'; what belongs to LangGraph is .*checkpointer"
-    ):
-        create_guided_agent(brain(), desk(), cache=InMemoryCache())  # type: ignore[call-arg]
+MATCHER = r"give matcher=GuidelineMatcher\(model, agent, {}=…\)"
+
+
+@pytest.mark.parametrize(
+    ("create", "option", "told"),
+    [
+        (create_guided_agent, "cache", "there are strategy, .*checkpointer"),
+        (create_guided_agent, "milestone", "did you mean `milestones`"),
+        (create_guided_agent, "max_judged", f"{MATCHER}$"),
+        (create_guided_agent, "agrees", r"give strategy=ToolCalling\({}=…\)$"),
+        (create_guided_agent, "tracker", "there are strategy"),
+        (create_preact_agent, "embeddings", f"{MATCHER} to create_guided_agent$"),
+        (create_preact_agent, "matcher", "there are strategy"),
+        (create_preact_agent, "eager", "there are strategy"),
+        (create_respact_agent, "keep_matches", f"{MATCHER} to create_guided_agent$"),
+        (create_respact_agent, "agrees", r"give strategy=ReSpAct\({}=…\)$"),
+        (GuidelineMiddleware, "keep_matches", f"{MATCHER}$"),
+        (GuidelineMiddleware, "stream", r"give reviser=MessageReviser\(model, agent, {}=…\)$"),
+        (GuidelineMiddleware, "timeout", r"give model=Reasoner\(model, {}=…\)$"),
+        (GuidelineMiddleware, "eager", "there are revise, matcher, reviser, agrees, mode$"),
+    ],
+)
+def test_an_option_of_something_else_is_refused_with_its_place(create, option, told):
+    with pytest.raises(errors.InputError, match=f"no option '{option}' here.*{told.format(option)}"):
+        create(brain(), desk(), **{option: None})
 
 
 @tool
