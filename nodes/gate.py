@@ -153,8 +153,9 @@ def active_scores(agent: Agent, state: Reader, turn: str) -> dict[str, int]:
     if not matches:
         if not state.ahead and any(guideline.condition is not None for guideline in agent.guidelines):
             warnings.warn(
-                "guidelines were not matched in this turn: only those without a condition apply. "
-                "Put a GuidelineMatcher before this node",
+                "guidelines were not matched in this turn: only those without a condition apply. Put a "
+                "GuidelineMatcher before this node; it and a GuidelineMiddleware belong behind whatever replaces the "
+                "customer's message, such as a summary",
                 stacklevel=3,
             )
         return {guideline.id: 10 for guideline in agent.guidelines if guideline.condition is None}

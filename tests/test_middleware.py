@@ -5,12 +5,15 @@ What holds of agreement under every strategy is tried with the middleware too, i
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import sys
+import warnings
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents import middleware as langchains
 from langchain.agents.middleware import (
     AgentMiddleware,
     HumanInTheLoopMiddleware,
@@ -25,10 +28,10 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from arq_graph import Agent, Guideline, ScriptedChatModel, Variable, errors
+from arq_graph import Agent, Guideline, ScriptedChatModel, Variable, create_guided_agent, errors
 from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.nodes import GuidelineMatcher, MessageReviser
-from tests.brain import Asked, Brain, asked_by
+from tests.brain import Asked, Brain, act, asked_by, brain, say
 
 RAN: list[tuple[Any, ...]] = []
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -97,6 +100,7 @@ class Shop:
         reply: Any = None,
         agent: Agent = DESK,
         before: Any = (),
+        behind: Any = (),
         rules: Any = None,
         kind: type[ScriptedChatModel] = ScriptedChatModel,
         **options: Any,
@@ -106,7 +110,7 @@ class Shop:
         self.own = kind(own)
         self.rules = GuidelineMiddleware(self.ours, agent, mode="direct", **(rules or {}))
         options = {"checkpointer": MemorySaver(), **options}
-        self.app: Any = create_agent(self.own, middleware=[*before, self.rules], **options)
+        self.app: Any = create_agent(self.own, middleware=[*before, self.rules, *behind], **options)
 
     def say(self, text: str = "Where is A-1?", **given: Any) -> Any:
         return self.app.invoke({"messages": [HumanMessage(text)], **given}, THREAD)
@@ -243,6 +247,16 @@ def test_what_is_edited_by_an_operator_passes_the_gate_too():
     assert (results(state), RAN) == ([("refund", "error")], [])
 
 
+def test_what_the_customer_agreed_to_cannot_be_edited_by_an_operator():
+    shop = Shop(calls(CANCEL), "Hm.", judge={"G2": 9}, reply="Hm.", before=[ask_about("cancel_order")])
+    shop.say("Cancel A-1")
+    shop.say("Yes")
+    edit = {"type": "edit", "edited_action": {"name": "cancel_order", "args": {"order_id": "A-2"}}}
+    state = shop.app.invoke(Command(resume={"decisions": [edit]}), THREAD)
+    assert (results(state), RAN) == ([("cancel_order", "error")], [])
+    assert "not the call that was agreed to" in state["messages"][-2].text
+
+
 def test_an_operator_of_the_specifications_is_asked_without_further_middleware(runs):
     agent = DESK.replace(confirm={"get_order": "operator"})
     shop = Shop(calls(LOOK), "It is late.", agent=agent)
@@ -251,6 +265,17 @@ def test_an_operator_of_the_specifications_is_asked_without_further_middleware(r
     assert ((request["name"], request["args"]), RAN) == (LOOK, [])
     runs.invoke(shop.app, Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
     assert RAN == [("get_order", "A-1")]
+
+
+def test_a_hook_that_a_subclass_extends_has_an_async_twin():
+    class Mine(GuidelineMiddleware):
+        async def aafter_model(self, state: Any, runtime: Any) -> Any:
+            return await super().aafter_model(state, runtime)
+
+    rules = Mine(brain({"G1": 9}), DESK.replace(confirm={"get_order": "operator"}), mode="direct")
+    app = create_agent(ScriptedChatModel([calls(LOOK)]), middleware=[rules], checkpointer=MemorySaver())
+    state = asyncio.run(app.ainvoke({"messages": [("user", "Where is A-1?")]}, THREAD))
+    assert ("__interrupt__" in state, RAN) == (True, [])
 
 
 def test_a_call_that_somebody_wrote_into_the_thread_is_refused_where_tools_run(runs):
@@ -284,6 +309,18 @@ def test_where_all_is_refused_the_model_is_told_why_once_and_its_next_word_count
     assert ["no active guideline grants it" in refusals[0], refusals[1]] == [True, "order_id is missing"]
     kinds = {each["tool"]: each["kind"] for each in state["tool_insights"]}
     assert kinds == {"refund": "declined", "get_order": "missing"}
+
+
+@pytest.mark.parametrize("how", ["tools", "pre-act"])
+def test_of_two_calls_that_which_is_granted_is_made_as_in_a_compiled_agent(how):
+    shop = Shop(calls(REFUND, LOOK), "It is late.", reply="It is late.")
+    moves = {} if how == "tools" else {"moves": [act("refund", A1), act("get_order", A1), say("It is late.")]}
+    theirs = brain({"G1": 9}, {"refund": A1, "get_order": A1}, "It is late.", **moves)
+    compiled = create_guided_agent(theirs, DESK, strategy=how, mode="direct")
+    states = [app.invoke({"messages": [("user", "Where is A-1?")]}, THREAD) for app in (shop.app, compiled)]
+    assert RAN == [("get_order", "A-1")] * 2
+    shown = [(results(state), last(state), state["applied_guidelines"][0]["guideline"]) for state in states]
+    assert shown == [([("get_order", "success")], "It is late.", "G1")] * 2
 
 
 def test_the_newest_word_on_a_tool_counts():
@@ -398,6 +435,74 @@ def test_a_structured_answer_stays_as_it_is_and_its_calls_pass_the_gate(form, an
     assert "message" not in [call.module for call in shop.ours.calls]
     asking = Shop(calls(CANCEL), judge={"G2": 9}, reply="Hm.", response_format=form).say()
     assert (last(asking), asking["structured_response"]) == (f"Hm.\n\n{QUESTION}", None)
+
+
+def says(answer: Any) -> ScriptedChatModel:
+    """A model that has one answer."""
+    return ScriptedChatModel(lambda _: answer)
+
+
+DONE = [calls(LOOK), "It is late.", calls(CANCEL), "It is done."]
+BEFORE, BEHIND = ("before", "behind"), ("behind", "before")
+AT_ONCE: Any = {"max_retries": 1, "initial_delay": 0, "jitter": False}
+TO_CLEAR = langchains.ClearToolUsesEdit(trigger=1, keep=0)
+CHOSEN = {"tools": ["get_order", "cancel_order"]}
+BESIDE: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "operator": (lambda: ask_about("get_order", "cancel_order"), BEFORE),
+    "personal data": (lambda: langchains.PIIMiddleware("email", apply_to_output=True), BEFORE),
+    "model calls": (lambda: langchains.ModelCallLimitMiddleware(run_limit=2), BEFORE),
+    "tool calls": (lambda: langchains.ToolCallLimitMiddleware(run_limit=1), BEFORE),
+    "clear results": (lambda: langchains.ContextEditingMiddleware(edits=[TO_CLEAR]), BEFORE),
+    "other model": (lambda: langchains.ModelFallbackMiddleware(ScriptedChatModel(DONE)), BEFORE),
+    "prompt": (lambda: langchains.dynamic_prompt(lambda request: "Be brief."), BEFORE[:1]),
+    "summary": (
+        lambda: SummarizationMiddleware(says("-"), trigger=("messages", 6), keep=("messages", 2)),
+        BEFORE[:1],
+    ),
+    "todo list": (TodoListMiddleware, BEFORE),
+    "choice of tools": (lambda: langchains.LLMToolSelectorMiddleware(model=says(CHOSEN)), BEHIND),
+    "model again": (lambda: langchains.ModelRetryMiddleware(**AT_ONCE), BEHIND),
+    "tool error": (lambda: langchains.ToolErrorMiddleware(lambda error, call: "it failed"), BEHIND),
+    "tool again": (lambda: langchains.ToolRetryMiddleware(**AT_ONCE), BEHIND),
+    "emulated tools": (
+        lambda: langchains.LLMToolEmulator(tools=["weather"], model=says("sunny")),
+        BEHIND[:1],
+    ),
+}
+PLACED = [(kind, place) for kind, (_, places) in BESIDE.items() for place in places]
+FIRST = [(kind, places[0]) for kind, (_, places) in BESIDE.items()]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param(FIRST, id="all"),
+        *(pytest.param([each], marks=pytest.mark.slow, id=" ".join(each)) for each in PLACED),
+    ],
+)
+def test_a_conversation_goes_beside_other_middleware_as_it_goes_without(others, runs):
+    made = {where: [BESIDE[kind][0]() for kind, place in others if place == where] for where in BEFORE}
+    down = [ValueError("down")] * {"other model": 9, "model again": 1}.get(others[-1][0], 0)
+    shop = Shop(*down, *DONE, judge={"G1": 9, "G2": 9}, reply="Well.", **made)
+    said = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        for text in ("Where is A-1?", "Cancel A-1", "Yes"):
+            state = runs.invoke(shop.app, {"messages": [("user", text)]}, THREAD)
+            if "__interrupt__" in state:
+                approved = Command(resume={"decisions": [{"type": "approve"}]})
+                state = runs.invoke(shop.app, approved, THREAD)
+            said.append(last(state))
+    assert said == ["Well.", f"Well.\n\n{QUESTION}", "Well."]
+    assert RAN == [("get_order", "A-1"), ("cancel_order", "A-1")]
+    assert all(Asked(call).section("active_guidelines") for call in shop.own.calls)
+
+
+def test_a_summary_that_comes_behind_the_matching_is_told_with_its_cure():
+    summary = SummarizationMiddleware(says("-"), trigger=("messages", 3), keep=("messages", 2))
+    shop = Shop(calls(LOOK), "Late.", behind=[summary])
+    with pytest.warns(UserWarning, match="a GuidelineMiddleware belong behind .* such as a summary"):
+        shop.say()
 
 
 def test_it_stands_beside_other_middleware_and_their_states_merge():
