@@ -75,25 +75,30 @@ class TrackProgress(Node):
         return self._written(state, measured)
 
     def _written(self, state: Reader, measured: Score) -> Update:
-        frontier = [self.graph.milestone(name) for name in measured.frontier]
-        now = Progress(
-            turn=Conversation(state.messages()).turn,
-            reached=tuple(measured.reached),
-            goal_completed=measured.goal_completed,
-            progress_rate=measured.progress_rate,
-            progress_range=measured.progress_range,
-            next=tuple(
-                NextMilestone(
-                    name=m.name, description=m.description, tool=m.called_tool if m.type == "FC" else None
-                )
-                for m in frontier
-            ),
-            undecided=measured.undecided,
-            forbidden=tuple(str(each.rule) for each in measured.forbidden),
-        )
+        now = progress_of(self.graph, measured, Conversation(state.messages()).turn)
         before = state.record("progress", Progress)
         if before is None or now != before.model_copy(update={"agent": "", "turn": now.turn}):
             known = before.reached if before else ()
             new = tuple(name for name in now.reached if name not in known)
             state.emit(ProgressMade(turn=now.turn, progress=now, newly_reached=new))
         return {"progress": state.written("progress", [now])}
+
+
+def progress_of(graph: MilestoneGraph, measured: Score, turn: str = "") -> Progress:
+    """What is kept of a measure, with what could be reached next."""
+    frontier = [graph.milestone(name) for name in measured.frontier]
+    return Progress(
+        turn=turn,
+        reached=tuple(measured.reached),
+        goal_completed=measured.goal_completed,
+        progress_rate=measured.progress_rate,
+        progress_range=measured.progress_range,
+        next=tuple(
+            NextMilestone(
+                name=m.name, description=m.description, tool=m.called_tool if m.type == "FC" else None
+            )
+            for m in frontier
+        ),
+        undecided=measured.undecided,
+        forbidden=tuple(str(each.rule) for each in measured.forbidden),
+    )

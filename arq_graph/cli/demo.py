@@ -18,19 +18,18 @@ from arq_graph.cli.dialogue import DEFAULT_FILE, Setup, opened_dialogue
 from arq_graph.cli.evaluate import conversing, said_in
 from arq_graph.cli.run import read_customer_turns
 from arq_graph.cli.screen import note, output, sentence, show_command, words
-from arq_graph.cli.tables import columns, counted, mean, share, show_broken
+from arq_graph.cli.tables import counted, goals_table, show_broken
 from arq_graph.cli.turn import LEGEND, customer_said, outcome_of
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
-from arq_graph.milestones.reports.figures import Summary
 from arq_graph.milestones.reports.html import write_html
 
-_KINDS = {
-    "helpful": "helpful: says what is asked",
-    "perturbed": "perturbed: has no numbers",
-    "unhelpful": "unhelpful: guesses wrongly",
-}
+_FIGURES = (
+    "A helpful customer says what is asked, a perturbed one has no numbers, an unhelpful one guesses wrongly. The "
+    "customer's goal is what they came for; goal completion counts every road to the end of the milestone graph. "
+    "Progress rate: the mean share of the way there that was covered. […] are 95% intervals."
+)
 _STAND_IN = (
     "The offline model stands in for a real one, to show how the graph runs. It compares the stems of words, finds "
     "values by their shape, and says what stands between quotes in the guidelines and what the tools told."
@@ -106,28 +105,12 @@ def _evaluate(suite_file: Path, choice: options.ModelChoice, page: Path, tried: 
             raise InputError("nothing could be measured")
         page.parent.mkdir(parents=True, exist_ok=True)
         write_html(page, report, said_in(report, file), title="The order desk and its simulated customers")
-    for arm, summary in report.summary.arms.items():
-        kinds = report.summary.arms_by_user.get(arm, {})
-        rows = [(_KINDS.get(kind, kind), _figures(cell)) for kind, cell in kinds.items()]
-        headings = ("goal reached", "share", "progress rate")
-        console.print()
-        console.print(columns(arm, headings, [*rows, ("all", _figures(summary))]))
     console.print()
-    console.print(
-        words(
-            "Goal reached: the customer got what they came for. Progress rate: the mean share of the way to the end of "
-            "the milestone graph that was covered, by calls that succeeded and words that were said. […] are 95% "
-            "intervals.",
-            "dim",
-        )
-    )
+    console.print(goals_table(report))
+    console.print()
+    console.print(words(_FIGURES, "dim"))
     console.print(words("Who stopped where, and every conversation to read:"))
     console.print(words(f"  {page}", "bold"), soft_wrap=True)
     console.print(words("More runs:"))
     again = ("--arms", ",".join(tried), "--runs", 3, "--results", page.with_name("evaluation.jsonl"))
     show_command(console, "arq-graph", "evaluate", suite_file, *again)
-
-
-def _figures(summary: Summary) -> list[str]:
-    goal = summary.goal_reached or summary.goal_completion
-    return [f"{goal.count:,} of {goal.n:,}", share(goal), mean(summary.progress_rate)]

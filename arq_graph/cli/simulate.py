@@ -12,19 +12,19 @@ from arq_graph.cli import NO_ANSWER, WRONG_INPUT, options
 from arq_graph.cli.evaluate import tell_doubts
 from arq_graph.cli.progress import Progress, leaving_on_ctrl_c
 from arq_graph.cli.screen import LABEL_WIDTH, Row, labelled, note, output, sentence, show_error, spoken, words
-from arq_graph.cli.tables import ENDS, number
+from arq_graph.cli.tables import ENDS
+from arq_graph.cli.turn import progress_line
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.arms import Arms
 from arq_graph.milestones.evaluation.conversation import Conversation, converse, is_out_of_reach, told
-from arq_graph.milestones.evaluation.results import transcript_of, written
 from arq_graph.milestones.evaluation.scenario import Scenario
 from arq_graph.milestones.evaluation.suite import Planned, Suite, seed_of
-from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.milestone import START
 from arq_graph.milestones.scoring import Score, score
 from arq_graph.milestones.transcript import Call, Event, Message, Transcript
 from arq_graph.milestones.users.simulated import make_user
 from arq_graph.milestones.users.spec import Kind
+from arq_graph.nodes.progress import progress_of
 from arq_graph.reasoning.usage import track_usage
 
 _RESULT_SHOWN = 300
@@ -43,12 +43,11 @@ def simulate(
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     user_model: options.UserModel = None,
-    judge: options.Judge = None,
     base_url: options.BaseUrl = None,
 ) -> None:
     """Watch one conversation of a simulated user with an agent, and the milestones as they are reached."""
     choice = options.choose_model(model, base_url, model_arg)
-    users, decides = (options.choose_if_named(each, base_url) for each in (user_model, judge))
+    users = options.choose_if_named(user_model, base_url)
     read = Suite.from_yaml(suite)
     tried = _scenario(read, scenario, kind)
     one = Planned(arm, tried, 1, seed if seed is not None else seed_of(read.seed, tried.name, 1))
@@ -62,13 +61,15 @@ def simulate(
     reached = {START: 0}
     shown = 0
 
+    def measured(held: Conversation, events: int) -> Score:
+        return score(tried.milestones, Transcript(tuple(held.events[:events])), tools=tried.tools)
+
     def show(held: Conversation) -> None:
         nonlocal shown, reached
         with progress.paused():
             for number, event in enumerate(held.events[shown:], start=shown + 1):
                 console.print(labelled([_row(event)]))
-                so_far = Transcript(tuple(held.events[:number]))
-                before, reached = reached, dict(score(tried.milestones, so_far, tools=tried.tools).reached)
+                before, reached = reached, dict(measured(held, number).reached)
                 for name in [each for each in reached if each not in before]:
                     console.print(sentence(" " * (LABEL_WIDTH + 2), words(f"✓ {name}", "green")))
         shown = max(shown, len(held.events))
@@ -78,11 +79,8 @@ def simulate(
     show(held)
     console.print()
     console.print(words(_end(held), "dim"))
-    if held.messages:
-        transcript = transcript_of(one, written(held.messages), made.agent)
-        judging = LLMJudge(decides.chat_model()) if decides else None
-        measured = score(tried.milestones, transcript, tools=transcript.tools or None, judge=judging)
-        console.print(labelled(_figures(measured)))
+    if held.events:
+        console.print(progress_line(progress_of(tried.milestones, measured(held, len(held.events)))))
     if held.failure is not None:
         show_error(held.failure, told(held.failure))
         raise Exit(NO_ANSWER if is_out_of_reach(held.failure, used.failures) else WRONG_INPUT)
@@ -112,18 +110,3 @@ def _end(held: Conversation) -> str:
     seconds = sum(held.turn_seconds) / max(1, len(held.turn_seconds))
     end = f"{ENDS[held.ended or 'user']}: {held.turns} messages of the user"
     return f"{end}, {held.usage.calls} model calls, {seconds:.2f} s a turn"
-
-
-def _figures(measured: Score) -> list[Row]:
-    goal = {True: "yes", False: "no", None: "not decided"}[measured.goal_completed]
-    ends = dict.fromkeys(measured.progress_range or ())
-    said = {
-        "goal": f"completed: {goal}",
-        "progress": " to ".join(map(number, ends)),
-        "reached": ", ".join(measured.reached),
-        "next": "" if measured.goal_completed else ", ".join(measured.frontier),
-        "unknown": ", ".join(measured.undecided),
-    }
-    rows: list[Row] = [(label, "dim", [words(text)]) for label, text in said.items() if text]
-    forbidden = [words(f"{each.rule} (event {each.event})") for each in measured.forbidden]
-    return [*rows, ("forbid", "red", forbidden)] if forbidden else rows

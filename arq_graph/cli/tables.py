@@ -171,15 +171,19 @@ def write_outputs(
         note(f"The page is in {html}.")
 
 
+def goals_table(report: Report) -> Table:
+    """How far the conversations of each row got."""
+    rows = _rows(report)
+    return _table("", _goals(rows), rows)
+
+
 def _tables(report: Report) -> Iterator[Table]:
-    summary = report.summary
-    arms = summary.arms
-    rows = _arms(report) if arms else with_use_cases(summary.overall, summary.use_cases)
-    yield _table("", _goals(rows), rows)
+    arms, rows = report.summary.arms, _rows(report)
+    yield goals_table(report)
     if repeated := {name: of for name, of in rows.items() if of.pass_hat_k}:
         yield _table("pass^k", _pass_hat_k(repeated), repeated)
     yield _table("mean of each", _WAY, rows)
-    for arm, of in arms.items() or {"": summary.overall}.items():
+    for arm, of in arms.items() or {"": report.summary.overall}.items():
         if of.stops:
             yield _stops(of, arm)
     if any(of.model_calls is not None for of in arms.values()):
@@ -187,9 +191,9 @@ def _tables(report: Report) -> Iterator[Table]:
     reasons = [reason for reason in ENDS if any(reason in one.ended for one in arms.values())]
     if any(reason != "user" for reason in reasons):
         yield _table("ended by", [_ended_by(reason) for reason in reasons], arms)
-    if summary.comparisons:
+    if report.summary.comparisons:
         headings = ["pairs", "goal completion", "p", "progress rate", "p", "better"]
-        yield columns("compared", headings, map(_pair, summary.comparisons))
+        yield columns("compared", headings, map(_pair, report.summary.comparisons))
 
 
 def _table(title: str, shown: Sequence[Column], rows: Rows) -> Table:
@@ -197,9 +201,11 @@ def _table(title: str, shown: Sequence[Column], rows: Rows) -> Table:
     return columns(title, [heading for heading, _ in shown], figures)
 
 
-def _arms(report: Report) -> Rows:
-    """By arm and kind of user: over different arms together no figure means anything."""
+def _rows(report: Report) -> Rows:
+    """By use case, or by arm and kind of user: over different arms together no figure means anything."""
     rows: dict[str, Summary] = {}
+    if not report.summary.arms:
+        return with_use_cases(report.summary.overall, report.summary.use_cases)
     for arm, summary in report.summary.arms.items():
         rows[arm] = summary
         kinds = report.summary.arms_by_user.get(arm, {})

@@ -12,6 +12,7 @@ from tests.cli.shop import options, serving
 from tests.reasoning.endpoint import Endpoint
 
 ALONE = "--no-evaluation"
+KINDS = ("helpful", "perturbed", "unhelpful")
 
 
 def test_without_a_key_a_conversation_is_held_and_can_be_explained(cli):
@@ -57,6 +58,6 @@ def test_it_ends_with_an_evaluation_by_arm_and_kind_of_user_and_a_page(cli):
     done = cli("demo")
     assert done.code == 0
     assert "15 simulated customers" in done.out
-    kinds = [line.split()[0] for line in done.out.splitlines() if "of 5 " in line]
-    assert kinds == ["helpful:", "perturbed:", "unhelpful:"] * 2
+    kinds = [line.split(" user")[0] for line in done.out.splitlines() if "of 5," in line]
+    assert kinds == [f"{arm}, {kind}" for arm in ("guided", "pre-act") for kind in KINDS]
     assert "I would like to talk to a human" in Path(".arq_graph/demo.html").read_text(encoding="utf-8")
