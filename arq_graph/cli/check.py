@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Annotated, Literal
 
 from langchain_core.tools import BaseTool
@@ -57,8 +56,11 @@ def check(agent: AgentFile) -> None:
         if rows:
             show_titled(console, f"{title} ({len(rows)})", named(rows))
     console.print()
-    for doubt in _doubts(read, agent):
-        warn(doubt)
+    if unprepared := sum(map(is_open, read.guidelines)):
+        warn(
+            f"{unprepared} of {len(read.guidelines)} guidelines are unprepared: what never changes about them is asked "
+            f"again in every turn; `arq-graph prepare {agent}` asks it once"
+        )
     console.print(words(f"{agent} can be run.", "green"))
 
 
@@ -134,11 +136,3 @@ def _tool(agent: Agent, tool: BaseTool) -> Iterator[Text]:
     yield words(f"{always}{asks}", "dim")
     if confirmed and confirmed.by == "customer":
         yield words(f'asked as: "{question_example(agent, tool.name)}"', "dim")
-
-
-def _doubts(agent: Agent, file: Path) -> Iterator[str]:
-    if unprepared := [guideline.id for guideline in agent.guidelines if is_open(guideline)]:
-        yield (
-            f"{len(unprepared)} of {len(agent.guidelines)} guidelines are unprepared: what never changes about them "
-            f"is asked again in every turn; `arq-graph prepare {file}` asks it once"
-        )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,14 +14,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from arq_graph.reasoning.sections import clean
+from arq_graph.reasoning.sections import visible
 
 LABEL_WIDTH = 8
 
 _shown: list[Callable[[], None]] = []
-
-# What could drive a terminal or turn the direction of a line: control characters and bidirectional overrides.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def tolerate_any_text() -> None:
@@ -60,8 +56,7 @@ def printable(text: str, limit: int | None = None) -> str:
         text = " ".join(text.split())
         if len(text) > limit:
             text = f"{text[: limit - 1]}…"
-    text = clean(text).replace("\r\n", "\n").replace("\r", "\n")
-    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return visible(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def words(text: str, style: str = "", limit: int | None = None) -> Text:

@@ -80,7 +80,13 @@ def simulate(
     console.print()
     console.print(words(_end(held), "dim"))
     if held.events:
-        console.print(progress_line(progress_of(tried.milestones, measured(held, len(held.events)))))
+        end = measured(held, len(held.events))
+        console.print(progress_line(progress_of(tried.milestones, end)))
+        if tried.goal is not None:
+            missed = "undecided" if tried.goal in end.possibly_reached else "not reached"
+            console.print(
+                words(f"customer's goal: {tried.goal}: {'reached' if tried.goal in reached else missed}")
+            )
     if held.failure is not None:
         show_error(held.failure, told(held.failure))
         raise Exit(NO_ANSWER if is_out_of_reach(held.failure, used.failures) else WRONG_INPUT)

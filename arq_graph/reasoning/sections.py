@@ -1,4 +1,4 @@
-"""Untrusted text in prompts: JSON inside a named section.
+"""Untrusted text: in prompts JSON inside a named section, on screens and pages nothing that is hidden.
 
 What a designer, a customer or a tool wrote enters a prompt as JSON with `<` and `>` escaped, so that no text
 can close its section or open another one.
@@ -11,11 +11,18 @@ import re
 from typing import Any
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+# Control characters, which could drive a terminal, and those that turn the direction of a line.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def clean(text: str) -> str:
     """Return `text` with lone surrogates replaced: they cannot be sent as UTF-8."""
     return _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def visible(text: str) -> str:
+    """Return `text` with what is unprintable shown by its number, so that it cannot hide anything."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", clean(text))
 
 
 def escaped(text: str) -> str:

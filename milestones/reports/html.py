@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -26,7 +25,7 @@ from arq_graph.milestones.reports.html_layout import layered
 from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord
 from arq_graph.milestones.reports.report import Report, stand_in_notice, write_whole
 from arq_graph.milestones.transcript import Call, Event, Transcript
-from arq_graph.reasoning.sections import clean
+from arq_graph.reasoning.sections import visible
 
 MAX_TRANSCRIPTS = 500
 MOST_BROKEN_SHOWN = 500
@@ -36,8 +35,6 @@ MAX_CHARACTERS = 4_000
 _SCRIPTS = ("dom.js", "figures.js", "graph.js", "list.js", "reader.js", "page.js")
 _NOT_SHOWN = {"progress_rate", "path_taken", "coverage", "seed", "seconds", "turn_seconds"}
 
-# Control characters, and those that turn the direction of a line: shown by their number, they cannot hide a text.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # What could end a script element or begin another, and line ends that older JavaScript does not take in a text.
 _IN_A_SCRIPT = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
 
@@ -75,7 +72,7 @@ def write_html(
     script = "\n".join(['"use strict";\n(function () {', *map(_file, _SCRIPTS), "})();"])
     page = Environment(undefined=StrictUndefined, autoescape=True).from_string(_file("page.html"))
     text = page.render(
-        title=_visible(title),
+        title=visible(title),
         style=Markup(style),
         script=Markup(script),
         style_hash=_hash(style),
@@ -203,11 +200,6 @@ class _Flow:
         }
 
 
-def _visible(text: str) -> str:
-    """A text in which nothing is hidden, and which can be written as UTF-8."""
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", clean(text))
-
-
 def _embedded(value: Any) -> str:
     """A value as JSON that can stand in a script element: nothing in it is hidden, and no text ends the element."""
     text = json.dumps(_all_visible(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -216,9 +208,9 @@ def _embedded(value: Any) -> str:
 
 def _all_visible(value: Any) -> Any:
     if isinstance(value, str):
-        return _visible(value)
+        return visible(value)
     if isinstance(value, dict):
-        return {_visible(str(name)): _all_visible(each) for name, each in value.items()}
+        return {visible(str(name)): _all_visible(each) for name, each in value.items()}
     return [_all_visible(each) for each in value] if isinstance(value, list | tuple) else value
 
 

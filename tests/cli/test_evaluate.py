@@ -58,7 +58,7 @@ def test_what_goes_wrong_is_named_and_the_others_are_run(evaluate, folder):
     assert "8 conversations ended in an error" in done.words
     shown = done.out.splitlines()
     assert any(line.startswith("desk:kaputt: 4: RuntimeError: kaputt") for line in shown)
-    assert any(line.startswith("desk:hostile: 4: RuntimeError: \\x1b[2J[bold]gone") for line in shown)
+    assert any(line.startswith("desk:hostile: 4: RuntimeError: \\u001b[2J[bold]gone") for line in shown)
     assert not any(line.startswith("desk:echo: ") for line in shown)
     assert "\x1b" not in done.out
     report = read_report(folder / "out.json")

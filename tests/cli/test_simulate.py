@@ -12,6 +12,7 @@ def test_a_conversation_is_shown_turn_by_turn_with_its_milestones(cli, shop):
     places = [done.out.index(part) for part in parts]
     assert places == sorted(places)
     assert "100% goal completed" in done.words
+    assert "customer's goal: get_order: reached" in done.words
     assert "the user left" in done.words
     assert not shop.with_name("suite.results.jsonl").exists()
 
