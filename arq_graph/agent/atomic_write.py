@@ -7,24 +7,34 @@ import secrets
 import shutil
 from pathlib import Path
 
+from arq_graph.errors import InputError
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file; whoever reads it meanwhile sees the old one or the new one whole.
 
-    What a link points to is written, and the link stays. A file that was there keeps its mode.
+def write_atomically(path: str | Path, text: str) -> None:
+    """Write a text file; whoever reads it meanwhile sees the old one or the new one whole.
+
+    What a link points to is written, and the link stays. A file that was there keeps its mode. Lone surrogates become
+    question marks.
+
+    Raises:
+        InputError: It cannot be written there.
     """
-    target = path.resolve()
-    if target.exists() and not target.is_file():  # such as /dev/stdout
-        target.write_bytes(content)
-        return
-    draft = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}")
+    content = text.encode(errors="replace")
     try:
-        with draft.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if target.exists():
-            shutil.copymode(target, draft)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+        target = Path(path).resolve()
+        if target.exists() and not target.is_file():  # such as /dev/stdout
+            target.write_bytes(content)
+            return
+        draft = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}")
+        try:
+            with draft.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            if target.exists():
+                shutil.copymode(target, draft)
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -84,7 +84,7 @@ def prepare(agent: A, model: ChatModelLike, given: str | os.PathLike[str] | None
     if path and answers:
         kept = {wording: answers[wording] for g in agent.guidelines if (wording := _wording(g)) in answers}
         entries = [PreparedAnswer(condition=c, action=a, answer=said) for (c, a), said in kept.items()]
-        write_atomically(path, _FILE.dump_json(entries, indent=2) + b"\n")
+        write_atomically(path, _FILE.dump_json(entries, indent=2).decode() + "\n")
     if failed := next((reply for reply in replies if isinstance(reply, ReasoningError)), None):
         answered = sum(_wording(g) in answers for g in unknown)
         where = f"; {path} keeps the answers" if path else ""

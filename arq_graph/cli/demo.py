@@ -30,10 +30,6 @@ _FIGURES = (
     "customer's goal is what they came for; goal completion counts every road to the end of the milestone graph. "
     "Progress rate: the mean share of the way there that was covered. […] are 95% intervals."
 )
-_STAND_IN = (
-    "The offline model stands in for a real one, to show how the graph runs. It compares the stems of words, finds "
-    "values by their shape, and says what stands between quotes in the guidelines and what the tools told."
-)
 
 
 def demo(
@@ -69,8 +65,6 @@ def _hold(setup: Setup) -> None:
         console.print(sentence(words(dialogue.agent.name, "bold"), title))
         for line in (dialogue.agent.profile.strip(), LEGEND):
             console.print(words(line, "dim"))
-        if setup.choice.spec == options.OFFLINE:
-            console.print(words(_STAND_IN, "dim"))
         turns = read_customer_turns(setup.file.with_name("conversation.txt"))
         for turn, text in enumerate(turns, start=1):
             console.print()

@@ -106,7 +106,7 @@ def author(
     asked = choice.chat_model()
     with Progress().shown(f"asking {choice.name} for the milestones"):
         graph = author_milestones(text, known, asked, mode=mode)
-    write_atomically(out.resolve(), graph.to_yaml().encode())
+    write_atomically(out, graph.to_yaml())
     console = output()
     console.print(_summary(graph))
     _show("Warnings", "yellow", graph.check(known).warnings, console)

@@ -17,13 +17,14 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.measure import satisfied_by
 from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.reports.html_layout import layered
 from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord
-from arq_graph.milestones.reports.report import Report, stand_in_notice, write_whole
+from arq_graph.milestones.reports.report import Report, stand_in_notice
 from arq_graph.milestones.transcript import Call, Event, Transcript
 from arq_graph.reasoning.sections import visible
 
@@ -81,7 +82,7 @@ def write_html(
         conversations=conversations,
         count=len(report.conversations),
     )
-    write_whole(path, text)
+    write_atomically(path, text)
 
 
 def transcripts_shown(report: Report) -> tuple[int, ...]:

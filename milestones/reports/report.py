@@ -113,19 +113,7 @@ def write_report(path: str | Path, report: Report) -> None:
     Raises:
         InputError: It cannot be written there.
     """
-    write_whole(path, report.to_json() + "\n")
-
-
-def write_whole(path: str | Path, text: str) -> None:
-    """Write a text file so that it is there whole or as it was before; lone surrogates become question marks.
-
-    Raises:
-        InputError: It cannot be written there.
-    """
-    try:
-        write_atomically(Path(path), text.encode("utf-8", errors="replace"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    write_atomically(path, report.to_json() + "\n")
 
 
 def read_report(path: str | Path) -> Report:
