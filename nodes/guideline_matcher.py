@@ -35,7 +35,6 @@ from arq_graph.nodes.judgements import (
 )
 from arq_graph.nodes.preselection import Preselection, need_of
 from arq_graph.nodes.spec_sections import (
-    condition_text,
     shown_guideline,
     shown_variables,
     state_for_functions,
@@ -278,7 +277,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             settled=not matched and not getattr(judgement, "could_a_tool_change_that", True),
             remarks=(
                 *(f"after a second look still: {complaint}" for complaint in still),
-                *remarks(guideline, judgement, condition_text(guideline)),
+                *remarks(guideline, judgement, guideline.condition_text),
             ),
         )
 

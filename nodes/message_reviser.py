@@ -18,7 +18,7 @@ from arq_graph.nodes.confirmation import asks_beside, put, question_of
 from arq_graph.nodes.events import ReplyRevised, ReplySent
 from arq_graph.nodes.gate import active_scores, granted_tools
 from arq_graph.nodes.reply_stream import ReplyStream
-from arq_graph.nodes.spec_sections import condition_text, shown_guideline, shown_variables
+from arq_graph.nodes.spec_sections import shown_guideline, shown_variables
 from arq_graph.nodes.turns import draft_of_turn, matches_of_turn
 from arq_graph.nodes.violations import PromptFacts, leaks, longest_spaced_leak, violations
 from arq_graph.reasoning.answer import Answer, Complaint, Question
@@ -299,7 +299,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
                 guideline = self.agent.guideline(match.guideline)
                 yield {
                     "kind": "not_known_yet",
-                    "condition": condition_text(guideline),
+                    "condition": guideline.condition_text,
                     "action": guideline.action,
                     "what_would_decide_it": match.undecided,
                 }

@@ -20,7 +20,6 @@ from langchain_core.embeddings import Embeddings
 from arq_graph.agent.spec import Guideline
 from arq_graph.errors import InputError, ModelRequestError, ModelUnavailableError
 from arq_graph.nodes.blueprint_node import Task
-from arq_graph.nodes.spec_sections import condition_text
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.failures import read_failure
 
@@ -41,7 +40,7 @@ class Preselection:
         self, batches: Sequence[Sequence[Guideline]], most: int, embeddings: Embeddings | None
     ) -> None:
         self._batches, self._most = batches, most
-        texts = [f"{condition_text(each)}. {each.action or ''}" for batch in batches for each in batch]
+        texts = [f"{each.condition_text}. {each.action or ''}" for batch in batches for each in batch]
         self._index = _Spelling(texts) if embeddings is None else _Meaning(texts, embeddings)
 
     def nearest(self, query: str) -> Generator[Task, Any, set[str]]:

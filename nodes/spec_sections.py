@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Mapping
 from typing import Any, get_origin
@@ -27,18 +26,9 @@ def designed(agent: Agent) -> dict[str, Any]:
     return {"profile": {"id": "P", "name": agent.name, "text": agent.profile}, "glossary": glossary}
 
 
-def condition_text(guideline: Guideline) -> str | None:
-    """A guideline's condition in words; a function's is the first line of its docstring, or its name."""
-    if callable(guideline.condition):
-        words = (inspect.getdoc(guideline.condition) or "").strip().splitlines()
-        name = getattr(guideline.condition, "__name__", type(guideline.condition).__name__)
-        return words[0] if words else name.strip("<>").replace("_", " ")
-    return guideline.condition
-
-
 def shown_guideline(guideline: Guideline) -> dict[str, Any]:
     """A guideline as the prompts show it."""
-    return {"id": guideline.id, "condition": condition_text(guideline), "action": guideline.action}
+    return {"id": guideline.id, "condition": guideline.condition_text, "action": guideline.action}
 
 
 def shown_tool(agent: Agent, tool: ToolArguments, key: str = "") -> dict[str, Any]:

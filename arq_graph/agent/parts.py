@@ -181,6 +181,15 @@ class Guideline(Part):
             raise ValueError("has neither a condition nor an action; write at least one")
         return self
 
+    @property
+    def condition_text(self) -> str | None:
+        """The condition in words; a function's is the first line of its docstring, or its name."""
+        if callable(self.condition):
+            words = (inspect.getdoc(self.condition) or "").strip().splitlines()
+            name = getattr(self.condition, "__name__", type(self.condition).__name__)
+            return words[0] if words else name.strip("<>").replace("_", " ")
+        return self.condition
+
 
 class Term(Part):
     """A word of the business, and what it means here.

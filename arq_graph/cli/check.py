@@ -26,7 +26,6 @@ from arq_graph.milestones.graph_file import MilestoneFile
 from arq_graph.milestones.tool_schemas import tool_name
 from arq_graph.models.scripted import ScriptedChatModel
 from arq_graph.nodes.confirmation import question_example
-from arq_graph.nodes.spec_sections import condition_text
 from arq_graph.nodes.tool_arguments import ToolArguments
 
 _SHORT = 200
@@ -106,7 +105,7 @@ def schema(
 
 
 def _guideline(guideline: Guideline) -> Iterator[Text]:
-    yield words(guideline_text(condition_text(guideline), guideline.action))
+    yield words(guideline_text(guideline.condition_text, guideline.action))
     notes = [f"calls {', '.join(map(tool_name, guideline.tools))}"] if guideline.tools else []
     for relation, targets in (
         ("entails", guideline.entails),

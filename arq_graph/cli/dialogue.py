@@ -32,7 +32,6 @@ from arq_graph.cli.screen import diagnostics, note, show_command, warn
 from arq_graph.cli.turn import Outcome, Turn, customer_messages, last_turn
 from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.nodes.spec_sections import condition_text
 from arq_graph.reasoning.blueprint import Mode
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.usage import track_usage
@@ -191,7 +190,7 @@ def opened_dialogue(
         file=str(setup.file),
         model=setup.choice.name,
         mode=setup.mode,
-        guidelines={rule.id: (condition_text(rule), rule.action) for rule in agent.guidelines},
+        guidelines={rule.id: (rule.condition_text, rule.action) for rule in agent.guidelines},
     )
     with opened_threads(setup.db) as threads:
         app = create_guided_agent(

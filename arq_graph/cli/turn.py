@@ -16,7 +16,6 @@ from rich.text import Text
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolInsight
 from arq_graph.cli.screen import Row, labelled, named, printable, sentence, spoken, words
-from arq_graph.nodes.spec_sections import condition_text
 from arq_graph.reasoning.usage import ModuleUsage
 
 LEGEND = "M1, M2, … are the messages of the thread and T1, T2, … its tool results, as the model counts them."
@@ -198,7 +197,7 @@ def _trace(turn: Turn, agent: Agent) -> Iterator[Row]:
 def _reason(match: GuidelineMatch, agent: Agent) -> Text:
     if match.origin == "relation" and match.remarks:
         return words(match.remarks[-1], limit=_SHORT)
-    condition = condition_text(agent.guideline(match.guideline))
+    condition = agent.guideline(match.guideline).condition_text
     return words(match.rationale or guideline_text(condition), limit=_SHORT)
 
 

@@ -108,13 +108,11 @@ class Arms:
 
 def instructions_of(agent: Agent) -> str:
     """What an agent is told, in words."""
-    rules = []
-    for each in agent.guidelines:
-        if each.action is None:
-            continue
-        named = getattr(each.condition, "__name__", "a condition holds")
-        condition = each.condition if isinstance(each.condition, str) else named
-        rules.append(f"- {'always' if each.condition is None else f'when {condition}'}: {each.action}")
+    rules = [
+        f"- {f'when {each.condition_text}' if each.condition else 'always'}: {each.action}"
+        for each in agent.guidelines
+        if each.action is not None
+    ]
     return "\n".join([agent.profile.strip(), "", *rules]).strip()
 
 
