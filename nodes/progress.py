@@ -56,16 +56,15 @@ class TrackProgress(Node):
         self.graph = graph
         self.messages_key = messages_key
         self._tools = tools
-        self._judge = judge
+        self._judge: Any = judge
         self._agent = agent
         self.name_channels({messages_key: list[AnyMessage], **our_channels("progress")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far."""
         state = Reader(input, self.messages_key, agent=self._agent)
-        judge: Any = self._judge
         transcript = read_messages(state.messages())
-        return self._written(state, score(self.graph, transcript, tools=self._tools, judge=judge))
+        return self._written(state, score(self.graph, transcript, tools=self._tools, judge=self._judge))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far, without blocking while a judge is asked."""

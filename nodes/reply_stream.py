@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from typing import Any
@@ -18,6 +19,7 @@ _MAX_PENDING = 240
 _MAX_TURNS = 10_000
 
 
+@dataclass
 class ReplyStream:
     """Writes what an answer's last revision says to `stream_mode="custom"`, as the answer grows.
 
@@ -31,16 +33,13 @@ class ReplyStream:
         draft: What an empty content stands for.
     """
 
-    def __init__(
-        self,
-        state: Reader,
-        turn: str,
-        must_not_show: Callable[[str], object],
-        longest: int,
-        draft: str | None = None,
-    ) -> None:
-        self._state, self._turn, self._longest, self._draft = state, turn, longest, draft
-        self._must_not_show = must_not_show
+    state: Reader
+    turn: str
+    must_not_show: Callable[[str], object]
+    longest: int
+    draft: str | None = None
+
+    def __post_init__(self) -> None:
         self._begin(0)
 
     def _begin(self, place: int) -> None:
@@ -57,7 +56,7 @@ class ReplyStream:
             return
         is_whole = next(reversed(revision)) != "content"
         if is_whole and not content.strip():
-            content = self._draft or ""
+            content = self.draft or ""
         if not self._is_held and (end := self._end(content, is_whole=is_whole)) > self._sent:
             self._send(content, end)
 
@@ -65,19 +64,19 @@ class ReplyStream:
         """How much of a content can go out: whole sentences, of one that is too long whole words."""
         if is_whole:
             return len(content)
-        known = max(len(content) - self._longest, 0)
+        known = max(len(content) - self.longest, 0)
         ends = [end.end() for end in _END.finditer(content, self._sent) if end.end() <= known]
         if not ends and known - self._sent > _MAX_PENDING:
             ends = [content.rfind(" ", self._sent, known) + 1]
         return ends[-1] if ends else 0
 
     def _send(self, content: str, end: int) -> None:
-        if self._must_not_show(content):
+        if self.must_not_show(content):
             self._is_held = True
             return
-        self._number = self._number or next(_numbers(self._turn))
-        delta = ReplyDelta(turn=self._turn, revision=self._number, text=content[self._sent : end])
-        self._state.emit(delta)
+        self._number = self._number or next(_numbers(self.turn))
+        delta = ReplyDelta(turn=self.turn, revision=self._number, text=content[self._sent : end])
+        self.state.emit(delta)
         self._sent = end
 
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
@@ -71,7 +71,7 @@ class Setup:
 
 
 class ThreadNote(BaseModel):
-    """What is kept about a thread beside its messages, with each checkpoint: what they were made with."""
+    """What is kept about a thread beside its checkpoints: what its last turn was made with."""
 
     agent: str
     file: str
@@ -80,10 +80,20 @@ class ThreadNote(BaseModel):
     guidelines: dict[str, tuple[str | None, str | None]]
 
     @classmethod
-    def in_checkpoint(cls, found: CheckpointTuple | None) -> ThreadNote | None:
-        """What is noted in a checkpoint; None in one of another program."""
-        text = found.metadata.get(_NOTE) if found else None
-        return cls.model_validate_json(str(text)) if text else None
+    def of(cls, thread: str, threads: BaseCheckpointSaver[Any]) -> ThreadNote | None:
+        """What was noted about a thread; None for one of another program."""
+        found = threads.get_tuple(_beside(thread))
+        return cls.model_validate_json(str(found.metadata.get(_NOTE))) if found else None
+
+    def keep(self, thread: str, threads: BaseCheckpointSaver[Any]) -> None:
+        """Note it, in the place of what was noted before."""
+        # Not as metadata of a run: LangGraph writes that to every checkpoint, and here are the texts of all guidelines.
+        noted: Any = {_NOTE: self.model_dump_json()}
+        threads.put(_beside(thread), {**empty_checkpoint(), "id": "0"}, noted, {})
+
+
+def _beside(thread: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": _NOTE}}
 
 
 @dataclass
@@ -94,14 +104,14 @@ class Dialogue:
     agent: Agent
     thread: str
     about: ThreadNote
+    threads: BaseCheckpointSaver[Any]
     operator: Operator | None
     way_on: tuple[str, ...] | None
     _progress: Progress = field(default_factory=Progress)
 
     @property
     def _config(self) -> RunnableConfig:
-        kept = {_NOTE: self.about.model_dump_json()}
-        return {"configurable": {"thread_id": self.thread}, "metadata": kept, "callbacks": [self._progress]}
+        return {"configurable": {"thread_id": self.thread}, "callbacks": [self._progress]}
 
     @property
     def _state(self) -> StateSnapshot:
@@ -141,6 +151,7 @@ class Dialogue:
         self.app.invoke(input, self._config, durability="sync")
 
     def _run(self, step: Callable[[], Any]) -> Outcome:
+        self.about.keep(self.thread, self.threads)
         started = time.monotonic()
         with leaving_on_ctrl_c(self._leave), track_usage() as used, self._progress.shown("reading"):
             step()
@@ -203,7 +214,7 @@ def opened_dialogue(
         )
         way_on = None if isinstance(threads, InMemorySaver) else setup.command(thread, conversation)
         try:
-            yield Dialogue(app, agent, thread, about, operator, way_on)
+            yield Dialogue(app, agent, thread, about, threads, operator, way_on)
         except ReasoningError as error:
             if way_on:
                 error.add_note("The thread is kept. Go on with:")

@@ -46,13 +46,13 @@ def explain(
         latest = last.config["configurable"]["thread_id"] if last else None
         id = thread or latest
         found = threads.get_tuple({"configurable": {"thread_id": id}}) if id else None
+        about = ThreadNote.of(id, threads) if id else None
     turn = view.last_turn(found.checkpoint["channel_values"]) if found else None
     if id is None:
         raise InputError("no conversation is kept yet: hold one first with `arq-graph chat AGENT.yaml`")
     if turn is None:
         there = f"; the latest is {latest!r}" if latest else ""
         raise InputError(f"no conversation is kept in a thread {id!r}{there}; hold one, or name another")
-    about = ThreadNote.in_checkpoint(found)
     if as_json:
         made_with = about.model_dump(exclude={"guidelines"}) if about else {}
         print_json({"thread": id, **made_with, **turn.model_dump(mode="json")})

@@ -121,7 +121,8 @@ def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
         yield from read_transcripts(file)
         return
     with existing_threads(file) as threads:
-        names = dict.fromkeys(one.config["configurable"]["thread_id"] for one in threads.list(None))
+        listed = [one.config["configurable"] for one in threads.list(None)]
+        names = dict.fromkeys(one["thread_id"] for one in listed if not one["checkpoint_ns"])
         for index, name in enumerate(names):
             held = threads.get_tuple({"configurable": {"thread_id": name}})
             assert held is not None  # it was listed

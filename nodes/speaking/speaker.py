@@ -194,9 +194,8 @@ class Speaker(Strategy):
             said = {**labels, "asks": made.asks or waits, "waits": waits}
             state.emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
             if not self.draft:
-                about = {SPEECH: said}
                 reply, agreements, asked = put(
-                    self.agent, state, made.text, waiting, name=self.reply_name, metadata=about
+                    self.agent, state, made.text, waiting, name=self.reply_name, metadata={SPEECH: said}
                 )
                 messages.append(reply)
                 state.emit(asked)

@@ -59,10 +59,7 @@ class ActInWorld(Node):
         for call, result in zip(calls, results, strict=True):
             told = {"tool": ACT, "arguments": dict(call["args"]), "result": result.text}
             state.emit(ToolCalled(turn=status.turn, call_id=call["id"] or "", status=result.status, **told))
-        return {
-            "world": state.written("world", [status]),
-            **({"messages": results} if results else {}),
-        }
+        return {"world": state.written("world", [status]), **({"messages": results} if results else {})}
 
     def _stand_at(self, taken: list[tuple[str, str]]) -> None:
         """Bring the world to where a thread has left it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from langgraph.checkpoint.sqlite import SqliteSaver
+
 from arq_graph import Agent, Guideline, create_guided_agent
 from arq_graph.nodes import GuidelineMatcher
 from tests.cli.shop import clerk, options
@@ -47,8 +49,6 @@ def test_an_unfinished_turn_says_how_to_go_on_and_nothing_of_the_turn_before(ser
 
 
 def test_a_thread_of_another_program_is_explained_too(cli, shop):
-    from langgraph.checkpoint.sqlite import SqliteSaver
-
     with SqliteSaver.from_conn_string("own.sqlite") as saver:
         written = Agent.from_yaml(shop)
         agent = written.replace(guidelines=[*written.guidelines, Guideline("they sing", "sing along")])
@@ -81,6 +81,10 @@ def test_the_thread_used_last_is_meant_and_named_where_another_is_unknown(cli, s
     assert done.code == 1
     assert "'friday'" in done.err
     assert "'monday'" in done.err
+    with SqliteSaver.from_conn_string(".arq_graph/threads.sqlite") as saver:
+        kept = [str(each.metadata) for each in saver.list(None)]
+    # The texts of all guidelines are kept once a thread, however many checkpoints it has.
+    assert ["look the order up" in each for each in kept].count(True) == 2
 
 
 def test_text_that_drives_terminals_is_shown_harmless(cli, shop):
