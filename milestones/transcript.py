@@ -98,6 +98,7 @@ class Transcript:
         instructions: What the agent was told before the conversation (the system prompt).
         tools: JSON schema of the arguments, by tool name, where the record brings them.
         extra: What else the record holds (a recorded reward, gold actions), as it stands there.
+        source: The file that it was read from, if any; `record` is its position there, from 0.
 
     Raises:
         InputError: There is no event at all: nothing could be measured on it.
@@ -110,6 +111,8 @@ class Transcript:
     instructions: str = ""
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    source: str | None = field(default=None, repr=False, compare=False)
+    record: int | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.events:

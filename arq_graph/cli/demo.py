@@ -24,6 +24,7 @@ from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.runner import evaluate
 from arq_graph.milestones.evaluation.suite import Suite
 from arq_graph.milestones.reports.html import write_html
+from arq_graph.milestones.reports.report import stand_in_notice
 
 _FIGURES = (
     "A helpful customer says what is asked, a perturbed one has no numbers, an unhelpful one guesses wrongly. The "
@@ -100,6 +101,7 @@ def _evaluate(suite_file: Path, choice: options.ModelChoice, page: Path, tried: 
         page.parent.mkdir(parents=True, exist_ok=True)
         write_html(page, report, said_in(report, file), title="The order desk and its simulated customers")
     console.print()
+    console.print(words(stand_in_notice(report.stand_ins) or "", "yellow"))
     console.print(goals_table(report))
     console.print()
     console.print(words(_FIGURES, "dim"))

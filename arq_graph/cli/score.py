@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +26,7 @@ from arq_graph.milestones.judging.llm_judge import LLMJudge
 from arq_graph.milestones.reports.graph_choice import GraphSource, fingerprint_of_graphs
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation, read_files
+from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
@@ -86,7 +87,7 @@ def score(
     store = RunStore(out.with_name(f"{out.name}.partial.jsonl"), "score", shaping) if out else None
     if choice and not store:
         note("Nothing is kept of a run that is stopped; with --json FILE it can be gone on with.")
-    read = partial(read_files, transcripts, read=_read_file)
+    read = partial(_read, transcripts)
     # Without a judge nothing is waited for.
     at_once = concurrency if choice else 1
     run = ScoringRun(read(), graphs, tools=known, judge=decides, concurrency=at_once, store=store)
@@ -105,12 +106,21 @@ def score(
     # Before anything is printed: whoever reads may have gone. What was said is read a second time instead of held:
     # memory stays bounded however many there are.
     numbered = enumerate(read())
-    scored = (one.item for at, one in numbered if isinstance(run.outcomes.get(at), ConversationRecord))
-    write_outputs(result, json, html, (item for item in scored if isinstance(item, Transcript)))
+    scored = (one for at, one in numbered if isinstance(run.outcomes.get(at), ConversationRecord))
+    write_outputs(result, json, html, (one for one in scored if isinstance(one, Transcript)))
     if store is not None and not unanswered:
         store.remove()
     show_report(result, output())
     _tell_undecided(result, choice, store, unanswered)
+
+
+def _read(files: Sequence[Path]) -> Iterator[Transcript | BrokenRecord]:
+    """The conversations of several files; one that cannot be read on, even in its middle, is a broken record."""
+    for file in files:
+        try:
+            yield from _read_file(file)
+        except InputError as error:
+            yield BrokenRecord(None, error, str(file))
 
 
 def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
@@ -127,9 +137,10 @@ def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
             held = threads.get_tuple({"configurable": {"thread_id": name}})
             assert held is not None  # it was listed
             try:
-                yield read_messages(held.checkpoint["channel_values"].get("messages", ()), id=name)
+                read = read_messages(held.checkpoint["channel_values"].get("messages", ()), id=name)
+                yield replace(read, source=str(file), record=index)
             except InputError as error:
-                yield BrokenRecord(index, InputError(f"thread {name!r}: {error}"))
+                yield BrokenRecord(index, InputError(f"thread {name!r}: {error}"), str(file))
 
 
 def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:

@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage, SystemMessage
 
-from arq_graph.errors import InputError
+from arq_graph.errors import counted
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.blueprint import batch_blueprint
 from arq_graph.milestones.judging.judge import Judgement, in_question
@@ -69,10 +69,8 @@ class LLMJudge:
         instructions: str | None = None,
         template: str | Path = PROMPTS / "milestone_judge.md",
     ) -> None:
-        if votes < 1:
-            raise InputError(f"votes is {votes}: it must be at least 1")
+        self.votes = counted("votes", votes)
         self.reasoner = reasoner_of(model, "judge", 0.0 if votes == 1 else TEMPERATURE_OF_VOTES)
-        self.votes = votes
         self.template = PromptTemplate(template, PROMPTS)
         self.tools = None if tools is None else tool_definitions(tools)
         self.instructions = instructions

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import aclosing, nullcontext, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import (
     ArqGraphError,
-    InputError,
     ModelRequestError,
     ModelUnavailableError,
     PromptError,
     ReasoningError,
+    counted,
 )
 from arq_graph.milestones.event_loop import at_once
 from arq_graph.milestones.graph import MilestoneGraph
@@ -39,17 +39,6 @@ MOST_UNREACHED = 3
 """So many conversations in a row whose judge is not reached end a run: the others would fare no better."""
 
 
-class Located(NamedTuple):
-    """A conversation, or a record that is none, and where it stands: its file, and its position there, from 0.
-
-    `record` is None where the file itself cannot be read on.
-    """
-
-    item: Transcript | BrokenRecord
-    source: str | None
-    record: int | None
-
-
 class UnansweredConversation(BrokenConversation):
     """A conversation that the judge gave no answer about; it is worth another try."""
 
@@ -68,7 +57,7 @@ class ScoringRun:
 
     def __init__(
         self,
-        conversations: Iterable[Located],
+        conversations: Iterable[Transcript | BrokenRecord],
         graph: GraphSource,
         *,
         tools: Any = None,
@@ -76,15 +65,13 @@ class ScoringRun:
         concurrency: int = CONCURRENCY,
         store: RunStore | None = None,
     ) -> None:
-        if concurrency < 1:
-            raise InputError(f"concurrency is {concurrency}; at least one conversation is scored at a time")
         self.outcomes: dict[int, Outcome] = {}
         self._conversations = enumerate(conversations)
         self._graphs = GraphNames()
         self._graph_of = graph_chooser(graph, self._graphs)
         self._tools = argument_schemas(tools) if tools is not None else None
         self._judge = judge
-        self._concurrency = concurrency
+        self._concurrency = counted("concurrency", concurrency)
         self._store = store
         self.kept = {} if store is None else dict(_kept(store))
         self._unreached = 0
@@ -122,22 +109,23 @@ class ScoringRun:
             graphs=self._graphs.used,
         )
 
-    def _outcome(self, number: int, one: Located) -> Generator[_Asked, Score, Outcome]:
+    def _outcome(self, number: int, one: Transcript | BrokenRecord) -> Generator[_Asked, Score, Outcome]:
         """What becomes of a conversation; its score is asked for where none is kept."""
-        if isinstance(one.item, BrokenRecord):
-            return self._failed(one, one.item.error)
+        if isinstance(one, BrokenRecord):
+            return BrokenConversation(source=one.source, record=one.index, error=str(one.error))
+        record = number if one.record is None else one.record
         try:
-            graph = self._graph_of(one.item)
-            name = self._graphs.of(graph, one.item.task or one.item.id or "milestones")
+            graph = self._graph_of(one)
+            name = self._graphs.of(graph, one.task or one.id or "milestones")
             kept = self.kept.get(number)
-            if kept is not None and (kept.id, kept.events) == (one.item.id, len(one.item)):
+            if kept is not None and (kept.id, kept.events) == (one.id, len(one)):
                 return kept.model_copy(update={"source": one.source})
             self.kept.pop(number, None)
-            measured = yield graph, one.item
+            measured = yield graph, one
             self._unreached = 0
-            return conversation_record(one.item, measured, graph=name, source=one.source, record=one.record)
+            return conversation_record(one, measured, graph=name, source=one.source, record=record)
         except Exception as error:
-            return self._failed(one, error)
+            return self._failed(one.source, record, error)
 
     def _score(self, asked: _Asked) -> Score:
         return score(*asked, tools=self._tools, judge=self._judge)
@@ -145,14 +133,17 @@ class ScoringRun:
     async def _ascore(self, asked: _Asked) -> Score:
         return await ascore(*asked, tools=self._tools, judge=self._judge)
 
-    def _failed(self, one: Located, error: Exception) -> Outcome:
+    def _failed(self, source: str | None, record: int, error: Exception) -> Outcome:
         """What is told of a conversation that cannot be scored; raises what concerns all of them."""
         is_unreached = isinstance(error, ModelRequestError | ModelUnavailableError)
         self._unreached = self._unreached + 1 if is_unreached else 0
         if isinstance(error, PromptError | JudgeError) or self._unreached >= MOST_UNREACHED:
             raise error
         kind = UnansweredConversation if isinstance(error, ReasoningError) else BrokenConversation
-        return kind(source=one.source, record=one.record, error=_said(one, error))
+        place = f"{source}: record {record}" if source else f"record {record}"
+        # Our own errors are whole sentences; of any other, the type is half of what it says.
+        named = "" if isinstance(error, ArqGraphError) else f"{type(error).__name__}: "
+        return kind(source=source, record=record, error=f"{place}: {named}{error}")
 
     def _keep(self, number: int, outcome: Outcome, done: Done) -> None:
         self.outcomes[number] = outcome
@@ -170,7 +161,6 @@ def score_transcripts(
     *,
     tools: Any = None,
     judge: Judge | None = None,
-    source: str | None = None,
     concurrency: int = CONCURRENCY,
     results: str | Path | None = None,
     depends_on: Mapping[str, str] | None = None,
@@ -189,7 +179,6 @@ def score_transcripts(
         tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name; None:
             those that each transcript brings.
         judge: Decides what code cannot, by `areport()` also an async one; None: such milestones stay undecided.
-        source: The file that they were read from, for the records.
         concurrency: How many are scored at once, from 1, while a judge waits for its model.
         results: A JSON Lines file in which each score is kept as it comes. Where it holds some of the same run, those
             conversations are not scored again. None: nowhere.
@@ -208,27 +197,7 @@ def score_transcripts(
     if results is not None:
         of = {"the milestones": fingerprint_of_graphs(graph), "the tools": fingerprint(tools)}
         store = RunStore(results, "score", {**of, **(depends_on or {})})
-    read = (Located(item, source, record) for record, item in enumerate(transcripts))
-    return ScoringRun(read, graph, tools=tools, judge=judge, concurrency=concurrency, store=store)
-
-
-def read_files(
-    files: Sequence[Path], read: Callable[[Path], Iterable[Transcript | BrokenRecord]]
-) -> Iterator[Located]:
-    """The conversations of several files, one at a time; memory holds one.
-
-    A file that cannot be read on, even in its middle, is given as a broken record, and the next one begins.
-
-    Args:
-        files: The files.
-        read: Reads one file, as `read_transcripts` does.
-    """
-    for file in files:
-        try:
-            for record, item in enumerate(read(file)):
-                yield Located(item, str(file), record)
-        except InputError as error:
-            yield Located(BrokenRecord(0, error), str(file), None)
+    return ScoringRun(transcripts, graph, tools=tools, judge=judge, concurrency=concurrency, store=store)
 
 
 def _kept(store: RunStore) -> Iterator[tuple[int, ConversationRecord]]:
@@ -236,12 +205,3 @@ def _kept(store: RunStore) -> Iterator[tuple[int, ConversationRecord]]:
         # What cannot be read is scored again: no outcome is lost, and none counts twice.
         with suppress(KeyError, TypeError, ValueError):
             yield int(entry["at"]), ConversationRecord.model_validate(entry["scored"])
-
-
-def _said(one: Located, error: Exception) -> str:
-    if isinstance(one.item, BrokenRecord):
-        return str(error)  # names file and record itself
-    place = f"{one.source}: record {one.record}" if one.source else f"record {one.record}"
-    # Our own errors are whole sentences; of any other, the type is half of what it says.
-    named = "" if isinstance(error, ArqGraphError) else f"{type(error).__name__}: "
-    return f"{place}: {named}{error}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,12 +39,14 @@ class BrokenRecord:
     """A record out of which no transcript can be read.
 
     Args:
-        index: Its position, from 0.
+        index: Its position, from 0; None where the file itself cannot be read on.
         error: What is wrong with it, with file and index.
+        source: The file that it was read from, if any.
     """
 
-    index: int
+    index: int | None
     error: InputError
+    source: str | None = None
 
 
 def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript | BrokenRecord]:
@@ -61,6 +63,7 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
         InputError: The file cannot be read at all.
     """
     file = Path(source) if isinstance(source, str | Path) else None
+    named = str(source) if file else None
     whole = [source] if isinstance(source, Mapping) else source
     records = _records_in(file) if file else iter(whole)  # type: ignore[arg-type]
     records = (record for record in records if not is_head(record))
@@ -71,10 +74,10 @@ def read_transcripts(source: str | Path | Iterable[Any]) -> Iterator[Transcript 
         try:
             if isinstance(record, InputError):
                 raise record
-            yield read_transcript(record, id=str(index))
+            yield replace(read_transcript(record, id=str(index)), source=named, record=index)
         except InputError as error:
             place = f"{file}: record {index}" if file else f"record {index}"
-            yield BrokenRecord(index, InputError(f"{place}: {error}"))
+            yield BrokenRecord(index, InputError(f"{place}: {error}"), named)
 
 
 def _records_in(path: Path) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.errors import InputError
+from arq_graph.errors import counted
 from arq_graph.milestones.event_loop import at_once, run_in_loop
 from arq_graph.milestones.reports.records import BrokenConversation
 from arq_graph.milestones.store import RunStore
@@ -98,8 +98,7 @@ async def aevaluate_turns(
         InputError: The agent is none, the dataset cannot be read, or `results` holds another run.
         ToolError: One of the `tools` cannot be described.
     """
-    if concurrency < 1:
-        raise InputError(f"concurrency is {concurrency}: it must be at least 1")
+    counted("concurrency", concurrency)
     if not isinstance(dataset, str | Path | Transcript):
         dataset = list(dataset)
     predict = predictor(agent, tools=tools)

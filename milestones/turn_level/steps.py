@@ -57,15 +57,15 @@ def read_steps(dataset: Dataset, limit: int | None = None) -> tuple[list[TurnSte
     """
     steps: list[TurnStep] = []
     broken: list[BrokenConversation] = []
-    source, records = None, dataset
-    if isinstance(records, str | Path):
-        source, records = str(records), read_transcripts(records)
+    records = read_transcripts(dataset) if isinstance(dataset, str | Path) else dataset
     ids: set[str] = set()
     for record in [records] if isinstance(records, Transcript) else records:
         if limit is not None and len(steps) >= limit:
             break
         if isinstance(record, BrokenRecord):
-            broken.append(BrokenConversation(source=source, record=record.index, error=str(record.error)))
+            broken.append(
+                BrokenConversation(source=record.source, record=record.index, error=str(record.error))
+            )
             continue
         known = clean(record.id)
         names = chain([known], (f"{known} ({number})" for number in count(2)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from arq_graph.errors import InputError
@@ -70,7 +71,8 @@ def made(talks: list[Transcript], **changes: Any) -> Report:
     broken = read_transcripts([{"messages": []}])
     graph = refund_graph()
     graph.name = "refunds"
-    run = score_transcripts([*talks, *broken], graph, source="talks.jsonl")
+    said = [replace(talk, source="talks.jsonl") for talk in talks]
+    run = score_transcripts([*said, *broken], graph)
     return run.report().model_copy(update=changes)
 
 
@@ -83,7 +85,9 @@ def hostile_report() -> tuple[Report, list[Transcript]]:
         Call("broken", {}, malformed=HOSTILE),
         Message("agent", HOSTILE * 100),
     )
-    talk = Transcript(events, id=HOSTILE, task=HOSTILE, use_case=HOSTILE, instructions=HOSTILE)
+    talk = Transcript(
+        events, id=HOSTILE, task=HOSTILE, use_case=HOSTILE, instructions=HOSTILE, source=HOSTILE
+    )
     milestones = [
         Milestone(name="Start", type="NFC"),
         Milestone(name=NAME, type="FC", tool=NAME, description=NAME),
@@ -92,7 +96,7 @@ def hostile_report() -> tuple[Report, list[Transcript]]:
     ]
     graph = MilestoneGraph(milestones, file=HOSTILE)
     graph.name = NAME
-    report = score_transcripts([talk, BrokenRecord(0, InputError(HOSTILE))], graph, source=HOSTILE).report()
+    report = score_transcripts([talk, BrokenRecord(0, InputError(HOSTILE))], graph).report()
     judged = {"reasons": {"Judged": HOSTILE}, "agreement": {"Judged": 0.5}, "goal": NAME, "arm": HOSTILE}
     [record] = report.conversations
     changed = {"conversations": (record.model_copy(update=judged),), "stand_ins": (HOSTILE,)}

@@ -204,7 +204,7 @@ def test_many_milestones_are_asked_about_in_batches():
 
 
 def test_settings_prompt_and_reasoner_may_be_ones_own():
-    with pytest.raises(errors.InputError, match="votes is 0"):
+    with pytest.raises(errors.InputError, match="votes must be a whole number"):
         LLMJudge(model(ALL_GOOD), votes=0)
     text = '{% extends "milestone_judge.md" %}{% block task %}Be kind.{% endblock %}'
     brain = model({**ALL_GOOD, "M3": says(True, 5, "never said at all")})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -94,7 +95,8 @@ def test_any_exception_about_one_conversation_breaks_it_alone():
     def own_graph(transcript):
         return {}["gone"] if transcript.id == "3" else judged()
 
-    report = score_transcripts(talks(5), own_graph, judge=judge, source="chats.json").report()
+    said = [replace(talk, source="chats.json") for talk in talks(5)]
+    report = score_transcripts(said, own_graph, judge=judge).report()
     assert [one.id for one in report.conversations] == ["0", "4"]
     assert [one.error for one in report.broken] == [
         "chats.json: record 1: too slow",
@@ -164,7 +166,7 @@ async def test_several_conversations_wait_for_their_judge_at_once_and_no_more_th
     report = await run.areport(done=lambda _: seen.append(read))
     assert (most, seen[0]) == (4, 4)
     assert [one.id for one in report.conversations] == [str(number) for number in range(20)]
-    with pytest.raises(errors.InputError, match="concurrency is 0"):
+    with pytest.raises(errors.InputError, match="concurrency must be a whole number"):
         score_transcripts(talks(1), judged(), concurrency=0)
 
 

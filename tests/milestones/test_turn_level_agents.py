@@ -92,7 +92,7 @@ def test_a_model_that_raises_at_one_step_goes_on_with_the_next_and_a_lost_connec
     ("agent", "settings", "told"),
     [
         (3, {}, "no agent"),
-        ("offline", {"concurrency": 0}, "concurrency is 0"),
+        ("offline", {"concurrency": 0}, "concurrency must be a whole number"),
         ("offline", {"tools": ["get_order"]}, "a name alone"),
     ],
 )
