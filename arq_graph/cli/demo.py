@@ -37,7 +37,6 @@ def demo(
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     base_url: options.BaseUrl = None,
-    db: options.Database = None,
     evaluation: Annotated[
         bool | None,
         Option(
@@ -49,14 +48,12 @@ def demo(
     """Watch the shipped order desk in a conversation, then with simulated users; needs no key."""
     folder = Path(str(files("arq_graph.examples.order_desk")))
     choice = options.choose_model(model, base_url, model_arg)
-    _hold(Setup(folder / "agent.yaml", choice, milestones=folder / "milestones.yaml", db=db))
+    _hold(Setup(folder / "agent.yaml", choice, milestones=folder / "milestones.yaml"))
     if evaluation is None and choice.spec != options.OFFLINE:
         said = "Not tried on simulated users, which takes many calls: --evaluation does it."
         output().print(words(said, "dim"))
     elif evaluation is not False:
-        # A folder that somebody named may hold a demo.html of theirs.
-        page = db.with_name(f"{db.stem}.demo.html") if db else DEFAULT_FILE.with_name("demo.html")
-        _evaluate(folder / "suite.yaml", choice, page, ["guided", "pre-act"])
+        _evaluate(folder / "suite.yaml", choice, DEFAULT_FILE.with_name("demo.html"), ["guided", "pre-act"])
 
 
 def _hold(setup: Setup) -> None:
@@ -77,7 +74,7 @@ def _hold(setup: Setup) -> None:
         console.print()
         if dialogue.way_on:
             console.print(words("Why did it say that?"))
-            show_command(console, "arq-graph", "explain", *(("--db", setup.db) if setup.db else ()))
+            show_command(console, "arq-graph", "explain")
         console.print(words("Talk to it yourself:"))
         show_command(console, "arq-graph", "chat", setup.file, *setup.options)
 

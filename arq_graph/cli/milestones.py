@@ -87,7 +87,6 @@ def author(
     model: options.Model = None,
     model_arg: options.ModelArgs = None,
     base_url: options.BaseUrl = None,
-    mode: options.ModeOption = "arq",
 ) -> None:
     """Have a model, not the offline one, make a milestone file of a workflow and the agent's tools.
 
@@ -105,7 +104,7 @@ def author(
         raise InputError("the offline model cannot draft milestones: name another with --model")
     asked = choice.chat_model()
     with Progress().shown(f"asking {choice.name} for the milestones"):
-        graph = author_milestones(text, known, asked, mode=mode)
+        graph = author_milestones(text, known, asked)
     write_atomically(out, graph.to_yaml())
     console = output()
     console.print(_summary(graph))

@@ -23,10 +23,10 @@ from arq_graph.milestones.evaluation.arms import instructions_of
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.llm_judge import LLMJudge
-from arq_graph.milestones.reports.graph_choice import GraphSource, fingerprint_of_graphs
+from arq_graph.milestones.reports.graph_choice import GraphSource
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation
+from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation, score_transcripts
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
@@ -76,29 +76,27 @@ def score(
     decides = LLMJudge(asked, tools=known, votes=votes, instructions=instructions) if asked else None
     shaping = {
         "the transcripts": fingerprint(*transcripts),
-        "the milestones": fingerprint_of_graphs(graphs),
-        "the tools": fingerprint(known),
         "the agent's instructions": fingerprint(instructions),
         "the judge": choice.name if choice else "none",
         "its votes": str(votes),
         "arq_graph": version("arq_graph"),
     }
     out = json or html
-    store = RunStore(out.with_name(f"{out.name}.partial.jsonl"), "score", shaping) if out else None
-    if choice and not store:
+    if choice and not out:
         note("Nothing is kept of a run that is stopped; with --json FILE it can be gone on with.")
     read = partial(_read, transcripts)
-    # Without a judge nothing is waited for.
-    at_once = concurrency if choice else 1
-    run = ScoringRun(read(), graphs, tools=known, judge=decides, concurrency=at_once, store=store)
+    kept = out and out.with_name(f"{out.name}.partial.jsonl")
+    run = score_transcripts(
+        read(), graphs, tools=known, judge=decides, concurrency=concurrency, results=kept, depends_on=shaping
+    )
     # Reading once more costs nothing beside a judge; without one it would take as long as scoring.
     total = sum(1 for _ in read()) if choice else None
-    result = _scored(run, store, total)
+    result = _scored(run, total)
     show_broken(result.broken, "scored")
     unanswered = sum(isinstance(one, UnansweredConversation) for one in result.broken)
     if not result.conversations:
-        if store is not None:
-            store.remove()
+        if run.store is not None:
+            run.store.remove()
         if unanswered:
             warn("nothing could be scored: the judge gave no answer")
             raise Exit(NO_ANSWER)
@@ -108,10 +106,10 @@ def score(
     numbered = enumerate(read())
     scored = (one for at, one in numbered if isinstance(run.outcomes.get(at), ConversationRecord))
     write_outputs(result, json, html, (one for one in scored if isinstance(one, Transcript)))
-    if store is not None and not unanswered:
-        store.remove()
+    if run.store is not None and not unanswered:
+        run.store.remove()
     show_report(result, output())
-    _tell_undecided(result, choice, store, unanswered)
+    _tell_undecided(result, choice, run.store, unanswered)
 
 
 def _read(files: Sequence[Path]) -> Iterator[Transcript | BrokenRecord]:
@@ -160,8 +158,9 @@ def _read_graphs(given: Sequence[str], tools: Any) -> GraphSource:
     return graphs[name] if is_for_all else graphs
 
 
-def _scored(run: ScoringRun, store: RunStore | None, total: int | None) -> Report:
+def _scored(run: ScoringRun, total: int | None) -> Report:
     """Score all conversations but those that an earlier run has scored."""
+    store = run.store
     if store is not None and run.kept:
         note(f"Going on: {store.file} holds {counted(len(run.kept), 'conversation')} of an earlier run.")
     way_on = f"What was scored is kept in {store.file}: the same command goes on from there." if store else ""

@@ -14,10 +14,9 @@ from arq_graph.milestones.authoring.blueprint import MilestoneAuthoring, Milesto
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import START, Milestone
 from arq_graph.milestones.tool_schemas import tool_definitions
-from arq_graph.models.resolve import ChatModelLike, model_name
+from arq_graph.models.resolve import model_name
 from arq_graph.reasoning.answer import Complaint
-from arq_graph.reasoning.blueprint import Mode
-from arq_graph.reasoning.reasoner import Reasoner
+from arq_graph.reasoning.reasoner import ModelLike, reasoner_of
 from arq_graph.reasoning.sections import clean
 from arq_graph.reasoning.templates import PromptTemplate
 
@@ -26,9 +25,7 @@ MOST_COMPLAINTS = 20
 _SECONDS = 180.0
 
 
-def author_milestones(
-    workflow: str, tools: Any, model: ChatModelLike, *, mode: Mode = "arq"
-) -> MilestoneGraph:
+def author_milestones(workflow: str, tools: Any, model: ModelLike) -> MilestoneGraph:
     """Have a model make a milestone graph of a workflow (Pre-Act, 4.3 and Appendix F).
 
     Code checks each draft: every FC is a tool, Start and End are there, no dependency is missing, End can be
@@ -39,11 +36,11 @@ def author_milestones(
     Args:
         workflow: What the agent is to do, in words.
         tools: The agent's tools: names, LangChain tools, functions, OpenAI tool definitions, or schemas by name.
-        model: A chat model, or a string such as `openai:gpt-4o`; the offline model cannot draft.
-        mode: `arq`, `cot` or `direct`.
+        model: A chat model, a string such as `openai:gpt-4o`, or a `Reasoner` set up by you; the offline model cannot
+            draft.
 
     Raises:
-        InputError: The workflow is empty, or there is no such mode.
+        InputError: The workflow is empty, or the model is none.
         ToolError: A tool has no name.
         UnsatisfiedError: No draft was sound; the message says what was wrong with the last one.
         ReasoningError: The model gave no valid answer.
@@ -68,7 +65,7 @@ def author_milestones(
     prompt = PromptTemplate(PROMPT, PROMPT.parent)
     tail = prompt.render("tail", {"workflow": workflow, "tools": shown})
     messages = [SystemMessage(prompt.render("head", {})), HumanMessage(tail)]
-    reasoner = Reasoner(model, module="author", mode=mode, timeout=_SECONDS)
+    reasoner = reasoner_of(model, "author", timeout=_SECONDS)
     answer = reasoner.ask(MilestoneAuthoring, messages, check=check)
     sound = [(milestones, doubts) for milestones, errors, doubts in drafts if not errors]
     if not sound:

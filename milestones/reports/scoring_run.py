@@ -72,13 +72,13 @@ class ScoringRun:
         self._tools = argument_schemas(tools) if tools is not None else None
         self._judge = judge
         self._concurrency = counted("concurrency", concurrency)
-        self._store = store
+        self.store = store
         self.kept = {} if store is None else dict(_kept(store))
         self._unreached = 0
 
     def report(self, *, done: Done = lambda _: None) -> Report:
         """Score all conversations, and report them; `done` is called with each outcome as it comes."""
-        with self._store or nullcontext():
+        with self.store or nullcontext():
             for number, one in self._conversations:
                 self._keep(number, perform_steps(self._outcome(number, one), self._score), done)
         return self._report()
@@ -89,7 +89,7 @@ class ScoringRun:
             (number, aperform_steps(self._outcome(number, one), self._ascore))
             for number, one in self._conversations
         )
-        with self._store or nullcontext():
+        with self.store or nullcontext():
             async with aclosing(at_once(works, self._concurrency)) as finished:
                 async for number, outcome in finished:
                     self._keep(number, outcome, done)
@@ -149,9 +149,9 @@ class ScoringRun:
         self.outcomes[number] = outcome
         if isinstance(outcome, ConversationRecord) and number not in self.kept:
             self.kept[number] = outcome
-            if self._store is not None:
+            if self.store is not None:
                 held = outcome.model_dump(mode="json", exclude_defaults=True)
-                self._store.append({"at": number, "scored": held})
+                self.store.append({"at": number, "scored": held})
         done(outcome)
 
 

@@ -43,7 +43,8 @@ def test_without_the_sqlite_package_it_is_held_in_memory(cli, monkeypatch):
     assert done.code == 0
     assert 'pip install "arq_graph[sqlite]"' in done.words
     assert "arq-graph explain" not in done.out
-    assert cli("demo", ALONE, "--db", "mine.sqlite").code == 1  # what cannot be kept is not pretended to be
+    desk = Path(__file__).parents[2] / "examples" / "order_desk" / "agent.yaml"
+    assert cli("chat", desk, "--db", "mine.sqlite").code == 1  # what cannot be kept is not pretended to be
 
 
 def test_a_model_that_costs_is_not_asked_to_be_evaluated_unless_one_says_so(cli):
