@@ -13,7 +13,7 @@ from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.judging.judge import Judge
 from arq_graph.milestones.scoring import Score, ascore, score
-from arq_graph.milestones.transcripts.messages import read_messages
+from arq_graph.milestones.transcripts.formats import read_transcript
 from arq_graph.nodes.channels import Node, Reader, Update, our_channels
 from arq_graph.nodes.events import ProgressMade
 from arq_graph.reasoning.conversation import Conversation
@@ -63,13 +63,13 @@ class TrackProgress(Node):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far."""
         state = Reader(input, self.messages_key, agent=self._agent)
-        transcript = read_messages(state.messages())
+        transcript = read_transcript(state.messages())
         return self._written(state, score(self.graph, transcript, tools=self._tools, judge=self._judge))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
         """Measure the conversation so far, without blocking while a judge is asked."""
         state = Reader(input, self.messages_key, agent=self._agent)
-        transcript = read_messages(state.messages())
+        transcript = read_transcript(state.messages())
         measured = await ascore(self.graph, transcript, tools=self._tools, judge=self._judge)
         return self._written(state, measured)
 

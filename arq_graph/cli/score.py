@@ -29,8 +29,7 @@ from arq_graph.milestones.reports.report import Report
 from arq_graph.milestones.reports.scoring_run import ScoringRun, UnansweredConversation, score_transcripts
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.transcript import Transcript
-from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcripts
-from arq_graph.milestones.transcripts.messages import read_messages
+from arq_graph.milestones.transcripts.formats import BrokenRecord, read_transcript, read_transcripts
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -135,7 +134,7 @@ def _read_file(file: Path) -> Iterator[Transcript | BrokenRecord]:
             held = threads.get_tuple({"configurable": {"thread_id": name}})
             assert held is not None  # it was listed
             try:
-                read = read_messages(held.checkpoint["channel_values"].get("messages", ()), id=name)
+                read = read_transcript(held.checkpoint["channel_values"].get("messages", ()), id=name)
                 yield replace(read, source=str(file), record=index)
             except InputError as error:
                 yield BrokenRecord(index, InputError(f"thread {name!r}: {error}"), str(file))

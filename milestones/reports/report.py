@@ -78,13 +78,6 @@ class Report(Record):
         """The records that could not be scored; what a ceiling cut off is missing, and none of them."""
         return tuple(one for one in self.broken if one.ended != "budget")
 
-    def to_json(self) -> str:
-        """The report as JSON; `read_report` reads it again."""
-        held = self.model_dump(mode="json", by_alias=True)
-        held["summary"] = self.summary.model_dump(mode="json")
-        # Pydantic's own way ends at a lone surrogate, which a transcript's names may hold.
-        return clean(json.dumps(held, ensure_ascii=False, indent=1))
-
 
 def _grouped(records: Iterable[ConversationRecord], what: str) -> dict[str, list[ConversationRecord]]:
     groups: dict[str, list[ConversationRecord]] = {}
@@ -113,7 +106,10 @@ def write_report(path: str | Path, report: Report) -> None:
     Raises:
         InputError: It cannot be written there.
     """
-    write_atomically(path, report.to_json() + "\n")
+    held = report.model_dump(mode="json", by_alias=True)
+    held["summary"] = report.summary.model_dump(mode="json")
+    # Pydantic's own way ends at a lone surrogate, which a transcript's names may hold.
+    write_atomically(path, clean(json.dumps(held, ensure_ascii=False, indent=1)) + "\n")
 
 
 def read_report(path: str | Path) -> Report:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from arq_graph.errors import InputError
-from arq_graph.milestones.transcript import Call, Event, Message, Result, Transcript
+from arq_graph.milestones.transcript import Call, Event, Message, Result
 from arq_graph.milestones.values import as_text
 
 _SPEAKERS: dict[str, Any] = {
@@ -49,12 +49,6 @@ def fits(record: Any) -> bool:
 def read(record: Any) -> dict[str, Any]:
     """The record itself; a list alone becomes its `messages`."""
     return dict(record) if isinstance(record, Mapping) else {"messages": record}
-
-
-def read_messages(messages: Iterable[Any], *, id: str = "") -> Transcript:
-    """The conversation that chat messages hold."""
-    events, instructions = events_of(messages)
-    return Transcript(tuple(events), id=id, instructions=instructions)
 
 
 def events_of(messages: Iterable[Any]) -> tuple[list[Event], str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import snowballstemmer
@@ -38,12 +36,6 @@ def stems(text: str) -> frozenset[str]:
     # A stemmer keeps the word it works on: one for each call is safe with threads.
     stemmer = snowballstemmer.stemmer("english")
     return frozenset(stemmer.stemWord(word) for word in words(text) if word not in _STOP_WORDS)
-
-
-def weights(texts: Iterable[frozenset[str]]) -> Mapping[str, float]:
-    """How much each stem tells texts apart: one divided by the number of texts that it stands in."""
-    counts = Counter(stem for text in texts for stem in text)
-    return {stem: 1 / count for stem, count in counts.items()}
 
 
 def share(wanted: frozenset[str], said: frozenset[str]) -> float:

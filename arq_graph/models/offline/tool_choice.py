@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from arq_graph.models.offline.arguments import Argument, asked_for
 from arq_graph.models.offline.instance import Instances
 from arq_graph.models.offline.prompt import Prompt
 from arq_graph.models.offline.reply import Reply
-from arq_graph.models.offline.stems import share, stems, weights
+from arq_graph.models.offline.stems import share, stems
 
 
 class Proposal:
@@ -86,9 +87,11 @@ def _spoken_of(prompt: Prompt, free: Sequence[Proposal]) -> list[Proposal]:
     Where the words fit several tools alike, the only harmless one will do.
     """
     about = [stems(f"{each.name} {each.entry.get('description') or ''}") for each in free]
-    weight, said = weights(about), stems(prompt.request)
+    tools_of, said = Counter(stem for own in about for stem in own), stems(prompt.request)
+    # The fewer tools a stem stands in, the better it tells them apart.
     score = {
-        each.name: sum(weight[stem] for stem in own & said) for each, own in zip(free, about, strict=True)
+        each.name: sum(1 / tools_of[stem] for stem in own & said)
+        for each, own in zip(free, about, strict=True)
     }
     answered = [each for each in free if any(a.was_asked_for and a.found for a in each.arguments)]
     clear = [each for each in free if score[each.name] >= 1 or each in answered]
