@@ -142,8 +142,8 @@ class RunStore:
         shaped = (each["of"] | {name: each["parts"][name] for name in both} for each in (head, self._head))
         if others := changed(*shaped):
             raise InputError(
-                f"{self.file} holds the results of an unfinished run, and this is another: {', '.join(others)} "
-                f"changed since. To go on with it, give what was given then; or {_INSTEAD}"
+                f"{self.file} holds the results of another run: {', '.join(others)} changed since. Give what was "
+                f"given then, or {_INSTEAD}"
             )
 
 

@@ -50,6 +50,12 @@ def name_of(thing: object) -> tuple[str, Path | None] | None:
     return found[1:] if found else None
 
 
+def file_of(thing: object) -> Path | None:
+    """The file of the module that a thing was loaded from, where that stands in a folder of its own."""
+    reference, folder = name_of(thing) or ("", None)
+    return _file(folder, reference.partition(":")[0]) if folder else None
+
+
 def folders() -> tuple[Path, ...]:
     """The folders that modules were imported from because a file in them names one."""
     return tuple(_FOLDERS)
@@ -68,7 +74,7 @@ def importable(folders: Iterable[Path]) -> Iterator[None]:
 def _module(name: str, folder: Path | None) -> ModuleType:
     with _IMPORTING, contextlib.redirect_stdout(sys.stderr):
         try:
-            if not folder or not file_of(folder, name):
+            if not folder or not _file(folder, name):
                 return importlib.import_module(name)
             full_name = name if _is_importable_from(folder, name) else f"{_package(folder)}.{name}"
             with _neighbours(folder):
@@ -90,7 +96,7 @@ def _said(error: BaseException) -> str:
     return f"{said} (line {frames[-1].lineno} of {frames[-1].filename})"
 
 
-def file_of(folder: Path, name: str) -> Path | None:
+def _file(folder: Path, name: str) -> Path | None:
     """The file of a module that stands in a folder."""
     path = folder.joinpath(*name.split("."))
     places = (path.with_name(f"{path.name}.py"), path / "__init__.py")
@@ -101,7 +107,7 @@ def _is_importable_from(folder: Path, name: str) -> bool:
     """Whether an ordinary import finds the very module of this folder; then a second copy would be wrong."""
     top = name.partition(".")[0]
     spec = importlib.util.find_spec(top)
-    return spec is not None and Path(spec.origin or "").resolve() == file_of(folder, top)
+    return spec is not None and Path(spec.origin or "").resolve() == _file(folder, top)
 
 
 def _package(folder: Path) -> str:
@@ -123,7 +129,7 @@ def _neighbours(folder: Path) -> Iterator[None]:
         if name.partition(".")[0] not in beside:
             continue  # the common case, and paths are slow to make
         file = Path(getattr(module, "__file__", None) or "")
-        if any(file.is_relative_to(other) for other in others) and file_of(folder, name) not in (None, file):
+        if any(file.is_relative_to(other) for other in others) and _file(folder, name) not in (None, file):
             del sys.modules[name]
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()

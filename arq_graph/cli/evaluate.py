@@ -12,9 +12,6 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Exit, Option
 
-from arq_graph.agent.fingerprint import fingerprint
-from arq_graph.agent.modules import file_of
-from arq_graph.apps.arms import ARMS
 from arq_graph.apps.arms import arms as arms_named
 from arq_graph.cli import WRONG_INPUT, options
 from arq_graph.cli.progress import leaving_on_ctrl_c, progress_bar
@@ -114,8 +111,7 @@ def evaluate(
     options.require_usable([json, html] if merge else [kept, json, html], [suite, *(merge or ())])
     tried = Suite.from_yaml(suite)
     names = [name.strip() for name in arms.split(",") if name.strip()]
-    folder = suite.absolute().parent
-    apps = arms_named(names, folder=folder)
+    apps = arms_named(names, folder=suite.absolute().parent)
     tell_doubts(choice, names, tried.scenarios)
     way_on = f"What ended is kept in {kept}: the same command with --resume goes on from there."
     count = sum(1 for _ in tried.planned(list(apps), runs, shard))
@@ -139,7 +135,6 @@ def evaluate(
                 shard=shard,
                 merge=merge or (),
                 depends_on={what: each.name for what, each in asked_of.items() if each},
-                arms_depend_on=_own_arms(names, folder),
                 done=done,
             )
         except ReasoningError as error:
@@ -186,23 +181,12 @@ def said_in(report: Report, *results: Path) -> list[Transcript | None]:
     return [said.get(record.id) for record in report.conversations]
 
 
-def _own_arms(names: Sequence[str], folder: Path) -> dict[str, str]:
-    """The files beside the suite that arms of one's own stand in: an app that a module holds has no source itself."""
-    found = {}
-    for name in names:
-        module, colon, _ = name.partition(":")
-        if colon and name not in ARMS and (file := file_of(folder, module)):
-            found[name] = fingerprint(file)
-    return found
-
-
 def _tell(report: Report, files: Sequence[Path], way_on: str) -> None:
     show_broken(report.failed, "measured")
     if report.stopped:
         # Calls that were made before count, so the same ceiling is of no use.
-        for name in ("max_cost", "max_calls"):
-            if report.stopped.startswith(name):
-                way_on = way_on.replace("--resume", f"--resume and a higher --{name.replace('_', '-')}")
+        if (name := report.stopped.partition(":")[0]) in ("max_cost", "max_calls"):
+            way_on = way_on.replace("--resume", f"--resume and a higher --{name.replace('_', '-')}")
         missing = counted(report.missing, "conversation")
         warn(f"{report.stopped}: {missing} of the run missing below. {way_on}")
     show_report(report, output())

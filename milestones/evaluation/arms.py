@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from arq_graph.agent.fingerprint import fingerprint
+from arq_graph.agent.modules import file_of
 from arq_graph.errors import InputError
 from arq_graph.milestones.evaluation.conversation import App
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -40,19 +41,6 @@ class Made:
             await checkpointer.adelete_thread(thread_id)
 
 
-def require_arm(name: str, arm: object) -> None:
-    """Refuse, before anything is held, what is neither an app nor a function of (scenario, agent, model)."""
-    if _is_app(arm):
-        return
-    try:
-        inspect.signature(arm).bind(None, None, None)  # type: ignore[arg-type]
-    except TypeError as error:
-        raise InputError(
-            f"the arm {name!r} is neither an app, which has `invoke` or `ainvoke`, nor a function of "
-            f"(scenario, agent, model) that makes one: {error}"
-        ) from None
-
-
 class Arms:
     """The arms of a run, by name: an app, which all conversations share, or a function that makes one.
 
@@ -66,11 +54,17 @@ class Arms:
             raise InputError(
                 f"the arms are {arms!r}; give a mapping of names to apps, such as arms(['guided'])"
             )
-        for name, arm in arms.items():
-            require_arm(name, arm)
         self.names = tuple(arms)
         self._arms = dict(arms)
         self._functions = {name: arm for name, arm in arms.items() if not _is_app(arm)}
+        for name, arm in self._functions.items():
+            try:
+                inspect.signature(arm).bind(None, None, None)
+            except TypeError as error:
+                raise InputError(
+                    f"the arm {name!r} is neither an app, which has `invoke` or `ainvoke`, nor a function of "
+                    f"(scenario, agent, model) that makes one: {error}"
+                ) from None
         self._given = model
         self._shared: dict[tuple[str, str], Made] = {}
         self._model  # noqa: B018  # told before anything is held: a missing key
@@ -84,8 +78,12 @@ class Arms:
         return {name: value for name, value in vars(self).items() if name != "_model"} | {"_shared": {}}
 
     def fingerprints(self) -> dict[str, str]:
-        """A digest of the source of each arm that is a function, by a name that a message can show."""
-        return {f"the code of the arm {name!r}": fingerprint(arm) for name, arm in self._functions.items()}
+        """A digest of the source of each arm that has one, by a name that a message can show.
+
+        An app has none, unless it was named as "module:app": then it is the module's.
+        """
+        sources = {name: file for name, arm in self._arms.items() if (file := file_of(arm))} | self._functions
+        return {f"the code of the arm {name!r}": fingerprint(source) for name, source in sources.items()}
 
     def make(self, one: Planned) -> Made:
         """The app for one conversation; raises whatever the function or the world raises."""

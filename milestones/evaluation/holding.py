@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import ceil
 from typing import Any, NamedTuple
 from uuid import uuid4
-from warnings import warn
 
-from arq_graph.errors import ArqGraphError, ModelUnavailableError
+from arq_graph.errors import ArqGraphError, InputError, ModelUnavailableError
 from arq_graph.milestones.evaluation.arms import Arms, Made
-from arq_graph.milestones.evaluation.ceiling import Ceiling, Share, Spent
+from arq_graph.milestones.evaluation.ceiling import Ceiling, Spent
 from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach, told
 from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -56,13 +57,17 @@ class Held(NamedTuple):
     is_unreached: bool = False
 
 
-class Crew(NamedTuple):
-    """Workers elsewhere: so many, each of which holds so many conversations at once."""
+@dataclass
+class Crew:
+    """Workers elsewhere: what begins one, how many there are, and how many conversations each holds at once."""
 
-    executor: Executor
+    begin: Callable[[], Executor]
     workers: int
     concurrency: int
     job: Job
+
+    def __post_init__(self) -> None:
+        self.idle = [self.begin() for _ in range(self.workers)]
 
 
 Work = tuple[Sequence[Planned], Coroutine[Any, Any, Sequence[Held]]]
@@ -84,35 +89,25 @@ class Run:
         self,
         planned: Sequence[Planned],
         concurrency: int,
-        store: RunStore | None,
-        done: Done,
+        kept: Sequence[RunStore],
         crew: Crew | None,
-        merged: Sequence[RunStore],
+        done: Done,
     ) -> dict[str, Outcome]:
-        """Hold what is still to be held, here or by a crew; an error ends them all."""
+        """Hold what is not kept yet, here or by a crew, and keep it in the first file; an error ends them all."""
         outcomes: dict[str, Outcome] = {}
-        before: dict[str, ConversationRecord] = {}
-        twice = 0
-        for each in [store, *merged] if store else merged:
-            for kept in filter(None, map(kept_in, each.entries())):
-                self.ceiling.add(kept.calls, kept.cost)
-                if kept.record is not None:
-                    twice += before.setdefault(kept.record.id, kept.record) is not kept.record
-        if twice:
-            warn(f"{twice} of the conversations were held twice; the first counts", stacklevel=2)
+        before = self._read(kept, planned)
         for one in planned:
             if record := before.get(one.id):
                 # A goal decides nothing of what was said; it may have been named since.
                 outcomes[one.id] = record.model_copy(update={"goal": one.scenario.goal})
                 done(one, outcomes[one.id])
-        still = [one for one in planned if one.id not in outcomes]
-        works = self._held_here(still) if crew is None else self._handed_out(still, crew)
+        works = self._works(deque(one for one in planned if one.id not in outcomes), crew)
         lost = 0
         async with aclosing(at_once(works, crew.workers if crew else concurrency)) as finished:
             async for ones, found in finished:
                 for one, held in zip(ones, found, strict=True):
-                    if store is not None:
-                        store.append(entry_of(one, held.outcome, held.messages, held.calls, held.cost))
+                    if kept:
+                        kept[0].append(entry_of(one, held.outcome, held.messages, held.calls, held.cost))
                     outcomes[one.id] = held.outcome
                     done(one, held.outcome)
                 for held in found:
@@ -125,53 +120,71 @@ class Run:
                         )
         return outcomes
 
-    def _held_here(self, still: Sequence[Planned]) -> Iterator[Work]:
-        return (([one], self._hold_all([one])) for one in still if self.ceiling.reached is None)
+    def _read(self, kept: Sequence[RunStore], planned: Sequence[Planned]) -> dict[str, ConversationRecord]:
+        """What is finished already; nothing of it is left out because runs or arms were not given again."""
+        before: dict[str, ConversationRecord] = {}
+        for entry in filter(None, map(kept_in, chain.from_iterable(each.entries() for each in kept))):
+            self.ceiling.add(entry.calls, entry.cost)
+            if entry.record is not None:
+                before.setdefault(entry.record.id, entry.record)  # one that was held twice counts once
+        known = [each for each in before.values() if each.scenario in self.scenarios]
+        if left_out := {each.id for each in known} - {one.id for one in planned}:
+            runs = max(each.run or 1 for each in known)
+            arms = ",".join(sorted({each.arm or "" for each in known}))
+            raise InputError(
+                f"{len(left_out)} of the conversations that are kept would be left out, as they are of other runs or "
+                f"arms: give --runs {runs} --arms {arms}, or more (in Python, `runs={runs}` and these arms)"
+            )
+        return before
 
-    def _handed_out(self, still: Sequence[Planned], crew: Crew) -> Iterator[Work | None]:
-        begun = 0
-        while begun < len(still) and self.ceiling.reached is None:
-            most = min(crew.concurrency, ceil((len(still) - begun) / crew.workers))
-            lent = self.ceiling.lend(most, crew.workers)
-            if lent is None:
-                yield None
-                continue
-            count, share = lent
-            ones = still[begun : begun + count]
-            yield ones, self._by_worker(ones, share, crew)
-            begun += count
+    def _works(self, still: deque[Planned], crew: Crew | None) -> Iterator[Work | None]:
+        while still:
+            if self.ceiling.reached:
+                yield None  # until workers give back what they did not spend
+            elif crew is None:
+                ones = [still.popleft()]
+                yield ones, self._hold_all(ones)
+            else:
+                count = min(crew.concurrency, ceil(len(still) / crew.workers))
+                part = self.ceiling.lend(min(len(crew.idle), ceil(len(still) / count)))
+                ones = [still.popleft() for _ in range(count)]
+                yield ones, self._by_worker(ones, part, crew.idle.pop(), crew)
 
-    async def _by_worker(self, ones: Sequence[Planned], share: Share, crew: Crew) -> Sequence[Held]:
+    async def _by_worker(
+        self, ones: Sequence[Planned], part: Ceiling, worker: Executor, crew: Crew
+    ) -> Sequence[Held]:
         """Have conversations held by a worker; one that dies costs these alone."""
         plans = [(one.arm, one.scenario.name, one.run, one.seed) for one in ones]
         try:
             # Dask takes equal pieces of work for one, so each has a number of its own.
-            work = crew.executor.submit(call, crew.job, plans, share, uuid4().hex)
+            work = worker.submit(call, crew.job, plans, part, uuid4().hex)
             found: Sequence[Held] = await asyncio.wrap_future(work)
+            self.dead = 0
         except ArqGraphError:
             raise  # no worker could do it
         except (Exception, asyncio.CancelledError) as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
+            worker = crew.begin()
             self.dead += 1
             if self.dead >= MOST_OUT_OF_REACH:
                 self.ceiling.ended = f"workers died {self.dead} times in a row, the last with {told(error)}"
-            calls, cost = self.ceiling.write_off(share, len(ones))
-            return [Held(_broken(one, f"its worker died: {told(error)}"), calls, cost) for one in ones]
-        self.dead = 0
-        self.ceiling.give_back(share, [(held.calls, held.cost) for held in found])
+            found = [Held(_broken(one, f"its worker died: {told(error)}"), 0, 0.0) for one in ones]
+            # Nobody knows what it has spent; so all that it was lent counts, as if the first had spent it.
+            found[0] = found[0]._replace(calls=part.max_calls or 0, cost=part.max_cost or 0.0)
+        crew.idle.append(worker)
+        self.ceiling.take_back(part, sum(held.calls for held in found), sum(held.cost for held in found))
         return found
 
     async def in_worker(
-        self, plans: Sequence[tuple[str, str, int, int]], share: Share, _number: str
+        self, plans: Sequence[tuple[str, str, int, int]], part: Ceiling, _number: str
     ) -> Sequence[Held]:
-        """In a worker: hold conversations at once, within its share of the ceiling."""
+        """In a worker: hold conversations at once, within its part of the ceiling."""
         # LangChain would log that a conversation's limit of calls was reached; the report says so.
         logging.getLogger("langchain_core.callbacks.manager").setLevel(logging.ERROR)
-        ceiling = Ceiling(*share, self.ceiling.prices, of=" of a worker's part")
         planned = [Planned(arm, self.scenarios[name], run, seed) for arm, name, run, seed in plans]
-        return await replace(self, ceiling=ceiling)._hold_all(planned)
+        return await replace(self, ceiling=part)._hold_all(planned)
 
     async def _hold_all(self, planned: Sequence[Planned]) -> Sequence[Held]:
         return await asyncio.gather(*map(self._hold, planned))

@@ -10,14 +10,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.parts import Part
 from arq_graph.errors import InputError, SpecError, checked_type
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.ceiling import Amount, Ceiling, Prices
 from arq_graph.milestones.evaluation.holding import Crew, Done, Run
 from arq_graph.milestones.evaluation.suite import Suite, read_shard
-from arq_graph.milestones.evaluation.workers import Processes, packed
+from arq_graph.milestones.evaluation.workers import packed, processes
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.judging.judge import Judge
 from arq_graph.milestones.reports.graph_choice import GraphNames
@@ -48,7 +47,7 @@ class _Settings(Part):
     concurrency: _AtLeastOne
     max_calls: _AtLeastOne | None
     max_cost: Annotated[Amount, Field(gt=0)] | None
-    prices: Prices
+    prices: Prices | None
     judge: Callable[..., Any] | None
     workers: _AtLeastOne | None
     shard: Annotated[str, AfterValidator(read_shard)]
@@ -73,7 +72,6 @@ async def aevaluate(
     shard: str = "1/1",
     merge: Sequence[str | Path] = (),
     depends_on: Mapping[str, str] | None = None,
-    arms_depend_on: Mapping[str, str] | None = None,
     done: Done = lambda _planned, _outcome: None,
 ) -> Report:
     """Hold every conversation of a suite with every arm, `runs` times each, and measure it.
@@ -111,29 +109,20 @@ async def aevaluate(
             executor: how many processes to start for the conversations.
         shard: "2/5": hold the second of five parts, with a fifth of the ceilings, in a results file of its own.
         merge: The results files of shards, to be reported as one run; no conversation is held. One that was held twice
-            is counted once, with a warning, and the report says which are missing.
+            counts once, and the report says which are missing.
         depends_on: What else the results depend on, by a name that a message can show: the endpoint, for example.
-        arms_depend_on: What single arms depend on beside the code of their functions, by their names.
         done: Called with each conversation as it ends, and with those that ended in an earlier part of the run.
 
     Raises:
-        InputError: A setting cannot be used, a model's key is missing, the file holds other results, something
-            cannot be sent to workers or read there, or a model that is called has no price or reports no tokens while
-            `max_cost` is to hold.
+        InputError: A setting cannot be used, a model's key is missing, a file holds other results, or runs or arms
+            that are not given again, something cannot be sent to workers or read there, or a model that is called has
+            no price or reports no tokens while `max_cost` is to hold.
         ModelUnavailableError: Models were out of reach in several conversations in a row; what ended is kept.
     """
+    given = locals()
     checked_type("suite", suite, Suite, "read one with Suite.from_yaml(path)")
     try:
-        settings = _Settings(
-            runs=runs,
-            concurrency=concurrency,
-            max_calls=max_calls,
-            max_cost=max_cost,
-            prices=prices or {},
-            judge=judge,
-            workers=workers,
-            shard=shard,
-        )
+        settings = _Settings(**{name: given[name] for name in _Settings.model_fields})
     except SpecError as error:
         raise InputError(str(error)) from None
     if max_cost is not None and not prices:
@@ -151,38 +140,37 @@ async def aevaluate(
     known = Arms(arms, model)
     graphs = GraphNames()
     names = {one.name: graphs.of(one.milestones, one.name) for one in suite.scenarios}
-    ceiling = Ceiling(max_calls, max_cost, settings.prices).part(read_shard(shard)[1])
+    shard = "1/1" if merge else shard
+    number, shards = read_shard(shard)
+    ceiling = Ceiling(max_calls, max_cost, settings.prices or {})
+    if shards > 1:  # what is lent to this one, where all of them borrow, one after another
+        ceiling = [ceiling.lend(borrowers) for borrowers in range(shards, shards - number, -1)][-1]
     run = Run(known, {one.name: one for one in suite.scenarios}, names, user_model, judge, ceiling)
     planned = list(suite.planned(known.names, runs, shard))
     asked = {"the agent's model": model, "the users' model": user_model, "the judge": judge}
     of = {"the suite": suite.name, "the seed": str(suite.seed)}
     of |= {what: model_name(each or "none") for what, each in asked.items()} | dict(depends_on or {})
     parts = {name: digest for one in suite.scenarios for name, digest in one.fingerprints().items()}
-    parts |= known.fingerprints()
-    parts |= {SHARD: shard} if shard != "1/1" else {}
-    for name, digest in (arms_depend_on or {}).items():
-        parts[f"the code of the arm {name!r}"] = fingerprint(digest)
+    parts |= known.fingerprints() | ({} if merge else {SHARD: shard})
     with ExitStack() as stack:
         crew = None
         if workers is not None:
             arms_sent = {f"the arm {name!r}": arm for name, arm in arms.items()}
             job = packed(run.in_worker, {"the suite": suite, **arms_sent, **asked})
-            workers = min(workers, ceiling.max_calls or workers)  # none has less than one call
-            crew = Crew(executor or stack.enter_context(Processes(workers)), workers, concurrency, job)
-        store = None
-        if results is not None and not merge:
-            store = stack.enter_context(RunStore(results, "evaluation", of, parts=parts, resume=resume))
+            begin = (lambda: executor) if executor else stack.enter_context(processes())
+            crew = Crew(begin, workers, concurrency, job)
         if gone := [str(file) for file in merge if not Path(file).is_file()]:
             raise InputError(f"{', '.join(gone)} cannot be read: there is no such file")
-        merged = [
-            stack.enter_context(closing(RunStore(file, "evaluation", of, parts=parts))) for file in merge
-        ]
+        kept: list[RunStore] = []
+        for file in merge or ([] if results is None else [results]):
+            opened = RunStore(file, "evaluation", of, parts=parts, resume=resume or bool(merge))
+            kept.append(stack.enter_context(closing(opened) if merge else opened))
         if merge:
-            there = [read_shard(each.parts_before.get(SHARD, "1/1")) for each in merged]
+            there = [read_shard(each.parts_before.get(SHARD, "1/1")) for each in kept]
             every = ((number, of) for of in sorted({of for _, of in there}) for number in range(1, of + 1))
             left = ", ".join(f"{number}/{of}" for number, of in every if (number, of) not in there)
             ceiling.ended = f"shards missing: {left}" if left else "not all shards are done"  # none is begun
-        outcomes = await run.through(planned, concurrency, store, done, crew, merged)
+        outcomes = await run.through(planned, concurrency, kept, crew, done)
     found = [outcomes[one.id] for one in planned if one.id in outcomes]
     missing = len(planned) - sum(one.ended != "budget" for one in found)
     return Report(

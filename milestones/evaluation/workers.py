@@ -7,9 +7,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -67,35 +67,16 @@ def call(job: Job, *arguments: Any) -> Any:
     return run_in_background(function(*arguments))
 
 
-class Processes(Executor):
-    """So many processes, one piece of work at a time in each; one that dies is replaced and costs its own work alone.
+@contextmanager
+def processes() -> Iterator[Callable[[], Executor]]:
+    """Inside the block, what begins a process: an executor with one worker, which costs its own work alone if it dies.
 
-    They end at once when it is shut down, and when the process that made them is gone.
+    All of them end at once with the block, and when the process that made them is gone.
     """
-
-    def __init__(self, count: int) -> None:
-        self._context = get_context("spawn")  # a fork would have this one's threads and connections
-        self._end, self._line = self._context.Pipe(duplex=False)
-        self._idle = [self._begun() for _ in range(count)]
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Hand work to a process that is idle; there must be one."""
-        pool = self._idle.pop()
-
-        def over(work: Future[Any]) -> None:
-            died = not work.cancelled() and isinstance(work.exception(), BrokenExecutor)
-            self._idle.append(self._begun() if died else pool)
-
-        work: Future[Any] = pool.submit(fn, *args, **kwargs)
-        work.add_done_callback(over)
-        return work
-
-    def _begun(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, self._context, _begin, (self._end,))
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End all processes."""
-        self._line.close()
+    context = get_context("spawn")  # a fork would have this one's threads and connections
+    end, line = context.Pipe(duplex=False)
+    with line:
+        yield lambda: ProcessPoolExecutor(1, context, _begin, (end,))
 
 
 def _begin(end: Connection) -> None:

@@ -13,7 +13,7 @@ from arq_graph.milestones import read_report
 def shards(cli, shop):
     """Hold some shards of the shop's suite, and name their results files."""
 
-    def hold(*numbers: str, arms: str = "desk:echo") -> list[str]:
+    def hold(*numbers: str, arms: str = "desk:echo", code: int = 0) -> list[str]:
         for shard in numbers:
             done = cli(
                 "evaluate",
@@ -27,7 +27,7 @@ def shards(cli, shop):
                 "--shard",
                 shard,
             )
-            assert done.code == 0, done.err
+            assert done.code == code, done.err
         return [f"suite.{shard.replace('/', '-of-')}.results.jsonl" for shard in numbers]
 
     return hold
@@ -54,13 +54,22 @@ def test_merged_shards_are_reported_as_one_run(cli, shards, folder):
     assert merged == report(cli, folder)[1]
 
 
-def test_a_missing_shard_and_what_was_held_twice_are_told(cli, shards, folder):
+def test_a_missing_shard_is_told_and_what_was_held_twice_counts_once(cli, shards, folder):
     files = shards("1/3", "3/3")
     (folder / "copy.jsonl").write_bytes((folder / files[1]).read_bytes())
     said, found = report(cli, folder, *files, "copy.jsonl", code=1)
+    assert len({one["id"] for one in found}) == len(found) > 0
     assert f"shards missing: 2/3: {8 - len(found)} conversations of the run missing" in said
-    assert "of the conversations were held twice; the first counts" in said
     assert "--shard and --resume, for each part that is not done" in said
+
+
+@pytest.mark.parametrize("given", [("--arms", "desk:echo,desk:kaputt"), ("--runs", "4")])
+def test_runs_and_arms_that_are_not_given_again_are_not_left_out_silently(cli, shards, folder, given):
+    files = shards("1/2", "2/2", arms="desk:echo,desk:kaputt", code=1)
+    for command in (files, ["--results", files[0], "--shard", "1/2", "--resume"]):
+        done = cli("evaluate", "suite.yaml", *command, "--model", "offline", *given)
+        assert (done.code, "conversations that are kept would be left out" in done.words) == (1, True)
+        assert "give --runs 4 --arms desk:echo,desk:kaputt, or more" in done.words
 
 
 def test_what_is_no_part_of_the_same_run_is_refused(cli, shards, shop, folder):
@@ -72,7 +81,7 @@ def test_what_is_no_part_of_the_same_run_is_refused(cli, shards, shop, folder):
     for files, said in (
         (
             (other, one),
-            "suite.1-of-3.results.jsonl holds the results of an unfinished run, and this is another: the user",
+            "suite.1-of-3.results.jsonl holds the results of another run: the user",
         ),
         ((other, "chats.jsonl"), "chats.jsonl holds no results of this kind"),
         ((other, "nowhere.jsonl"), "nowhere.jsonl cannot be read"),

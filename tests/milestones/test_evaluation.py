@@ -237,7 +237,7 @@ def test_a_run_that_changed_is_not_gone_on_with_and_told_what_changed(
 
     run(resume=False)
     assert run(resume=True).conversations
-    with pytest.raises(InputError, match=f"and this is another: {told}.* changed since") as error:
+    with pytest.raises(InputError, match=f"the results of another run: {told}.* changed since") as error:
         run(resume=True, **change)
     assert str(error.value).count("of scenario") <= 1, "nothing else is said to have changed"
 

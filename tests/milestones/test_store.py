@@ -82,8 +82,8 @@ def test_another_run_is_refused_and_told_what_changed_and_what_to_do(file):
     whole = file.read_bytes()
     for change, said in (
         ({"the judge": "k"}, r"the judge \(was 'j', now 'k'\) changed since.*name another file"),
-        ({"graph": steps("find")}, "this is another: the milestones changed since"),
-        ({"the world": "calm"}, "this is another: the world changed since"),
+        ({"graph": steps("find")}, "the results of another run: the milestones changed since"),
+        ({"the world": "calm"}, "the results of another run: the world changed since"),
     ):
         with pytest.raises(InputError, match=said):
             scored(file, **change)
