@@ -49,6 +49,10 @@ def test_merged_shards_are_reported_as_one_run(cli, shards, folder):
     files = shards("1/3", "2/3", "3/3")
     before = [(folder / file).read_bytes() for file in files]
     _, merged = report(cli, folder, *files)
+    more = cli(
+        "evaluate", "suite.yaml", *files, "--model", "offline", "--arms", "desk:echo,guided", "--runs", "4"
+    )
+    assert "not all shards are done: 8 conversations of the run missing" in more.words
     assert [(folder / file).read_bytes() for file in files] == before, "nothing was held"
     assert not (folder / "suite.results.jsonl").exists()
     assert merged == report(cli, folder)[1]

@@ -248,20 +248,6 @@ def test_what_a_worker_did_not_spend_is_lent_again(ceiling: dict[str, Any]):
     assert (len(report.conversations), CALLS.total(), report.stopped) == (30, 120, None)
 
 
-def test_a_worker_without_a_part_waits_for_what_another_gives_back():
-    def done(one: Any, outcome: Any) -> None:
-        held.append(one.run)
-        if len(held) == 5:  # a half of the ceiling is spent, and the late one has the other
-            executor.later.pop()()
-
-    CALLS.clear()
-    held: list[int] = []
-    settings: dict[str, Any] = {"runs": 10, "concurrency": 1, "max_calls": 40, "done": done}
-    with Mortal(late=lambda number: number == 1) as executor:
-        report = evaluate(suite(), {"app": Asks()}, executor=executor, **settings)
-    assert (held[:5], len(report.conversations), CALLS.total()) == ([2, 3, 4, 5, 6], 10, 40)
-
-
 def lamps(requests: int, name: str = "lamp", **fields: Any) -> Any:
     return lamp(
         name, user=shopper(intents=[f"Lamp {number}, please." for number in range(requests)]), **fields
@@ -278,6 +264,28 @@ def test_no_worker_can_spend_what_another_has_been_lent_and_what_it_cuts_off_is_
         assert str(report.stopped) == "max_calls: 12 of 12 model calls of this part are made"
         report = evaluate(tried, {"app": Asks()}, executor=executor, max_calls=34, resume=True, **settings)
     assert (CALLS.total(), report.missing) == (34, 0), "the last one has all that is left"
+
+
+def test_what_turns_under_way_spent_beyond_a_part_counts():
+    CALLS.clear()
+    tried = Suite(scenarios=(lamps(10, "one"), lamps(10, "two"), lamps(1, "three")))
+    with Mortal() as executor:
+        report = evaluate(tried, {"app": Asks()}, executor=executor, concurrency=1, max_calls=22)
+    assert (CALLS.total(), str(report.stopped)) == (24, "max_calls: 24 of 22 model calls are made")
+
+
+def test_a_worker_without_a_part_waits_for_what_another_gives_back():
+    def done(one: Any, outcome: Any) -> None:
+        held.append(one.run)
+        if len(held) == 5:  # a half of the ceiling is spent, and the late one has the other
+            executor.later.pop()()
+
+    CALLS.clear()
+    held: list[int] = []
+    settings: dict[str, Any] = {"runs": 10, "concurrency": 1, "max_calls": 40, "done": done}
+    with Mortal(late=lambda number: number == 1) as executor:
+        report = evaluate(suite(), {"app": Asks()}, executor=executor, **settings)
+    assert (held[:5], len(report.conversations), CALLS.total()) == ([2, 3, 4, 5, 6], 10, 40)
 
 
 def test_what_a_dead_worker_was_lent_counts_as_spent(tmp_path: Path):
