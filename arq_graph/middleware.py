@@ -112,6 +112,8 @@ class AgentsModel(Strategy):
             request = request.override(messages=[*request.messages, message, *told])
         waiting += [each for each in taken_up if each in settled.insights or each.tool not in tools]
         below = list({self.tools[each.tool].key(each.arguments): each for each in waiting}.values())
+        if below and response.structured_response is not None:
+            calls, response = [], ModelResponse([message])  # code's question stands in the answer's place
         made = [each for each in verdicts if each.kind == "run"]
         decided = kept_insights(settled, proposed, made, below, asks=not calls)
         gate.state.emit(ToolsDecided(turn=gate.conversation.turn, decisions=tuple(decided)))

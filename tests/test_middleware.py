@@ -433,8 +433,16 @@ def test_a_structured_answer_stays_as_it_is_and_its_calls_pass_the_gate(form, an
     state = shop.say()
     assert (state["structured_response"], RAN) == (Answer(status="late"), [("get_order", "A-1")])
     assert "message" not in [call.module for call in shop.ours.calls]
-    asking = Shop(calls(CANCEL), judge={"G2": 9}, reply="Hm.", response_format=form).say()
-    assert (last(asking), asking["structured_response"]) == (f"Hm.\n\n{QUESTION}", None)
+
+
+@pytest.mark.parametrize(
+    "own", [[calls(CANCEL)], [calls(LOOK, CANCEL), calls(STATUS)]], ids=["at once", "later"]
+)
+def test_a_question_of_codes_stands_in_the_place_of_a_structured_answer(own):
+    shop = Shop(*own, judge={"G1": 9, "G2": 9}, reply="Hm.", response_format=ToolStrategy(Answer))
+    state = shop.say()
+    assert (last(state), state["structured_response"]) == (f"Hm.\n\n{QUESTION}", None)
+    assert not state["messages"][-1].tool_calls
 
 
 def says(answer: Any) -> ScriptedChatModel:
