@@ -20,7 +20,8 @@ Every message says what was wrong, where, and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 if TYPE_CHECKING:
@@ -114,6 +115,33 @@ def checked(setting: str, value: _T, choices: Any) -> _T:
         known = ", ".join(map(repr, get_args(choices)))
         raise InputError(f"{setting} is {value!r}: it must be one of {known}")
     return value
+
+
+def refuse_options(
+    given: Iterable[str], create: Callable[..., object], further: Iterable[str] = (), **parts: Any
+) -> None:
+    """Refuse options that there are not, and say of one that belongs to a part how to give it.
+
+    Args:
+        given: Names of options.
+        create: What they were given to.
+        further: Options that it takes besides its parameters.
+        **parts: The classes of an agent's parts, each by the parameter that takes one.
+    """
+    own = signature(create).parameters
+    known = [*(name for name, each in own.items() if each.default is not each.empty), *further]
+    for option in given:
+        if option in known:
+            continue
+        for name, part in parts.items():
+            taken = signature(part).parameters
+            if option in taken:
+                first = [each for each in ("model", "agent") if each in taken]
+                way = f"{name}={part.__name__}({', '.join([*first, option])}=…)"
+                whom = "" if name in own else " to create_guided_agent"
+                raise InputError(f"there is no option {option!r} here: give {way}{whom}")
+        near, others = suggestion(option, known), ", ".join(known)
+        raise InputError(f"there is no option {option!r} here{near}; there are {others}")
 
 
 class ToolError(ArqGraphError, ValueError):

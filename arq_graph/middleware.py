@@ -20,7 +20,7 @@ from typing_extensions import TypedDict  # Pydantic needs this one before Python
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import AgentState, ToolInsight, WaitingCall
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, refuse_options
 from arq_graph.nodes.approval import ApproveCalls
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import Update
@@ -29,13 +29,12 @@ from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, active_scores
 from arq_graph.nodes.guideline_matcher import GuidelineMatcher
 from arq_graph.nodes.message_reviser import MessageReviser
-from arq_graph.nodes.options import refuse_options
 from arq_graph.nodes.proposed_calls import kept_insights
 from arq_graph.nodes.spec_sections import designed, shown_guideline, shown_variables
 from arq_graph.nodes.strategy import Strategy
 from arq_graph.nodes.tool_node import ToolGate
 from arq_graph.reasoning.blueprint import Mode
-from arq_graph.reasoning.reasoner import ModelLike
+from arq_graph.reasoning.reasoner import ModelLike, Reasoner
 
 try:
     from langchain.agents.middleware import (
@@ -253,7 +252,8 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
         mode: Mode | None = None,
         **others: Never,
     ) -> None:
-        refuse_options(others, GuidelineMiddleware)
+        parts: Any = {"matcher": GuidelineMatcher, "reviser": MessageReviser, "model": Reasoner}
+        refuse_options(others, GuidelineMiddleware, **parts)
         super().__init__(agent)
         if reviser and not revise:
             raise InputError("a reviser is given, and revise=False: leave one of them out")
