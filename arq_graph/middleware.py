@@ -53,7 +53,7 @@ __all__ = ["GuidelineMiddleware"]
 MAX_ASKS = 2
 """How often the model is asked in one step, where nothing but refused calls comes."""
 
-DRAFT = "draft"
+DRAFT, ANSWER = "draft", "structured_response"
 
 _CHANNELS = get_type_hints(AgentState, include_extras=True)
 del _CHANNELS["messages"]
@@ -79,7 +79,6 @@ class AgentsModel(Strategy):
     request: ModelRequest[Any]
     ask: Callable[[ModelRequest[Any]], Any]
     revise: Callable[[Any], Any] | None
-    structured_response: Any = None
 
     def __init__(self, model: ModelLike, agent: Agent, *, agrees: Agrees | None = None) -> None:
         super().__init__(model, agent, agrees=agrees)
@@ -113,14 +112,14 @@ class AgentsModel(Strategy):
         below = list({self.tools[each.tool].key(each.arguments): each for each in waiting}.values())
         if below and response.structured_response is not None:
             calls, response = [], ModelResponse([message])  # code's question stands in the answer's place
-        made = [each for each in verdicts if each.kind == "run"]
-        decided = kept_insights(settled, proposed, made, below, asks=not calls)
+        runs = [each for each in verdicts if each.kind == "run"]
+        decided = kept_insights(settled, proposed, runs, below, asks=not calls)
         gate.state.emit(ToolsDecided(turn=gate.conversation.turn, decisions=tuple(decided)))
         update = self.update(gate, decided)
-        self.structured_response = response.structured_response
-        if calls or self.structured_response is not None or not (self.revise or below or dropped):
+        if calls or response.structured_response is not None or not (self.revise or below or dropped):
             others = [each for each in response.result if each is not message]
-            return {**update, self.messages_key: [self._calling(message, dropped, bool(calls)), *others]}
+            made = [self._calling(message, dropped, bool(calls)), *others]
+            return {**update, self.messages_key: made, ANSWER: response.structured_response}
         if self.revise:
             written = yield partial(self.revise, {**gate.state.state, **update, DRAFT: message.text.strip()})
         else:
@@ -279,7 +278,7 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Make the call that the customer has agreed to, or ask the model and hold what it proposes to the rules."""
         call = self._model.of(request, handler, self._reviser and self._reviser.invoke)
-        return _response(call, call.invoke(request.state))
+        return _response(call.invoke(request.state))
 
     async def awrap_model_call(
         self,
@@ -288,7 +287,7 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """The same, without blocking."""
         call = self._model.of(request, handler, self._reviser and self._reviser.ainvoke)
-        return _response(call, await call.ainvoke(request.state))
+        return _response(await call.ainvoke(request.state))
 
     def after_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Have an operator decide on the calls that the specification has them confirm, in an interrupt."""
@@ -299,9 +298,8 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
         return self.after_model(state, runtime)
 
 
-def _response(call: AgentsModel, update: Update) -> ExtendedModelResponse[Any]:
-    messages = update.pop(call.messages_key)
-    response = ModelResponse(result=messages, structured_response=call.structured_response)
+def _response(update: Update) -> ExtendedModelResponse[Any]:
+    response = ModelResponse(result=update.pop("messages"), structured_response=update.pop(ANSWER, None))
     return ExtendedModelResponse(response, Command(update=update))
 
 
