@@ -108,6 +108,12 @@ def test_other_words_under_the_same_id_and_the_same_message_in_a_fork_are_answer
         assert state["messages"][1] == input["messages"][0]
 
 
+def test_variables_alone_are_taken_up():
+    desk = Desk(variables=[Variable("credit", "what we owe them", settable=True)])
+    desk.resume(SENT)
+    assert desk.resume({"variables": {"credit": 9}})["variables"] == {"credit": 9}
+
+
 @pytest.mark.parametrize("durability", ["sync", "exit"])
 def test_an_input_that_was_refused_does_not_stand_in_the_way_of_the_next_one(durability):
     desk = Desk(variables=[Variable("credit", "what we owe them")])
