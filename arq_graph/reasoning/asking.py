@@ -168,12 +168,12 @@ class Asking(Generic[B]):
                 if (hidden := message_from(error)) is not None:
                     return hidden
                 failure = read_failure(error, self._model)
-                if failure.rejects_temperature and self._model is not self._transport.model:
+                if failure.blames("temperature") and self._model is not self._transport.model:
                     self._endpoint.takes_temperature = False
                     self._model = self._transport.model
-                elif failure.rejects_marks and self._mark:
+                elif failure.blames("cach") and self._mark:
                     self._endpoint.takes_marks, self._mark = False, None
-                elif failure.rejects_streaming and self._growing and self._endpoint.streams:
+                elif failure.blames("stream") and self._growing and self._endpoint.streams:
                     self._endpoint.streams = False
                 elif self._limit_raised and failure.status == 400:
                     return None

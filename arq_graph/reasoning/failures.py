@@ -6,11 +6,14 @@ status and the names in the class hierarchy are stable.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from json import JSONDecodeError
 
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
+from pydantic import ValidationError
 
 from arq_graph.errors import ModelRequestError, ModelUnavailableError
 
@@ -29,17 +32,7 @@ _NO_ADDRESS_NAMES = frozenset({"UnsupportedProtocol", "InvalidURL", "InvalidSche
 # And of a header that holds no key, or one with a line break.
 _NO_HEADER_NAMES = frozenset({"LocalProtocolError", "InvalidHeader"})
 # What LangChain's OpenAI family raises when a 200 response is no chat completion.
-_MALFORMED_NAMES = frozenset(
-    {
-        "ValueError",
-        "KeyError",
-        "IndexError",
-        "AttributeError",
-        "TypeError",
-        "JSONDecodeError",
-        "ValidationError",
-    }
-)
+_MALFORMED = (ValueError, KeyError, IndexError, AttributeError, TypeError, JSONDecodeError, ValidationError)
 _MAX_WORDS = 600
 
 _NAME = "Look at the model name and at base_url: the provider knows no such model or address."
@@ -69,42 +62,31 @@ class Failure:
         """Whether the provider or the network failed; anything else is a bug somewhere, and stays itself."""
         return self.transient or bool(self.advice)
 
-    @property
-    def rejects_temperature(self) -> bool:
-        """Whether the provider, or the model's class, refuses the sampling temperature."""
-        return self.maybe_unsupported and "temperature" in self._named
+    def blames(self, part: str) -> bool:
+        """Whether the provider, or the model's class, names a part of the request that can be left out.
 
-    @property
-    def rejects_marks(self) -> bool:
-        """Whether the provider refuses the marks for its cache; Bedrock does it with a 403 where a model has none."""
-        return self.status in (400, 403) and "cach" in self._named
-
-    @property
-    def rejects_streaming(self) -> bool:
-        """Whether the provider refuses to stream: some do for accounts that are not verified."""
-        return self.status in (400, 422) and "stream" in self._named
-
-    @property
-    def _named(self) -> str:
-        """What the provider says, in lower case; botocore adds the operation's name, which may be a streamed one's."""
+        Bedrock refuses marks for its cache with a 403, and botocore adds the name of the operation to what it says.
+        """
         response = getattr(self.error, "response", None)
         told = response.get("Error", {}).get("Message") if isinstance(response, dict) else None
-        return f"{told or self.error} {getattr(self.error, 'param', None)}".lower()
+        told = f"{told or self.error} {getattr(self.error, 'param', None)}"
+        return (self.maybe_unsupported or self.status == 403) and bool(re.search(rf"(?i)\b{part}", told))
 
     def unavailable(self, asked: str, model: str, tries: int, seconds: float) -> ModelUnavailableError:
         """The error for a model that could not be reached, or was overloaded, in so many tries and seconds."""
         return ModelUnavailableError(
             f"{asked}: the model {model} did not answer ({tries} {'try' if tries == 1 else 'tries'}, timeout"
-            f" {seconds:g} s); the last said: {self._words}. Try again later; if it goes on, look at the provider's"
+            f" {seconds:g} s); the last said: {self.words}. Try again later; if it goes on, look at the provider's"
             " status, at base_url, or raise timeout."
         )
 
     def rejected(self, asked: str) -> ModelRequestError:
         """The error for a request that the provider rejects as it is."""
-        return ModelRequestError(f"{asked}: {self._words}. {self.advice or _NO_METHOD}")
+        return ModelRequestError(f"{asked}: {self.words}. {self.advice or _NO_METHOD}")
 
     @property
-    def _words(self) -> str:
+    def words(self) -> str:
+        """What the provider says, at some length, and what is behind it."""
         words, (*_, cause) = f"{type(self.error).__name__}: {self.error}", _causes(self.error)
         if type(cause).__name__ in _NO_HEADER_NAMES:  # what it says would show the key
             return f"{type(self.error).__name__}: a header is empty, or holds a line break"
@@ -126,7 +108,7 @@ def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failur
         return Failure(error, status, advice=_advice_on_key(model))
     if isinstance(error, ContextOverflowError) or (status == 400 and "maximum context length" in str(error)):
         return Failure(error, status, advice=_TOO_LONG)
-    if type(error).__name__ in _MALFORMED_NAMES and "BaseChatOpenAI" in _names(model):
+    if type(error) in _MALFORMED and "BaseChatOpenAI" in _names(model):
         return Failure(error, status, transient=True, maybe_unsupported=True, advice=_NO_COMPLETION)
     if status is not None:
         transient = status in _TRANSIENT_STATUS or status >= 500

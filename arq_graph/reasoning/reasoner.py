@@ -77,29 +77,28 @@ class Reasoner:
         self.settings = AskSettings(
             *(module, mode, temperature, max_attempts, max_candidates, timeout, backoff, on_unsatisfied)
         )
-        self.model = chat_model(model, base_url=base_url) if isinstance(model, str) else model
-        others = [chat_model(each) if isinstance(each, str) else each for each in fallbacks]
-        self.models = (self.model, *others)
+        first = chat_model(model, base_url=base_url) if isinstance(model, str) else model
+        self.models = [first, *(chat_model(each) if isinstance(each, str) else each for each in fallbacks)]
         self._fixed = self._reached(None)
 
     @property
     def takes_images(self) -> bool:
         """Whether none of its models is known to take no images; what a run's config makes is not known."""
-        return all((each.model.profile or {}).get("image_inputs") is not False for each in self._fixed or ())
+        return all((each.model.profile or {}).get("image_inputs") is not False for each in self._fixed)
 
-    def _reached(self, config: RunnableConfig | None) -> list[Transport] | None:
-        """How each model is reached, in order; None where some are made of a run's config, and there is none."""
+    def _reached(self, config: RunnableConfig | None) -> list[Transport]:
+        """How each model is reached, in order; nothing where some are made of a run's config, and there is none."""
         bare = [each for model in self.models for each in unwrapped(model, config)]
         timeout, backoff = self.settings.timeout, self.settings.backoff
         reached = [Transport(each, timeout=timeout, backoff=backoff) for each in bare if each]
-        return reached if len(reached) == len(bare) else None
+        return reached if len(reached) == len(bare) else []
 
     def _transports_of(
         self, questions: Sequence[Question[Any]], config: RunnableConfig | None
     ) -> dict[Reasoner, list[Transport]]:
         """The models to ask, in order, by who asks; if some are configurable, of this run."""
         askers = {question.reasoner or self for question in questions}
-        return {each: each._fixed or each._reached(config or {}) or [] for each in askers}
+        return {each: each._fixed or each._reached(config or {}) for each in askers}
 
     def ask(
         self,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
@@ -27,8 +28,8 @@ _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
 # Local models write line breaks inside strings as they are, which JSON forbids.
 _DECODER = json.JSONDecoder(strict=False)
-# After each failure Python counts the lines before it: without a bound the time would be quadratic.
-_MAX_FAILURES = 2_000
+# After what is no object Python counts the lines before it: without a bound the time would be quadratic.
+_MAX_FOUND = 2_000
 _MAX_VALIDATED = 50
 _MAX_ERRORS_TOLD = 20
 _MAX_REPEATED = 6_000
@@ -53,7 +54,8 @@ def parse_answer(read: Read[T], text: str, name: str) -> tuple[T | None, list[st
     try:
         return read(text.strip()), []
     except ValidationError:
-        objects = _objects(text)
+        found_any = islice(_found(text, 0), _MAX_FOUND)
+        objects = [found for found, _, _ in found_any if isinstance(found, str)]
     errors: list[str] = []
     for found in reversed(objects[-_MAX_VALIDATED:]):
         try:
@@ -190,20 +192,6 @@ def _lines(error: ValidationError, name: str) -> Iterator[str]:
         yield " ".join(f"{path}: {detail['msg']}".split())
     if len(details) > _MAX_ERRORS_TOLD:
         yield f"{name}: and {len(details) - _MAX_ERRORS_TOLD} more errors"
-
-
-def _objects(text: str) -> list[str]:
-    """The top-level JSON objects of a text, from left to right, each as valid JSON."""
-    objects: list[str] = []
-    failures = 0
-    for found, _, _ in _found(text, 0):
-        if isinstance(found, str):
-            objects.append(found)
-        else:
-            failures += 1
-            if failures == _MAX_FAILURES:
-                break
-    return objects
 
 
 def _found(text: str, position: int) -> Iterator[tuple[str | json.JSONDecodeError, int, int]]:

@@ -34,7 +34,6 @@ _log = logging.getLogger(__name__)
 
 MAX_TRIES = 8
 _MAX_PAUSE = 20.0
-_MAX_WORDS = 100
 # With less than this share of the time left, another try would only be cut short.
 _WORTH_TRYING = 0.02
 _TIMEOUT_FIELDS = ("request_timeout", "default_request_timeout", "timeout")
@@ -114,8 +113,7 @@ class Transport:
                 left = deadline - time.monotonic() - pause
                 if tries == max_tries or left < self._timeout * _WORTH_TRYING:
                     raise failure.unavailable(asked, self.name, tries, self._timeout) from error
-                why = " ".join(str(error).split())[:_MAX_WORDS] or type(error).__name__
-                _log.info("no answer yet (%s); asking again in %.0f s", why, pause)
+                _log.info("no answer yet (%s); asking again in %.0f s", failure.words, pause)
             else:
                 return answer
 

@@ -14,7 +14,7 @@ LOCAL = "http://127.0.0.1:1/v1"
 
 def chat_model(spec, **settings):
     """The model that a reasoner makes of a string."""
-    return Reasoner(spec, **settings).model
+    return Reasoner(spec, **settings).models[0]
 
 
 @pytest.fixture(autouse=True)
