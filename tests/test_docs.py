@@ -94,6 +94,19 @@ def test_every_extra_is_explained_once() -> None:
     assert sorted(explained) == sorted(project["optional-dependencies"])
 
 
+def test_whatever_says_how_to_install_an_extra_names_one_in_a_way_that_works_in_every_folder() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    code = [
+        path
+        for folder in ("arq_graph", "nodes", "milestones", "examples", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    texts = "".join(path.read_text(encoding="utf-8") for path in (README, *PAGES, *code))
+    told = re.findall(r"pip install \\?[\"'](\S*)\[(\w+)\]", texts)
+    assert {extra for _, extra in told} == set(project["optional-dependencies"])
+    assert {name for name, _ in told} == {project["name"]}
+
+
 def test_every_make_target_the_readme_names_exists() -> None:
     targets = set(re.findall(r"(?:\$ |`)make ([a-z-]+)", README.read_text(encoding="utf-8")))
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

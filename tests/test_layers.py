@@ -10,7 +10,18 @@ from pathlib import Path
 import arq_graph
 from arq_graph import milestones, nodes
 
-ORDER = ["errors", "models", "reasoning", "agent", "milestones", "nodes", "middleware", "apps", "cli"]
+ORDER = [
+    "errors",
+    "models",
+    "reasoning",
+    "agent",
+    "milestones",
+    "nodes",
+    "middleware",
+    "apps",
+    "cli",
+    "__main__",
+]
 MAY_IMPORT_LANGGRAPH = (
     *("arq_graph.nodes.", "arq_graph.middleware.", "arq_graph.apps.", "arq_graph.cli."),
     "arq_graph.agent.state",

@@ -45,7 +45,7 @@ print(len(evaluate(Suite([Scenario("lamp", user, graph)]), {"app": App()}, runs=
 
 def arq_graph_command(folder: Path, *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "arq_graph.cli", *arguments],
+        [sys.executable, "-m", "arq_graph", *arguments],
         cwd=folder,
         env={**os.environ, "COLUMNS": "100", "PYTHONWARNINGS": "error::ResourceWarning"},
         capture_output=True,

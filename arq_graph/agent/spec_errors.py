@@ -47,7 +47,8 @@ def spec_error(
         if follows or each["type"] == "default_factory_not_called":  # only from what is wrong elsewhere
             continue
         missing = each["loc"][-1:] if each["type"] == "missing" else ()
-        place = (*_place(values, each["loc"]), *missing)
+        loc = each.get("ctx", {}).get("place", each["loc"])  # it may be due to what stands elsewhere
+        place = (*_place(values, loc), *missing)
         said = _sentence(place, each, model)
         if document is None:
             said = f"{model.__name__}{':' if place else ''} {said}"

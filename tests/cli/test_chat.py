@@ -62,7 +62,7 @@ def interrupted(
 ) -> str:
     """Chat in a process of its own, press Ctrl-C when it is ready, and give what it says of it."""
     with subprocess.Popen(
-        [sys.executable, "-m", "arq_graph.cli", "chat", str(shop), "--thread", "t1", *options],
+        [sys.executable, "-m", "arq_graph", "chat", str(shop), "--thread", "t1", *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -120,7 +120,7 @@ def test_an_error_that_nobody_foresaw_is_no_bare_traceback_unless_asked_for(cli,
 
 def printing_to(output: int, shop: Path) -> list[str]:
     """What is said where the output goes to a file descriptor that fails."""
-    command = [sys.executable, "-m", "arq_graph.cli", "check", str(shop)]
+    command = [sys.executable, "-m", "arq_graph", "check", str(shop)]
     done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
     os.close(output)
     assert done.returncode == 1
@@ -143,7 +143,7 @@ def test_a_reader_that_goes_away_is_told_in_a_line(shop):
 
 @pytest.mark.slow
 def test_a_terminal_that_knows_ascii_alone_is_shown_the_rest_in_escapes(shop):
-    command = [sys.executable, "-m", "arq_graph.cli", "check", str(shop)]
+    command = [sys.executable, "-m", "arq_graph", "check", str(shop)]
     in_ascii = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, env=in_ascii, capture_output=True, text=True, check=True)
     assert "look the order up" in done.stdout
@@ -154,7 +154,7 @@ def test_help_tells_the_options_and_loads_no_library_that_takes_its_time(cli):
     short, long = (cli("milestones", "check", option) for option in ("-h", "--help"))
     assert (short.code, short.out) == (0, long.out)
     assert "Usage: arq-graph" in short.out
-    command = [sys.executable, "-X", "importtime", "-m", "arq_graph.cli", "--help"]
+    command = [sys.executable, "-X", "importtime", "-m", "arq_graph", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "typer" in loaded

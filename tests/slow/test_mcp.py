@@ -7,8 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from langgraph.checkpoint.memory import MemorySaver
@@ -33,6 +37,8 @@ def get_order(order_id: Number, context: Context) -> dict:
     "Look up an order."
     if order_id == "ORD-9999":
         raise ValueError("there is no such order")
+    if order_id == "ORD-6666":
+        os._exit(1)  # the server goes down
     request = context.request_context.request
     shop = request.headers["X-Shop"] if request else os.environ["SHOP"]
     return {"order_id": order_id, "status": "delayed", "shop": shop}
@@ -42,6 +48,8 @@ def cancel_order(order_id: Number) -> str:
     "Cancel an order."
     return f"{order_id} is cancelled"
 
+with open("starts.txt", "a") as starts:
+    starts.write("started ")
 server.run(transport="streamable-http" if sys.argv[1:] else "stdio")
 """
 AGENT = """
@@ -84,8 +92,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def address(folder: Path) -> Iterator[str]:
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -102,6 +110,12 @@ def address(folder: Path) -> Iterator[str]:
     finally:
         server.kill()
         server.wait()
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    with serving(folder) as address:
+        yield address
 
 
 @pytest.fixture(autouse=True)
@@ -153,7 +167,7 @@ async def test_a_server_at_an_address_serves_async_runs_and_its_errors_are_resul
 )
 def test_the_command_works_with_the_tools_of_a_server(folder: Path, arguments: list[str], said: str) -> None:
     (folder / "talk.txt").write_text("Where is my order ORD-1001?\n")
-    command = [sys.executable, "-m", "arq_graph.cli", *arguments]
+    command = [sys.executable, "-m", "arq_graph", *arguments]
     talk = "Where is my order ORD-1001?\n/quit\n"
     done = subprocess.run(command, cwd=folder, input=talk, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -162,31 +176,73 @@ def test_the_command_works_with_the_tools_of_a_server(folder: Path, arguments: l
         assert '"goal_completed": true' in (folder / "results.jsonl").read_text()
 
 
+def result_of(agent: Agent, order: str) -> str:
+    state = create_guided_agent("offline", agent).invoke(
+        {"messages": [("user", f"Where is my order {order}?")]}
+    )  # type: ignore[call-overload]
+    (result,) = [message for message in state["messages"] if message.type == "tool"]
+    assert result.status == "error"
+    return str(result.text)
+
+
+class Refusing(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.send_error(401)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def test_a_server_that_goes_down_is_told_in_the_calls_result_without_its_address(folder: Path) -> None:
+    agent = Agent.from_yaml(folder / "desk.yaml")
+    assert result_of(agent, "ORD-6666") == "the MCP server 'orders' gave no result: Connection closed"
+    with serving(folder) as address:
+        (folder / "dying.yaml").write_text(AGENT % f'{{url: "{address}?key=secret", timeout: 2}}')
+        agent = Agent.from_yaml(folder / "dying.yaml")
+        assert "gave no result: Timed out" in result_of(agent, "ORD-6666")
+        assert result_of(agent, "ORD-1001").endswith("gave no result: All connection attempts failed")
+        with ThreadingHTTPServer(("127.0.0.1", urlsplit(address).port or 0), Refusing) as refusing:
+            Thread(target=refusing.serve_forever, daemon=True).start()
+            assert result_of(agent, "ORD-1001").endswith("gave no result: 401 Unauthorized")
+            refusing.shutdown()
+
+
 @pytest.mark.parametrize(
     ("server", "message"),
     [
-        (
-            "{command: python-that-is-not-there}",
-            "server 'orders' \\(python-that.*\\), which cannot be asked for its tools: .*not-there",
-        ),
+        ("{command: python-not-there, args: [x]}", r"\(python-not-there x\) gives no tools: .*No such file"),
+        ('{command: "python x.py"}', r"\('python x.py'\) .*; .* do its arguments stand in `args`"),
+        (f"{{command: {sys.executable}, args: [not_there.py]}}", r"not_there.py\) gives no tools: "),
         (
             '{url: "http://127.0.0.1:9/mcp"}',
-            "server 'orders' \\(http.*\\), which cannot be asked for its tools: .*connect",
+            r"\(http://127.0.0.1:9/mcp\) gives no tools: All connection attempts",
         ),
-        (
-            '{url: "http://x", headers: {A: "${ARQ_NOT_SET}"}}',
-            "environment variable ARQ_NOT_SET, which is not set",
-        ),
+        ('{url: "http://127.0.0.1:PORT/mpc"}', r"\(http://127.0.0.1:[0-9]+/mpc\) .* is its path right"),
+        ('{url: "http://x", headers: {A: "${ARQ_NOT_SET}"}}', "variable ARQ_NOT_SET, which is not set"),
         ("{}", "has a `command` or a `url`, and not both"),
         ("{command: a, port: 1}", "unknown key `port`"),
+        ("{command: a, timeout: 0}", "must be greater than 0"),
     ],
 )
-def test_a_server_that_cannot_be_reached_is_told_with_the_line(
-    tmp_path: Path, server: str, message: str
+def test_a_server_that_gives_no_tools_is_told_once_with_its_line(
+    tmp_path: Path, address: str, server: str, message: str
 ) -> None:
-    (tmp_path / "desk.yaml").write_text(AGENT % server)
-    with pytest.raises(SpecError, match=message):
+    (tmp_path / "desk.yaml").write_text(AGENT % server.replace("PORT", str(urlsplit(address).port)))
+    with pytest.raises(SpecError, match=message) as told:
         Agent.from_yaml(tmp_path / "desk.yaml")
+    assert str(told.value).startswith(f"{tmp_path}/desk.yaml:5: ")
+    assert "\n" not in str(told.value)
+
+
+def test_a_server_is_started_once_for_all_tools_and_again_when_the_file_is_read_again(tmp_path: Path) -> None:
+    (tmp_path / "orders.py").write_text("print('no server')\nopen('starts.txt', 'a').write('started ')")
+    (tmp_path / "desk.yaml").write_text(AGENT % f"{{command: {sys.executable}, args: [orders.py]}}")
+    with pytest.raises(SpecError, match="gives no tools"):
+        Agent.from_yaml(tmp_path / "desk.yaml")
+    assert (tmp_path / "starts.txt").read_text() == "started "
+    (tmp_path / "orders.py").write_text(SERVER)
+    assert set(Agent.from_yaml(tmp_path / "desk.yaml").toolbox) == {"get_order", "cancel_order"}
+    assert (tmp_path / "starts.txt").read_text() == "started started "
 
 
 def test_a_slip_in_a_name_is_told_with_what_was_meant(folder: Path) -> None:

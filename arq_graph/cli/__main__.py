@@ -1,5 +1,0 @@
-"""`python -m arq_graph.cli`."""
-
-from arq_graph.cli import main
-
-main()
