@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
 
 from arq_graph import OfflineChatModel
 from arq_graph.milestones import read_report
@@ -95,6 +97,17 @@ def test_broken_records_are_named_and_counted_and_do_not_stop_the_rest(score, fo
     assert "2 conversations, 3 records could not be scored" in done.out
     assert [one.record for one in report.conversations] == [0, 4]
     assert [one.record for one in report.broken] == [1, 2, 3]
+
+
+def test_a_file_or_a_thread_that_cannot_be_read_does_not_stop_the_others(score, folder, chats):
+    (folder / "cut.json").write_bytes(b'[{"messages": "\xff')
+    with SqliteSaver.from_conn_string("other.sqlite") as threads:
+        other = StateGraph(dict[str, Any]).add_node("talk", lambda _: {}).add_edge(START, "talk")
+        other.compile(checkpointer=threads).invoke({"x": 1}, {"configurable": {"thread_id": "odd"}})
+    done, report = score("cut.json", "other.sqlite", chats)
+    assert len(report.conversations) == 3
+    assert [(one.source, one.record) for one in report.broken] == [("cut.json", None), ("other.sqlite", 0)]
+    assert "cut.json is no UTF-8 text" in done.words and "thread 'odd'" in done.words
 
 
 def test_several_files_and_several_use_cases(cli, chats, folder):
