@@ -115,13 +115,12 @@ def evaluate(
     tell_doubts(choice, names, tried.scenarios)
     way_on = f"What ended is kept in {kept}: the same command with --resume goes on from there."
     count = sum(1 for _ in tried.planned(list(apps), runs, shard))
-    asked = choice.chat_model()
     with conversing(count, lambda: note(f"Interrupted. {way_on}")) as done:
         try:
             report = evaluated(
                 tried,
                 apps,
-                model=asked,
+                model=choice.chat_model(),
                 user_model=users.chat_model() if users else None,
                 judge=LLMJudge(decides.chat_model()) if decides else None,
                 runs=runs,
@@ -176,8 +175,10 @@ def tell_doubts(choice: options.ModelChoice, arms: Sequence[str], scenarios: Seq
 def said_in(report: Report, *results: Path) -> list[Transcript | None]:
     """What was said in the conversations that a page shows, in the order of the report."""
     shown = {report.conversations[index].id for index in transcripts_shown(report)}
-    read = chain.from_iterable(map(read_results, results))
-    said = {record.id: transcript for record, transcript in read if record.id in shown}
+    said: dict[str, Transcript] = {}
+    for record, transcript in chain.from_iterable(map(read_results, results)):
+        if record.id in shown:
+            said.setdefault(record.id, transcript)  # of one that was held twice, the first counts
     return [said.get(record.id) for record in report.conversations]
 
 

@@ -41,6 +41,7 @@ So do as many pieces of work in a row whose worker died.
 """
 
 Done = Callable[[Planned, Outcome], None]
+Begin = Callable[[], Executor]
 
 
 class Held(NamedTuple):
@@ -61,13 +62,11 @@ class Held(NamedTuple):
 class Crew:
     """Workers elsewhere: what begins one, how many there are, and how many conversations each holds at once."""
 
-    begin: Callable[[], Executor]
+    begin: Begin
     workers: int
     concurrency: int
     job: Job
-
-    def __post_init__(self) -> None:
-        self.idle = [self.begin() for _ in range(self.workers)]
+    idle: list[Executor]
 
 
 Work = tuple[Sequence[Planned], Coroutine[Any, Any, Sequence[Held]]]

@@ -57,12 +57,9 @@ def kept_in(entry: Mapping[str, Any]) -> Kept | None:
 
 
 def read_results(file: str | Path) -> Iterator[tuple[ConversationRecord, Transcript]]:
-    """The finished conversations of a file that `evaluate` wrote, each once, one at a time."""
-    seen = set()
+    """The finished conversations of a file that `evaluate` wrote, one at a time; of one that was held twice, both."""
     for one in read_transcripts(file):
-        kept = kept_in(one.extra) if isinstance(one, Transcript) else None
-        if isinstance(one, Transcript) and kept and kept.record and kept.record.id not in seen:
-            seen.add(kept.record.id)
+        if isinstance(one, Transcript) and (kept := kept_in(one.extra)) and kept.record:
             yield kept.record, one
 
 

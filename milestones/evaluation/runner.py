@@ -14,7 +14,7 @@ from arq_graph.agent.parts import Part
 from arq_graph.errors import InputError, SpecError, checked_type
 from arq_graph.milestones.evaluation.arms import Arm, Arms
 from arq_graph.milestones.evaluation.ceiling import Amount, Ceiling, Prices
-from arq_graph.milestones.evaluation.holding import Crew, Done, Run
+from arq_graph.milestones.evaluation.holding import Begin, Crew, Done, Run
 from arq_graph.milestones.evaluation.suite import Suite, read_shard
 from arq_graph.milestones.evaluation.workers import packed, processes
 from arq_graph.milestones.event_loop import run_in_loop
@@ -157,8 +157,8 @@ async def aevaluate(
         if workers is not None:
             arms_sent = {f"the arm {name!r}": arm for name, arm in arms.items()}
             job = packed(run.in_worker, {"the suite": suite, **arms_sent, **asked})
-            begin = (lambda: executor) if executor else stack.enter_context(processes())
-            crew = Crew(begin, workers, concurrency, job)
+            begin: Begin = (lambda: executor) if executor else stack.enter_context(processes())
+            crew = Crew(begin, workers, concurrency, job, idle=[begin() for _ in range(workers)])
         if gone := [str(file) for file in merge if not Path(file).is_file()]:
             raise InputError(f"{', '.join(gone)} cannot be read: there is no such file")
         kept: list[RunStore] = []

@@ -92,7 +92,7 @@ class Suite(Part):
             SpecError: Something is wrong; all of it is told, with file and line.
         """
         file = read_model(path, SuiteFile, what="suite file")
-        return cls(scenarios=file.made, seed=file.seed, name=file.name or Path(path).stem)
+        return cls(scenarios=file._made, seed=file.seed, name=file.name or Path(path).stem)
 
     def planned(self, arms: Sequence[str], runs: int, shard: str = "1/1") -> Iterator[Planned]:
         """Every conversation: the arms of one run side by side, so that a run that is stopped leaves pairs.
@@ -180,12 +180,7 @@ class SuiteFile(Part):
     defaults: Defaults = Defaults()
     scenarios: Annotated[tuple[ScenarioEntry, ...], Field(min_length=1), AfterValidator(_named_apart)]
 
-    _made: tuple[Scenario, ...] = PrivateAttr()
-
-    @property
-    def made(self) -> tuple[Scenario, ...]:
-        """The scenarios: of each entry one, or one for each kind of user."""
-        return self._made
+    _made: tuple[Scenario, ...] = PrivateAttr()  # of each entry one, or one for each kind of user
 
     @model_validator(mode="after")
     def _can_be_used(self, info: ValidationInfo) -> Self:

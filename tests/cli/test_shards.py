@@ -60,9 +60,11 @@ def test_merged_shards_are_reported_as_one_run(cli, shards, folder):
 
 def test_a_missing_shard_is_told_and_what_was_held_twice_counts_once(cli, shards, folder):
     files = shards("1/3", "3/3")
-    (folder / "copy.jsonl").write_bytes((folder / files[1]).read_bytes())
+    again = (folder / files[1]).read_text().replace("Where is my order?", "Where has it gone?")
+    (folder / "copy.jsonl").write_text(again)
     said, found = report(cli, folder, *files, "copy.jsonl", code=1)
     assert len({one["id"] for one in found}) == len(found) > 0
+    assert "Where has it gone?" not in (folder / "out.html").read_text(), "the first counts"
     assert f"shards missing: 2/3: {8 - len(found)} conversations of the run missing" in said
     assert "--shard and --resume, for each part that is not done" in said
 
