@@ -237,6 +237,28 @@ def test_a_tool_beyond_the_bound_is_asked_about_once_it_is_granted_and_one_that_
     assert asked == [["get_order"], ["give_discount"], ["give_discount"]]
 
 
+def test_a_reply_is_drafted_once_although_the_tools_are_waited_for_behind_the_second_look():
+    waves = [["matcher"], ["tools"], ["matcher", "message"], ["tools"]]
+    model, seen = in_waves(Brain({"G1": 9}, {"get_order": A1}), waves)
+    create_guided_agent(model, desk(), strategy=ToolCalling(max_ahead=0), eager=True).invoke(ASKED)
+    assert [seen[:2], sorted(seen[2:4]), seen[4:]] == [
+        ["matcher", "tools"],
+        ["matcher", "message"],
+        ["tools"],
+    ]
+
+
+def test_a_step_with_functions_of_ones_own_is_asked_ahead_too(runs):
+    rules = [
+        Guideline(condition, "greet", id=id) for id, condition in {"A": bool, "B": lambda _: False}.items()
+    ]
+    model, seen = in_waves(Brain({"A": 9}), [["matcher", "matcher"]])
+    both = Together(*(GuidelineMatcher(model, each) for each in (desk(), Agent("Other", "You help.", rules))))
+    matches = runs.invoke(both, ASKED)["guideline_matches"]
+    assert [each["guideline"] for each in matches if each["active"]] == ["G4", "A"]
+    assert seen == ["matcher", "matcher"]
+
+
 @pytest.mark.parametrize("confirm", [{}, {"get_order": "operator"}])
 def test_a_turn_that_broke_off_while_the_reply_was_drafted_goes_on_and_no_tool_runs_twice(confirm):
     ran, broken = [], [RuntimeError()]
