@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from arq_graph.reasoning.answer import Answer, Attempt, Complaint, Question
 from arq_graph.reasoning.blocks import as_taken, cache_mark
 from arq_graph.reasoning.blueprint import B, Mode, read_answer, schema_in_mode
 from arq_graph.reasoning.failures import Failure, read_failure
-from arq_graph.reasoning.methods import Method, schema_name
+from arq_graph.reasoning.methods import Method
 from arq_graph.reasoning.replies import (
     GrowingAnswer,
     asked_again,
@@ -146,10 +147,11 @@ class Asking(Generic[B]):
 
         None where the provider refuses a token limit that was raised for this answer.
         """
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", self._name)[:64]  # what providers allow
         while True:
             prompt = as_taken(self._method.messages(self._messages, self._schema), self._mark)
             prompt += retry
-            bind = partial(self._method.bind, name=schema_name(self._name), schema=self._schema)
+            bind = partial(self._method.bind, name=name, schema=self._schema)
             try:
                 reply = yield from self._transport.call(
                     self._asked,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,11 +45,6 @@ class Method:
                 whole = message.model_copy(update={"content": f"{message.text}\n\n{text}"})
                 return [*messages[:index], whole, *messages[index + 1 :]]
         return [SystemMessage(text), *messages]
-
-
-def schema_name(name: str) -> str:
-    """A blueprint's name in the characters that providers allow: letters, digits, `_` and `-`, up to 64."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64]
 
 
 def _bind_json_schema(model: BaseChatModel, name: str, schema: Schema) -> Called:

@@ -35,7 +35,7 @@ AUTHOR = "milestones author --model offline --tools names.json --out"
         ("chat agent.yaml --model gpt-4o", "OPENAI_API_KEY"),
         ("chat agent.yaml --model gpt-4o", "--base-url"),
         (f"{LOCAL} reasoning_efort=low", "no argument 'reasoning_efort'; did you mean `reasoning_effort`"),
-        (f"{LOCAL} temperature=hot", "cannot be made with temperature"),
+        (f"{LOCAL} temperature=hot", "made with temperature: temperature: Input should be a valid number"),
         (f"{LOCAL} model=other", "multiple values"),
         (f"{LOCAL} api_key=k", "'api_key' is a secret"),
         (

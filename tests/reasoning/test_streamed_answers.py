@@ -54,6 +54,12 @@ def test_a_provider_that_refuses_to_stream_gives_its_answers_at_once_from_then_o
     assert endpoint.methods == ["json_schema"] * 3
 
 
+def test_an_error_upstream_is_no_refusal_to_stream(runs):
+    with Endpoint([status(500, "upstream connect error"), ok(GOOD)]) as endpoint:
+        ask(runs, endpoint.chat_model())
+    assert all(request.body["stream"] for request in endpoint.requests)
+
+
 def test_a_model_that_is_set_not_to_stream_does_not():
     with Endpoint([ok(GOOD)]) as endpoint:
         reasoner = reasoner_with(endpoint.chat_model(disable_streaming=True))
