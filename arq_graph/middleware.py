@@ -168,7 +168,7 @@ class AgentsModel(Strategy):
         tools = [each for each in request.tools if getattr(each, "name", None) not in hidden]
         request = request.override(system_message=_behind(request.system_message, rules), tools=tools)
         # A draft streams only where nothing can come in its place, and no question of code's below it.
-        if (self.revise and request.response_format is None) or listed["needs_agreement"] or taken_up:
+        if self.revise or listed["needs_agreement"] or taken_up:
             request = request.override(model=_unstreamed(request.model))
         return request
 

@@ -175,6 +175,18 @@ def test_after_a_failure_the_rest_are_put_again_once_each():
     assert [event.question for event in events if event.type == "confirmation_asked"] == [QUESTION]
 
 
+def test_the_model_is_told_of_an_agreed_call_that_cannot_run_any_more():
+    holds = [True]
+    agent = DESK.replace(guidelines=[Guideline(lambda _: holds[0], "cancel it", tools=[cancel_order])])
+    shop = Shop(calls(CANCEL), "I cannot cancel it.", agent=agent, reply="Hm.")
+    shop.say("Cancel A-1")
+    holds[0] = False
+    shop.say("Yes")
+    (refused,) = shop.told(1).now["refused"]
+    assert (refused["tool"], RAN) == ("cancel_order", [])
+    assert "no guideline grants it any more" in refused["why"]
+
+
 def test_a_condition_in_code_sees_every_channel_before_it_is_written():
     seen: list[Any] = []
 
@@ -354,18 +366,27 @@ def test_a_call_that_is_taken_up_beside_another_one_is_put_when_the_turn_ends():
 
 
 @pytest.mark.parametrize("revise", [True, False])
-def test_what_is_said_beside_calls_goes_out_only_where_nothing_is_revised(revise):
+@pytest.mark.parametrize(
+    ("kind", "ids"),
+    [
+        ("tool_use", lambda id: {"id": id}),
+        ("function_call", lambda id: {"id": f"fc_{id}", "call_id": id}),  # OpenAI's Responses API
+    ],
+)
+def test_what_is_said_beside_calls_goes_out_only_where_nothing_is_revised(revise, kind, ids):
     thinking = {"type": "thinking", "thinking": "Hm", "signature": "s"}
-    uses = [{"type": "tool_use", "id": id, "name": name} for id, (name, _) in (("c0", LOOK), ("c1", REFUND))]
+    uses = [{"type": kind, "name": name, **ids(id)} for id, (name, _) in (("c0", LOOK), ("c1", REFUND))]
     blocks = [thinking, {"type": "text", "text": "It comes today!"}, *uses]
     raw = {"tool_calls": ["both, as the provider has them"]}
     metadata = {"id": "resp_1", "model_name": "m"}
     made = calls(LOOK, REFUND, text=blocks, additional_kwargs=raw, response_metadata=metadata)
     asking = Shop(made, "Late.", rules={"revise": revise}).say()["messages"][1]
     kinds = [block["type"] for block in asking.content]
-    assert kinds == (["thinking", "tool_use"] if revise else ["thinking", "text", "tool_use"])
+    assert kinds == (["thinking", kind] if revise else ["thinking", "text", kind])
     assert [call["name"] for call in asking.tool_calls] == ["get_order"]
     assert (asking.additional_kwargs, asking.response_metadata) == ({}, {"model_name": "m"})
+    plain = Shop(calls(LOOK, text="It comes today!"), "Late.", rules={"revise": revise}).say()["messages"][1]
+    assert plain.text == ("" if revise else "It comes today!")
 
 
 class Tokens(ScriptedChatModel):
@@ -379,9 +400,9 @@ class Tokens(ScriptedChatModel):
             )
 
 
-def streamed(runs: Any, shop: Shop) -> tuple[list[str], list[Any]]:
+def streamed(runs: Any, shop: Shop, text: str = "Hi") -> tuple[list[str], list[Any]]:
     """What streams, the tokens apart from whole messages."""
-    given = {"messages": [("user", "Hi")]}
+    given = {"messages": [("user", text)]}
     parts = [message for message, _ in runs.stream(shop.app, given, THREAD, stream_mode="messages")]
     tokens = [part.text for part in parts if isinstance(part, AIMessageChunk)]
     return tokens, [part.text for part in parts if part.type == "ai"]
@@ -390,6 +411,8 @@ def streamed(runs: Any, shop: Shop) -> tuple[list[str], list[Any]]:
 def test_no_word_of_a_draft_that_is_revised_reaches_the_stream(runs):
     shop = Shop("It comes today!", kind=Tokens, reply="I do not know.")
     assert streamed(runs, shop) == ([], ["I do not know."])
+    own = [calls(LOOK, text="It comes today!"), calls(STATUS, text="Late.")]
+    assert streamed(runs, Shop(*own, kind=Tokens, response_format=ToolStrategy(Answer)))[0] == []
 
 
 def test_what_is_not_revised_streams_unless_a_question_of_codes_may_follow(runs):
@@ -400,11 +423,16 @@ def test_what_is_not_revised_streams_unless_a_question_of_codes_may_follow(runs)
     judge = {"G2": 9}
     shop = Shop(calls(CANCEL, text="Sure."), kind=Tokens, judge=judge, rules={"revise": False})
     assert streamed(runs, shop) == ([], [f"Sure.\n\n{QUESTION}"])
+    both = calls(*(("cancel_order", {"order_id": order}) for order in ("broken", "A-1")), text="Sure.")
+    shop = Shop(both, "Failed.", kind=Tokens, judge=judge, rules={"revise": False})
+    shop.say("Cancel both")
+    judge["G2"] = 2  # what is put again waits, whatever is granted now
+    assert streamed(runs, shop, "Yes") == ([], ["", f"Failed.\n\n{QUESTION}"])
 
 
 def test_the_reply_has_the_name_of_the_agent_and_the_usage_of_its_model():
     usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
-    draft = AIMessage("Hi.", usage_metadata=usage, response_metadata={"model_name": "m"})
+    draft = AIMessage("Hi.", usage_metadata=usage, response_metadata={"id": "resp_1", "model_name": "m"})
     for name in (None, "desk"):
         sent = Shop(draft, name=name).say()["messages"][-1]
         assert (sent.name, sent.usage_metadata, sent.response_metadata) == (name, usage, {"model_name": "m"})
@@ -432,6 +460,8 @@ def test_a_structured_answer_stays_as_it_is_and_its_calls_pass_the_gate(form, an
     shop = Shop(calls(LOOK, REFUND), *answers, response_format=form)
     state = shop.say()
     assert (state["structured_response"], RAN) == (Answer(status="late"), [("get_order", "A-1")])
+    made = [call["name"] for each in state["messages"] if each.type == "ai" for call in each.tool_calls]
+    assert made == [name for name, _ in results(state)]  # none is left without a result
     assert "message" not in [call.module for call in shop.ours.calls]
 
 
