@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 from langchain.chat_models import init_chat_model
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import ConfigurableField
 from pydantic import Field
 
@@ -178,13 +178,22 @@ def test_each_model_has_its_own_way_of_being_asked():
         return ok(GOOD) if request.method == "none" else status(400, "not supported")
 
     with Endpoint(plain) as endpoint:
-        first, third = down(), down()
+        first, third = scripted([GOOD, *[ConnectionError("gone")] * 2]), down()
         reasoner = reasoner_of(first, fallbacks=[endpoint.chat_model(), third], temperature=0.3)
-        for _ in range(2):
+        for _ in range(3):
             reasoner.ask(Verdict, PROMPT)
     assert endpoint.methods[-2:] == ["none", "none"]
     assert {call.kwargs["temperature"] for call in first.calls} == {0.3}
     assert third.calls == []
+
+
+def test_each_model_has_its_own_limit_raised():
+    cut = AIMessage('{"rationale": "Th', response_metadata={"stop_reason": "max_tokens"})
+    first = scripted([cut, *[ConnectionError("gone")] * 2], max_tokens=30)
+    second = scripted([cut, GOOD], max_tokens=50)
+    assert reasoner_of(first, fallbacks=[second]).ask(Verdict, PROMPT).satisfied
+    limits = [[call.kwargs["max_tokens"] for call in model.calls] for model in (first, second)]
+    assert limits == [[30, 60, 60], [50, 100]]
 
 
 @pytest.mark.parametrize("stood_in", [scripted, lambda answers: Regional(answers, model_name="one-name")])
