@@ -10,7 +10,14 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
-from arq_graph import Agent, AgentState, create_preact_agent, create_respact_agent, resume_or_invoke
+from arq_graph import (
+    Agent,
+    AgentState,
+    create_guided_agent,
+    create_preact_agent,
+    create_respact_agent,
+    resume_or_invoke,
+)
 from arq_graph.nodes import guarded_tools
 from tests.agreement.desk import CANCEL, QUESTION, SETTINGS, THREAD, Cut, Desk
 from tests.brain import Brain, act, brain, say
@@ -262,6 +269,15 @@ def test_an_agent_without_guidelines_asks_in_the_same_way(create):
     assert desk.say("And if it has been sent?").endswith(QUESTION)
     desk.say("yes")
     assert desk.done == CANCELLED
+
+
+@pytest.mark.parametrize("create", [create_guided_agent, create_preact_agent, create_respact_agent])
+def test_a_question_about_a_tool_that_the_agent_no_longer_has_is_over(create):
+    desk = Desk()
+    desk.asked()
+    desk.app = create(desk.model, Agent("Desk", "You help."), mode="direct", checkpointer=desk.app.checkpointer)
+    assert QUESTION not in desk.say("Yes")
+    assert desk.done == []
 
 
 @pytest.mark.parametrize("record", [None, "another call", "run already"])

@@ -179,6 +179,9 @@ def test_an_answer_that_was_cut_off_is_asked_again_once_with_a_higher_limit_if_o
         (30, PROMPT),
         (60, PROMPT),
     ]
+    capped = scripted([cut, GOOD], max_tokens=30, profile={"max_output_tokens": 40})
+    assert reasoner_of(capped).ask(Verdict, PROMPT).satisfied
+    assert [call.kwargs["max_tokens"] for call in capped.calls] == [30, 40]
     too_high = error_like(status_code=400)
     for answers, limit, attempts in (
         ([cut], None, 3),
@@ -228,6 +231,24 @@ async def test_a_lost_call_is_made_again_after_a_pause():
     between = time.monotonic()
     await reasoner.aask(Verdict, PROMPT)
     assert between - begun >= 0.05 <= time.monotonic() - between
+
+
+def test_pauses_double_up_to_twenty_seconds_and_a_retry_has_what_is_left_of_the_time(monkeypatch):
+    pauses, limits = [], []
+
+    class Timed(ScriptedChatModel):
+        timeout: float | None = None
+
+        def _generate(self, *args, **kwargs):
+            limits.append(self.timeout)
+            raise ConnectionResetError
+
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    with pytest.raises(errors.ModelUnavailableError, match="8 tries"):
+        reasoner_of(Timed([]), backoff=1, timeout=1_000).ask(Verdict, PROMPT)
+    least = [0, 1, 2, 4, 8, 16, 20, 20]
+    assert all(low <= pause <= low + 1 for low, pause in zip(least, pauses, strict=True))
+    assert limits[0] == 1_000 > max(limits[1:])
 
 
 @pytest.mark.parametrize("kind", [ZeroDivisionError, KeyError, errors.InputError, TypeError])
