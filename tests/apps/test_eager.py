@@ -304,6 +304,18 @@ def test_no_reply_is_drafted_while_calls_that_were_agreed_to_are_made():
     assert len(asked_by(model, "message")) == 2
 
 
+def test_a_function_of_ones_own_reads_an_answer_once():
+    read: list[str] = []
+    how = ToolCalling(agrees=lambda said, _: read.append(said))
+    agent, model = desk(confirm={"get_order": "customer"}), brain({"G1": 9}, {"get_order": A1})
+    app = create_guided_agent(
+        model, agent, strategy=how, eager=True, mode="direct", checkpointer=MemorySaver()
+    )
+    for text in ("Where is A-1?", "Yes"):
+        app.invoke(says(text), thread())
+    assert read == ["Yes"]
+
+
 @dataclass
 class Own:
     """A state of the user's, which is no dict and whose messages have another name."""
