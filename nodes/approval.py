@@ -21,7 +21,7 @@ from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, WaitingCall
 from arq_graph.errors import InputError
 from arq_graph.nodes.channels import Node, Reader, Update, first_problem, our_channels
-from arq_graph.nodes.confirmation import question_of, recorded
+from arq_graph.nodes.confirmation import open_agreement, question_of, recorded
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import pending_calls, result_of
 from arq_graph.reasoning.conversation import Conversation
@@ -157,4 +157,5 @@ class ApproveCalls(Node):
                 {**call, "args": edits.get(call["id"], call["args"])} for call in asking.tool_calls
             ]
             results.insert(0, asking.model_copy(update={"tool_calls": changed}))
-        return {self.messages_key: results, **recorded(state, *agreed)}
+        waiting = open_agreement(state)  # what the customer was asked still waits
+        return {self.messages_key: results, **recorded(state, *(waiting[:1] if waiting else ()), *agreed)}

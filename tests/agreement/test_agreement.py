@@ -165,8 +165,31 @@ def test_after_a_failure_the_rest_are_put_again():
     put = desk.say("yes")
     assert desk.done == [("broken", True)]
     assert '1. Cancel order (order id: "A-2"' in put and '2. Cancel order (order id: "A-3"' in put
+    turn = desk.state["messages"][2].id
+    assert [each["agreed_in"] for each in desk.state["agreements"]] == [turn, None]
     desk.say("yes")
     assert desk.done[1:] == [("A-2", True), ("A-3", True)]
+
+
+def test_where_a_call_cannot_run_any_more_the_rest_are_put_again():
+    allowed = {"now": True}
+
+    def refund(order_id: str) -> str:
+        """Pay an order back."""
+        desk.done.append((order_id,))
+        return "paid"
+
+    by = dict.fromkeys(("cancel_order", "refund"), "customer")
+    desk = Desk(condition=lambda _: allowed["now"], tools=[refund], confirm=by)
+    once = {name: iter([[{"order_id": "A-1"}]]) for name in by}
+    calls = {name: lambda _, left=left: next(left, []) for name, left in once.items()}
+    desk.answer = Brain(desk.judge, calls, "Certainly.", wants=lambda: True)
+    assert "1. Cancel order" in desk.asked()
+    allowed["now"] = False
+    assert desk.say("Yes").endswith('\nRefund (order id: "A-1")\nReply yes to go ahead.')
+    assert desk.done == []
+    desk.say("Yes")
+    assert desk.done == [("A-1",)]
 
 
 def test_a_question_of_the_designers_own_names_every_value_in_quotes():
@@ -262,6 +285,24 @@ def test_an_interrupt_asks_in_place_of_the_message(strategy):
     (request,) = waiting["__interrupt__"][0].value["action_requests"]
     assert (request["description"], desk.done) == (QUESTION, [])
     desk.app.invoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
+    assert desk.done == CANCELLED
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_a_question_still_waits_after_an_operators_word_on_another_call(decision):
+    def get_order(order_id: str) -> str:
+        """Look up an order."""
+        return f"{order_id} is late"
+
+    desk = Desk(tools=[get_order], confirm={"cancel_order": "customer", "get_order": "operator"})
+    proposed = {"cancel_order": iter([[{"order_id": "A-1"}]]), "get_order": iter([[], [{"order_id": "A-1"}]])}
+    calls = {name: lambda _, made=made: next(made, []) for name, made in proposed.items()}
+    desk.answer = Brain(desk.judge, calls, "Certainly.", wants=lambda: True)
+    desk.asked()
+    desk.app.invoke({"messages": [HumanMessage("Where is it?")]}, THREAD)
+    state = desk.app.invoke(Command(resume={"decisions": [{"type": decision}]}), THREAD)
+    assert state["messages"][-1].text.endswith(QUESTION)
+    desk.say("Yes")
     assert desk.done == CANCELLED
 
 

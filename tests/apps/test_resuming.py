@@ -119,6 +119,7 @@ def test_an_input_that_was_refused_does_not_stand_in_the_way_of_the_next_one(dur
     desk = Desk(variables=[Variable("credit", "what we owe them")])
     with pytest.raises(errors.InputError, match="credit"):
         desk.resume({**ASKED, "variables": {"credit": 9}}, durability=durability)
+    assert desk.resume(None).get("messages", []) == []
     assert kinds(desk.resume(says("Where is A-1?"))) == ["human", "ai", "tool", "ai"]
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from contextvars import ContextVar
+from functools import cached_property
 from itertools import product
 from threading import Barrier
 from types import SimpleNamespace
@@ -234,21 +235,30 @@ async def test_a_lost_call_is_made_again_after_a_pause():
 
 
 def test_pauses_double_up_to_twenty_seconds_and_a_retry_has_what_is_left_of_the_time(monkeypatch):
-    pauses, limits = [], []
+    pauses, limits, retries = [], [], set()
 
     class Timed(ScriptedChatModel):
         timeout: float | None = None
+        max_retries: int = 2
+
+        @cached_property
+        def made(self):
+            """What a client of its own would be made with."""
+            return self.timeout, self.max_retries
 
         def _generate(self, *args, **kwargs):
-            limits.append(self.timeout)
+            limits.append(self.made[0])
+            retries.add(self.made[1])
             raise ConnectionResetError
 
+    model = Timed([])
+    assert model.made == (None, 2)
     monkeypatch.setattr(time, "sleep", pauses.append)
     with pytest.raises(errors.ModelUnavailableError, match="8 tries"):
-        reasoner_of(Timed([]), backoff=1, timeout=1_000).ask(Verdict, PROMPT)
+        reasoner_of(model, backoff=1, timeout=1_000).ask(Verdict, PROMPT)
     least = [0, 1, 2, 4, 8, 16, 20, 20]
     assert all(low <= pause <= low + 1 for low, pause in zip(least, pauses, strict=True))
-    assert limits[0] == 1_000 > max(limits[1:])
+    assert (limits[0] == 1_000 > max(limits[1:]), retries) == (True, {0})
 
 
 @pytest.mark.parametrize("kind", [ZeroDivisionError, KeyError, errors.InputError, TypeError])
