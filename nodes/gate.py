@@ -180,7 +180,7 @@ def standing_grants(agent: Agent, state: Reader, turn: str, granted_by: Sequence
     scores = dict.fromkeys(given - refuted, 10)
     scores |= {each.guideline: each.score or 10 for each in matches if each.matched}
     active = agent.relations.resolve(scores).active
-    return tuple(id for id in granted_by if id in active and id in given)
+    return tuple(id for id in granted_by if id in active)
 
 
 def refusal(agent: Agent, state: Reader, call: Mapping[str, Any]) -> str | None:

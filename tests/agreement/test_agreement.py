@@ -13,6 +13,7 @@ from langgraph.types import Command
 from arq_graph import (
     Agent,
     AgentState,
+    Guideline,
     create_guided_agent,
     create_preact_agent,
     create_respact_agent,
@@ -285,6 +286,32 @@ def test_an_interrupt_asks_in_place_of_the_message(strategy):
     (request,) = waiting["__interrupt__"][0].value["action_requests"]
     assert (request["description"], desk.done) == (QUESTION, [])
     desk.app.invoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
+    assert desk.done == CANCELLED
+
+
+def test_a_call_that_a_tool_would_not_take_any_more_does_not_run():
+    def cancel_order(order_id: str, reason: str) -> str:
+        """Cancel an order."""
+        raise AssertionError(order_id, reason)
+
+    desk = Desk()
+    desk.asked()
+    agent = desk.agent.replace(guidelines=[Guideline("they want to cancel", "do it", tools=[cancel_order])])
+    desk.app = create_guided_agent(desk.model, agent, mode="direct", checkpointer=desk.app.checkpointer)
+    desk.say("Yes")
+    kept = [(each["kind"], each["argument"]) for each in desk.state["tool_insights"]]
+    assert ("missing", "reason") in kept
+
+
+def test_what_the_granting_guideline_depends_on_need_not_match_the_yes():
+    desk = Desk()
+    cancelling = desk.agent.guidelines[0].replace(depends_on=["G2"])
+    agent = desk.agent.replace(guidelines=[cancelling, Guideline("they are a customer")])
+    desk.app = create_guided_agent(desk.model, agent, mode="direct", checkpointer=desk.app.checkpointer)
+    desk.judge["G2"] = 9
+    desk.asked()
+    desk.judge |= {"G1": 2, "G2": 2}
+    desk.say("Yes")
     assert desk.done == CANCELLED
 
 

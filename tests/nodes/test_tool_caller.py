@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from arq_graph import Agent, Guideline, create_guided_agent
 from arq_graph.nodes import ToolCaller
@@ -97,12 +97,31 @@ def test_what_ran_earlier_in_the_turn_stays_on_record():
     assert {insight["turn"] for insight in insights} == {"h1"}
 
 
+def test_what_a_reply_asked_for_is_open_for_one_turn():
+    talk = [
+        HumanMessage("Hi", id="h-1"),
+        AIMessage("Which?"),
+        HumanMessage("Hm", id="h0"),
+        AIMessage("Which?"),
+    ]
+    asked = {"agent": "Desk", "tool": "get_order", "kind": "missing", "argument": "order_id"}
+    both = [{**asked, "turn": turn} for turn in ("h-1", "h0")]
+    _, insights, _ = decide({}, messages=[*talk, ASKED], insights=both)
+    assert [each["turn"] for each in insights if each["kind"] == "missing"] == ["h0"]
+
+
+def test_a_call_of_this_turn_that_has_no_result_yet_is_not_given_up():
+    begun = {"messages": [ASKED, ran()[0], AIMessage("One moment.")]}
+    with pytest.warns(UserWarning, match="not matched"):
+        assert "messages" not in ToolCaller(brain(), DESK, mode="direct").invoke(begun)
+
+
 def test_nothing_is_asked_without_a_candidate_or_after_the_last_round():
     model = brain(judge={"G1": 2})
     create_guided_agent(model, Agent("Desk", "You help.", [LATE])).invoke({"messages": [ASKED]})
     assert asked_by(model, "tools") == []
-    spoken = [each.model_copy(update={"name": "Desk"}) for each in ran()]
-    for most, asked in ((1, 0), (2, 3)):
+    for most, agent, asked in ((1, "Desk", 0), (2, "Desk", 3), (1, "Another", 3)):
+        spoken = [each.model_copy(update={"name": agent}) for each in ran()]
         _, _, model = decide({"get_order": A2}, messages=[ASKED, *spoken], max_rounds=most)
         assert len(model.calls) == asked
 
