@@ -31,7 +31,7 @@ def answer(app: Any, said: dict[str, str], pause: float = 0.0) -> Iterator[str]:
     """What the page is told while a turn runs, as server-sent events."""
     thread = {"configurable": {"thread_id": said["thread"]}}
     for event in app.stream({"messages": [("user", said["text"])]}, thread, stream_mode="custom"):
-        if event.type in SHOWN:
+        if getattr(event, "type", None) in SHOWN:  # tools may write events of their own
             time.sleep(pause)
             yield f"data: {event.model_dump_json(include=SHOWN[event.type])}\n\n"
 
