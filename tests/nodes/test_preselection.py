@@ -102,6 +102,13 @@ def judged_of(node: Any, model: Any, messages: Any, before: Any = (), **state: A
     return judged(model)
 
 
+def test_what_a_guideline_does_tells_what_it_is_about_too():
+    offers = [Guideline("they complain", f"offer {how} sofa", id=how) for how in ("one", "another")]
+    model = brain()
+    node = matcher(model, desk(*about(*TOPICS[:3]), *offers))
+    assert judged_of(node, model, said("This sofa!")) == {"one", "another"}
+
+
 def test_up_to_the_number_all_are_judged_in_the_batches_that_they_have_without_it():
     heads = []
     for most in (6, None):

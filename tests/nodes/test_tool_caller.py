@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from arq_graph import Agent, Guideline, create_guided_agent
-from arq_graph.nodes import ToolCaller
+from arq_graph.nodes import ToolCaller, route_calls
 from tests.brain import act, asked_by, brain
 from tests.order_tools import A1, called, cancel, get_order, ran, search
 
@@ -124,6 +124,16 @@ def test_nothing_is_asked_without_a_candidate_or_after_the_last_round():
         spoken = [each.model_copy(update={"name": agent}) for each in ran()]
         _, _, model = decide({"get_order": A2}, messages=[ASKED, *spoken], max_rounds=most)
         assert len(model.calls) == asked
+
+
+def test_a_tool_that_an_earlier_turn_was_about_has_its_round_in_this_one():
+    asked = {"agent": "Desk", "turn": "h0", "tool": "get_order", "kind": "missing", "argument": "order_id"}
+    match = {"agent": "Desk", "guideline": "G1", "turn": "h1", "active": True, "matched": True}
+    talk = [HumanMessage("Hi", id="h0"), AIMessage("Which?"), ASKED]
+    route = route_calls(Agent("Desk", "You help.", [LATE]), again="tools once more")
+    state = {"messages": talk, "guideline_matches": [match]}
+    for turn, way in (("h0", "tools once more"), ("h1", "message")):
+        assert route({**state, "tool_insights": [{**asked, "turn": turn}]}) == way
 
 
 @pytest.mark.parametrize(("granted_later", "rounds"), [(2, 2), (9, 4)])

@@ -171,7 +171,20 @@ def test_refusals_of_any_shape_are_final_and_keep_the_models_words(message):
     assert raised.value.refusal == "I will not."
 
 
-@pytest.mark.parametrize("metadata", [{"stop_reason": "max_tokens"}, {"finish_reason": "MAX_TOKENS"}])
+def test_a_prompt_that_the_provider_blocks_is_refused():
+    blocked = AIMessage("", response_metadata={"prompt_feedback": {"block_reason": "SAFETY"}})
+    with pytest.raises(errors.RefusalError, match="blocked the prompt: SAFETY"):
+        reasoner_of(scripted([blocked])).ask(Verdict, PROMPT)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"stop_reason": "max_tokens"},
+        {"finish_reason": "MAX_TOKENS"},
+        {"incomplete_details": {"reason": "max_output_tokens"}},
+    ],
+)
 def test_an_answer_that_was_cut_off_is_asked_again_once_with_a_higher_limit_if_one_was_set(metadata):
     cut = AIMessage('{"rationale": "Th', response_metadata=metadata)
     model = scripted([cut, GOOD], max_tokens=30)
