@@ -157,8 +157,10 @@ def test_a_prompt_of_ones_own_is_told_the_active_guidelines():
 
 
 def test_a_tool_may_write_to_the_state():
-    state = graph().invoke(ask(call("remember", name="Ada")))
+    given = ask(call("remember", name="Ada"))
+    *events, (_, state) = graph().stream(given, stream_mode=["custom", "values"])
     assert (state["messages"][-1].text, state["variables"]) == ("remembered", {"name": "Ada"})
+    assert [event.result for mode, event in events if mode == "custom"] == ["remembered"]
 
 
 def test_an_async_only_tool_runs_in_a_sync_run_too(runs):

@@ -242,6 +242,7 @@ STRING, NULL = {"type": "string"}, {"type": "null"}
         ({"enum": [True, None]}, {"anyOf": [{"type": "boolean", "enum": [True]}, NULL]}),
         ({"items": STRING}, {"type": "array", "items": STRING}),
         ({"type": "object", "properties": {}, "additionalProperties": True}, "open dictionary"),
+        ({"type": "object"}, "open dictionary"),
         ({"type": "object", "patternProperties": {"a": {}}}, "open dictionary"),
         ({"properties": {"größe": STRING}}, r"x\.größe: a property name"),
         ({"allOf": [{"type": "integer"}, STRING]}, "several things"),
