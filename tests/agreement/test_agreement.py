@@ -289,7 +289,8 @@ def test_an_interrupt_asks_in_place_of_the_message(strategy):
     assert desk.done == CANCELLED
 
 
-def test_a_call_that_a_tool_would_not_take_any_more_does_not_run():
+@pytest.mark.parametrize("answer", ["Yes", "Hmm"])
+def test_a_call_that_a_tool_would_not_take_any_more_neither_runs_nor_is_put_again(answer):
     def cancel_order(order_id: str, reason: str) -> str:
         """Cancel an order."""
         raise AssertionError(order_id, reason)
@@ -298,7 +299,7 @@ def test_a_call_that_a_tool_would_not_take_any_more_does_not_run():
     desk.asked()
     agent = desk.agent.replace(guidelines=[Guideline("they want to cancel", "do it", tools=[cancel_order])])
     desk.app = create_guided_agent(desk.model, agent, mode="direct", checkpointer=desk.app.checkpointer)
-    desk.say("Yes")
+    assert "Reply yes" not in desk.say(answer)
     kept = [(each["kind"], each["argument"]) for each in desk.state["tool_insights"]]
     assert ("missing", "reason") in kept
 
