@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import count
+from time import time_ns
 from typing import Any
 
 import regex  # type: ignore[import-untyped]
@@ -16,7 +15,6 @@ from arq_graph.nodes.events import ReplyDelta
 # A sentence ends at a stop with white space behind it, at a stop of a script that has none, or with its line.
 _END = regex.compile(r"[.!?][^\w\s]*\s+|[\p{Sentence_Terminal}--[.!?]][^\w\s]*\s*|\n\s*", regex.V1)
 _MAX_PENDING = 240
-_MAX_TURNS = 10_000
 
 
 @dataclass
@@ -38,12 +36,13 @@ class ReplyStream:
     must_not_show: Callable[[str], object]
     longest: int
     draft: str | None = None
+    _number = 0
 
     def __post_init__(self) -> None:
         self._begin(0)
 
     def _begin(self, place: int) -> None:
-        self._place, self._sent, self._is_held, self._number = place, 0, False, 0
+        self._place, self._sent, self._is_held = place, 0, False
 
     def __call__(self, answer: Mapping[str, Any]) -> None:
         """Look at an answer as far as it is written; an empty one begins anew."""
@@ -74,13 +73,8 @@ class ReplyStream:
         if self.must_not_show(content):
             self._is_held = True
             return
-        self._number = self._number or next(_numbers(self.turn))
+        if not self._sent:  # by the clock, for another process may go on with the turn
+            self._number = max(self._number + 1, time_ns() // 1_000)
         delta = ReplyDelta(turn=self.turn, revision=self._number, text=content[self._sent : end])
         self.state.emit(delta)
         self._sent = end
-
-
-@lru_cache(_MAX_TURNS)
-def _numbers(_turn: str) -> Iterator[int]:
-    """Numbers for the revisions of a turn: each is higher, however often and by whomever its reply is begun anew."""
-    return count(1)

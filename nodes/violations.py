@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import regex  # type: ignore[import-untyped]
+
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
@@ -78,22 +80,21 @@ def _shows(name: str, word: re.Pattern[str], content: str) -> bool:
     """Whether a reply shows an internal name as such.
 
     `search`, `VIP` or `loyalty tier` are also words; they give something away only as code: in backticks or as
-    a call.
+    a call. A name in ASCII also ends where a letter of another script follows, as some scripts have no spaces.
     """
-    escaped = re.escape(name)
+    escaped, letter = re.escape(name), r"\p{Latin}\d" if name.isascii() else r"\p{L}\p{M}\d"
     if word.fullmatch(name):
-        return re.search(rf"`{escaped}`|(?<!\w){escaped}\(", content) is not None
+        return regex.search(rf"`{escaped}`|(?<![{letter}_]){escaped}\(", content) is not None
     # In any case, and however Markdown has it: `_get_order_` is in italics, `get\_order` is escaped.
     plain = content.replace("\\", "")
-    return re.search(rf"(?<![^\W_]){escaped}(?![^\W_])", plain, re.IGNORECASE) is not None
+    return regex.search(rf"(?<![{letter}]){escaped}(?![{letter}])", plain, regex.IGNORECASE) is not None
 
 
 def _is_quoted(token: str, facts: PromptFacts) -> bool:
     """Whether a word that looks like an id is one of the customer's or the business's: a product called `M2`."""
-    pattern = re.compile(rf"(?<!\w){re.escape(token)}(?!\w)")
     spoken = {"tool"} if token.startswith("G") else {"tool", "customer"}
     said = (line.message.text for line in facts.conversation.lines if line.speaker in spoken)
-    return any(pattern.search(text) for text in (facts.public_text, *said))
+    return any(token in _ID.findall(text) for text in (facts.public_text, *said))
 
 
 def words_of(text: str) -> list[str]:

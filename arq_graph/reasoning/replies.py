@@ -66,14 +66,14 @@ def parse_answer(read: Read[T], text: str, name: str) -> tuple[T | None, list[st
 
 
 class GrowingAnswer:
-    """Tells of an answer that is being written: of the last JSON object of its text, as far as that is there."""
+    """Tells of the last JSON object of an answer that is being written; of an empty one before another object."""
 
     def __init__(self, tell: Callable[[Mapping[str, Any]], None]) -> None:
         self._tell = tell
 
     def begin(self) -> None:
         """Begin anew, with an empty answer."""
-        self._text, self._position = "", 0
+        self._text, self._position, self._start = "", 0, 0
         self._pieces: list[Any] = []
         self._tell({})
 
@@ -93,6 +93,9 @@ class GrowingAnswer:
     def _grown(self) -> dict[str, Any]:
         grown: dict[str, Any] = {}
         for found, start, end in _found(self._text, self._position):
+            if start != self._start:
+                self._start = start
+                self._tell({})
             if isinstance(found, str):
                 grown = _begun(found)
             elif found.msg.startswith("Unterminated") or found.pos + _MAX_CUT >= len(self._text):

@@ -30,6 +30,7 @@ DESK = Agent(
     variables=[
         Variable(name="loyalty tier", description="The tier", value="gold"),
         Variable(name="internal_score", description="A score", value=7),
+        Variable(name="会员等级", description="等级", value=1),
     ],
 )
 TALK = [
@@ -37,9 +38,9 @@ TALK = [
     AIMessage("We can repair it.", id="a1"),
     HumanMessage("When? And what is G1?", id="h2"),
     AIMessage("", tool_calls=[{"name": "get_order", "args": {}, "id": "c1", "type": "tool_call"}]),
-    ToolMessage("T2 goods: the G7 and the V1", tool_call_id="c1", name="get_order"),
+    ToolMessage("T2 goods: the G7 and the V1，还有K1手机", tool_call_id="c1", name="get_order"),
 ]
-"""M1, M2, M3, T1; the prompt also holds K1, V1 to V3, P, I1, the active G1 and G2, and what get_order does."""
+"""M1, M2, M3, T1; the prompt also holds K1, V1 to V4, P, I1, the active G1 and G2, and what get_order does."""
 
 
 def violations(mode="arq", messages=TALK, **said):
@@ -91,6 +92,16 @@ NO_SERVICE = "it cannot be what offers a service"
             "revisions[0].content",
             INTERNAL,
         ),  # of the thread alone
+        # Letters of another script stand beside a name without a space.
+        ({"content": "我用get_order查了一下。"}, "revisions[0].content", INTERNAL),
+        ({"content": "get_orderで調べました。"}, "revisions[0].content", INTERNAL),
+        ({"content": "ใช้get_orderแล้ว"}, "revisions[0].content", INTERNAL),
+        ({"content": "get_order를 실행했습니다."}, "revisions[0].content", INTERNAL),
+        ({"content": "по get_orderу"}, "revisions[0].content", INTERNAL),
+        ({"content": "您的internal_score是7。"}, "revisions[0].content", INTERNAL),
+        ({"content": "我调用refund(A-1)了。"}, "revisions[0].content", INTERNAL),
+        ({"content": "按G2处理。"}, "revisions[0].content", INTERNAL),
+        ({"content": "会员等级: 1"}, "revisions[0].content", INTERNAL),
         ({"content": "The `loyalty tier` variable says so."}, "revisions[0].content", INTERNAL),
         ({"content": "we can **repair** it"}, "revisions[0].content", REPEATED),
         (fact(None), "revisions[0].factual_information_provided[0]", "it has no source in this prompt"),
@@ -128,6 +139,9 @@ def test_what_code_finds_wrong_with_a_reply_is_told_with_its_place(said, place, 
         {"content": "We have T2 goods, the G7 and the V1."},  # a tool's result
         {"content": "The K9 camera is nice."},  # the profile
         {"content": "You get a refund, and a wrap-up."},  # words
+        {"content": "You are refunded (see prerefund(s), pré-get_orderé and prérefund(s))."},
+        {"content": "您的会员等级已更新，我们refund了。"},
+        {"content": "K1手机到了。"},  # a tool's result, too
         {"content": "As a VIP in the loyalty tier gold you come first."},
         {"content": "The M25 motorway is closed, take the G20."},  # no ids of this prompt
         {"content": "As I said, we can repair it."},
