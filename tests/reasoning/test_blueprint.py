@@ -222,6 +222,7 @@ class Parcel(BaseModel):
 def test_a_model_with_defaults_is_asked_in_full_and_none_of_them_is_told(mode):
     schema = defined(Parcel).response_schema(mode)
     assert_strict(schema)
+    assert schema["properties"]["x"] == {"description": "X?", "anyOf": [{"$ref": "#/$defs/Parcel"}]}
     assert schema["$defs"]["Parcel"]["properties"]["grams"] == {
         "description": "Its weight.",
         "type": "integer",
