@@ -31,7 +31,7 @@ def serving(folder: Path, **settings: str) -> Iterator[str]:
     """The server's address, while it runs; its output goes to a file in the folder."""
     shutil.copytree(ROOT / "examples" / "server", folder, dirs_exist_ok=True)
     config = json.loads((folder / "langgraph.json").read_text())
-    for name in ("careless", "blocking", "langchains", "quick", "two"):
+    for name in ("careless", "blocking", "langchains", "quick", "scripted", "two"):
         config["graphs"][name] = f"{ROOT}/tests/slow/served.py:{name}"
     (folder / "langgraph.json").write_text(json.dumps(config))
     with socket.socket() as free:

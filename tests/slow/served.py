@@ -6,8 +6,11 @@ python -m tests.slow.served    hold conversations in a process that has read no 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
@@ -20,7 +23,7 @@ from arq_graph.milestones import MilestoneGraph, Verdict
 from arq_graph.nodes import Policy
 from tests.agreement.desk import SETTINGS
 from tests.agreement.test_two_agents import shared
-from tests.brain import act, brain, say
+from tests.brain import Asked, Brain, act, brain, say
 from tests.test_examples import load
 
 
@@ -106,16 +109,47 @@ DESK = load("server/app").DESK
 quick = create_guided_agent("offline", DESK, eager=True, stream=True)
 
 
-def drafted(call: Any) -> AIMessage:
-    """What the model of an agent of LangChain's decides: to look up what it is asked about, and cancel or refund it."""
-    last, wanted = call.messages[-1], {"cancel": "R-101", "refund": "R-102"}
-    asked = [(word, id) for word, id in wanted.items() if last.type == "human" and word in last.text]
-    tools = [(name, id) for word, id in asked for name in ("find_rental", f"{word}_rental")]
-    calls = [{"name": name, "args": {"rental_id": id}, "id": f"{name} {id}"} for name, id in tools]
-    return AIMessage("" if calls else "All is done.", tool_calls=calls)
+WORDS = {"look-up": "rental", "cancel": "cancel", "refund": "refund"}
+TOOLS = {"look-up": "find_rental", "cancel": "cancel_rental", "refund": "refund_rental"}
 
 
-langchains = create_agent(ScriptedChatModel(drafted), middleware=[GuidelineMiddleware("offline", DESK)])
+def calls_for(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """What a message of the customer's asks for: a rental is looked up, and cancelled or refunded."""
+    found = re.findall(r"R-\d+", text)
+    return [(TOOLS[id], {"rental_id": each}) for id, word in WORDS.items() if word in text for each in found]
+
+
+def text_of(asked: Asked) -> str:
+    """The customer's last message, as a prompt shows it."""
+    return str([line for line in asked.lines if line.get("from") == "customer"][-1])
+
+
+class OneMind(Brain):
+    """Judges, calls and replies by the customer's last message, in each step of ours and as an agent's own model."""
+
+    def __init__(self) -> None:
+        judge = {id: partial(self.judged, word) for id, word in WORDS.items()}
+        call = {tool: partial(self.called, tool) for tool in TOOLS.values()}
+        super().__init__(judge, call, lambda asked: f"That is all, after {len(asked.lines)} lines.")
+
+    def __call__(self, call: Any) -> Any:
+        if call.module:
+            return super().__call__(call)
+        last = call.messages[-1]
+        wanted = calls_for(last.text) if last.type == "human" else []
+        calls = [{"name": name, "args": args, "id": str(uuid4())} for name, args in wanted]
+        return AIMessage("" if calls else "All is done.", tool_calls=calls)
+
+    def judged(self, word: str, asked: Asked) -> int:
+        return 9 if word in text_of(asked) else 2
+
+    def called(self, tool: str, asked: Asked) -> list[dict[str, Any]]:
+        return [args for name, args in calls_for(text_of(asked)) if name == tool and not asked.results(name)]
+
+
+MODEL = ScriptedChatModel(OneMind())
+scripted = create_guided_agent(MODEL, DESK)
+langchains = create_agent(MODEL, middleware=[GuidelineMiddleware(MODEL, DESK)])
 
 
 WANTED = {"call": {"refund": {"order_id": "A-1"}}, "reply": "I do what I can."}

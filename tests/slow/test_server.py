@@ -5,22 +5,26 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from langchain.agents import create_agent
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import Command
-from langgraph_sdk import get_client
+from langgraph_sdk import get_client, get_sync_client
 
 from arq_graph import create_guided_agent
+from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.nodes import events
 from tests.agreement.desk import SETTINGS
 from tests.running import Runs
+from tests.slow import served
 from tests.slow.dev_server import ROOT, Customer, says, serving
 from tests.test_examples import hold, load
 
@@ -58,12 +62,8 @@ def tools_run(state: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def in_process() -> list[dict[str, Any]]:
-    """The conversation with the same agent, compiled here; with its nodes in a graph of one's own it is the same."""
-    desk = load("server/app").DESK
-    compiled = hold(create_guided_agent("offline", desk, checkpointer=MemorySaver()), TURNS)
-    by_hand = hold(load("wired_by_hand").build("offline", desk), TURNS)
-    assert list(map(decisions, by_hand)) == list(map(decisions, compiled))
-    return compiled
+    """The conversation with the same agent, compiled here."""
+    return hold(create_guided_agent("offline", served.DESK, checkpointer=MemorySaver()), TURNS)
 
 
 @pytest.mark.parametrize("strict", [True, False], ids=["strict msgpack", "lenient"])
@@ -84,13 +84,69 @@ def test_a_conversation_over_http_is_that_of_the_app(
             held(other)
 
 
-def test_langchains_agent_with_the_middleware_decides_the_same(
-    url: str, in_process: list[dict[str, Any]]
-) -> None:
+LONGER = ["Where is my rental R-102?", CANCEL, "No, leave it.", CANCEL, "Yes please", "Thanks", REFUND]
+
+
+def decided(state: Any) -> dict[str, Any]:
+    """All that an agent decided in a turn, whichever way it runs."""
+    agreements = [
+        {"question": each["question"], "agreed": bool(each["agreed_in"])}
+        | {"calls": [(call["tool"], call["arguments"], call["granted_by"]) for call in each["calls"]]}
+        for each in state.get("agreements", ())
+    ]
+    verdicts = [(each["tool"], each["kind"], each["arguments"]) for each in state["tool_insights"]]
+    return {
+        "active": active(state),
+        "messages": decisions(state),
+        "verdicts": [each for each in verdicts if each[1] in ("run", "confirm")],
+        "agreements": agreements,
+    }
+
+
+def wired(url: str) -> list[Any]:
+    return hold(load("wired_by_hand").build(served.MODEL, served.DESK), LONGER)
+
+
+def middleware(url: str) -> list[Any]:
+    rules = GuidelineMiddleware(served.MODEL, served.DESK)
+    return hold(create_agent(served.MODEL, middleware=[rules], checkpointer=MemorySaver()), LONGER)
+
+
+def over_http(graph: str, url: str) -> Iterator[Any]:
+    customer = Customer(url, graph)
+    for text in LONGER:
+        customer.say(text)
+        yield customer.client.threads.get_state(customer.thread)["values"]
+
+
+def remote(url: str) -> Iterator[Any]:
+    app, thread = parent(url, graph="scripted")
+    for text in LONGER:
+        app.invoke({"messages": [("user", text)]}, thread)
+        yield get_sync_client(url=url).threads.get_state(thread["configurable"]["thread_id"])["values"]
+
+
+DOORS: Any = {
+    "nodes": wired,
+    "middleware": middleware,
+    "server": partial(over_http, "scripted"),
+    "middleware on a server": partial(over_http, "langchains"),
+    "remote graph": remote,
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_one_agent_file_decides_the_same_through_every_door(door: str, url: str) -> None:
+    compiled = create_guided_agent(served.MODEL, served.DESK, checkpointer=MemorySaver())
+    expected = list(map(decided, hold(compiled, LONGER)))
+    assert [each["active"] for each in expected[3:5]] == [["look-up", "cancel", "notice"], ["notice"]]
+    assert [each["agreements"][-1]["agreed"] for each in expected[3:5]] == [False, True]
+    assert expected[-1]["messages"][-1][2][-1] == ("refund_rental", {"rental_id": "R-102"})
+    assert list(map(decided, DOORS[door](url))) == expected
+
+
+def test_an_operator_answers_langchains_agent_over_http(url: str) -> None:
     customer = Customer(url, "langchains")
-    for text, state in zip(TURNS, in_process, strict=True):
-        told = customer.say(text)
-        assert (active(told), tools_run(told)[-1:]) == (active(state), tools_run(state)[-1:])
     customer.say(REFUND)
     assert [call["name"] for call in customer.waiting] == ["refund_rental"]
     assert "100% of 450 kroner" in tools_run(customer.resume({"type": "approve"}))[-1]
@@ -241,10 +297,10 @@ class Sent(MessagesState):
     variables: dict[str, Any]
 
 
-def parent(url: str, sent: Any = MessagesState) -> tuple[Any, Any]:
+def parent(url: str, sent: Any = MessagesState, graph: str = "desk") -> tuple[Any, Any]:
     """A graph that has the agent as a remote node, and a thread of it."""
     builder = StateGraph(Rides)
-    builder.add_node("desk", RemoteGraph("desk", url=url), input_schema=sent)
+    builder.add_node("desk", RemoteGraph(graph, url=url), input_schema=sent)
     builder.add_edge(START, "desk")
     return builder.compile(checkpointer=MemorySaver()), {"configurable": {"thread_id": str(uuid4())}}
 
