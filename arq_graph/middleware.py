@@ -58,7 +58,6 @@ DRAFT, ANSWER = "draft", "structured_response"
 _CHANNELS = get_type_hints(AgentState, include_extras=True)
 del _CHANNELS["messages"]
 
-
 # Whoever calls the agent cannot write them. A reducer has to stand last.
 _STATE = {
     name: Annotated[(kind, OmitFromInput, *getattr(kind, "__metadata__", ()))]
@@ -166,11 +165,10 @@ class AgentsModel(Strategy):
         # What the specification does not name stays, and what a provider runs itself.
         hidden = self.tools.keys() - offered
         tools = [each for each in request.tools if getattr(each, "name", None) not in hidden]
-        request = request.override(system_message=_behind(request.system_message, rules), tools=tools)
-        # A draft streams only where nothing can come in its place, and no question of code's below it.
-        if self.revise or listed["needs_agreement"] or taken_up:
-            request = request.override(model=_unstreamed(request.model))
-        return request
+        prompt = _behind(request.system_message, rules)
+        # A draft streams only where none of our tools is offered: no call can be refused then, and no question follow.
+        model = _unstreamed(request.model) if self.revise or offered or taken_up else request.model
+        return request.override(system_message=prompt, tools=tools, model=model)
 
     def _held(
         self, gate: Gate, settled: Settled, message: AIMessage
@@ -225,7 +223,7 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
             `Reasoner`. The agent's own model, which decides and writes, is that of `create_agent`.
         agent: The specification.
         revise: Whether to revise what the model writes until it follows the rules. If not, it is sent unchanged, and
-            streams.
+            streams while none of the specification's tools is granted.
         matcher: A matcher with settings of your own; it keeps its model.
         reviser: A reviser with settings of your own; it keeps its model and mode.
         agrees: A function of the customer's message and the question that says what else is a yes; see `ToolCaller`.
@@ -263,7 +261,9 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
             self._reviser.draft_key = DRAFT
         self._model = AgentsModel(self._matcher.reasoner, agent, agrees=agrees)
         self._approval = ApproveCalls(agent)
-        self.tools = list(agent.toolbox.values())
+        # No tool's result is sent in the place of a reply that follows the guidelines.
+        tools, off = agent.toolbox.values(), {"return_direct": False}
+        self.tools = [each.model_copy(update=off) if each.return_direct else each for each in tools]
 
     def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any]:
         """Match the guidelines; once tools have run, those that a result could change."""

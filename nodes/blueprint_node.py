@@ -294,7 +294,7 @@ class AgentNode(BlueprintNode[B]):
         return PromptFacts(
             conversation,
             {"P", *ids, *(variable["id"] for variable in variables), *sources},
-            tuple(self.agent.toolbox),
+            (*self.agent.toolbox, *(line.call["name"] for line in conversation.lines if line.call)),
             (*(each.id for each in guidelines), *(variable["name"] for variable in variables)),
             " ".join([self.agent.profile, *terms, *(each.action or "" for each in guidelines)]),
         )

@@ -24,6 +24,7 @@ from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage
 from langchain_core.messages.tool import tool_call
 from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.types import Command
 from pydantic import BaseModel
@@ -323,6 +324,31 @@ def test_where_all_is_refused_the_model_is_told_why_once_and_its_next_word_count
     assert kinds == {"refund": "declined", "get_order": "missing"}
 
 
+def test_a_tools_result_is_never_sent_in_the_place_of_the_reply(runs):
+    @tool(return_direct=True)
+    def read_record(order_id: str) -> str:
+        """Read what is kept of an order."""
+        return "owes us 5"
+
+    agent = Agent("Order desk", "You help.", [Guideline("they ask", "look it up", tools=[read_record])])
+    call = ("read_record", A1)
+    theirs = create_guided_agent(brain({"G1": 9}, {"read_record": A1}, "It is late."), agent, mode="direct")
+    for app in (Shop(calls(call), "Late.", agent=agent, reply="It is late.").app, theirs):
+        state = runs.invoke(app, {"messages": [("user", "Where is A-1?")]}, THREAD)
+        assert (results(state), last(state)) == ([("read_record", "success")], "It is late.")
+    assert agent.toolbox["read_record"].return_direct  # for whoever else runs it
+
+
+def test_the_name_of_a_tool_of_ones_own_that_has_run_is_not_sent():
+    def look_outside() -> str:
+        """Tell the weather."""
+        return "sunny"
+
+    own = [calls(("look_outside", {})), "Sunny."]
+    shop = Shop(*own, tools=[look_outside], reply=["I ran look_outside: sunny.", "It is sunny."])
+    assert last(shop.say()) == "It is sunny."
+
+
 @pytest.mark.parametrize("how", ["tools", "pre-act"])
 def test_of_two_calls_that_which_is_granted_is_made_as_in_a_compiled_agent(how):
     shop = Shop(calls(REFUND, LOOK), "It is late.", reply="It is late.")
@@ -411,18 +437,23 @@ def streamed(runs: Any, shop: Shop, text: str = "Hi") -> tuple[list[str], list[A
 def test_no_word_of_a_draft_that_is_revised_reaches_the_stream(runs):
     shop = Shop("It comes today!", kind=Tokens, reply="I do not know.")
     assert streamed(runs, shop) == ([], ["I do not know."])
-    own = [calls(LOOK, text="It comes today!"), calls(STATUS, text="Late.")]
-    assert streamed(runs, Shop(*own, kind=Tokens, response_format=ToolStrategy(Answer)))[0] == []
+    form = ToolStrategy(Answer)
+    for end in (calls(STATUS, text="Late."), "It is late."):
+        shop = Shop(calls(LOOK, text="It comes today!"), end, kind=Tokens, reply="Hm.", response_format=form)
+        tokens, said = streamed(runs, shop)
+        assert (tokens, set(said)) == ([], {"", "Hm."} if isinstance(end, str) else {""})
 
 
-def test_what_is_not_revised_streams_unless_a_question_of_codes_may_follow(runs):
-    shop = Shop("It comes today!", kind=Tokens, rules={"revise": False})
+def test_what_is_not_revised_streams_unless_code_may_refuse_or_ask_something(runs):
+    shop = Shop("It comes today!", kind=Tokens, judge={}, rules={"revise": False})
     tokens, _ = streamed(runs, shop)
     modules = [call.module for call in shop.ours.calls]
     assert (tokens[:3], modules) == (["It", "comes", "today!"], ["matcher"])
     judge = {"G2": 9}
     shop = Shop(calls(CANCEL, text="Sure."), kind=Tokens, judge=judge, rules={"revise": False})
     assert streamed(runs, shop) == ([], [f"Sure.\n\n{QUESTION}"])
+    shop = Shop(calls(REFUND, text="I pay it back."), "Which?", kind=Tokens, rules={"revise": False})
+    assert streamed(runs, shop) == ([], ["Which?"])  # what is said beside a refused call is not sent
     both = calls(*(("cancel_order", {"order_id": order}) for order in ("broken", "A-1")), text="Sure.")
     shop = Shop(both, "Failed.", kind=Tokens, judge=judge, rules={"revise": False})
     shop.say("Cancel both")
