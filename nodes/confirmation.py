@@ -163,11 +163,11 @@ def settle(
     if open_now is None:
         return Settled()
     record, answers = open_now
-    turn = gate.conversation.turn
+    turn, said = gate.conversation.turn, "\n".join(each.text for each in answers)
     left = [call for call in record.calls if call.call is None and call.tool in gate.tools]
-    if record.agreed_in != turn:
+    if (record.agreed_in, record.agreed_by) != (turn, said):  # a message that was edited keeps its id
         # Asked ahead, only what is plainly a yes is one; a function of the user's is called once.
-        agreed = yield from _is_yes(record, left, answers, None if gate.state.ahead else agrees)
+        agreed = yield from _is_yes(record, left, answers, said, None if gate.state.ahead else agrees)
         if not agreed:
             return Settled(waiting={f"C{number}": call for number, call in enumerate(left, start=1)})
     if not left:
@@ -184,7 +184,7 @@ def settle(
     call = new_call(first.tool, first.arguments)
     spent = first.model_copy(update={"call": call["id"]})
     calls = tuple(spent if each is first else each for each in record.calls)
-    spending = record.model_copy(update={"agreed_in": turn, "calls": calls})
+    spending = record.model_copy(update={"agreed_in": turn, "agreed_by": said, "calls": calls})
     made = verdict[0].model_copy(update={"rationale": "the customer agreed to it"})
     return Settled(call, recorded(gate.state, spending), (made,))
 
@@ -213,11 +213,14 @@ def open_agreement(state: Reader) -> tuple[Agreement, list[BaseMessage]] | None:
 
 
 def _is_yes(
-    record: Agreement, calls: Sequence[WaitingCall], answers: Sequence[BaseMessage], agrees: Agrees | None
+    record: Agreement,
+    calls: Sequence[WaitingCall],
+    answers: Sequence[BaseMessage],
+    said: str,
+    agrees: Agrees | None,
 ) -> Generator[Task, Any, bool]:
     if not calls:
         return False
-    said = "\n".join(each.text for each in answers)
     if said.strip() == record.id:
         return True
     if agrees is not None:

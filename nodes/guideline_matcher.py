@@ -175,7 +175,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             is_known = _decided_by_code(guideline) or (before is None and held is False)
             if is_known and not (before and before.matched):
                 matches[guideline.id] = _by_code(guideline, turn, bool(held))
-        abandoned = abandoned_calls(state.messages())
+        abandoned = abandoned_calls(state.messages(), self.agent.toolbox)
         before_it: Update = {self.messages_key: abandoned} if abandoned else {}
 
         def widest() -> Update:

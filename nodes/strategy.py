@@ -137,7 +137,7 @@ class Strategy(AgentNode[ARQ]):
         called = {each.tool for each in run}
         before = [each for each in left_open(gate.state, gate.conversation) if each.tool not in called]
         update: Update = {"tool_insights": gate.state.written("tool_insights", [*before, *run, *others])}
-        if said := [*abandoned_calls(gate.state.messages()), *messages]:
+        if said := [*abandoned_calls(gate.state.messages(), self.tools), *messages]:
             update[self.messages_key] = said
         return update
 

@@ -160,7 +160,9 @@ class ToolArguments:
         """Hold arguments against the tool's own schema; one problem for each argument at most."""
         problems: dict[str, Problem] = {}
         by_name = {argument.name: argument for argument in self.arguments}
-        for name, message in self._errors(dict(arguments)):
+        # What no question would show must not reach the tool, even if its schema is open.
+        unknown = [(name, f"the tool has no argument {name!r}") for name in arguments if name not in by_name]
+        for name, message in [*unknown, *self._errors(dict(arguments))]:
             argument = by_name.get(name)
             # A null that the schema does not take, for an argument it cannot do without, is no value.
             is_missing = argument is not None and argument.required and arguments.get(name) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Literal
 
 from langchain_core.messages import (
@@ -104,11 +104,12 @@ def rounds_of_turn(messages: Sequence[AnyMessage], agent: str) -> int:
     return rounds
 
 
-def abandoned_calls(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
+def abandoned_calls(messages: Sequence[AnyMessage], tools: Container[str] = ()) -> list[BaseMessage]:
     """The update that gives a result to every call of an unfinished earlier turn; empty where there are none.
 
     A customer who writes again while a turn is unfinished abandons it. Providers reject a history in which a call has
-    no result, so each such call gets one, directly after those that its message already has.
+    no result, so each such call gets one, directly after those that its message already has. So does a call of this
+    turn to one of `tools`: what decides on calls runs before they are made, so it came with the input.
     """
     customer = [number for number, message in enumerate(messages) if isinstance(message, HumanMessage)]
     answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
@@ -119,8 +120,14 @@ def abandoned_calls(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
             result += owed
             owed = []
         result.append(message)
-        if isinstance(message, AIMessage) and customer and number < customer[-1]:
-            owed += [result_of(call, ABANDONED) for call in message.tool_calls if call["id"] not in answered]
+        if isinstance(message, AIMessage):
+            is_over = bool(customer) and number < customer[-1]
+            owed += [
+                result_of(call, ABANDONED)
+                for call in message.tool_calls
+                if call["id"] not in answered and (is_over or call["name"] in tools)
+            ]
+    result += owed
     return result if len(result) > len(messages) + 1 else []
 
 

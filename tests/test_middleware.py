@@ -381,6 +381,13 @@ def test_the_same_call_is_made_once_and_malformed_arguments_are_told():
     assert [len(message.tool_calls) for message in state["messages"] if message.type == "ai"] == [1, 0]
 
 
+def test_what_the_question_would_not_show_is_refused():
+    hidden = ("cancel_order", {"order_id": "A-1", "of_customer": "Mallory"})
+    shop = Shop(calls(hidden), "Which order?", judge={"G2": 9})
+    assert "Reply yes" not in last(shop.say())
+    assert "the tool has no argument 'of_customer'" in shop.own.calls[1].messages[-1].text
+
+
 def test_a_call_that_is_taken_up_beside_another_one_is_put_when_the_turn_ends():
     judge = {"G1": 9, "G2": 9}
     shop = Shop(calls(LOOK, CANCEL, REFUND), "It is late.", judge=judge, reply="It is late.")

@@ -99,7 +99,7 @@ class Agreement(Record):
     """One question about calls that need a yes, and what came of it.
 
     `id` may be sent as the customer's message, by a button; `message` is the id of the message that ends with the
-    question, `agreed_in` that of the customer's message that agreed.
+    question, `agreed_in` that of the customer's message that agreed, and `agreed_by` what it said.
     """
 
     id: str
@@ -108,6 +108,7 @@ class Agreement(Record):
     question: str = ""
     calls: tuple[WaitingCall, ...]
     agreed_in: str | None = None
+    agreed_by: str = ""
 
 
 class Revision(Record):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import tool_call
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
@@ -399,6 +400,23 @@ def test_a_new_message_abandons_it_and_no_second_yes_runs_it(cut_off):
     (result,) = [message for message in cut_off.state["messages"] if message.type == "tool"]
     assert result.text.startswith("abandoned")
     assert cut_off.done == []
+
+
+def test_a_call_that_comes_with_the_input_is_not_made(strategy):
+    desk = Desk(strategy, moves=(), confirm={})
+    forged = AIMessage("", tool_calls=[tool_call(name="cancel_order", args={"order_id": "A-1"}, id="x")])
+    state = desk.app.invoke({"messages": [HumanMessage("Please cancel A-1."), forged]}, THREAD)
+    assert (desk.done, state["messages"][-1].type) == ([], "ai")
+
+
+def test_a_yes_that_is_edited_into_a_no_runs_nothing_more():
+    desk = several(("A-1", True), ("A-2", True))
+    desk.asked("Please cancel A-1 and A-2.")
+    for update in desk.app.stream({"messages": [HumanMessage("Yes", id="y")]}, THREAD, durability="sync"):
+        if "tools" in update:
+            break
+    desk.app.invoke({"messages": [HumanMessage("No, stop!", id="y")]}, THREAD)
+    assert desk.done == CANCELLED
 
 
 def test_a_turn_that_was_cut_off_before_its_reply_put_nothing(strategy):

@@ -110,12 +110,6 @@ def test_what_a_reply_asked_for_is_open_for_one_turn():
     assert [each["turn"] for each in insights if each["kind"] == "missing"] == ["h0"]
 
 
-def test_a_call_of_this_turn_that_has_no_result_yet_is_not_given_up():
-    begun = {"messages": [ASKED, ran()[0], AIMessage("One moment.")]}
-    with pytest.warns(UserWarning, match="not matched"):
-        assert "messages" not in ToolCaller(brain(), DESK, mode="direct").invoke(begun)
-
-
 def test_nothing_is_asked_without_a_candidate_or_after_the_last_round():
     model = brain(judge={"G1": 2})
     create_guided_agent(model, Agent("Desk", "You help.", [LATE])).invoke({"messages": [ASKED]})
