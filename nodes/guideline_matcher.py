@@ -13,14 +13,7 @@ from langchain_core.embeddings import Embeddings
 from arq_graph.agent.spec import Agent, Guideline
 from arq_graph.agent.state import AppliedGuideline, GuidelineMatch
 from arq_graph.errors import BlueprintError, InputError, ReasoningError, SpecError, checked, counted
-from arq_graph.nodes.blueprint_node import (
-    AgentNode,
-    Answers,
-    NodeSettings,
-    Questions,
-    Steps,
-    Task,
-)
+from arq_graph.nodes.blueprint_node import AgentNode, Answers, NodeSettings, Questions, Steps, Task
 from arq_graph.nodes.channels import Reader, Update
 from arq_graph.nodes.events import GuidelinesMatched
 from arq_graph.nodes.judgements import (
@@ -34,11 +27,7 @@ from arq_graph.nodes.judgements import (
     undecided,
 )
 from arq_graph.nodes.preselection import Preselection, need_of
-from arq_graph.nodes.spec_sections import (
-    shown_guideline,
-    shown_variables,
-    state_for_functions,
-)
+from arq_graph.nodes.spec_sections import shown_guideline, shown_variables, state_for_functions
 from arq_graph.nodes.turns import abandoned_calls, folded, is_of_later_use, left_open, matches_of_turn
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ

@@ -23,10 +23,11 @@ _NEEDED = {"head": "the instructions", "tail": "what to answer now"}
 
 @cache
 def _environment(folder: Path) -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import DictLoader, Environment, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(folder),
+        # Read at once: a head that is rendered on an event loop must not look into the folder.
+        loader=DictLoader({each.name: each.read_text(encoding="utf-8") for each in folder.glob("*.md")}),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

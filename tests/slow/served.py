@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from langchain.agents import create_agent
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -20,7 +21,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
 from arq_graph.middleware import GuidelineMiddleware
 from arq_graph.milestones import MilestoneGraph, Verdict
-from arq_graph.nodes import Policy
+from arq_graph.nodes import GuidelineMatcher, Policy
 from tests.agreement.desk import SETTINGS
 from tests.agreement.test_two_agents import shared
 from tests.brain import Asked, Brain, act, brain, say
@@ -174,6 +175,28 @@ async def hold(app: Any) -> Any:
     return [message.text for message in state["messages"] if message.type == "tool"]
 
 
+MANY = ("many, by spelling", "many, by embeddings", "many, in middleware")
+
+
+def many(name: str) -> Any:
+    """An agent of more guidelines than a look judges: most batches are made when they are first asked."""
+    others = [Guideline(f"about {number}", "help") for number in range(9)]
+    close = Guideline(applies, "close", id="close", tools=[close_shop])
+    agent = Agent("Shop", "You help.", [*others, close], confirm={"close_shop": "customer"})
+    day = {"day": "Monday"}
+    model = brain(judge={"close": 9}, call={"close_shop": day})
+    near = DeterministicFakeEmbedding(size=8) if name == MANY[1] else None
+    matcher = GuidelineMatcher(model, agent, batch_size=2, max_judged=3, embeddings=near)
+    if name != MANY[2]:
+        return create_guided_agent(model, agent, matcher=matcher, checkpointer=InMemorySaver())
+    decided = iter([AIMessage("", tool_calls=[{"name": "close_shop", "args": day, "id": "c"}])])
+    own = ScriptedChatModel(lambda _: next(decided, AIMessage("Done.")))
+    guided = GuidelineMiddleware(model, agent, matcher=matcher)
+    return create_agent(own, middleware=[guided], checkpointer=InMemorySaver())
+
+
 if __name__ == "__main__":
     for name in (*SETTINGS, "eager"):
         print(name, asyncio.run(hold(shop(name, checkpointer=InMemorySaver()))))
+    for name in MANY:
+        print(name, asyncio.run(hold(many(name))))
