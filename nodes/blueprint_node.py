@@ -105,7 +105,7 @@ class BlueprintNode(Node, Generic[B]):
     ours: ClassVar[tuple[str, ...]] = ()
     """The channels of `AgentState` that it reads or writes besides the messages."""
     asked_widely: ClassVar[bool] = False
-    """Whether, asked ahead, it is asked about all that could be, and its answers hold for what turns out to be."""
+    """Whether, asked ahead, it is asked about all that could be; an answer holds if its guidelines do."""
     reply_name: str = ""
     """Name on the replies that it sends; empty: the agent's. The compiled apps put their own name here."""
 

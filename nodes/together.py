@@ -24,9 +24,9 @@ class Together(Node):
 
     Each step works on what the steps before it wrote, as it would in a node of its own. But its model is asked ahead,
     while the earlier steps wait for their answers. An answer counts if the step would still ask the same question, word
-    for word. A tool caller is asked about every tool that could be granted, and an answer about a tool counts once that
-    tool is granted. If an answer does not count, the question is asked again where it is needed. When a step calls
-    tools, the steps behind it are left out.
+    for word. A tool caller is asked about every tool that could be granted, and an answer about a tool counts if just
+    the guidelines that it was asked with grant that tool. If an answer does not count, the question is asked again
+    where it is needed. When a step calls tools, the steps behind it are left out.
 
     Args:
         *nodes: The steps, in order, such as a `GuidelineMatcher`, a `ToolCaller` and a `MessageReviser`, each with its
@@ -160,7 +160,9 @@ def _told(
     """The answer to a question that was given ahead, if it counts."""
     for each in ahead.get(node, ()):
         then = each.question
-        is_same = node.asked_widely or then.messages == question.messages
+        is_same = then.messages == question.messages
+        if node.asked_widely:
+            is_same = then.guidelines == question.guidelines
         if is_same and then.blueprint is question.blueprint:
             each.repeat(question)
             return each.answer

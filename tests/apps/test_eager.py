@@ -130,7 +130,9 @@ def test_of_many_guidelines_those_near_are_judged_and_their_tools_alone_are_aske
         return "lost, so a voucher is due"
 
     rules = [
-        Guideline(f"about a {topic} ({n})", f"help with the {topic}", id=f"{topic}-{n}", tools=[tool])
+        Guideline(
+            f"about a {topic} ({n})", f"help with the {topic}", id=f"{topic}-{n}", tools=[tool][n - 1 :]
+        )
         for topic, tool in {"parcel": find_parcel, "voucher": get_order, "mattress": search}.items()
         for n in (1, 2)
     ]
@@ -151,6 +153,27 @@ def test_of_many_guidelines_those_near_are_judged_and_their_tools_alone_are_aske
     assert [sorted(seen[a:b]) for a, b in ((0, 2), (2, 7), (7, None))] == waves
     assert turns[0] == turns[1]
     assert turns[0][1][:2] == [("parcel-1", "parcel-2"), ("parcel-2", "voucher-1", "voucher-2")]
+
+
+@pytest.mark.parametrize(("active", "asked"), [("A", 2), ("B", 2), ("AB", 1), ("", 1)])
+def test_a_call_is_made_as_the_guidelines_that_are_active_ask_for_it(active, asked, runs):
+    """Of two that grant one tool, the one that does not match has no say in its arguments."""
+    rules = [Guideline(f"about {id}", "look it up", id=id, tools=[get_order]) for id in "AB"]
+    turns = []
+    for eager in (True, False):
+        model = brain(
+            dict.fromkeys(active, 9), {"get_order": lambda now: {"order_id": "+".join(now.now["active"])}}
+        )
+        app = create_guided_agent(
+            model, Agent("Desk", "You help.", rules), strategy=ToolCalling(max_rounds=1), eager=eager
+        )
+        turns.append((told(runs.invoke(app, ASKED)), len(asked_by(model, "tools"))))
+    (eagerly, times), (plainly, _) = turns
+    assert eagerly == plainly
+    assert [call for calls in eagerly[1] for call in calls] == (
+        [("get_order", {"order_id": "+".join(active)})] if active else []
+    )
+    assert times == asked
 
 
 def test_a_draft_is_streamed_as_a_whole_once_it_is_kept_and_not_at_all_if_it_is_dropped(runs):
