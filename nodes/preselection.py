@@ -27,7 +27,8 @@ MAX_CHARACTERS = 2_000
 """Of one message or result, in what is searched with."""
 
 _WORD = re.compile(r"[^\W_]+")
-_RUN = 4
+_RUN = re.compile(r"(?=([\u3040-\u9fff\uac00-\ud7a3]{2}|.{4}|^...$))")
+"""Four characters, or a whole short word; of Chinese, Japanese and Korean, whose words are shorter, two."""
 
 
 class Preselection:
@@ -65,7 +66,7 @@ def need_of(conversation: Conversation, *, again: bool) -> str:
 
 
 class _Spelling:
-    """How many runs of four characters a text shares with others, rare ones counting more; it knows no language."""
+    """How many short runs of characters a text shares with others, rare ones counting more; it knows no language."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         places: dict[str, list[int]] = defaultdict(list)
@@ -87,8 +88,7 @@ class _Spelling:
 
 
 def _runs(text: str) -> set[str]:
-    words = [f" {word} " for word in _WORD.findall(text.casefold())]
-    return {word[at : at + _RUN] for word in words for at in range(max(1, len(word) - _RUN + 1))}
+    return {run for word in _WORD.findall(text.casefold()) for run in _RUN.findall(f" {word} ")}
 
 
 class _Meaning:

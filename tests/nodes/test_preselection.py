@@ -251,6 +251,24 @@ def test_what_few_guidelines_say_tells_more_than_what_many_do():
     assert judged_of(node, model, said("a yellow ball, or a kiwi")) == {"G4"}
 
 
+@pytest.mark.parametrize(
+    ("conditions", "says"),
+    [
+        (("客户抱怨", "客户询问订单", "客户要求退款"), "我想退款"),
+        (("怒っている", "注文について尋ねる", "お客様が返金を求める"), "返金してください"),
+        (("불만", "주문 문의", "고객이 환불을 요청"), "환불해 주세요"),
+        (("be kind", "an order", "pay it on PayPay返金"), "返金, ok?"),
+        (("充電器", "傘", "新しいかばん"), "かばんが届かない"),
+        (("vitamin C", "minerals", "vitamin D"), "Have you got D?"),
+    ],
+)
+def test_words_of_a_few_characters_are_found_in_any_script(conditions, says):
+    model = brain()
+    assert judged_of(matcher(model, worded(*conditions), batch_size=1, max_judged=1), model, said(says)) == {
+        "G3"
+    }
+
+
 @pytest.mark.parametrize("messages", [[], [AIMessage("Hello!", id="a1")], said("Qqq")])
 def test_where_nothing_is_near_nothing_is_chosen(messages):
     model = brain()
