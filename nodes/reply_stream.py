@@ -12,8 +12,9 @@ import regex  # type: ignore[import-untyped]
 from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.events import ReplyDelta
 
-# A sentence ends at a stop with white space behind it, at a stop of a script that has none, or with its line.
-_END = regex.compile(r"[.!?][^\w\s]*\s+|[\p{Sentence_Terminal}--[.!?]][^\w\s]*\s*|\n\s*", regex.V1)
+# A sentence ends at a stop with white space behind it, at a stop of a script that has none, or with its line. Without a
+# bound on the marks between, a long row of stops would take quadratic time.
+_END = regex.compile(r"[.!?][^\w\s]{0,9}\s+|[\p{Sentence_Terminal}--[.!?]][^\w\s]*\s*|\n\s*", regex.V1)
 _MAX_PENDING = 240
 
 
