@@ -442,8 +442,9 @@ def streamed(runs: Any, shop: Shop, text: str = "Hi") -> tuple[list[str], list[A
 
 
 def test_no_word_of_a_draft_that_is_revised_reaches_the_stream(runs):
-    shop = Shop("It comes today!", kind=Tokens, reply="I do not know.")
-    assert streamed(runs, shop) == ([], ["I do not know."])
+    for judge in ({"G1": 9}, {}):  # with a tool that may be called, and without
+        shop = Shop("It comes today!", kind=Tokens, judge=judge, reply="I do not know.")
+        assert streamed(runs, shop) == ([], ["I do not know."])
     form = ToolStrategy(Answer)
     for end in (calls(STATUS, text="Late."), "It is late."):
         shop = Shop(calls(LOOK, text="It comes today!"), end, kind=Tokens, reply="Hm.", response_format=form)
