@@ -366,6 +366,16 @@ def test_the_newest_word_on_a_tool_counts():
     assert [each["kind"] for each in shop.say()["tool_insights"]] == ["confirm"]
 
 
+def test_what_was_wrong_with_a_call_beside_one_that_is_made_is_no_question_to_the_customer():
+    shop = Shop(calls(LOOK, ("cancel_order", {})), "It is late.", judge={"G1": 9, "G2": 9})
+    events = list(shop.app.stream({"messages": [("user", "Hi")]}, THREAD, stream_mode="custom"))
+    first = next(event for event in events if event.type == "tools_decided")
+    assert [(each.tool, each.kind) for each in first.decisions] == [
+        ("get_order", "run"),
+        ("cancel_order", "declined"),
+    ]
+
+
 @pytest.mark.parametrize(("revise", "sent"), [(True, "This is answer 1."), (False, "I cannot say.")])
 def test_a_model_that_proposes_nothing_else_is_not_asked_for_ever(revise, sent):
     shop = Shop(*[calls(REFUND)] * 2, rules={"revise": revise})
