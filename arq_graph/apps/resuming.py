@@ -36,7 +36,8 @@ def resume_or_invoke(
         waits for an answer.
 
     Raises:
-        InputError: The thread waits for an answer to an interrupt, and the input is something else.
+        InputError: The thread waits for an answer to an interrupt, and the input is something else; or the input is
+            such an answer, and nothing waits for it.
     """
     return perform_steps(
         _steps(input),
@@ -79,6 +80,10 @@ def _steps(input: Any) -> Generator[Any, Any, Any]:
         raise InputError(
             "the thread waits for an answer to an interrupt: resume it with Command(resume=...), or invoke the app "
             "itself with the new message to abandon what waits"
+        )
+    if is_answer and input.resume is not None and not snapshot.tasks:
+        raise InputError(
+            "nothing waits for this answer: it was given before, or a new message abandoned the call"
         )
     return (yield input)
 

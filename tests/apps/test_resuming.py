@@ -142,6 +142,8 @@ def test_what_waits_for_an_operator_is_not_run_over_and_still_waits_after_a_bad_
         assert desk.resume(None)["__interrupt__"]
     assert desk.ran == []
     assert kinds(desk.resume(APPROVE)) == ["human", "ai", "tool", "ai"]
+    with pytest.raises(errors.InputError, match="nothing waits for this answer"):
+        desk.resume(APPROVE)
     assert desk.ran == ["A-1"]
 
 
