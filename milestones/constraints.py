@@ -56,6 +56,7 @@ class Constraint(Part):
 
     @model_serializer(mode="wrap")
     def _written(self, write: SerializerFunctionWrapHandler) -> Any:
+        """What stands in a milestone file: the value itself, or the keys that say something."""
         written: dict[str, Any] = write(self)
         if "equals" in self.model_fields_set and not _has_keys(self.equals):
             return written.get("equals")
@@ -67,10 +68,6 @@ class Constraint(Part):
             "description": "An exact value, or one of {regex}, {min, max}, {one_of}, {absent}, {equals}.",
             "examples": ["A-17", {"regex": "ORD\\d+"}, {"min": 1, "max": 5}, {"absent": True}],
         }
-
-    def as_written(self) -> Any:
-        """What stands in a milestone file: the value itself, or the keys that say something."""
-        return self.model_dump(mode="json")
 
     def holds(self, given: bool, value: Any) -> bool:
         """Whether it holds of a value, or of an argument that was not given; a number in a text counts as one."""

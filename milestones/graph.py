@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -99,9 +100,15 @@ class MilestoneGraph(_DiGraph):
         Raises:
             SpecError: The file cannot be read, or the graph cannot be measured on; file and line are named.
         """
-        from arq_graph.milestones.graph_file import read_yaml
+        from arq_graph.agent.yaml_file import read_text
+        from arq_graph.milestones.findings import require_sound
 
-        return read_yaml(path, check=check)
+        graph = cls.parse_yaml(read_text(path, what="milestone file"), file=str(path))
+        if check:
+            require_sound(graph)
+            for finding in graph.check().warnings:
+                warnings.warn(f"{path}: {finding}", stacklevel=2)
+        return graph
 
     @classmethod
     def parse_yaml(cls, text: str, *, file: str | None = None) -> MilestoneGraph:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-import warnings
-from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 from pydantic import ConfigDict, model_validator
 
 from arq_graph.agent.parts import Part, Text
-from arq_graph.agent.yaml_file import parse_model, read_text
+from arq_graph.agent.yaml_file import parse_model
 from arq_graph.errors import SpecError
-from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import Forbidden, Milestone, Reviewed
 from arq_graph.milestones.patterns import PatternText
@@ -38,16 +35,6 @@ class MilestoneFile(Part):
     def _list(cls, written: Any) -> Any:
         """A file that is a list alone, as the paper's are, lists the milestones."""
         return {"milestones": written} if isinstance(written, list) else written
-
-
-def read_yaml(path: str | Path, *, check: bool = False) -> MilestoneGraph:
-    """Read a milestone file; see `MilestoneGraph.from_yaml`."""
-    graph = parse_yaml(read_text(path, what=WHAT), file=str(path))
-    if check:
-        require_sound(graph)
-        for finding in graph.check().warnings:
-            warnings.warn(f"{path}: {finding}", stacklevel=3)
-    return graph
 
 
 def parse_yaml(text: str, *, file: str | None = None) -> MilestoneGraph:

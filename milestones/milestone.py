@@ -125,7 +125,8 @@ class Forbidden(Entry):
     def __str__(self) -> str:
         if self.pattern is not None:
             return f"{self.said_by or 'anyone'} says /{self.pattern.text}/"
-        wanted = ", ".join(f"{name}: {rule.as_written()}" for name, rule in self.arguments.items())
+        rules = self.model_dump(mode="json")["arguments"]
+        wanted = ", ".join(f"{name}: {rule}" for name, rule in rules.items())
         return f"{self.tool}({wanted})"
 
 

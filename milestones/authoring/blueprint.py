@@ -7,10 +7,6 @@ from typing import Literal
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 
 
-def _has_several(draft: MilestoneDraft) -> bool:
-    return len(draft.dependencies) > 1
-
-
 class MilestoneDraft(ARQ):
     """One milestone. Start and End are milestones too."""
 
@@ -40,7 +36,7 @@ class MilestoneDraft(ARQ):
     )
     requires: Literal["any", "all"] | None = respond(
         "Is any one of its dependencies enough, or are all of them needed? null for fewer than two.",
-        when=_has_several,
+        when=lambda draft: len(draft.dependencies) > 1,
     )
 
 

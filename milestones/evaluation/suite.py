@@ -42,7 +42,7 @@ from arq_graph.agent.spec_errors import Place, misfits
 from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError
 from arq_graph.milestones.evaluation.scenario import Limits, Scenario
-from arq_graph.milestones.graph_file import read_yaml as read_milestones
+from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.users.spec import Intents, Kind, Text, UserSpec
 
 
@@ -188,7 +188,7 @@ class SuiteFile(Part):
         folder: Path = document.folder
         readers: dict[str, Callable[[str], Any]] = {
             "agent": cache(lambda name: Agent.from_yaml(folder / name)),  # several scenarios name one file
-            "milestones": cache(lambda name: read_milestones(folder / name)),
+            "milestones": cache(lambda name: MilestoneGraph.from_yaml(folder / name, check=False)),
             "world": lambda name: load(name, folder),
         }
         made: list[Scenario] = []

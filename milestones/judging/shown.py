@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.transcript import Event, Message, Result, Transcript
 
 
@@ -35,21 +34,20 @@ def milestone_ids(graph: MilestoneGraph) -> dict[str, str]:
 def shown_milestones(graph: MilestoneGraph) -> list[dict[str, Any]]:
     """What the milestones mean, and what comes before each."""
     ids = milestone_ids(graph)
-    return [_milestone(each, ids) for each in graph.milestones]
-
-
-def _milestone(milestone: Milestone, ids: dict[str, str]) -> dict[str, Any]:
-    is_call = milestone.type == "FC"
-    kind = "join" if milestone.is_derived else "call" if is_call else "state"
-    more = {
-        "description": milestone.description,
-        "tool": milestone.called_tool if is_call else None,
-        "arguments": {name: rule.as_written() for name, rule in milestone.arguments.items()},
-        "dependencies": [ids.get(name, name) for name in milestone.dependencies],
-        "requires": milestone.requires if len(milestone.dependencies) > 1 else None,
-        "holds": milestone.holds,
-    }
-    return {"id": ids[milestone.name], "type": kind, "name": milestone.name, **_said(more)}
+    shown = []
+    for milestone in graph.milestones:
+        is_call = milestone.type == "FC"
+        kind = "join" if milestone.is_derived else "call" if is_call else "state"
+        more = {
+            "description": milestone.description,
+            "tool": milestone.called_tool if is_call else None,
+            "arguments": milestone.model_dump(mode="json")["arguments"],
+            "dependencies": [ids.get(name, name) for name in milestone.dependencies],
+            "requires": milestone.requires if len(milestone.dependencies) > 1 else None,
+            "holds": milestone.holds,
+        }
+        shown.append({"id": ids[milestone.name], "type": kind, "name": milestone.name, **_said(more)})
+    return shown
 
 
 def shown_tools(definitions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

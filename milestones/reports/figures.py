@@ -136,6 +136,7 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
     undecided = len(ranges) > len(decided)
     own = [record.goal_reached for record in group if record.goal is not None]
     shares, left_out = _pass_hat_k(group)
+    rewarded = [(one.goal_completed, one.reward >= 1 - _NEARLY) for one in group if one.reward is not None]
     return Summary(
         conversations=len(group),
         goal_reached=_rate(own.count(True), len(own), own.count(None)) if own else None,
@@ -155,7 +156,7 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
         forbidden=_rate(sum(bool(record.forbidden) for record in group), len(group)),
         stops=dict(Counter(_known(group, "stopped_at")).most_common()),
         agreement=_mean([share for record in group for share in record.agreement.values()]),
-        reward=_reward_agreement(group),
+        reward=Fourfold.of(rewarded) if rewarded else None,
         model_calls=_spent(_known(group, "model_calls")),
         input_tokens=_spent(_known(group, "input_tokens")),
         output_tokens=_spent(_known(group, "output_tokens")),
@@ -206,11 +207,3 @@ def _pass_hat_k(group: Sequence[ConversationRecord]) -> tuple[dict[int, float], 
     every = range(1, min(most, _MOST_RUNS) + 1) if most > 1 else ()
     shares = {k: share for k in every if (share := pass_hat_k(decided, k)) is not None}
     return shares, len(runs) - len(decided)
-
-
-def _reward_agreement(group: Sequence[ConversationRecord]) -> Fourfold | None:
-    """How GC goes with the reward, where both are known; rewarded is who got 1 or more."""
-    rewarded = [
-        (each.goal_completed, each.reward >= 1 - _NEARLY) for each in group if each.reward is not None
-    ]
-    return Fourfold.of(rewarded) if rewarded else None

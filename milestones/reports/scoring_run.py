@@ -69,8 +69,8 @@ class ScoringRun:
         self._conversations = enumerate(conversations)
         self._graphs = GraphNames()
         self._graph_of = graph_chooser(graph, self._graphs)
-        self._tools = argument_schemas(tools) if tools is not None else None
-        self._judge = judge
+        schemas = argument_schemas(tools) if tools is not None else None
+        self._settings: dict[str, Any] = {"tools": schemas, "judge": judge}
         self._concurrency = counted("concurrency", concurrency)
         self.store = store
         self.kept = {} if store is None else dict(_kept(store))
@@ -80,13 +80,19 @@ class ScoringRun:
         """Score all conversations, and report them; `done` is called with each outcome as it comes."""
         with self.store or nullcontext():
             for number, one in self._conversations:
-                self._keep(number, perform_steps(self._outcome(number, one), self._score), done)
+                outcome = perform_steps(
+                    self._outcome(number, one), lambda asked: score(*asked, **self._settings)
+                )
+                self._keep(number, outcome, done)
         return self._report()
 
     async def areport(self, *, done: Done = lambda _: None) -> Report:
         """Score all conversations, several at once, each told as it finishes; see `report`."""
         works = (
-            (number, aperform_steps(self._outcome(number, one), self._ascore))
+            (
+                number,
+                aperform_steps(self._outcome(number, one), lambda asked: ascore(*asked, **self._settings)),
+            )
             for number, one in self._conversations
         )
         with self.store or nullcontext():
@@ -97,10 +103,10 @@ class ScoringRun:
 
     def _report(self) -> Report:
         stand_ins: tuple[str, ...] = ()
-        if self._judge is not None:
+        if (judge := self._settings["judge"]) is not None:
             from arq_graph.models.offline.model import is_stand_in  # scoring without a model does not need it
 
-            stand_ins = ("the judge",) if is_stand_in(self._judge) else ()
+            stand_ins = ("the judge",) if is_stand_in(judge) else ()
         ordered = [self.outcomes[number] for number in sorted(self.outcomes)]
         return Report(
             stand_ins=stand_ins,
@@ -126,12 +132,6 @@ class ScoringRun:
             return conversation_record(one, measured, graph=name, source=one.source, record=record)
         except Exception as error:
             return self._failed(one.source, record, error)
-
-    def _score(self, asked: _Asked) -> Score:
-        return score(*asked, tools=self._tools, judge=self._judge)
-
-    async def _ascore(self, asked: _Asked) -> Score:
-        return await ascore(*asked, tools=self._tools, judge=self._judge)
 
     def _failed(self, source: str | None, record: int, error: Exception) -> Outcome:
         """What is told of a conversation that cannot be scored; raises what concerns all of them."""

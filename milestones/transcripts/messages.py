@@ -26,7 +26,6 @@ _SPEAKERS: dict[str, Any] = {
     "function": "tool",
 }
 _TEXT_BLOCKS = ("text", "input_text", "output_text", "refusal")
-_FIELDS = ("type", "role", "content", "tool_calls", "invalid_tool_calls", "tool_call_id", "status", "name")
 
 
 def is_message(value: Any) -> bool:
@@ -89,9 +88,8 @@ def _fields(message: Any) -> Mapping[str, Any]:
         if isinstance(message.get("data"), Mapping):
             return {**message["data"], "type": message.get("type")}
         return message
-    if hasattr(type(message), "model_fields"):  # asking a Pydantic model for what it lacks is slow
-        return {name: vars(message).get(name) for name in _FIELDS}
-    return {name: getattr(message, name, None) for name in _FIELDS}
+    fields: Mapping[str, Any] = getattr(message, "__dict__", {})
+    return fields
 
 
 def _speaker(fields: Mapping[str, Any]) -> Any:

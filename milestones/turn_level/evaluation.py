@@ -105,8 +105,13 @@ async def aevaluate_turns(
     steps, broken = read_steps(dataset, limit)
     store = None
     if results is not None:
-        of = _shaped_by(agent, dataset, tools, similarity) | dict(depends_on or {})
-        store = RunStore(results, "turns", of)
+        of = {
+            "the dataset": fingerprint(Path(dataset) if isinstance(dataset, str) else dataset),
+            "the agent": agent if isinstance(agent, str) else type(agent).__name__,
+            "the tools": "those of the records" if tools is None else fingerprint(tools),
+            "the similarity": getattr(similarity, "__name__", type(similarity).__name__),
+        }
+        store = RunStore(results, "turns", {**of, **(depends_on or {})})
     before = _kept(store)
     outcomes = {step.key: before[step.key] for step in steps if step.key in before}
     kept = len(outcomes)
@@ -121,16 +126,6 @@ async def aevaluate_turns(
                     store.append(outcome.model_dump())
                 on_step(outcome)
     return TurnEvaluation(tuple(outcomes[step.key] for step in steps), tuple(broken), kept)
-
-
-def _shaped_by(agent: Any, dataset: Dataset, tools: Any, similarity: Similarity) -> dict[str, str]:
-    """What outcomes depend on, by a name that a message can show."""
-    return {
-        "the dataset": fingerprint(Path(dataset) if isinstance(dataset, str) else dataset),
-        "the agent": agent if isinstance(agent, str) else type(agent).__name__,
-        "the tools": "those of the records" if tools is None else fingerprint(tools),
-        "the similarity": getattr(similarity, "__name__", type(similarity).__name__),
-    }
 
 
 def _kept(store: RunStore | None) -> dict[tuple[str, int], StepOutcome]:
