@@ -20,8 +20,7 @@ from arq_graph.reasoning.sections import as_json, clean
 _CHARACTERS_A_TOKEN = 4  # which any tokenizer stays near enough to, for a bound
 _TOKENS_AN_IMAGE = 1_000  # about what providers count for one of ordinary size
 _ATTACHED = frozenset({"image", "audio", "video", "file", "text-plain"})
-_IMAGE_SOURCES = frozenset({"url", "base64", "file_id"})
-_IMAGE_KEYS = ("type", *sorted(_IMAGE_SOURCES), "mime_type")
+_IMAGE_KEYS = ("type", "base64", "url", "mime_type")
 
 
 @dataclass(frozen=True)
@@ -184,8 +183,9 @@ def _attachments(message: BaseMessage) -> Iterator[tuple[str, Block | None]]:
         if kind == "non_standard" and not isinstance(message, AIMessage):
             yield clean(str(told.get("type", "?") if isinstance(told, Mapping) else "?")), None
         elif kind in _ATTACHED:
-            image = {key: block[key] for key in _IMAGE_KEYS if isinstance(block.get(key), str)}
-            yield kind, image if kind == "image" and image.keys() & _IMAGE_SOURCES else None
+            image = {key: block[key] for key in _IMAGE_KEYS if block.get(key) and isinstance(block[key], str)}
+            is_whole = "url" in image or image.keys() >= {"base64", "mime_type"}
+            yield kind, image if kind == "image" and is_whole else None
 
 
 def _standard_blocks(message: BaseMessage) -> list[Mapping[str, Any]]:

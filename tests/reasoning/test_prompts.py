@@ -179,6 +179,9 @@ def test_an_image_follows_the_line_that_names_it_in_the_form_that_every_class_re
     [
         (SOUND, {}),
         ({"type": "image"}, {}),
+        ({"type": "image", "base64": "QUJD"}, {}),
+        ({"type": "image", "base64": "", "mime_type": "image/png"}, {}),
+        ({"type": "image", "file_id": "f1"}, {}),
         ({"type": "weird"}, {}),
         ({"type": "image", "source_type": "base64"}, {}),
         (PNG, {"image_inputs": False}),
