@@ -15,7 +15,7 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import interrupt
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ValidationError
 
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import Agreement, WaitingCall
@@ -27,29 +27,23 @@ from arq_graph.nodes.turns import pending_calls, result_of
 from arq_graph.reasoning.conversation import Conversation
 
 
-class EditedAction(BaseModel):
+class EditedAction(BaseModel, extra="forbid"):
     """The call as the operator wants it; the tool's name cannot be changed."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str
     args: dict[str, Any]
 
 
-class Decision(BaseModel):
+class Decision(BaseModel, extra="forbid"):
     """The operator's word on one call."""
-
-    model_config = ConfigDict(extra="forbid")
 
     type: Literal["approve", "edit", "reject", "respond"]
     edited_action: EditedAction | None = None
     message: str | None = None
 
 
-class HITLResponse(BaseModel):
+class HITLResponse(BaseModel, extra="forbid"):
     """The operator's words on all calls, by position."""
-
-    model_config = ConfigDict(extra="forbid")
 
     decisions: list[Decision]
 

@@ -264,8 +264,7 @@ class PreActPlanner(Planner):
                 False,
             )
         before = situation.plan
-        is_new = before is not None and bool(situation.new_results)
-        if before is None or not is_new or _observation(value, situation) == "as_expected":
+        if before is None or not situation.new_results or _observation(value, situation) == "as_expected":
             return
         if value.change is None:
             yield "change", "the result was not as expected: say what changes in the plan, and why", False

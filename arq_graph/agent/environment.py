@@ -13,14 +13,10 @@ class Observation:
 
     Args:
         text: What there is to see.
-        done: Whether the task has ended, reached or not.
-        score: How well it went so far, on the world's own scale; None where it keeps none.
         valid: Whether the action was possible; one that was not has changed nothing.
     """
 
     text: str
-    done: bool = False
-    score: float | None = None
     valid: bool = True
 
 
@@ -32,8 +28,8 @@ class Environment(Protocol):
     actions must show the same.
 
     Attributes:
-        done: Whether the task has ended.
-        score: How well it went so far; None where the world keeps no score.
+        done: Whether the task has ended, reached or not.
+        score: How well it went so far, on the world's own scale; None where it keeps none.
     """
 
     done: bool

@@ -191,7 +191,7 @@ class Guideline(Part):
         return self.condition
 
 
-class Term(Part):
+class Term(Part, title="glossary term"):
     """A word of the business, and what it means here.
 
     Args:
@@ -202,8 +202,6 @@ class Term(Part):
     Raises:
         SpecError: A value does not fit its field.
     """
-
-    model_config = ConfigDict(title="glossary term")
 
     name: Text
     description: Text

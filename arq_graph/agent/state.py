@@ -14,14 +14,12 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from langgraph.graph import MessagesState
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic import BaseModel, Field, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 
-class RecordPart(BaseModel):
+class RecordPart(BaseModel, frozen=True, extra="forbid", defer_build=True):  # importing is quicker
     """A part of a record."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)  # importing is quicker
 
 
 class Record(RecordPart):

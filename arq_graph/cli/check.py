@@ -17,7 +17,7 @@ from arq_graph.agent.spec import Agent, Guideline, prepared_path
 from arq_graph.apps.guided import create_guided_agent
 from arq_graph.cli.options import AgentFile, BaseUrl, Model, ModelArgs, choose_model
 from arq_graph.cli.progress import Progress
-from arq_graph.cli.screen import named, output, sentence, show_titled, warn, words
+from arq_graph.cli.screen import named, output, sentence, titled, warn, words
 from arq_graph.cli.turn import guideline_text
 from arq_graph.errors import SpecError
 from arq_graph.milestones.evaluation.suite import SuiteFile
@@ -53,7 +53,8 @@ def check(agent: AgentFile) -> None:
     }
     for title, rows in parts.items():
         if rows:
-            show_titled(console, f"{title} ({len(rows)})", named(rows))
+            console.print(titled(f"{title} ({len(rows)})"))
+            console.print(named(rows))
     console.print()
     if unprepared := sum(map(is_open, read.guidelines)):
         warn(

@@ -13,7 +13,7 @@ from arq_graph.agent.state import GuidelineMatch, Revision, ToolInsight
 from arq_graph.cli import turn as view
 from arq_graph.cli.dialogue import ThreadNote, existing_threads
 from arq_graph.cli.options import AsJson, Database
-from arq_graph.cli.screen import entry, output, print_json, sentence, show_command, spoken, words
+from arq_graph.cli.screen import entry, output, print_json, sentence, show_command, spoken, titled, words
 from arq_graph.cli.turn import Turn
 from arq_graph.errors import InputError
 
@@ -76,35 +76,30 @@ def explanation_of(turn: Turn, about: ThreadNote | None) -> Iterator[RenderableT
     yield view.customer_said(turn.customer)
     yield view.reply_of(turn) if turn.reply is not None else words("There is no reply yet.", "yellow")
     active = len(turn.active)
-    yield from _titled(f"Guidelines: {active} active, {len(turn.guidelines) - active} not")
+    yield titled(f"Guidelines: {active} active, {len(turn.guidelines) - active} not")
     for match in sorted(turn.guidelines, key=lambda match: not match.active):
         yield _guideline(match, about.guidelines.get(match.guideline) if about else None)
     if turn.plan is not None:
-        yield from _titled(f"Plan: version {turn.plan.version}")
+        yield titled(f"Plan: version {turn.plan.version}")
         yield from view.plan_lines(turn.plan)
     if turn.moves:
-        yield from _titled("Moves")
+        yield titled("Moves")
         for move in turn.moves:
             yield view.move_line(move)
             yield from (sentence("  ", words(fault, "yellow")) for fault in move.faults)
-    yield from _titled("Tools" if turn.tool_decisions or turn.tool_calls else "Tools: none was considered")
+    yield titled("Tools" if turn.tool_decisions or turn.tool_calls else "Tools: none was considered")
     yield from _tools(turn)
     sent = "the last was sent" if len(turn.revisions) > 1 else "the first was sent"
-    yield from _titled(f"Revisions: {sent if turn.revisions else 'none yet'}")
+    yield titled(f"Revisions: {sent if turn.revisions else 'none yet'}")
     for number, revision in enumerate(turn.revisions, start=1):
         yield _revision(revision, number)
     if turn.reply is not None:
-        yield from _titled(f"Followed: {', '.join(turn.followed) or 'none of the active guidelines'}")
+        yield titled(f"Followed: {', '.join(turn.followed) or 'none of the active guidelines'}")
     if turn.progress is not None:
-        yield from _titled("Progress")
+        yield titled("Progress")
         yield view.progress_line(turn.progress)
     yield ""
     yield words(view.LEGEND, "dim")
-
-
-def _titled(title: str) -> Iterator[RenderableType]:
-    yield ""
-    yield words(title, "bold")
 
 
 def _guideline(match: GuidelineMatch, texts: tuple[str | None, str | None] | None) -> RenderableType:

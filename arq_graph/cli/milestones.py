@@ -15,7 +15,7 @@ from typer import Argument, BadParameter, Exit, Option, Typer
 from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.cli import WRONG_INPUT, options
 from arq_graph.cli.progress import Progress
-from arq_graph.cli.screen import labelled, output, show_command, show_titled, warn, words
+from arq_graph.cli.screen import labelled, output, show_command, titled, warn, words
 from arq_graph.cli.tables import counted
 from arq_graph.errors import InputError
 from arq_graph.milestones.authoring.author import author_milestones
@@ -31,6 +31,7 @@ milestones = Typer(
 
 _SPECIAL = re.compile(r"[^\w ,'/]|_(?=_)")
 _LONGEST_LABEL = 200
+_BRACKETS = {"FC": ("[", "]"), "NFC": ("(", ")"), "Aggregator": ("{{", "}}")}
 
 _LEGEND = (
     "%% [box]: a tool's call; (rounded): a state; {{hexagon}}: a join; ((circle)): Start and End\n"
@@ -134,7 +135,8 @@ def _summary(graph: MilestoneGraph) -> Text:
 def _show(title: str, style: str, found: Iterable[Finding], console: Console) -> None:
     rows = [(f"line {each.line}" if each.line else "", "dim", [words(each.message)]) for each in found]
     if rows:
-        show_titled(console, f"{title} ({len(rows)})", labelled(rows), style)
+        console.print(titled(f"{title} ({len(rows)})", style))
+        console.print(labelled(rows))
 
 
 def _mermaid(graph: MilestoneGraph) -> str:
@@ -160,13 +162,8 @@ def _mermaid(graph: MilestoneGraph) -> str:
 def _shape(milestone: Milestone) -> str:
     shown = milestone.name if milestone.tool is None else f"{milestone.name} ({milestone.tool})"
     label = f'"{_escaped(" ".join(shown.split())[:_LONGEST_LABEL])}"'
-    if milestone.name in (START, END):
-        return f"(({label}))"
-    if milestone.type == "FC":
-        return f"[{label}]"
-    if milestone.type == "NFC":
-        return f"({label})"
-    return f"{{{{{label}}}}}"
+    before, after = ("((", "))") if milestone.name in (START, END) else _BRACKETS[milestone.type]
+    return f"{before}{label}{after}"
 
 
 def _escaped(label: str) -> str:

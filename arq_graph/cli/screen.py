@@ -126,11 +126,9 @@ def _grid(rows: Iterable[Row], gap: int, **first_column: Any) -> Table:
     return grid
 
 
-def show_titled(console: Console, title: str, body: RenderableType, style: str = "bold") -> None:
-    """Print a part of a page: an empty line, a title, and what stands below it."""
-    console.print()
-    console.print(words(title, style))
-    console.print(body)
+def titled(title: str, style: str = "bold") -> Text:
+    """The title of a part of a page, below an empty line."""
+    return words(f"\n{title}", style)
 
 
 def show_command(console: Console, *parts: object) -> None:

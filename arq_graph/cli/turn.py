@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic import BaseModel, computed_field
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -33,10 +33,8 @@ class ToolRun(BaseModel):
     result: str | None
 
 
-class Turn(BaseModel):
+class Turn(BaseModel, frozen=True):
     """One turn; its dump is what programs are given."""
-
-    model_config = ConfigDict(frozen=True)
 
     turn: int
     customer: str
@@ -65,11 +63,6 @@ class Turn(BaseModel):
     def followed(self) -> tuple[str, ...]:
         """Ids of the active guidelines that the reply follows."""
         return tuple(id for id in self.active if self.sent and id in self.sent.followed)
-
-    @property
-    def violations(self) -> tuple[str, ...]:
-        """What is wrong with the reply that was sent."""
-        return self.sent.violations if self.sent else ()
 
     def of_kind(self, *kinds: str) -> list[ToolInsight]:
         """The decisions of these kinds."""
@@ -149,7 +142,8 @@ def customer_said(text: str) -> Table:
 def reply_of(turn: Turn) -> Table:
     """What the agent says, and what is wrong with it."""
     rows: list[Row] = [("Agent", "bold cyan", [spoken(turn.reply or "")])]
-    rows += [("but", "yellow", [words(violation, "yellow")]) for violation in turn.violations]
+    wrong = turn.sent.violations if turn.sent else ()
+    rows += [("but", "yellow", [words(violation, "yellow")]) for violation in wrong]
     return labelled(rows)
 
 

@@ -100,13 +100,12 @@ class TextWorldEnvironment:
         if self._playing is None:
             raise errors.InputError(f"{self._path.name} is not being played: call reset() first")
         if self.done:
-            return Observation(_OVER, done=True, score=self.score, valid=False)
+            return Observation(_OVER, valid=False)
         command = _as_listed(action, self._possible)
         if command is None:
-            return Observation(_REFUSED, score=self.score, valid=False)
+            return Observation(_REFUSED, valid=False)
         state, _, _ = self._playing.step(command)
-        text = self._seen(state)
-        return Observation(text, done=self.done, score=self.score)
+        return Observation(self._seen(state))
 
     def actions(self) -> Sequence[str]:
         """The actions that are possible now, in alphabetical order; none once the game is over."""

@@ -41,13 +41,13 @@ class Kitchen:
     def step(self, action):
         self.steps.append(action)
         if action not in self.possible():
-            return Observation("Nothing happens.", score=self.score, valid=False)
+            return Observation("Nothing happens.", valid=False)
         if action == "open the cupboard":
             self.open, self.score = True, 0.5
         if action == "wash the mug":
             self.done, self.score = True, 1.0
         seen = {"open the cupboard": "There is a mug.", "wash the mug": "The mug is clean."}
-        return Observation(seen.get(action, "A kitchen."), done=self.done, score=self.score)
+        return Observation(seen.get(action, "A kitchen."))
 
 
 def household(script, world=None, **settings):
@@ -110,7 +110,7 @@ class Fickle(Kitchen):
 
     def step(self, action):
         seen = super().step(action)
-        return Observation(f"{seen.text} ({self.resets})", seen.done, seen.score, seen.valid)
+        return Observation(f"{seen.text} ({self.resets})", seen.valid)
 
 
 @pytest.mark.parametrize("kind", [Kitchen, Fickle])
