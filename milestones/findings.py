@@ -65,15 +65,14 @@ def check(graph: MilestoneGraph, tools: Any = None) -> Findings:
 
 def require_sound(graph: MilestoneGraph) -> Structure:
     """The structure of a graph that can be measured on; any other is refused."""
-    known: Structure | None = graph.__dict__.get("_structure")
-    if known is not None and known.is_sound:
-        return known
+    return graph.once(_sound)
+
+
+def _sound(graph: MilestoneGraph) -> Structure:
     if errors := sorted(_errors(graph), key=lambda one: one.line or 0):
         more = f" (and {len(errors) - 1} more: `check()` lists them)" if len(errors) > 1 else ""
         raise SpecError(errors[0].message + more, file=graph.file, line=errors[0].line)
-    structure = Structure.of(graph)
-    structure.is_sound = True
-    return structure
+    return graph.once(Structure)
 
 
 def _errors(graph: MilestoneGraph) -> Iterator[Finding]:
@@ -81,7 +80,7 @@ def _errors(graph: MilestoneGraph) -> Iterator[Finding]:
     for found in _misplaced(graph):
         is_whole = False
         yield found
-    if is_whole and (structure := Structure.of(graph)).depth[structure.end] == NEVER:
+    if is_whole and (structure := graph.once(Structure)).depth[structure.end] == NEVER:
         yield _error(
             graph.milestone(END),
             "End cannot be reached: not even if every milestone is observed all the time; "
@@ -125,7 +124,7 @@ def _doubts(graph: MilestoneGraph) -> Iterator[Finding]:
             said = f"a cycle: {listed} depend on each other; the cycle can only be entered from outside"
             yield _warning(graph.milestone(names[0]), said)
     if START in graph and END in graph:
-        structure = Structure.of(graph)
+        structure = graph.once(Structure)
         leads_to_end = nx.ancestors(graph, END) | {END}
         for one, depth in zip(graph.milestones, structure.depth, strict=True):
             if depth == NEVER and one.name != END:

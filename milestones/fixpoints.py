@@ -24,7 +24,7 @@ Whole = int | float
 
 
 class Structure:
-    """The milestones of a graph that has Start and End, by number, in the graph's order.
+    """The milestones of a graph that has Start and End, by number, in the graph's order. Cost O(E log V).
 
     Distances are whole numbers of `unit`: exact, whatever the weights, so that progress never falls by a
     rounding and is 1 only at End. `depth` is need(x | {Start}); End is given where it follows from Start alone.
@@ -49,15 +49,6 @@ class Structure:
         self.step = [whole[step] for step in steps]
         self.depth = needs(self, {self.start})
         self.end_is_given = reached_at(self)[self.end] < NEVER
-        self.is_sound = False  # until the graph was looked over
-
-    @classmethod
-    def of(cls, graph: MilestoneGraph) -> Structure:
-        """The graph's structure, made once. Cost O(E log V)."""
-        known: Structure | None = graph.__dict__.get("_structure")
-        if known is None:
-            known = graph.__dict__["_structure"] = cls(graph)
-        return known
 
 
 def reached_at(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import networkx as nx
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 else:
     _DiGraph = nx.DiGraph
 
+T = TypeVar("T")
 _START = Milestone(name=START, type="NFC")
 
 
@@ -58,6 +59,7 @@ class MilestoneGraph(_DiGraph):
         reviewed: Reviewed | None = None,
     ) -> None:
         super().__init__()
+        self._made: dict[Callable[[MilestoneGraph], Any], Any] = {}
         self.milestones = tuple(milestones)
         self.failed_if = Pattern(failed_if) if isinstance(failed_if, str) else failed_if
         self.grounded = grounded
@@ -81,12 +83,18 @@ class MilestoneGraph(_DiGraph):
                 if dependency in self:
                     self.add_edge(dependency, milestone.name)
         if self.milestones:
-            # What is computed once per graph stays true only while the graph stays as it is.
             nx.freeze(self)
 
     def __getstate__(self) -> dict[str, Any]:
         # What was computed from the graph may hold functions of the user's own, which cannot be pickled.
-        return {key: value for key, value in self.__dict__.items() if key not in ("_structure", "_rules")}
+        return {**self.__dict__, "_made": {}}
+
+    def once(self, make: Callable[[MilestoneGraph], T]) -> T:
+        """What is made of the graph, made once: it stays true, as the graph stays as it is."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: T = self._made[make]
+        return made
 
     @classmethod
     def from_yaml(cls, path: str | Path, *, check: bool = True) -> MilestoneGraph:

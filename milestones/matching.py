@@ -92,7 +92,7 @@ class _Observer:
     """What was seen of one conversation so far."""
 
     def __init__(self, graph: MilestoneGraph, transcript: Transcript, schemas: Mapping[str, Schema]) -> None:
-        self.rules = rules_of(graph)
+        self.rules = graph.once(Rules)
         self.observed: dict[str, set[int]] = {}
         self.forbidden: list[ForbiddenEvent] = []
         self.waiting: dict[int, tuple[Call, bool]] = {}
@@ -159,7 +159,7 @@ class _Observer:
 
 
 class Rules:
-    """A graph's rules by what they listen to."""
+    """A graph's rules by what they listen to; a function that a check names is loaded, or a `SpecError` is raised."""
 
     def __init__(self, graph: MilestoneGraph) -> None:
         self.calls: dict[str, list[Milestone]] = {}
@@ -180,7 +180,7 @@ class Rules:
             elif isinstance(milestone.check, Said):
                 self._listen(milestone, milestone.check.pattern, milestone.check.said_by)
             elif milestone.check is not None:
-                function = load_check(milestone.check, file=graph.file, line=milestone.line)
+                function = _load_check(milestone.check, file=graph.file, line=milestone.line)
                 self.functions.append((milestone, function))
             else:
                 self.for_judges.append(milestone.name)
@@ -191,19 +191,7 @@ class Rules:
             self.words.setdefault(voice, []).append((rule, pattern))
 
 
-def rules_of(graph: MilestoneGraph) -> Rules:
-    """The graph's rules, made once; the functions that its checks name are loaded.
-
-    Raises:
-        SpecError: One of them cannot be loaded; file and line are named.
-    """
-    known: Rules | None = graph.__dict__.get("_rules")
-    if known is None:
-        known = graph.__dict__["_rules"] = Rules(graph)
-    return known
-
-
-def load_check(name: str, *, file: str | None = None, line: int | None = None) -> EventCheck:
+def _load_check(name: str, *, file: str | None, line: int | None) -> EventCheck:
     """The function that a check names; a module beside the file is preferred to an installed one."""
     try:
         found = load(name, Path(file).resolve().parent if file else None)

@@ -49,12 +49,10 @@ def as_number(value: Any) -> float | None:
     """The number that a value is, or that a text says in Python's way; None for anything else, true and false too."""
     if is_number(value):
         return cast(float, value)
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return None
-    return None
+    try:
+        return float(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def is_number(value: Any) -> bool:

@@ -15,7 +15,7 @@ from arq_graph.agent.tools import as_tool
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.matching import rules_of
+from arq_graph.milestones.matching import Rules
 from arq_graph.milestones.reports.graph_choice import fingerprint_of_graphs
 from arq_graph.milestones.users.spec import Text, UserSpec
 
@@ -75,7 +75,7 @@ class Scenario(Part):
     def _fits_together(self) -> Scenario:
         graph = self.milestones
         require_sound(graph)
-        rules_of(graph)  # loads the functions that its checks name
+        graph.once(Rules)  # loads the functions that its checks name
         if self.agent is None and self.world is not None:
             raise ValueError("has a `world`, whose tools replace those of an agent, and names no `agent`")
         if self.agent is not None and (errors := graph.check(self.tools).errors):

@@ -10,7 +10,7 @@ from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
-from arq_graph.milestones.matching import load_check, rules_of
+from arq_graph.milestones.matching import Rules
 from arq_graph.milestones.reports.records import GraphRecord, graph_record
 from arq_graph.milestones.transcript import Transcript
 
@@ -46,8 +46,7 @@ def fingerprint_of_graphs(source: GraphSource) -> str:
         return fingerprint(source)
     parts: list[object] = []
     for name, graph in ({"": source} if isinstance(source, MilestoneGraph) else source).items():
-        named = [one for one in graph.milestones if isinstance(one.check, str)]
-        checks = [load_check(str(one.check), file=graph.file, line=one.line) for one in named]
+        checks = [function for _, function in graph.once(Rules).functions]
         rules = repr((graph.milestones, graph.failed_if, graph.grounded, graph.forbidden))
         parts.append((name, rules, *map(fingerprint, checks)))
     return fingerprint(*parts)
@@ -88,7 +87,7 @@ def graph_chooser(source: GraphSource, names: GraphNames) -> Callable[[Transcrip
         raise SpecError("no milestone graph is given; give one for each use case")
     for name, graph in given.items():
         require_sound(graph)
-        rules_of(graph)  # loads the functions that its checks name
+        graph.once(Rules)  # loads the functions that its checks name
         names.of(graph, name)
 
     def of_use_case(transcript: Transcript) -> MilestoneGraph:

@@ -15,7 +15,7 @@ from rapidfuzz.distance import Indel
 
 from arq_graph.milestones.reports.figures import Mean
 from arq_graph.milestones.reports.records import Record
-from arq_graph.milestones.turn_level.actions import Action, Text, ToolCall
+from arq_graph.milestones.turn_level.actions import Action, Text
 from arq_graph.milestones.values import same_value
 
 # Scripts without spaces between words are taken character by character.
@@ -55,33 +55,30 @@ class StepOutcome(Record):
     @computed_field  # type: ignore[prop-decorator]
     @cached_property
     def parameters(self) -> bool | None:
-        """Whether the calls of a matched step pair up with all parameters the same (see `values.same_value`).
+        """Whether the calls of a matched step pair up one to one, by tool and arguments, in any order.
 
-        None elsewhere, and where the true call itself is malformed.
+        Pre-Act's full parameter match; see `values.same_value`. A schema's default is not filled in: leaving an
+        argument out is not the same as giving its default. None where there is nothing to compare: the step is not
+        matched, or there is no true call, or a malformed one.
         """
-        return (
-            _same_calls(self.truth.calls, self.predicted.calls) if self.predicted and self.matched else None
-        )
-
-
-def _same_calls(truth: Sequence[ToolCall], predicted: Sequence[ToolCall]) -> bool | None:
-    """Whether calls pair up one to one, by tool and arguments, in any order: Pre-Act's full parameter match.
-
-    A schema's default is not filled in: leaving an argument out is not the same as giving its default. Where there is
-    no true call, or a malformed one, there is nothing to compare with.
-    """
-    if not truth or any(isinstance(call.arguments, str) for call in truth):
-        return None
-    left = list(predicted)
-    for call in truth:
-        # Sameness is an equivalence, so the first that fits is as good as any.
-        fits = (
-            each for each in left if each.tool == call.tool and same_value(call.arguments, each.arguments)
-        )
-        if (fit := next(fits, None)) is None:
-            return False
-        left.remove(fit)
-    return True
+        truth, told = self.truth.calls, self.predicted
+        if (
+            not truth
+            or told is None
+            or not self.matched
+            or any(isinstance(each.arguments, str) for each in truth)
+        ):
+            return None
+        left = list(told.calls)
+        for call in truth:
+            # Sameness is an equivalence, so the first that fits is as good as any.
+            fits = (
+                each for each in left if each.tool == call.tool and same_value(call.arguments, each.arguments)
+            )
+            if (fit := next(fits, None)) is None:
+                return False
+            left.remove(fit)
+        return True
 
 
 class Share(Record):

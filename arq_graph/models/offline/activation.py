@@ -36,11 +36,6 @@ def _is_about_customer(condition: str | None) -> bool:
     return "customer" in words(condition or "") or bool(_SPEAKER.search(condition or ""))
 
 
-def _stems(condition: str | None) -> frozenset[str]:
-    """The stems of a condition, without who it is that asks or wants something."""
-    return stems(_SPEAKER.sub("", condition or ""))
-
-
 def _reason(prompt: Prompt, entry: Mapping[str, Any]) -> tuple[bool, str]:
     """Whether a guideline's condition holds now, and why."""
     condition = entry.get("condition")
@@ -56,8 +51,8 @@ def _reason(prompt: Prompt, entry: Mapping[str, Any]) -> tuple[bool, str]:
     if entry.get("id") in prompt.listed("unfinished"):
         return True, "What the last reply asked for is still open."
     best, found = 0.0, "Nothing that was just said or found has its words."
-    # Each alternative of "asks for a human or is angry" is enough.
-    for wanted in map(_stems, f"{condition} ".split(" or ")):
+    # Each alternative of "asks for a human or is angry" is enough, and who it is that asks says nothing.
+    for wanted in (stems(_SPEAKER.sub("", each)) for each in f"{condition} ".split(" or ")):
         for place, said in _said(prompt, wanted, by_customer=_is_about_customer(condition)):
             if (part := share(wanted, said)) > best:
                 best, found = part, f"{place} speaks of {', '.join(sorted(wanted & said))}."
@@ -98,7 +93,8 @@ def _judgement(
     entry: Mapping[str, Any], holds: bool, why: str, *, may_last: bool, was_applied: bool
 ) -> dict[str, Any]:
     condition, action = entry.get("condition"), str(entry.get("action") or "")
-    continuous = may_last and _is_continuous(condition, action)
+    is_lasting = condition is not None and is_constant(condition)
+    continuous = may_last and (is_lasting or bool(_LASTING & set(words(action))))
     # Only fresh words make a condition hold; what always holds is never new.
     again = was_applied and not is_constant(condition)
     applied = {
@@ -118,7 +114,3 @@ def _judgement(
         "score": 9 if holds else 2,
         "should_apply": holds and (continuous or not was_applied or again),
     }
-
-
-def _is_continuous(condition: str | None, action: str) -> bool:
-    return bool(_LASTING & set(words(action))) or (condition is not None and is_constant(condition))

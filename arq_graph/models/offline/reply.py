@@ -44,11 +44,12 @@ class Reply:
 
     def _parts(self) -> Iterable[str]:
         opening, quotes = [], []
+        waiting = {stem for tool, _ in self.wanted for stem in stems(tool)}
         for entry in self.prompt.entries("active_guidelines"):
             action = str(entry.get("action") or "")
             if is_opening(entry.get("condition")):
                 opening += _QUOTE.findall(action)
-            elif not self._waits(_QUOTE.sub("", action)):
+            elif stems(_QUOTE.sub("", action)).isdisjoint(waiting):
                 quotes += _QUOTE.findall(action)
         told = [_told(line) for line in self.prompt.results] or [self._term()]
         body = [part for part in [*told, *quotes, self.question] if part]
@@ -70,10 +71,6 @@ class Reply:
         refused = any(f".{tool.get('name')}" in place for tool in put for place in self.prompt.complaints)
         is_put = any(each.get("kind") == "confirm" for each in self.prompt.entries("insights"))
         return is_put or refused or (bool(self.prompt.waiting) and not self.prompt.says_no)
-
-    def _waits(self, action: str) -> bool:
-        """Whether an action is that of a tool which waits for the customer."""
-        return any(stems(tool) & stems(action) for tool, _ in self.wanted)
 
     def _term(self) -> str:
         """What the glossary says about a term that the customer uses."""
