@@ -70,4 +70,5 @@ def _readings(words: Sequence[str], phrases: Phrases) -> set[frozenset[str]]:
 
 
 def _is_yes(kinds: frozenset[str]) -> bool:
-    return "yes" in kinds or ("ok" in kinds and not kinds.isdisjoint({"please", "deed"}))
+    is_firm = "yes" in kinds or ("ok" in kinds and not kinds.isdisjoint({"please", "deed"}))
+    return is_firm and "never" not in kinds

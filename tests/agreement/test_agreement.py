@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
+from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
@@ -72,6 +73,26 @@ def test_what_is_a_yes_runs_the_call_and_after_anything_else_it_is_put_again(one
     one_desk.asked()
     assert one_desk.say(answer).endswith(QUESTION) is not runs
     assert one_desk.done == (CANCELLED if runs else [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "runs"), [("Ok, forget it.", False), ("Yes, forget it!", False), ("Yes", True)]
+)
+def test_a_saying_that_gives_up_is_no_yes_even_in_the_tools_own_words(answer, runs):
+    forgotten: list[str] = []
+
+    def forget_customer(name: str) -> str:
+        """Forget a customer."""
+        forgotten.append(name)
+        return "forgotten"
+
+    rule = Guideline("they want to be forgotten", "forget them", tools=[forget_customer])
+    agent = Agent("Desk", "You help.", [rule], confirm={"forget_customer": "customer"})
+    model = brain({"G1": 9}, call={"forget_customer": {"name": "Ann"}})
+    app = create_guided_agent(model, agent, mode="direct", checkpointer=MemorySaver())
+    for said in ("Forget me.", answer):
+        app.invoke({"messages": [("user", said)]}, THREAD)
+    assert forgotten == (["Ann"] if runs else [])
 
 
 def test_no_number_of_unclear_answers_stands_in_the_way_of_a_yes(strategy):
