@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
@@ -117,10 +118,13 @@ class ToolArguments:
         )
 
     def key(self, arguments: Mapping[str, Any]) -> str:
-        """A call as text that calls share which do the same: defaults spelled out, texts without space around."""
+        """A call as text that calls share which do the same: defaults spelled out, values as the tool reads them."""
         given = {
             name: value.strip() if isinstance(value, str) else value for name, value in arguments.items()
         }
+        if self._model is not None:
+            with suppress(Exception):  # a tool's own validator may raise anything
+                given = self._model.model_validate(given).model_dump(mode="json", exclude_unset=True)
         return json.dumps([self.name, {**self.defaults, **given}], sort_keys=True, default=str)
 
     def blueprint(self, basis: type[ARQ] | None = None) -> type[ARQ]:

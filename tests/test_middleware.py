@@ -391,6 +391,19 @@ def test_the_same_call_is_made_once_and_malformed_arguments_are_told():
     assert [len(message.tool_calls) for message in state["messages"] if message.type == "ai"] == [1, 0]
 
 
+def test_arguments_that_the_tool_reads_alike_are_the_same_call():
+    paid: list[int] = []
+
+    def pay(euros: int) -> str:
+        """Pay."""
+        paid.append(euros)
+        return "paid"
+
+    agent = Agent("Desk", "You pay.", [Guideline("they ask", "pay", tools=[pay])])
+    Shop(calls(*(("pay", {"euros": each}) for each in (1, "1", 1.0))), "Done.", agent=agent).say()
+    assert paid == [1]
+
+
 def test_what_the_question_would_not_show_is_refused():
     hidden = ("cancel_order", {"order_id": "A-1", "of_customer": "Mallory"})
     shop = Shop(calls(hidden), "Which order?", judge={"G2": 9})
