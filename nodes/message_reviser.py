@@ -213,16 +213,14 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
         prompt = self.prompt(conversation, sections, head=self.head)
         most = 1 + self.extra_revisions
-        shown = None
-        if self.streams:
-            shown = ReplyStream(state, turn, must_not_show, longest_spaced_leak(facts), draft)
+        shown = ReplyStream(state, turn, must_not_show, longest_spaced_leak(facts), draft)
         question = Question(
             self.blueprint,
             prompt,
             check,
             max_candidates=most,
             guidelines=tuple(active),
-            on_growth=shown,
+            on_growth=shown if self.streams else None,
         )
         (answer,) = yield [question]
         # Code's own question stands in the place of the fallback.

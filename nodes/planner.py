@@ -173,9 +173,9 @@ class Planner(Strategy):
         gate = situation.gate
         progress = gate.state.record("progress", Progress)
         milestones = [each.model_dump(exclude_none=True) for each in progress.next] if progress else []
-        counts = {"steps_left": situation.steps_left}
+        counts, further = {"steps_left": situation.steps_left}, {"next_milestones": milestones}
         return {
-            **self.standing(gate, situation.settled, counts, {"next_milestones": milestones}),
+            **self.standing(gate, situation.settled, counts, further),
             "plan": _shown_plan(situation.plan, situation) if situation.plan else None,
         }
 
@@ -258,11 +258,8 @@ class PreActPlanner(Planner):
                 only = "only the last step is the final answer; this one needs its tool"
                 yield f"next_steps[{number}].tool", only, False
         if situation.results and not (value.previous_steps or "").strip():
-            yield (
-                "previous_steps",
-                "a tool ran for this request: sum up what was done and what it told",
-                False,
-            )
+            missing = "a tool ran for this request: sum up what was done and what it told"
+            yield "previous_steps", missing, False
         before = situation.plan
         if before is None or not situation.new_results or _observation(value, situation) == "as_expected":
             return

@@ -108,12 +108,9 @@ def schema(
 def _guideline(guideline: Guideline) -> Iterator[Text]:
     yield words(guideline_text(guideline.condition_text, guideline.action))
     notes = [f"calls {', '.join(map(tool_name, guideline.tools))}"] if guideline.tools else []
-    for relation, targets in (
-        ("entails", guideline.entails),
-        ("depends on", guideline.depends_on),
-        ("overrides", guideline.overrides),
-    ):
-        notes += [f"{relation} {', '.join(targets)}"] if targets else []
+    for relation in ("entails", "depends_on", "overrides"):
+        targets = getattr(guideline, relation)
+        notes += [f"{relation.replace('_', ' ')} {', '.join(targets)}"] if targets else []
     if guideline.priority:
         notes.append(f"priority {guideline.priority}")
     if guideline.continuous is not None:

@@ -23,13 +23,9 @@ _shown: list[Callable[[], None]] = []
 
 def tolerate_any_text() -> None:
     """Let the standard streams write and read whatever there is, in whatever encoding they have."""
-    for stream, errors in (
-        (sys.stdout, "backslashreplace"),
-        (sys.stderr, "backslashreplace"),
-        (sys.stdin, "replace"),
-    ):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors=errors)
+            stream.reconfigure(errors="replace" if stream is sys.stdin else "backslashreplace")
 
 
 class Screen(Console):

@@ -64,10 +64,6 @@ class Turn(BaseModel, frozen=True):
         """Ids of the active guidelines that the reply follows."""
         return tuple(id for id in self.active if self.sent and id in self.sent.followed)
 
-    def of_kind(self, *kinds: str) -> list[ToolInsight]:
-        """The decisions of these kinds."""
-        return [decision for decision in self.tool_decisions if decision.kind in kinds]
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -182,9 +178,9 @@ def _trace(turn: Turn, agent: Agent) -> Iterator[Row]:
         yield "moves", "dim", [move_line(move) for move in turn.moves]
     if turn.tool_calls:
         yield "tools", "dim", [run_line(run, _RESULT) for run in turn.tool_calls]
-    if missing := turn.of_kind("missing", "invalid"):
+    if missing := [each for each in turn.tool_decisions if each.kind in ("missing", "invalid")]:
         yield "missing", "yellow", [_missing(decision) for decision in missing]
-    if waiting := turn.of_kind("confirm"):
+    if waiting := [each for each in turn.tool_decisions if each.kind == "confirm"]:
         yield "to agree", "yellow", [call_line(each.tool, each.arguments) for each in waiting]
 
 

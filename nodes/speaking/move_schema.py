@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Collection, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from pydantic import create_model
 
@@ -86,9 +86,8 @@ def move_blueprint(
     # Fields of a class further right come first.
     bases: tuple[type[ARQ], ...] = (StillWanted,) if tools else ()
     bases = (NextMove, *bases, *((HalfRequest,) if "complete_half_requests" in policies else ()))
-    move = one_of("The one move made now.", moves)
-    made = create_model("NextMove", __base__=bases, __doc__=NextMove.__doc__, move=move)
-    return cast(type[ARQ], made)
+    move: Any = one_of("The one move made now.", moves)
+    return create_model("NextMove", __base__=bases, __doc__=NextMove.__doc__, move=move)
 
 
 def _speech(

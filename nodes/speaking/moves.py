@@ -23,7 +23,6 @@ from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.turns import outcome_of
 from arq_graph.nodes.violations import PromptFacts, leaks, no_source, words_of
 from arq_graph.nodes.yes import asks as asks_something
-from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
@@ -104,7 +103,6 @@ class Situation:
         said = [line.message.text for line in conversation.lines if line.speaker in ("customer", "tool")]
         for text in (gate.agent.profile, *(as_json(each["value"]) for each in variables), *said):
             self.grounding.tell(text)
-        self.complaints: Sequence[Complaint] = ()
         self.checked: list[CheckedMove] = []
         self.still_wanted: Sequence[str] = ()
         self.half_request = False
@@ -164,9 +162,8 @@ class Situation:
             if basis == "ambiguous" and "name_or_type" in self.rules.policies:
                 problems.append(Problem(argument, "invalid", MAY_BE_A_TYPE))
             if self._is_untold(tool, argument, value, basis):
-                doubts.setdefault(
-                    argument.name, f"{as_json(value)} was told by no customer message and no tool"
-                )
+                untold = f"{as_json(value)} was told by no customer message and no tool"
+                doubts.setdefault(argument.name, untold)
         verdict = self.gate.check(
             tool,
             arguments,

@@ -23,7 +23,7 @@ from arq_graph.nodes.speaking.policies import Policy, ToolRules, policies_of
 from arq_graph.nodes.speaking.speech import SPEECH, category_of
 from arq_graph.nodes.spec_sections import shown_tool, shown_variables
 from arq_graph.nodes.strategy import Strategy, StrategyOptions
-from arq_graph.reasoning.answer import Complaint
+from arq_graph.reasoning.answer import Answer, Complaint
 from arq_graph.reasoning.reasoner import ModelLike
 
 
@@ -145,10 +145,9 @@ class Speaker(Strategy):
 
         while True:
             (answer,) = yield from self.asked(self.question(conversation, self._tail(situation), check))
-            situation.complaints = answer.complaints
             move = situation.checked[-1]
             if move.kind != THINK or move.refusals:
-                return self._update(situation)
+                return self._update(situation, answer)
             thought = Move(turn=situation.task, kind=THINK, text=move.text, after=situation.after)
             situation.moves.append(thought)
             gate.state.emit(Thought(turn=conversation.turn, text=move.text))
@@ -172,7 +171,7 @@ class Speaker(Strategy):
             "world": world and world.model_dump(mode="json", exclude=unshown, exclude_none=True),
         }
 
-    def _update(self, situation: Situation) -> Update:
+    def _update(self, situation: Situation, answer: Answer[Any]) -> Update:
         """Make the last answer's move; where it cannot be made, say the fallback, or code's question alone."""
         made, waiting, state = situation.checked[-1], situation.waiting, situation.gate.state
         if made.refusals:
@@ -181,7 +180,7 @@ class Speaker(Strategy):
         decided = made.insights if made.call else ()
         insights = kept_insights(situation.settled, situation.insights, decided, waiting, asks=made.asks)
         kept: dict[str, Any] = {"turn": situation.gate.conversation.turn, "decisions": tuple(insights)}
-        faults = tuple(map(str, situation.complaints))
+        faults = tuple(map(str, answer.complaints))
         labels: dict[str, Any] = {}
         agreements: Update = {}
         messages: list[BaseMessage] = []
