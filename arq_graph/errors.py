@@ -98,7 +98,8 @@ def innermost(error: BaseException) -> BaseException:
 def checked_type(name: str, given: object, wanted: type[_T], way: str) -> _T:
     """Return what is of the type that is wanted; of anything else, such as a file's name, say how to get it."""
     if not isinstance(given, wanted):
-        raise InputError(f"{name} is a {type(given).__name__}: {way}")
+        what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
+        raise InputError(f"{name} is {what}: {way}")
     return given
 
 

@@ -230,7 +230,7 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
         mode: `arq`, `cot` or `direct`; None is `arq`, or what a `Reasoner` was set to.
 
     Raises:
-        InputError: `agent` is none, there is no option of a name, or a reviser is given and `revise=False`.
+        InputError: `agent` is none, an option is unknown, a part is another agent's, or `revise=False` has a reviser.
         PromptError: A prompt cannot be read or rendered.
         ReasoningError: When run: a model gave no answer.
     """
@@ -254,10 +254,10 @@ class GuidelineMiddleware(ToolGate, AgentMiddleware[Any, Any, Any]):
         super().__init__(agent)
         if reviser and not revise:
             raise InputError("a reviser is given, and revise=False: leave one of them out")
-        self._matcher = matcher or GuidelineMatcher(model, agent, mode=mode, reads=_CHANNELS)
+        self._matcher = GuidelineMatcher.given("matcher", matcher, model, agent, mode=mode, reads=_CHANNELS)
         self._reviser: MessageReviser | None = None
         if revise:
-            self._reviser = copy(reviser) if reviser else MessageReviser(model, agent, mode=mode)
+            self._reviser = MessageReviser.given("reviser", reviser, model, agent, mode=mode)
             self._reviser.draft_key = DRAFT
         self._model = AgentsModel(self._matcher.reasoner, agent, agrees=agrees)
         self._approval = ApproveCalls(agent)

@@ -44,7 +44,8 @@ def main() -> None:
     console = Console()
     try:
         if wanted.what == "recall":
-            console.print(_recalls(wanted.file or many_guidelines.LABELLED))
+            shares = _recalls(wanted.file or many_guidelines.LABELLED, with_missed=bool(wanted.file))
+            console.print(*shares)
             return
         if wanted.what == "airline":
             from benchmarks.airline_tables import tables
@@ -69,7 +70,7 @@ def _print_turns(console: Console) -> None:
     console.print(_time())
     console.print(_kept())
     console.print(_many())
-    console.print(_recalls(many_guidelines.LABELLED))
+    console.print(*_recalls(many_guidelines.LABELLED))
     console.print(_prefixes())
     console.print(_tokens())
     console.print(_imports())
@@ -150,12 +151,16 @@ def _many() -> Table:
     return made
 
 
-def _recalls(file: Path) -> Table:
+def _recalls(file: Path, *, with_missed: bool = False) -> list[Table]:
     limits = [f"max_judged={limit}" for limit in many_guidelines.LIMITS]
     made = table(f"Share of the guidelines that must be judged that are: {file.name}", "chosen by", *limits)
-    for name, shares in many_guidelines.recalls(file):
-        made.add_row(name, *(f"{share:.0%}" for share in shares))
-    return made
+    missed = table("What is not judged then, though it must be", "message", "chosen by", *limits)
+    for recall in many_guidelines.recalls(file):
+        made.add_row(recall.by, *(f"{share:.0%}" for share in recall.shares))
+        for message, *ids in zip(recall.messages, *recall.missed, strict=True):
+            if any(ids):
+                missed.add_row(escape(message.says), recall.by, *(", ".join(each) for each in ids))
+    return [made, missed] if with_missed else [made]
 
 
 def _prefixes() -> Table:

@@ -10,16 +10,17 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from langchain.embeddings import init_embeddings
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from arq_graph import Agent, Guideline, ScriptedChatModel, create_guided_agent
 from arq_graph.agent.yaml_file import read_model
+from arq_graph.errors import InputError
 from arq_graph.models.scripted import ScriptedCall
 from arq_graph.nodes import GuidelineMatcher
 from benchmarks.counting import Count, count
@@ -87,7 +88,7 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     says: str
-    needs: list[str]
+    needs: list[str] = Field(min_length=1)
     agent: str = ""
 
 
@@ -100,8 +101,14 @@ class Labelled(BaseModel):
     guidelines: dict[str, list[str]] = {}
     always: list[str] = []
     embeddings: str = ""
-    messages: list[Message]
+    messages: list[Message] = Field(min_length=1)
     later: list[Message] = []
+
+    @model_validator(mode="after")
+    def _is_about_an_agent(self) -> Self:
+        if not self.agent and not self.guidelines:
+            raise ValueError("names no agent: give `agent:`, the name of an agent's file beside this one")
+        return self
 
     def agents(self, file: Path) -> Iterator[tuple[str, Agent]]:
         """The agent, and again with the topics that are always judged."""
@@ -150,31 +157,61 @@ def _nothing_applies(call: ScriptedCall) -> dict[str, Any]:
     return {id: {"score": 1, "should_apply": False} for id in (call.schema or {})["properties"]}
 
 
-def recalls(file: Path = LABELLED) -> Iterator[tuple[str, list[float]]]:
-    """By what is chosen, the share of the guidelines that must be judged that are, for each of `LIMITS`."""
+@dataclass(frozen=True)
+class Recall:
+    """What is chosen by, and for each of `LIMITS`, the ids that each message misses, in the messages' order."""
+
+    by: str
+    messages: Sequence[Message]
+    missed: Sequence[Sequence[Sequence[str]]]
+
+    @property
+    def shares(self) -> list[float]:
+        """For each limit, the share of the guidelines that must be judged that are."""
+        needed = sum(len(set(each.needs)) for each in self.messages)
+        return [1 - sum(map(len, missed)) / needed for missed in self.missed]
+
+
+def recalls(file: Path = LABELLED) -> Iterator[Recall]:
+    """What a labelled set finds and misses, by spelling and by its embeddings.
+
+    Raises:
+        SpecError: The file cannot be read, or is no labelled set.
+        InputError: Its embeddings cannot be made.
+        ReasoningError: Its embeddings cannot be asked.
+    """
     labelled = read_model(file, Labelled, what="labelled set")
     ways: dict[str, Embeddings | None] = {"spelling": None}
     if labelled.embeddings:
-        ways[labelled.embeddings] = Remembered(init_embeddings(labelled.embeddings))
+        ways[labelled.embeddings] = Remembered(_embeddings(labelled.embeddings))
     elif find_spec(MINI_LM):
         ways["all-MiniLM-L6-v2"] = Remembered(MiniLM())
     for name, embeddings in ways.items():
         for also, agent in labelled.agents(file):
             for when, messages in (("", labelled.messages), (", messages written later", labelled.later)):
                 if messages:
-                    shares = [_recall(agent, messages, embeddings, limit) for limit in LIMITS]
-                    yield f"{name}{also}{when}", shares
+                    missed = [_missed(agent, messages, embeddings, limit) for limit in LIMITS]
+                    yield Recall(f"{name}{also}{when}", messages, missed)
 
 
-def _recall(agent: Agent, messages: Sequence[Message], embeddings: Embeddings | None, limit: int) -> float:
+def _embeddings(name: str) -> Any:
+    try:
+        return init_embeddings(name)
+    except Exception as error:  # each provider's class raises its own for a missing key
+        way = "give a string of LangChain's init_embeddings, install its package, and set its key"
+        raise InputError(f"the embeddings {name!r} cannot be made; {way}: {error}") from error
+
+
+def _missed(
+    agent: Agent, messages: Sequence[Message], embeddings: Embeddings | None, limit: int
+) -> list[list[str]]:
     settings: dict[str, Any] = {"max_judged": limit, "embeddings": embeddings}
     matcher = GuidelineMatcher(ScriptedChatModel(_nothing_applies), agent, mode="direct", **settings)
-    needed = found = 0
+    missed = []
     for each in messages:
         before: list[BaseMessage] = [AIMessage(each.agent, id="1")] if each.agent else []
         update = matcher.invoke({"messages": [*before, HumanMessage(each.says, id="2")]})
         judged = {record["guideline"] for record in update["guideline_matches"]}
-        needs = {agent.guideline(id).id for id in each.needs}
-        needed += len(needs)
-        found += len(judged & needs)
-    return found / needed
+        needs = dict.fromkeys(agent.guideline(id).id for id in each.needs)
+        missed.append([id for id in needs if id not in judged])
+    return missed

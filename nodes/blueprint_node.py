@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cache, cached_property
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypedDict, TypeVar, Unpack
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.tools import StructuredTool
 
+from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.errors import InputError, ReasoningError, checked_type, counted
 from arq_graph.models.resolve import model_name
@@ -277,6 +279,16 @@ class AgentNode(BlueprintNode[B]):
         given: dict[str, Any] = {**settings}
         template = given.pop("template", None) or PROMPTS / f"{self.files}.md"
         super().__init__(model, blueprint, template, **given)
+
+    @classmethod
+    def given(cls, option: str, node: Self | None, model: ModelLike, agent: Agent, **settings: Any) -> Self:
+        """A copy of the node that an option gives, or a new one; one that was made for another agent is refused."""
+        if node is None:
+            return cls(model, agent, **settings)
+        made_for = checked_type(option, node, cls, f"make one with {cls.__name__}(model, agent)").agent
+        if made_for is not agent and fingerprint(made_for) != fingerprint(agent):
+            raise InputError(f"{option} was made for {made_for!r}, which is not the same as {agent!r}")
+        return copy(node)
 
     def head_of(self, **values: Any) -> str:
         """The head with the agent's profile and glossary, the worked examples, and what else it shows."""

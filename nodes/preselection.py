@@ -9,16 +9,17 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from functools import partial
 from heapq import nlargest
-from math import log
+from math import inf, log
 from threading import Lock
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
 from arq_graph.agent.spec import Guideline
-from arq_graph.errors import InputError, ModelRequestError, ModelUnavailableError
+from arq_graph.errors import InputError, ModelRequestError, ModelUnavailableError, checked_type
 from arq_graph.nodes.blueprint_node import Task
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.failures import read_failure
@@ -43,17 +44,16 @@ class Preselection:
         self._batches, self._most = batches, most
         texts = [f"{each.condition_text}. {each.action or ''}" for batch in batches for each in batch]
         self._index = _Spelling(texts) if embeddings is None else _Meaning(texts, embeddings)
+        self._least = 0 if embeddings is None else -inf  # no run of characters is shared
 
     def nearest(self, query: str) -> Generator[Task, Any, set[str]]:
         """The ids of the guidelines in the batches that are nearest; yields what is to be run to know it."""
         if not query:
             return set()
         scores = iter((yield partial(self._index.scores, query)))
-        near = [sum(nlargest(2, (next(scores) for _ in batch))) for batch in self._batches]
-        chosen = nlargest(
-            self._most, (at for at, score in enumerate(near) if score > 0), key=near.__getitem__
-        )
-        return {guideline.id for number in chosen for guideline in self._batches[number]}
+        near = [(sum(nlargest(2, (next(scores) for _ in batch))), batch) for batch in self._batches]
+        chosen = nlargest(self._most, near, key=lambda each: each[0])
+        return {guideline.id for score, batch in chosen if score > self._least for guideline in batch}
 
 
 def need_of(conversation: Conversation, *, again: bool) -> str:
@@ -95,35 +95,45 @@ class _Meaning:
     """How near texts lie by their embeddings: these are asked for once, when they are first needed."""
 
     def __init__(self, texts: Sequence[str], embeddings: Embeddings) -> None:
-        if not isinstance(embeddings, Embeddings):
-            way = "give LangChain embeddings, such as OpenAIEmbeddings()"
-            raise InputError(f"embeddings is a {type(embeddings).__name__}: {way}")
+        way = "give LangChain embeddings, such as OpenAIEmbeddings()"
+        self._embeddings = checked_type("embeddings", embeddings, Embeddings, way)  # type: ignore[type-abstract]
         try:
             import numpy  # an optional dependency
         except ImportError:
             raise InputError('embeddings need numpy: pip install "arq_graph[embeddings]"') from None
-        self._texts, self._embeddings, self._numpy = list(texts), embeddings, numpy
+        self._texts, self._numpy = list(texts), numpy
         self._vectors: Any = None
         self._lock = Lock()
 
     def scores(self, query: str) -> list[float]:
         try:
-            vectors, near = self._embedded(), self._embeddings.embed_query(query)
+            with self._lock:
+                if self._vectors is None:
+                    made = self._embeddings.embed_documents(self._texts)
+                    self._vectors = self._checked(made, len(self._texts))
+            near = self._checked([self._embeddings.embed_query(query)], 1, self._vectors.shape[1])
         except Exception as error:
             if not (failure := read_failure(error)).from_provider:
                 raise  # a bug somewhere stays itself
-            kind = ModelUnavailableError if failure.transient else ModelRequestError
-            said = f"{type(error).__name__}: {error}".removesuffix(".")
-            advice = "Try again later." if failure.transient else failure.advice
-            what = "the embeddings that choose among guidelines failed"
-            raise kind(f"matcher: {what}: {said}. {advice}") from error
-        scores: list[float] = (vectors @ self._numpy.asarray(near, "float32")).tolist()
+            what = "matcher: the embeddings that choose among guidelines failed"
+            if not failure.transient:
+                raise failure.rejected(what) from error
+            words = failure.words.removesuffix(".")
+            raise ModelUnavailableError(f"{what}: {words}. Try again later.") from error
+        scores: list[float] = (self._vectors @ near[0]).tolist()
         return scores
 
-    def _embedded(self) -> Any:
-        """The vectors of the texts, each of length 1."""
-        with self._lock:
-            if self._vectors is None:
-                made = self._numpy.asarray(self._embeddings.embed_documents(self._texts), "float32")
-                self._vectors = made / self._numpy.linalg.norm(made, axis=1, keepdims=True).clip(min=1e-9)
-        return self._vectors
+    def _checked(self, made: Any, texts: int, width: int | None = None) -> Any:
+        """Vectors of length 1 for so many texts. Of anything else, some would be near to nothing without a word."""
+        came, norm = "of several lengths, or no numbers", self._numpy.linalg.norm
+        with suppress(TypeError, ValueError):  # what is no matrix of numbers
+            vectors = self._numpy.asarray(made, "float32")
+            lengths = norm(vectors, axis=-1, keepdims=True)
+            is_fit = vectors.shape == (texts, width or vectors.shape[-1])
+            if is_fit and lengths.all() and self._numpy.isfinite(lengths).all():
+                return vectors / lengths
+            came = f"of the shape {vectors.shape} and of lengths from {lengths.min():g} to {lengths.max():g}"
+        raise ModelRequestError(
+            f"matcher: the vectors that {type(self._embeddings).__name__} returned are {came}: needed is the shape "
+            f"({texts}, {width or 'n'}), and no length of 0, inf or nan. Look at the model that it asks"
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_type_hints
 
 from langgraph.graph.state import CompiledStateGraph
@@ -32,6 +31,7 @@ _PAPER_MODELS: Mapping[str, str] = {
 """The models of the ARQ paper's experiments (6.3)."""
 
 _PARTS = {"matcher": GuidelineMatcher, "reviser": MessageReviser, "model": Reasoner}
+_KNOWN: Any = {"further": GraphOptions.__annotations__, **_PARTS}
 
 _PROFILE = (
     "You are a helpful agent. You reach what the customer asks for with your tools, and ask what is open."
@@ -80,26 +80,24 @@ def create_guided_agent(
 
     Raises:
         SpecError: The milestone graph cannot be measured on.
-        InputError: `model` lacks a module or names one that does not exist, or a setting is out of its range.
+        InputError: `model` lacks or misnames a module, a part is another agent's, or a setting is out of its range.
         PromptError: A prompt cannot be read or rendered.
     """
     chosen = strategy_of(strategy)
-    refuse_options(
-        options, create_guided_agent, GraphOptions.__annotations__, **_PARTS, strategy=type(chosen)
-    )
+    refuse_options(options, create_guided_agent, **_KNOWN, strategy=type(chosen))
     if eager and not isinstance(chosen, ToolCalling):
         raise InputError(
             'eager is for strategy="tools": what another strategy does next rests on the guidelines that matched'
         )
     models = _per_module(model, preset)
     reads = _channels(options)
-    reviser = copy(reviser) if reviser else MessageReviser(models["message"], agent, mode=mode)
+    reviser = MessageReviser.given("reviser", reviser, models["message"], agent, mode=mode)
     reviser.streams = stream or reviser.streams
     return compiled(
         agent,
         chosen,
         chosen.node(models["strategy"], agent, draft=True, mode=mode, reads=reads),
-        matcher=matcher or GuidelineMatcher(models["matcher"], agent, reads=reads, mode=mode),
+        matcher=GuidelineMatcher.given("matcher", matcher, models["matcher"], agent, reads=reads, mode=mode),
         reviser=reviser,
         tracker=_tracker(agent, milestones, judge),
         eager=eager,
@@ -130,9 +128,7 @@ def create_preact_agent(
         PromptError: The prompt cannot be read or rendered.
     """
     chosen = strategy_of(strategy)
-    refuse_options(
-        options, create_preact_agent, GraphOptions.__annotations__, **_PARTS, strategy=type(chosen)
-    )
+    refuse_options(options, create_preact_agent, **_KNOWN, strategy=type(chosen))
     if not chosen.writes_reply:
         raise InputError("the tool caller writes no reply of its own: use create_guided_agent(model, agent)")
     if not isinstance(agent, Agent):

@@ -253,6 +253,32 @@ def test_an_option_of_something_else_is_refused_with_its_place(create, option, t
         create(brain(), desk(), **{option: None})
 
 
+OTHERS = Agent("Desk", "You help.", [Guideline("they ask", "tell")])
+
+
+@pytest.mark.parametrize("create", [create_guided_agent, GuidelineMiddleware])
+@pytest.mark.parametrize(
+    ("option", "part", "told"),
+    [
+        ("matcher", GuidelineMatcher(brain(), OTHERS), r"for Agent\('Desk', 1 g.* not the same as .* 4 g"),
+        ("reviser", MessageReviser(brain(), OTHERS), r"reviser was made for Agent\('Desk', 1 guidelines"),
+        ("matcher", GuidelineMatcher(brain(), desk().replace(name="Shop")), "made for .*'Shop'.*'Desk'"),
+        ("reviser", GuidelineMatcher(brain(), desk()), r"GuidelineMatcher: make one with MessageReviser\(m"),
+        ("matcher", GuidelineMatcher, r"is the class GuidelineMatcher: make one with .*\(model, agent\)$"),
+    ],
+)
+def test_a_part_of_another_agent_is_refused(create, option, part, told):
+    with pytest.raises(errors.InputError, match=told):
+        create(brain(), desk(), **{option: part})
+
+
+@pytest.mark.parametrize("create", [create_guided_agent, GuidelineMiddleware])
+def test_a_part_of_an_agent_that_is_the_same_is_taken(create):
+    agent = desk()
+    create(brain(), agent.replace(), matcher=GuidelineMatcher(brain(), agent))
+    create(brain(), agent, reviser=MessageReviser(brain(), desk()))
+
+
 @tool
 def hand_over(state: Annotated[dict, InjectedState], call_id: Annotated[str, InjectedToolCallId]) -> Command:
     """Hand the customer over to a person."""

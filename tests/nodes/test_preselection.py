@@ -328,12 +328,73 @@ def test_embeddings_that_cannot_be_had_stop_the_turn_and_say_so(raised, becomes,
         runs.invoke(node, {"messages": said("Vouchers?")})
 
 
+NAN, INF = float("nan"), float("inf")
+
+
+class Given(Counted):
+    """Embeddings that return what they are given to return, and count what they are asked."""
+
+    def __init__(self, documents: Any, query: Any) -> None:
+        super().__init__()
+        self.documents, self.query = documents, query
+
+    def embed_documents(self, texts: list[str]) -> Any:
+        self.asked.append("documents")
+        return self.documents
+
+    def embed_query(self, text: str) -> Any:
+        return self.query
+
+
+ROWS = [[1.0, 2.0]] * 12
+
+
+@pytest.mark.parametrize(
+    ("documents", "query", "came"),
+    [
+        ([*ROWS[1:], [NAN, 1]], [1, 1], r"the shape \(12, 2\) and of lengths from nan to nan"),
+        ([*ROWS[1:], [INF, 1]], [1, 1], r"lengths from 2.23607 to inf"),
+        ([*ROWS[1:], [0, 0]], [1, 1], r"lengths from 0 to 2.23607: needed is the shape \(12, n\)"),
+        (ROWS[1:], [1, 1], r"the shape \(11, 2\) .*: needed is the shape \(12, n\)"),
+        (ROWS * 2, [1, 1], r"the shape \(24, 2\)"),
+        ([[]] * 12, [], r"the shape \(12, 0\)"),
+        ([], [1, 1], r"the shape \(0,\)"),
+        (None, [1, 1], "several lengths, or no numbers"),
+        ([*ROWS[1:], [1.0]], [1, 1], "several lengths, or no numbers"),
+        ([["a", "b"]] * 12, [1, 1], "several lengths, or no numbers"),
+        (ROWS, [0, 0], r"lengths from 0 to 0: needed is the shape \(1, 2\)"),
+        (ROWS, [NAN, 1], "lengths from nan to nan"),
+        (ROWS, [1, 1, 1], r"the shape \(1, 3\) .*: needed is the shape \(1, 2\)"),
+        (ROWS, [[1, 1]], r"the shape \(1, 1, 2\)"),
+        (ROWS, 1.0, r"the shape \(1,\)"),
+        (ROWS, None, r"the shape \(1,\)"),
+    ],
+)
+def test_embeddings_that_tell_nothing_stop_the_turn_and_are_asked_again_in_the_next(documents, query, came):
+    embeddings = Given(documents, query)
+    model = brain()
+    node = matcher(model, desk(), embeddings=embeddings)
+    with pytest.raises(errors.ModelRequestError, match=f"the vectors that Given returned are .*{came}"):
+        look(node, said("Vouchers?"))
+    embeddings.documents, embeddings.query = ROWS, [1, 1]
+    assert len(judged_of(node, model, said("Vouchers?"))) == 2
+    assert len(embeddings.asked) == (1 if documents is ROWS else 2)
+
+
+def test_by_embeddings_the_nearest_are_judged_however_far_they_are():
+    rows = [[-1.0, 0.0]] * 10 + [[-1.0, 1.0]] * 2
+    model = brain()
+    far = matcher(model, desk(), embeddings=Given(rows, [7.0, 0.0]))
+    assert judged_of(far, model, said("Vouchers?")) == {f"{TOPICS[-1]}-1", f"{TOPICS[-1]}-2"}
+
+
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
         ({"max_judged": 0}, "max_judged must be a whole number from 1 on"),
         ({"max_judged": None, "embeddings": Counted()}, "give max_judged= too"),
-        ({"embeddings": "openai:text-embedding-3-small"}, "give LangChain embeddings"),
+        ({"embeddings": "openai:text-embedding-3-small"}, "is a str: give LangChain embeddings"),
+        ({"embeddings": Counted}, "is the class Counted: give LangChain embeddings"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(wrong, why):

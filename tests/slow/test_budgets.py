@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from arq_graph import errors
 from benchmarks.counting import count
 from benchmarks.many_guidelines import LIMITS, recalls
 
 pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -35,10 +41,40 @@ def test_a_labelled_set_of_ones_own_tells_what_max_judged_finds(tmp_path):
         {"says": "Hmm.", "agent": "topic9?", "needs": ["r9", "r190"]},
     ]
     (tmp_path / "own.yaml").write_text(json.dumps({"agent": "desk.yaml", "messages": messages}))
-    by, shares = next(recalls(tmp_path / "own.yaml"))
-    assert by == "spelling"
-    assert shares == pytest.approx([2 / 3] * len(LIMITS))
-    messages[0]["needs"] = ["r700"]
-    (tmp_path / "own.yaml").write_text(json.dumps({"agent": "desk.yaml", "messages": messages}))
-    with pytest.raises(errors.SpecError, match="no guideline of id 'r700'"):
-        next(recalls(tmp_path / "own.yaml"))
+    (found,) = recalls(tmp_path / "own.yaml")
+    assert found.by == "spelling"
+    assert found.shares == pytest.approx([2 / 3] * len(LIMITS))
+    printed = recall(tmp_path / "own.yaml")
+    assert printed.returncode == 0
+    assert [line.split() for line in re.sub("[│┃]", " ", printed.stdout).splitlines() if "r190" in line] == [
+        ["Hmm.", "spelling", *["r190"] * len(LIMITS)]
+    ]
+
+
+NEEDS = [{"says": "topic7?", "needs": ["r7"]}]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"messages": [{"says": "topic7?", "needs": ["r700"]}]}, "no guideline of id 'r700'"),
+        ({"messages": [{"says": "topic7?", "needs": []}]}, "`messages[0].needs` must have at least 1 item"),
+        ({"agent": "", "messages": NEEDS}, "names no agent: give `agent:`"),
+        ({"embeddings": "openai:text-embedding-3-small"}, "cannot be made; give a string of LangChain's"),
+        ({"embeddings": "nobody:small"}, "install its package, and set its key: Provider 'nobody'"),
+    ],
+)
+def test_a_labelled_set_that_cannot_be_measured_says_why(wrong, told, tmp_path):
+    agent = {"name": "Desk", "profile": "You help.", "guidelines": [{"id": "r7", "action": "help"}]}
+    (tmp_path / "desk.yaml").write_text(json.dumps(agent))
+    (tmp_path / "own.yaml").write_text(json.dumps({"agent": "desk.yaml", "messages": NEEDS, **wrong}))
+    printed = recall(tmp_path / "own.yaml")
+    assert printed.returncode == 1
+    assert told in printed.stderr
+    assert "Traceback" not in printed.stderr
+
+
+def recall(file: Path) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    command = [sys.executable, "-m", "benchmarks", "recall", str(file)]
+    return subprocess.run(command, capture_output=True, text=True, env={**kept, "COLUMNS": "200"}, cwd=ROOT)
