@@ -118,8 +118,6 @@ class ApproveCalls(Node):
         edited, tool = decision.edited_action, self._tools[name]
         if edited is None or edited.name != name:
             return f'"edit" needs "edited_action": {{"name": "{name}", "args": {{…}}}}; it may change no more than args'
-        if unknown := edited.args.keys() - {argument.name for argument in tool.arguments}:
-            return f"there is no argument {min(unknown)!r}"
         told = [
             (each.argument.name if each.argument else "args", each.message or each.kind)
             for each in tool.validate(edited.args)

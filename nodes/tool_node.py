@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, TypedDict
 
 from langchain_core.messages import AnyMessage, ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, Send
@@ -98,9 +98,7 @@ class ToolGate:
         """Run a call, or refuse it."""
         if request.tool_call["name"] not in self.agent.toolbox:
             return handler(request)
-        tool = _for_sync_runs(request.tool)
-        in_sync = request.override(tool=tool) if tool else request
-        return self._reported(request, self._refused(request) or handler(in_sync))
+        return self._reported(request, self._refused(request) or handler(_for_sync_runs(request)))
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
@@ -159,16 +157,17 @@ def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:
     )
 
 
-def _for_sync_runs(tool: BaseTool | None) -> BaseTool | None:
-    """A tool that is async only, such as MCP's, with a sync function as well; None for others."""
+def _for_sync_runs(request: ToolCallRequest) -> ToolCallRequest:
+    """A request whose tool, where that is async only, such as MCP's, has a sync function as well."""
+    tool = request.tool
     if not isinstance(tool, StructuredTool) or tool.func is not None or (coroutine := tool.coroutine) is None:
-        return None
+        return request
 
     @wraps(coroutine)
     def run(*args: Any, **kwargs: Any) -> Any:
         return run_awaitable(coroutine(*args, **kwargs))
 
-    return tool.model_copy(update={"func": run})
+    return request.override(tool=tool.model_copy(update={"func": run}))
 
 
 def _said(error: Exception) -> str:
