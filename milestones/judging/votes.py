@@ -89,13 +89,11 @@ class Hearing:
             remarks.append(Remark(milestone.name, f"undecided: no majority among {len(ballots)} votes"))
             return Judgement((Verdict(milestone.name, None),), agreement, tuple(remarks))
         verdict = next(each for each, _ in ballots if (each.achieved, each.event) == word)
-        return Judgement((verdict, *self._vetoes(verdict)), agreement, tuple(remarks))
-
-    def _vetoes(self, verdict: Verdict) -> list[Verdict]:
-        """The calls that a verdict takes away by naming a later one as the first genuine one."""
-        first = verdict.event if verdict.achieved else None
-        calls = [call for call in self._calls(verdict.milestone) if first is not None and call < first]
-        return [replace(verdict, achieved=False, event=call) for call in calls]
+        # Naming a later call as the first genuine one takes away those before it.
+        first = (verdict.event or 0) if verdict.achieved else 0
+        earlier = [call for call in self._calls(milestone.name) if call < first]
+        vetoes = [replace(verdict, achieved=False, event=call) for call in earlier]
+        return Judgement((verdict, *vetoes), agreement, tuple(remarks))
 
     def _calls(self, milestone: str) -> tuple[int, ...]:
         is_call = self.graph.milestone(milestone).type == "FC"

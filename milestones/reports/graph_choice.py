@@ -11,7 +11,7 @@ from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Rules
-from arq_graph.milestones.reports.records import GraphRecord, graph_record
+from arq_graph.milestones.reports.records import GraphRecord, MilestoneRecord
 from arq_graph.milestones.transcript import Transcript
 
 GraphSource = MilestoneGraph | Mapping[str, MilestoneGraph] | Callable[[Transcript], MilestoneGraph]
@@ -63,7 +63,11 @@ class GraphNames:
         """Its own name, or that of its file; `otherwise` where it has neither."""
         if (known := self._known.get(graph)) is not None:
             return known
-        record = graph_record(graph)
+        record = GraphRecord(
+            file=graph.file,
+            reviewed=False if graph.is_unreviewed else None if graph.reviewed is None else True,
+            milestones=tuple(map(MilestoneRecord.model_validate, graph.milestones)),
+        )
         name = wanted = str(graph.name) or Path(graph.file or "").stem or otherwise
         again = 1
         while self.used.get(name, record) != record:

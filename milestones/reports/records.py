@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import MilestoneType
 from arq_graph.milestones.scoring import Score
 from arq_graph.milestones.transcript import Message, Transcript
@@ -164,10 +163,8 @@ class GraphRecord(Record):
     milestones: tuple[MilestoneRecord, ...]
 
 
-def conversation_record(
-    transcript: Transcript, score: Score, *, graph: str = "", **about: Any
-) -> ConversationRecord:
-    """What a report says of one scored conversation; `about` are other fields, such as where it was read."""
+def conversation_record(transcript: Transcript, score: Score, **about: Any) -> ConversationRecord:
+    """What a report says of one scored conversation; `about` are other fields, such as its graph's name."""
     known = transcript.extra.get("arq_graph")  # in a file of an evaluation's results: whose run this is
     told = known.get("record", {}) if isinstance(known, Mapping) else {}
     fields = {name: told[name] for name, kind in _EVALUATED.items() if isinstance(told.get(name), kind)}
@@ -177,7 +174,6 @@ def conversation_record(
         id=transcript.id,
         use_case=transcript.use_case,
         task=transcript.task,
-        graph=graph,
         reached=tuple(ReachedMilestone(name=name, step=step) for name, step in score.reached.items()),
         possibly_reached=tuple(name for name in score.possibly_reached if name not in score.reached),
         forbidden=tuple(ForbiddenRecord(step=each.event, rule=str(each.rule)) for each in score.forbidden),
@@ -187,13 +183,4 @@ def conversation_record(
         unanswered_calls=score.observations.unanswered,
         reward=reward if isinstance(reward, int | float) and isfinite(reward) else None,
         **fields,
-    )
-
-
-def graph_record(graph: MilestoneGraph) -> GraphRecord:
-    """What a report says of a graph."""
-    return GraphRecord(
-        file=graph.file,
-        reviewed=False if graph.is_unreviewed else None if graph.reviewed is None else True,
-        milestones=tuple(MilestoneRecord.model_validate(each) for each in graph.milestones),
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
@@ -100,7 +99,10 @@ def _messages(events: Sequence[Event]) -> Iterator[BaseMessage]:
             if Action.of(message).kind != "nothing":
                 yield message
             for call in (*message.tool_calls, *message.invalid_tool_calls):
-                yield _result(call, results.get(str(call["id"])))
+                result = results.get(str(call["id"]))
+                text = result.text if result else "no result was recorded"
+                status = "success" if result and not result.failed else "error"
+                yield ToolMessage(text, name=call["name"], tool_call_id=call["id"], status=status)
         elif isinstance(event, Message):
             yield HumanMessage(event.text) if event.speaker == "user" else SystemMessage(event.text)
         elif isinstance(event, Result) and event.call is None:
@@ -120,12 +122,6 @@ def _message(first: int, events: Sequence[Event]) -> AIMessage:
             wrong = invalid_tool_call(args=call.malformed, error="no JSON object", **about)
             message.invalid_tool_calls.append(wrong)
     return message
-
-
-def _result(call: Mapping[str, Any], result: Result | None) -> ToolMessage:
-    text = result.text if result else "no result was recorded"
-    status = "success" if result and not result.failed else "error"
-    return ToolMessage(text, name=call["name"], tool_call_id=call["id"], status=status)
 
 
 def _is_agents(event: Event) -> bool:

@@ -121,7 +121,12 @@ class SimulatedUser:
         now: dict[str, Any] = {"message_number": self._turn}
         if deviation in _HOW:
             now["this_time"] = _HOW[deviation]
-        shown = _shown(said)
+        # The end of the conversation, and of a long message its end.
+        shown = [
+            {"from": "you" if each.speaker == "user" else "agent", "text": each.text[-LONGEST_MESSAGE:]}
+            for each in said[-MESSAGES_SHOWN:]
+            if each.speaker != "system"
+        ]
         tail = self._template.render("tail", {"talk": shown, "now": now, "opening": not shown})
         prompt = [SystemMessage(self._head), HumanMessage(tail)]
         answer = await self.reasoner.aask(self._blueprint, prompt, check=self._complaints)
@@ -189,12 +194,3 @@ def make_user(spec: UserSpec, *, seed: int, model: ModelLike | None = None) -> U
 def _said(answer: _Speaking) -> str:
     """The message without the name of a speaker before it."""
     return _NAME_OF_USER.sub("", answer.message).strip()[:LONGEST_MESSAGE]
-
-
-def _shown(said: Sequence[Message]) -> list[dict[str, str]]:
-    """The end of the conversation as the model reads it, of a long message its end."""
-    return [
-        {"from": "you" if each.speaker == "user" else "agent", "text": each.text[-LONGEST_MESSAGE:]}
-        for each in said[-MESSAGES_SHOWN:]
-        if each.speaker != "system"
-    ]

@@ -58,9 +58,7 @@ class Prompt:
     that were put to the customer.
     """
 
-    def __init__(
-        self, sections: Mapping[str, Any], lines: Sequence[Line], complaints: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, sections: Mapping[str, Any], lines: Sequence[Line], complaints: Sequence[str]) -> None:
         self.sections = sections
         self.lines = lines
         self.complaints = complaints
