@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
@@ -199,8 +199,7 @@ def _configured(model: Any, config: RunnableConfig) -> Called:
     """What a configurable model is in a run: of `configurable_fields` or -`alternatives`, or of `init_chat_model`."""
     try:
         if not isinstance(model, DynamicRunnable):
-            made: Called = model._model(config)
-            return made
+            return cast(Called, model._model(config))
         made, _ = model.prepare(config)
         return RunnableBinding(bound=made, config=model.config) if model.config else made
     except Exception as error:

@@ -16,6 +16,7 @@ from arq_graph.errors import (
     ArqGraphError,
     BlueprintError,
     InputError,
+    ModelRequestError,
     ModelUnavailableError,
     RefusalError,
     UnsatisfiedError,
@@ -65,10 +66,10 @@ class AskSettings:
         counted("max_attempts", self.max_attempts)
         counted("max_candidates", self.max_candidates)
         checked("on_unsatisfied", self.on_unsatisfied, Literal["return", "raise"])
-        if not self.timeout > 0:
-            raise InputError(f"timeout is {self.timeout!r}: it must be more than 0 seconds")
-        if not self.backoff >= 0:
-            raise InputError(f"backoff is {self.backoff!r}: it must be 0 seconds or more")
+        if not (isinstance(self.timeout, int | float) and self.timeout > 0):
+            raise InputError(f"timeout is {self.timeout!r}: it must be a number of seconds, more than 0")
+        if not (isinstance(self.backoff, int | float) and self.backoff >= 0):
+            raise InputError(f"backoff is {self.backoff!r}: it must be a number of seconds, 0 or more")
 
 
 class Asking(Generic[B]):
@@ -89,7 +90,8 @@ class Asking(Generic[B]):
         self._attempts: list[Attempt] = []
         self._candidates: list[Answer[B]] = []
         self._messages = convert_to_messages(question.messages)
-        self._lost: list[tuple[str, ModelUnavailableError]] = []
+        self._lost: dict[Transport, ModelUnavailableError | ModelRequestError] = {}
+        self._main = transports[0]
         now = time.monotonic()
         first, *self._others = sorted(transports, key=lambda each: each.endpoint.rests_until > now)
         self._turn_to(first)
@@ -119,7 +121,7 @@ class Asking(Generic[B]):
             text = text_of(message)
             answer, problems = parse_answer(self._read, text, self._name)
             if answer is not None:
-                self._endpoint.methods = (self._method,)
+                self._works()
                 value, reasoning = answer
                 complaints = (*value.unmet(), *(self.question.check(value) if self.question.check else ()))
                 self._note(message, text, None, complaints)
@@ -163,7 +165,7 @@ class Asking(Generic[B]):
                     max_tries=_TRIES_BEFORE_OTHERS if self._others else MAX_TRIES,
                 )
             except ModelUnavailableError as error:
-                self._turn_to_next(error)
+                self._turn_to_next(error, error)
             except ArqGraphError:
                 raise
             except Exception as error:
@@ -182,22 +184,40 @@ class Asking(Generic[B]):
                 elif failure.maybe_unsupported and not self._settled:
                     self._moved_on(failure)
                 elif failure.from_provider:
-                    raise failure.rejected(self._asked) from error
+                    self._turn_to_next(failure.rejected(self._asked, self._transport.name), error)
                 else:
                     raise
             else:
                 return reply
 
-    def _turn_to_next(self, error: ModelUnavailableError) -> None:
-        """Go on with the next model, answers so far included; where none is left, the error tells of all."""
-        self._endpoint.rests_until = time.monotonic() + _REST
-        self._lost.append((self._transport.name, error))
+    def _turn_to_next(self, error: ModelUnavailableError | ModelRequestError, cause: Exception) -> None:
+        """Go on with the next model, answers so far included; where none is left, the error tells of all.
+
+        A fallback that cannot be asked stands in for nobody: behind the last, those that were lost are asked again.
+        """
+        self._lost[self._transport] = error
+        lost = [each for each, told in self._lost.items() if isinstance(told, ModelUnavailableError)]
+        if isinstance(error, ModelUnavailableError):
+            self._endpoint.rests_until = time.monotonic() + _REST
+        else:
+            self._others = ([] if self._transport is self._main else self._others) or lost
         if not self._others:
-            raise ModelUnavailableError("\n".join(str(each) for _, each in self._lost)) from error
+            kind = ModelUnavailableError if lost else ModelRequestError
+            raise kind("\n".join(map(str, self._lost.values()))) from cause
         self._turn_to(self._others.pop(0))
-        lost = " and ".join(name for name, _ in self._lost)
-        self._asked = f"{self._asking} of {self._transport.name}, as {lost} did not answer"
-        _log.warning("%s", self._asked)
+        names = " and ".join(each.name for each in self._lost if each is not self._transport)
+        self._asked = f"{self._asking} of {self._transport.name}, as {names} gave no answer"
+        _log.warning("%s Asking %s instead.", error, self._transport.name)
+
+    def _works(self) -> None:
+        """Remember the first method that leads to a valid answer, and that a model which is asked again is back."""
+        if len(self._endpoint.methods) > 1:
+            self._endpoint.methods = (self._method,)
+            if self._refusal:
+                said = self._transport.name, self._method.name, self._refusal.words
+                _log.info("%s is asked by %s from now on, as it said: %s", *said)
+        if self._lost:
+            self._endpoint.rests_until = 0.0
 
     def _note(
         self, message: AIMessage, text: str, error: str | None, complaints: tuple[Complaint, ...] = ()
@@ -219,7 +239,8 @@ class Asking(Generic[B]):
             return True
         first = self._refusal
         if first and not self._answered and (first.status is None or not first.transient):
-            raise first.rejected(self._asked) from first.error
+            self._turn_to_next(first.rejected(self._asked, self._transport.name), first.error)
+            return True
         self._method, self._settled = self._answered or self._endpoint.methods[0], True
         return False
 

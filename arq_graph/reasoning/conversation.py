@@ -75,12 +75,8 @@ class Conversation:
             if isinstance(message, ToolMessage):
                 results += 1
                 call = calls.get(message.tool_call_id) or {"name": message.name or "", "args": {}}
-                record = {
-                    "id": f"T{results}",
-                    "from": "tool",
-                    "tool": call["name"],
-                    "arguments": call["args"],
-                }
+                record: dict[str, Any] = {"id": f"T{results}", "from": "tool"}
+                record |= {"tool": call["name"], "arguments": call["args"]}
                 record |= {**self._shortened("result", message.text), **attachments}
                 record |= {"error": True} if message.status == "error" else {}
                 yield Line(record["id"], "tool", message, as_json(record), call, images, unread)

@@ -22,11 +22,10 @@ _NOT_SUPPORTED_STATUS = frozenset({400, 404, 415, 422, 500, 501})
 # What a model class raises itself for a setting that it does not take; Pydantic's ValidationError is a ValueError.
 _NOT_SUPPORTED_TYPES = (NotImplementedError, TypeError, AssertionError, ValueError)
 # Of classes that do not raise LangChain's own errors: bases that httpx, requests, botocore and OpenAI-like SDKs share.
-_TRANSIENT_NAMES = frozenset(
-    {"APIConnectionError", "ConnectionError", "HTTPClientError", "RequestException", "TransportError"}
-)
-# Without a status, these are told in the middle of a streamed answer.
-_BREAKING_NAMES = frozenset({"APIError", "EventStreamError", "ResponseError"})
+_TRANSIENT_NAMES = {
+    *("APIConnectionError", "ConnectionError", "HTTPClientError", "RequestException", "TransportError"),
+    *("APIError", "EventStreamError", "ResponseError"),  # in the middle of a streamed answer
+}
 # What httpx and requests say of a URL that no request can be sent to.
 _NO_ADDRESS_NAMES = frozenset({"UnsupportedProtocol", "InvalidURL", "InvalidSchema", "MissingSchema"})
 # And of a header that holds no key, or one with a line break.
@@ -80,9 +79,9 @@ class Failure:
             " status, at base_url, or raise timeout."
         )
 
-    def rejected(self, asked: str) -> ModelRequestError:
+    def rejected(self, asked: str, model: str) -> ModelRequestError:
         """The error for a request that the provider rejects as it is."""
-        return ModelRequestError(f"{asked}: {self.words}. {self.advice or _NO_METHOD}")
+        return ModelRequestError(f"{asked}: {model} failed: {self.words}. {self.advice or _NO_METHOD}")
 
     @property
     def words(self) -> str:
@@ -114,10 +113,8 @@ def read_failure(error: Exception, model: BaseChatModel | None = None) -> Failur
         transient = status in _TRANSIENT_STATUS or status >= 500
         advice = _NAME if status == 404 else _SETTING
         return Failure(error, status, transient, status in _NOT_SUPPORTED_STATUS, advice)
-    transient = isinstance(error, ConnectionError | TimeoutError) or bool(
-        names & (_TRANSIENT_NAMES | _BREAKING_NAMES)
-    )
-    transient = transient or getattr(error, "is_retryable", False) is True
+    is_lost = isinstance(error, ConnectionError | TimeoutError) or names & _TRANSIENT_NAMES
+    transient = bool(is_lost) or getattr(error, "is_retryable", False) is True
     return Failure(error, None, transient, isinstance(error, _NOT_SUPPORTED_TYPES))
 
 

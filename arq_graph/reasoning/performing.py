@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -27,8 +27,7 @@ async def aperform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Awa
             else:
                 step = steps.send(given)
     except StopIteration as finished:
-        result: T = finished.value
-        return result
+        return cast(T, finished.value)
     finally:
         steps.close()
 
@@ -42,8 +41,7 @@ def perform_steps(steps: Generator[S, Any, T], perform: Callable[[S], Any]) -> T
     try:
         aperform_steps(steps, at_once).send(None)
     except StopIteration as finished:
-        result: T = finished.value
-        return result
+        return cast(T, finished.value)
     raise AssertionError("a step was awaited in a sync run")
 
 

@@ -74,6 +74,8 @@ class Reasoner:
     ) -> None:
         if base_url is not None and not isinstance(model, str):
             raise InputError("base_url must be set on the chat model itself")
+        if not isinstance(fallbacks, list | tuple):
+            raise InputError(f"fallbacks is a {type(fallbacks).__name__}: give a list of models")
         self.settings = AskSettings(
             *(module, mode, temperature, max_attempts, max_candidates, timeout, backoff, on_unsatisfied)
         )

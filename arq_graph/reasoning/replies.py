@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import partial, reduce
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -161,10 +161,7 @@ def refusal_of(message: BaseMessage) -> str | None:
 
 def sum_of(usages: Iterable[UsageMetadata | None]) -> UsageMetadata | None:
     """The tokens of several calls together; None if none reports any."""
-    total: UsageMetadata | None = None
-    for usage in filter(None, usages):
-        total = add_usage(total, usage)
-    return total
+    return reduce(add_usage, filter(None, usages), None)
 
 
 def message_from(error: BaseException) -> AIMessage | None:

@@ -89,7 +89,7 @@ class Transport:
         growing: GrowingAnswer | None = None,
         max_tries: int = MAX_TRIES,
     ) -> Steps[AIMessage]:
-        """Make one call; tries that were lost are repeated, unless the method, not `settled` yet, may be why.
+        """Make one call; tries that were lost are repeated, once if the method, not `settled` yet, may be why.
 
         With `growing` the answer is streamed, unless the endpoint has refused that.
         """
@@ -97,7 +97,7 @@ class Transport:
         if growing and self.endpoint.streams:
             model = _changed(model, **self._streaming)
         deadline = time.monotonic() + self._timeout
-        pause, left, tries = 0.0, self._timeout, 0
+        pause, left, tries, doubts = 0.0, self._timeout, 0, 0
         while True:
             tries += 1
             try:
@@ -106,7 +106,8 @@ class Transport:
                 answer: AIMessage = yield Step(pause, bound, list(messages), left, growing)
             except Exception as error:
                 failure = read_failure(error, model)
-                if not failure.transient or (failure.maybe_unsupported and not settled):
+                doubts += failure.maybe_unsupported and not settled
+                if not failure.transient or (doubts == 2 and tries < max_tries):
                     raise
                 pause = min(self._backoff * 2 ** (tries - 1), max(_MAX_PAUSE, self._backoff))
                 pause += random.uniform(0, self._backoff)

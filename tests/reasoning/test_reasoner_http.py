@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -32,12 +33,26 @@ def settled(endpoint: Endpoint, **settings) -> Reasoner:
 # Which method
 
 
-@pytest.mark.parametrize("codes", [(), (501,), (422, 500), (400, 404, 415)], ids=ORDER)
-def test_the_first_method_that_a_server_takes_carries_the_schema_from_then_on(codes):
+@pytest.mark.parametrize("codes", [(), (501, 501), (422, 500, 500), (400, 404, 415)], ids=ORDER)
+def test_the_first_method_that_a_server_takes_carries_the_schema_from_then_on(codes, caplog):
+    caplog.set_level("INFO", "arq_graph")
     with Endpoint([*map(status, codes), ok(GOOD), ok(GOOD)]) as endpoint:
         for _ in range(2):
             answer = reasoner_of(endpoint, max_attempts=1).ask(Verdict, PROMPT)
-    assert endpoint.methods == [*ORDER[: len(codes) + 1], ORDER[len(codes)]]
+    refused = len({*codes})
+    tried = [
+        method
+        for method, code in zip(ORDER, sorted({*codes}), strict=False)
+        for _ in range(codes.count(code))
+    ]
+    assert endpoint.methods == [*tried, ORDER[refused], ORDER[refused]]
+    told = [line for line in caplog.messages if "from now on" in line]
+    said = (
+        f"is asked by {answer.attempts[0].method} from now on, as it said: .*status {codes[0]}"
+        if codes
+        else ""
+    )
+    assert [bool(re.search(said, line)) for line in told] == [True] * bool(codes)
     assert json.loads(answer.text) == GOOD
     request, wanted = endpoint.requests[-1], Verdict.response_schema()
     head, _ = request.messages
@@ -71,9 +86,35 @@ def test_if_no_method_is_taken_the_first_refusal_is_told_and_a_server_that_is_do
     ):
         reasoner_of(endpoint).ask(Verdict, PROMPT)
     assert endpoint.methods == ORDER
-    with Endpoint([status(500)] * 6 + [ok(GOOD)]) as endpoint:
+    with Endpoint([status(500)] * 10 + [ok(GOOD)]) as endpoint:
         reasoner_of(endpoint).ask(Verdict, PROMPT)
-    assert endpoint.methods == ORDER + ["json_schema"] * 3
+    assert endpoint.methods == sorted(ORDER * 2, key=ORDER.index) + ["json_schema"] * 3
+
+
+BAD_GATEWAY = Reply(body="<html>Bad gateway</html>")
+
+
+@pytest.mark.parametrize(
+    "troubles",
+    [[status(500)], [status(501)], [BAD_GATEWAY], [status(429), status(500)], [status(500), status(503)]],
+)
+def test_one_error_that_may_pass_does_not_change_how_a_model_is_asked(troubles):
+    with Endpoint([*troubles, ok(GOOD), ok(GOOD)]) as endpoint:
+        for _ in range(2):
+            reasoner_of(endpoint).ask(Verdict, PROMPT)
+    assert set(endpoint.methods) == {"json_schema"}
+
+
+def test_a_first_call_that_is_unlucky_does_not_undo_what_others_have_found_out_meanwhile():
+    def script(request):
+        if endpoint.calls == 3:  # by the second way
+            reasoner_of(endpoint).ask(Verdict, PROMPT)  # which ends before the one that is under way
+        return ok(GOOD) if endpoint.calls > 2 else status(500)
+
+    with Endpoint(script) as endpoint:
+        for _ in range(2):
+            reasoner_of(endpoint).ask(Verdict, PROMPT)
+    assert endpoint.methods == ["json_schema"] * 2 + ["function_calling"] + ["json_schema"] * 2
 
 
 def test_the_method_that_was_answered_in_words_is_asked_again_although_others_were_refused():
@@ -203,7 +244,7 @@ def test_an_address_that_serves_no_chat_completions_is_told_after_a_look_at_each
         pytest.raises(errors.ModelRequestError, match=f"{words}base_url"),
     ):
         reasoner_of(endpoint).ask(Verdict, PROMPT)
-    assert endpoint.methods == ORDER
+    assert endpoint.methods == sorted(ORDER * 2, key=ORDER.index)
 
 
 # Settings

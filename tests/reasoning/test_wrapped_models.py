@@ -230,10 +230,80 @@ def test_an_error_names_every_model_that_did_not_answer():
     told = str(raised.value).splitlines()
     for model, tries, line in zip((first, second, third), (2, 2, 8), told, strict=True):
         assert f"the model {model.model_name} did not answer ({tries} tries" in line
-    refusing = down(Refused())
-    with pytest.raises(errors.ModelRequestError) as rejected:
-        reasoner_of(last := down(), fallbacks=[refusing]).ask(Verdict, PROMPT)
-    assert f"of {refusing.model_name}, as {last.model_name} did not answer: Refused" in str(rejected.value)
+
+
+REJECTED = [status(code, "rejected") for code in (400, 401, 403, 404)]
+
+
+@pytest.mark.parametrize("reply", REJECTED)
+def test_a_fallback_that_is_rejected_hides_no_first_model_that_is_back(reply):
+    first = scripted([*[ConnectionError("gone")] * 4, GOOD, GOOD, ConnectionError("gone"), GOOD])
+    with Endpoint(lambda request: reply) as endpoint:
+        reasoner = reasoner_of(first, fallbacks=[endpoint.chat_model()])
+        for tries in (5, 6, 8):  # two lost ones hand over; one does not
+            assert reasoner.ask(Verdict, PROMPT).attempts[0].model == first.model_name
+            assert len(first.calls) == tries
+    assert endpoint.calls == (
+        4 if reply.status in (400, 404) else 1
+    )  # once, with each method where that may help
+
+
+def test_a_first_model_that_rests_is_asked_behind_a_fallback_that_is_rejected():
+    first, second = stood_in = [scripted([*[ConnectionError("gone")] * 2, GOOD]), scripted([GOOD, Refused()])]
+    reasoner = reasoner_of(first, fallbacks=[second])
+    for answering in reversed(stood_in):
+        assert reasoner.ask(Verdict, PROMPT).attempts[0].model == answering.model_name
+
+
+@pytest.mark.parametrize(
+    ("models", "tries"),
+    [
+        ("down rejected", (10, 1)),
+        ("down rejected down", (2, 1, 8)),
+        ("down down rejected", (4, 10, 1)),
+    ],
+)
+def test_if_all_fail_the_error_says_what_each_model_said(models, tries):
+    made = [down() if kind == "down" else down(Refused("bad key")) for kind in models.split()]
+    with pytest.raises(errors.ModelUnavailableError) as raised:
+        reasoner_of(made[0], fallbacks=made[1:]).ask(Verdict, PROMPT)
+    assert tuple(len(model.calls) for model in made) == tries
+    for model, kind, line in zip(made, models.split(), str(raised.value).splitlines(), strict=True):
+        told = "failed: Refused: bad key. Look at the API key" if kind == "rejected" else "did not answer ("
+        assert f"{model.model_name} {told}" in line
+
+
+def test_if_both_are_rejected_once_the_first_is_back_no_later_try_helps():
+    first, second = (
+        scripted([*[ConnectionError("gone")] * 2, Refused("old")]),
+        scripted([GOOD, Refused("new")]),
+    )
+    reasoner = reasoner_of(first, fallbacks=[second])
+    reasoner.ask(Verdict, PROMPT)
+    with pytest.raises(errors.ModelRequestError, match=r"new.*\n.*old"):
+        reasoner.ask(Verdict, PROMPT)
+
+
+@pytest.mark.parametrize("code", [500, 501, 503])
+def test_a_server_s_own_error_hands_over_after_two_tries_even_of_the_first_call(code):
+    other = up()
+    with Endpoint(lambda request: status(code)) as endpoint:
+        assert reasoner_of(endpoint.chat_model(), fallbacks=[other]).ask(Verdict, PROMPT).satisfied
+    assert endpoint.methods == ["json_schema"] * 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"fallbacks": up()}, "fallbacks is a ScriptedChatModel: give a list"),
+        ({"fallbacks": "offline"}, "fallbacks is a str: give a list"),
+        ({"timeout": "20"}, "timeout is '20': it must be a number of seconds"),
+        ({"backoff": None}, "backoff is None: it must be a number of seconds"),
+    ],
+)
+def test_a_setting_of_another_type_is_told(settings, told):
+    with pytest.raises(errors.InputError, match=told):
+        Reasoner(up(), **settings)
 
 
 # One reasoner for several parts
