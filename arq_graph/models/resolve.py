@@ -137,8 +137,7 @@ def _openai(name: str, base_url: str | None, **arguments: Any) -> BaseChatModel:
 def _of_provider(spec: str, **arguments: Any) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
-    make: Callable[..., BaseChatModel] = init_chat_model
-    return make(spec, **arguments)
+    return cast(BaseChatModel, init_chat_model(spec, **arguments))
 
 
 @dataclass(frozen=True)

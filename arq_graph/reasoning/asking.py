@@ -91,8 +91,7 @@ class Asking(Generic[B]):
         self._candidates: list[Answer[B]] = []
         self._messages = convert_to_messages(question.messages)
         self._lost: dict[Transport, ModelUnavailableError | ModelRequestError] = {}
-        self._main = transports[0]
-        now = time.monotonic()
+        self._main, now = transports[0], time.monotonic()
         first, *self._others = sorted(transports, key=lambda each: each.endpoint.rests_until > now)
         self._turn_to(first)
 
@@ -155,14 +154,16 @@ class Asking(Generic[B]):
             prompt += retry
             bind = partial(self._method.bind, name=name, schema=self._schema)
             try:
-                reply = yield from self._transport.call(
-                    self._asked,
-                    prompt,
-                    bind,
-                    model=self._model,
-                    settled=self._settled,
-                    growing=self._growing,
-                    max_tries=_TRIES_BEFORE_OTHERS if self._others else MAX_TRIES,
+                return (
+                    yield from self._transport.call(
+                        self._asked,
+                        prompt,
+                        bind,
+                        model=self._model,
+                        settled=self._settled,
+                        growing=self._growing,
+                        max_tries=_TRIES_BEFORE_OTHERS if self._others else MAX_TRIES,
+                    )
                 )
             except ModelUnavailableError as error:
                 self._turn_to_next(error, error)
@@ -187,19 +188,14 @@ class Asking(Generic[B]):
                     self._turn_to_next(failure.rejected(self._asked, self._transport.name), error)
                 else:
                     raise
-            else:
-                return reply
 
     def _turn_to_next(self, error: ModelUnavailableError | ModelRequestError, cause: Exception) -> None:
-        """Go on with the next model, answers so far included; where none is left, the error tells of all.
-
-        A fallback that cannot be asked stands in for nobody: behind the last, those that were lost are asked again.
-        """
+        """Go on with the next model, answers so far included; where none is left, the error tells of all."""
         self._lost[self._transport] = error
         lost = [each for each, told in self._lost.items() if isinstance(told, ModelUnavailableError)]
         if isinstance(error, ModelUnavailableError):
             self._endpoint.rests_until = time.monotonic() + _REST
-        else:
+        else:  # a fallback that is rejected stands in for nobody: behind the last, the lost are asked again
             self._others = ([] if self._transport is self._main else self._others) or lost
         if not self._others:
             kind = ModelUnavailableError if lost else ModelRequestError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -124,13 +124,7 @@ class UsageTracker(BaseCallbackHandler):
         return {name: _cost_of(calls) for name, calls in groups.items()}
 
     def on_chat_model_start(
-        self,
-        serialized: dict[str, Any],
-        messages: Any,
-        *,
-        run_id: UUID,
-        metadata: Mapping[str, Any] | None = None,
-        **kwargs: Any,
+        self, serialized: Any, messages: Any, *, run_id: UUID, metadata: Any = None, **kwargs: Any
     ) -> None:
         """Count a call, or raise CallLimitReached if it would be one too many."""
         labels = metadata or {}

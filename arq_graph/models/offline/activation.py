@@ -14,9 +14,8 @@ ENOUGH = 0.6  # the share of its stems from which on a condition holds
 
 _STARTS = {"start", "begin", "begun"}
 _ANSWERS = {"yes", "no"}
-_SPEAKER = re.compile(
-    r"\b\w+ (?=(?:asks|wants|says|tells|needs)\b)", re.IGNORECASE
-)  # "member" of "the member asks"
+# The "member" of "the member asks".
+_SPEAKER = re.compile(r"\b\w+ (?=(?:asks|wants|says|tells|needs)\b)", re.IGNORECASE)
 _LASTING = {"always", "never", "not", "don't", "don’t", "every", "only", "avoid", "keep"}  # of an action
 
 

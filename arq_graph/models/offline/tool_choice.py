@@ -52,9 +52,8 @@ def due_calls(prompt: Prompt, calls: Mapping[str, Mapping[str, Any]], kinds: Ins
 def _proposal(
     prompt: Prompt, entry: Mapping[str, Any], calls: Mapping[str, Mapping[str, Any]], kinds: Instances
 ) -> Proposal | None:
-    key = next(
-        (key for key in (entry.get("key"), entry["name"], f"tool_{entry['name']}") if key in calls), None
-    )
+    keys = (entry.get("key"), entry["name"], f"tool_{entry['name']}")
+    key = next((each for each in keys if each in calls), None)
     if key is None:
         return None
     asked = kinds.asked(calls[key].get("arguments"))
@@ -72,10 +71,9 @@ def _is_granted(prompt: Prompt, proposal: Proposal, candidates: int) -> bool:
     """
     is_alone = candidates == 1 and not prompt.listed("other_candidates")
     for guideline in proposal.entry.get("granted_by") or ():
-        said = stems(f"{guideline.get('condition')} {guideline.get('action')} {prompt.request}")
-        is_active = guideline.get("id") in prompt.listed("active") and not is_constant(
-            guideline.get("condition")
-        )
+        condition = guideline.get("condition")
+        said = stems(f"{condition} {guideline.get('action')} {prompt.request}")
+        is_active = guideline.get("id") in prompt.listed("active") and not is_constant(condition)
         if is_active and (is_alone or stems(proposal.name) & said):
             return True
     return False
