@@ -115,11 +115,11 @@ class _Meaning:
         except Exception as error:
             if not (failure := read_failure(error)).from_provider:
                 raise  # a bug somewhere stays itself
-            what = "matcher: the embeddings that choose among guidelines failed"
+            whom = "the embeddings that choose among guidelines"
             if not failure.transient:
-                raise failure.rejected(what) from error
+                raise failure.rejected("matcher", whom) from error
             words = failure.words.removesuffix(".")
-            raise ModelUnavailableError(f"{what}: {words}. Try again later.") from error
+            raise ModelUnavailableError(f"matcher: {whom} failed: {words}. Try again later.") from error
         scores: list[float] = (self._vectors @ near[0]).tolist()
         return scores
 
