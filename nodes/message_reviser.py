@@ -213,14 +213,16 @@ class MessageReviser(AgentNode[MessageBlueprint]):
 
         prompt = self.prompt(conversation, sections, head=self.head)
         most = 1 + self.extra_revisions
-        shown = ReplyStream(state, turn, must_not_show, longest_spaced_leak(facts), draft)
+        shown = None
+        if self.streams:
+            shown = ReplyStream(state, turn, must_not_show, longest_spaced_leak(facts), draft)
         question = Question(
             self.blueprint,
             prompt,
             check,
             max_candidates=most,
             guidelines=tuple(active),
-            on_growth=shown if self.streams else None,
+            on_growth=shown,
         )
         (answer,) = yield [question]
         # Code's own question stands in the place of the fallback.
