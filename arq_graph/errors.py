@@ -121,7 +121,7 @@ def checked(setting: str, value: _T, choices: Any) -> _T:
 def refuse_options(
     given: Iterable[str], create: Callable[..., object], further: Iterable[str] = (), **parts: Any
 ) -> None:
-    """Refuse options that there are not, and say of one that belongs to a part how to give it.
+    """Refuse options that do not exist, and say how to give one that belongs to a part.
 
     Args:
         given: Names of options.

@@ -90,7 +90,7 @@ class MilestoneGraph(_DiGraph):
         return {**self.__dict__, "_made": {}}
 
     def once(self, make: Callable[[MilestoneGraph], T]) -> T:
-        """What is made of the graph, made once: it stays true, as the graph stays as it is."""
+        """What is made of the graph; it is made once, as a graph never changes."""
         if make not in self._made:
             self._made[make] = make(self)
         made: T = self._made[make]

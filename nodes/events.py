@@ -97,8 +97,9 @@ class ToolCalled(Event):
 class ReplyDelta(Event):
     """A further piece of the reply while it is written: `text` follows the pieces with the same `revision`.
 
-    With another `revision`, the time at which that began in microseconds, clear what was shown before. `ReplySent` has
-    the accepted reply, which may be another one. These events come only if the reviser is set to `stream`.
+    A delta with another `revision` begins the reply again: clear what was shown before. The number is the time at which
+    the revision began, in microseconds. `ReplySent` has the accepted reply, which may be another one. These events come
+    only if the reviser is set to `stream`.
     """
 
     type: Literal["reply_delta"] = "reply_delta"

@@ -124,7 +124,7 @@ class _Meaning:
         return scores
 
     def _checked(self, made: Any, texts: int, width: int | None = None) -> Any:
-        """Vectors of length 1 for so many texts. Of anything else, some would be near to nothing without a word."""
+        """Vectors of length 1 for so many texts; anything else is refused, as it would silently be near to nothing."""
         came, norm = "of several lengths, or no numbers", self._numpy.linalg.norm
         with suppress(TypeError, ValueError):  # what is no matrix of numbers
             vectors = self._numpy.asarray(made, "float32")
@@ -134,6 +134,6 @@ class _Meaning:
                 return vectors / lengths
             came = f"of the shape {vectors.shape} and of lengths from {lengths.min():g} to {lengths.max():g}"
         raise ModelRequestError(
-            f"matcher: the vectors that {type(self._embeddings).__name__} returned are {came}: needed is the shape "
-            f"({texts}, {width or 'n'}), and no length of 0, inf or nan. Look at the model that it asks"
+            f"matcher: the vectors that {type(self._embeddings).__name__} returned are {came}. They must have the "
+            f"shape ({texts}, {width or 'n'}), and no length of 0, inf or nan. Look at the model that it asks."
         )

@@ -66,7 +66,7 @@ def parse_answer(read: Read[T], text: str, name: str) -> tuple[T | None, list[st
 
 
 class GrowingAnswer:
-    """Tells of the last JSON object of an answer that is being written; of an empty one before another object."""
+    """Tells of the last JSON object of an answer while it is written, and of an empty one where another begins."""
 
     def __init__(self, tell: Callable[[Mapping[str, Any]], None]) -> None:
         self._tell = tell
