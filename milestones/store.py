@@ -1,6 +1,6 @@
 """The one store of runs that can go on after they were stopped or killed: a JSON Lines file of what is done so far.
 
-    {"arq_graph": "score", "version": 2, "of": {"the judge": "none", …}, "parts": {}}
+    {"arq_graph": "score", "version": 1, "of": {"the judge": "none", …}, "parts": {}}
     {…an entry, one a line…}
 
 The first line names everything that shapes the run, each with a fingerprint. A run that is shaped by anything else
@@ -24,7 +24,7 @@ from arq_graph.errors import InputError
 if sys.platform != "win32":
     import fcntl
 
-VERSION = 2
+VERSION = 1
 _BEGINNING = b'{"arq_graph": "'
 _INSTEAD = "name another file, or move this one away"
 

@@ -11,7 +11,7 @@ from arq_graph.errors import InputError, SpecError
 from arq_graph.milestones.findings import require_sound
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.matching import Rules
-from arq_graph.milestones.reports.records import GraphRecord, MilestoneRecord
+from arq_graph.milestones.reports.records import GraphRecord
 from arq_graph.milestones.transcript import Transcript
 
 GraphSource = MilestoneGraph | Mapping[str, MilestoneGraph] | Callable[[Transcript], MilestoneGraph]
@@ -19,6 +19,7 @@ GraphSource = MilestoneGraph | Mapping[str, MilestoneGraph] | Callable[[Transcri
 
 FAILED_IN_TAU_BENCH = "(?i)^error"
 _NAMES_SHOWN = 8
+_NOT_SHOWN = {"arguments": {}, "check": None}
 
 
 def gold_graph(transcript: Transcript) -> MilestoneGraph:
@@ -66,7 +67,7 @@ class GraphNames:
         record = GraphRecord(
             file=graph.file,
             reviewed=False if graph.is_unreviewed else None if graph.reviewed is None else True,
-            milestones=tuple(map(MilestoneRecord.model_validate, graph.milestones)),
+            milestones=tuple(each.model_copy(update=_NOT_SHOWN) for each in graph.milestones),
         )
         name = wanted = str(graph.name) or Path(graph.file or "").stem or otherwise
         again = 1

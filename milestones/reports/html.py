@@ -21,7 +21,6 @@ from arq_graph.agent.atomic_write import write_atomically
 from arq_graph.errors import InputError
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.measure import satisfied_by
-from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.reports.html_layout import layered
 from arq_graph.milestones.reports.records import ConversationRecord, GraphRecord
 from arq_graph.milestones.reports.report import Report, stand_in_notice
@@ -34,6 +33,7 @@ MAX_CHARACTERS = 4_000
 """So much of each text of a conversation is shown."""
 
 _SCRIPTS = ("dom.js", "figures.js", "graph.js", "list.js", "reader.js", "page.js")
+_SHOWN = {"name", "type", "description", "dependencies", "requires", "weight"}
 _NOT_SHOWN = {"progress_rate", "path_taken", "coverage", "seed", "seconds", "turn_seconds"}
 
 # What could end a script element or begin another, and line ends that older JavaScript does not take in a text.
@@ -146,8 +146,7 @@ class _Flow:
 
     def __init__(self, number: int, record: GraphRecord) -> None:
         self._number, self._record = number, record
-        # Its milestones and edges, without the rules that observe them.
-        self._graph = MilestoneGraph(Milestone(**one.model_dump()) for one in record.milestones)
+        self._graph = MilestoneGraph(record.milestones)
         self._edges = {edge: place for place, edge in enumerate(self._graph.edges)}
         self._rows: list[dict[str, Any]] = []
 
@@ -177,7 +176,7 @@ class _Flow:
         travelled = Counter(edge for row in self._rows for edge in row["edges"])
         milestones = [
             {
-                **one.model_dump(),
+                **one.model_dump(include=_SHOWN),
                 "at": places[one.name],
                 "reached": reached[one.name],
                 "possibly": possibly[one.name],

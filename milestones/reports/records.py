@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from arq_graph.milestones.milestone import MilestoneType
+from arq_graph.milestones.milestone import Milestone
 from arq_graph.milestones.scoring import Score
 from arq_graph.milestones.transcript import Message, Transcript
 
@@ -142,25 +142,12 @@ class BrokenConversation(Record):
     ended: Ended | None = None
 
 
-class MilestoneRecord(Record):
-    """One milestone of a graph, as far as a report shows it."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    name: str
-    type: MilestoneType
-    description: str = ""
-    dependencies: tuple[str, ...] = ()
-    requires: Literal["any", "all"] = "any"
-    weight: float = 1
-
-
 class GraphRecord(Record):
-    """A milestone graph, as far as a report shows it; `reviewed` is None where nothing says that it was generated."""
+    """A milestone graph without its rules; `reviewed` is None where nothing says that it was generated."""
 
     file: str | None = None
     reviewed: bool | None = None
-    milestones: tuple[MilestoneRecord, ...]
+    milestones: tuple[Milestone, ...]
 
 
 def conversation_record(transcript: Transcript, score: Score, **about: Any) -> ConversationRecord:

@@ -35,9 +35,7 @@ class ReportSummary(Record):
 
 
 class Report(Record):
-    """What was measured over many conversations; `schema` 2 of the JSON that `arq-graph score --json` writes.
-
-    Schema 1, which knew no stand-ins and compared no goals of customers, is read as well.
+    """What was measured over many conversations; the JSON that `arq-graph score --json` writes.
 
     Args:
         schema_version: The version of this form, written as `schema`.
@@ -53,7 +51,7 @@ class Report(Record):
     # What else a file holds, its summary, follows from the rest.
     model_config = ConfigDict(populate_by_name=True, extra="ignore")
 
-    schema_version: Literal[1, 2] = Field(default=2, alias="schema")
+    schema_version: Literal[1] = Field(default=1, alias="schema")
     stand_ins: tuple[str, ...] = ()
     conversations: tuple[ConversationRecord, ...]
     broken: tuple[BrokenConversation, ...] = ()
@@ -113,7 +111,7 @@ def write_report(path: str | Path, report: Report) -> None:
 
 
 def read_report(path: str | Path) -> Report:
-    """Read a report that `write_report` wrote, also one of schema 1.
+    """Read a report that `write_report` wrote.
 
     Raises:
         InputError: It cannot be read, is not JSON, or no report; the message names the file and what is wrong.
@@ -124,7 +122,7 @@ def read_report(path: str | Path) -> Report:
         wrong = error.errors(include_url=False, include_input=False, include_context=False)
         told = [": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"]))) for one in wrong]
         raise InputError(
-            f"{path}: is no report of schema 1 or 2, as `arq-graph score --json` writes them: "
+            f"{path}: is no report of schema 1, as `arq-graph score --json` writes them: "
             f"{'; '.join(told[:_WRONG_SHOWN])}"
         ) from error
     except (OSError, UnicodeDecodeError) as error:

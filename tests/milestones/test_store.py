@@ -92,7 +92,7 @@ def test_another_run_is_refused_and_told_what_changed_and_what_to_do(file):
 
 @pytest.mark.parametrize(
     "content",
-    [b"my notes\n", b"my notes", b'{"some": "json"}\n', b'{"arq_graph": "score", "version": 1, "of": {}}\n'],
+    [b"my notes\n", b"my notes", b'{"some": "json"}\n', b'{"arq_graph": "score", "version": 2, "of": {}}\n'],
 )
 def test_a_file_that_holds_something_else_is_left_as_it_is(file, content):
     file.write_bytes(content)
