@@ -52,6 +52,7 @@ class _Call:
     model: str
     usage: UsageMetadata | None = None
     failure: BaseException | None = None
+    is_answered: bool = False
 
 
 def _cost_of(calls: Collection[_Call]) -> ModuleUsage:
@@ -102,6 +103,12 @@ class UsageTracker(BaseCallbackHandler):
         """What calls raised, so that a model's lost connection can be told from another's."""
         return [call.failure for call in list(self._calls.values()) if call.failure]
 
+    @property
+    def answers(self) -> list[tuple[str, UsageMetadata | None]]:
+        """The model and the tokens of each call that was answered, or was cut off and tells its tokens."""
+        calls = list(self._calls.values())
+        return [(call.model, call.usage) for call in calls if call.is_answered or call.usage]
+
     def __str__(self) -> str:
         """A line for each module, and one for all: calls and tokens."""
         parts = {**self.by_module, "all": _cost_of(list(self._calls.values()))}
@@ -123,9 +130,7 @@ class UsageTracker(BaseCallbackHandler):
             groups.setdefault(getattr(call, key), []).append(call)
         return {name: _cost_of(calls) for name, calls in groups.items()}
 
-    def on_chat_model_start(
-        self, serialized: Any, messages: Any, *, run_id: UUID, metadata: Any = None, **kwargs: Any
-    ) -> None:
+    def on_chat_model_start(self, *_: Any, run_id: UUID, metadata: Any = None, **kwargs: Any) -> None:
         """Count a call, or raise CallLimitReached if it would be one too many."""
         labels = metadata or {}
         call = _Call(labels.get("arq_module") or "other", str(labels.get("ls_model_name") or ""))
@@ -137,10 +142,14 @@ class UsageTracker(BaseCallbackHandler):
                 tracker._calls[run_id] = call
             tracker = tracker._outer
 
+    on_llm_start = on_chat_model_start  # of a model that completes texts
+
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count the tokens of a call."""
+        """Count the tokens of a call; of one that completes a text none are known."""
         call, answers = self._calls.get(run_id), response.generations[0]
         message = answers[0].message if answers and isinstance(answers[0], ChatGeneration) else None
+        if call:
+            call.is_answered = True
         if call and isinstance(message, AIMessage):
             call.usage = message.usage_metadata
             call.model = str(message.response_metadata.get("model_name") or call.model)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Annotated
@@ -11,14 +10,11 @@ from typing import Annotated
 from pydantic import Field
 
 from arq_graph.errors import InputError
-from arq_graph.reasoning.usage import ModuleUsage, UsageTracker, track_usage
+from arq_graph.reasoning.usage import UsageTracker
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Prices = Mapping[str, tuple[Amount, Amount]]
 """What a million tokens cost, read and written, by the model's name or the beginning of it."""
-
-Spent = Mapping[str, ModuleUsage]
-"""Calls and tokens by model."""
 
 
 @dataclass
@@ -44,35 +40,34 @@ class Ceiling:
     cost: float = 0.0
     ended: str | None = None
     cut: str | None = None  # why some were cut off while others went on
-    _under_way: list[UsageTracker] = field(default_factory=list)
+    under_way: list[UsageTracker] = field(default_factory=list)
 
     @property
     def reached(self) -> str | None:
         """Why nothing more is begun, in words; None as long as something is."""
         if self.ended:
             return self.ended
-        calls = self.calls + sum(each.calls for each in self._under_way)
+        calls = self.calls + sum(each.calls for each in self.under_way)
         if self.max_calls is not None and calls >= self.max_calls:
             return f"max_calls: {calls:,} of {self.max_calls:,} model calls{self.of} are made"
         if self.max_cost is None:
             return None
-        cost = self.cost + sum(self.cost_of(each.by_model) for each in self._under_way)
+        cost = self.cost + sum(map(self.cost_of, self.under_way))
         return f"max_cost: {cost:g} of {self.max_cost:g}{self.of} is spent" if cost >= self.max_cost else None
 
-    def cost_of(self, spent: Spent, *, known: bool = False) -> float:
+    def cost_of(self, used: UsageTracker) -> float:
         """What calls cost by the prices.
 
         Raises:
-            InputError: With `known`, a model has no price, or reports no tokens, while a cost is to hold.
+            InputError: A model that answered has no price, or reports no tokens, while a cost is to hold.
         """
         cost = 0.0
-        for model, of_model in spent.items() if self.prices else ():
+        for model, tokens in used.answers if self.prices else ():
             name = max((each for each in self.prices if model.startswith(each)), key=len, default=None)
-            if name is not None and of_model.usage is not None:
+            if name is not None and tokens is not None:
                 read, written = self.prices[name]
-                tokens = of_model.usage
                 cost += (tokens["input_tokens"] * read + tokens["output_tokens"] * written) / 1_000_000
-            elif known and self.max_cost is not None:
+            elif self.max_cost is not None:
                 what = "has no price" if name is None else "reports no tokens"
                 raise InputError(f"max_cost cannot hold: {model or 'a model'} {what}; use max_calls instead")
         return cost
@@ -81,17 +76,6 @@ class Ceiling:
         """Count a conversation that is over."""
         self.calls += calls
         self.cost += cost
-
-    @contextmanager
-    def counting(self) -> Iterator[UsageTracker]:
-        """Count a conversation that is held inside the block, from its first call on."""
-        with track_usage() as used:
-            self._under_way.append(used)
-            try:
-                yield used
-            finally:
-                self._under_way.remove(used)
-                self.add(used.calls, self.cost_of(used.by_model))
 
     def lend(self, borrowers: int) -> Ceiling:
         """Lend an equal part of what is left to one of so many that have none."""

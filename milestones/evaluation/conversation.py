@@ -19,6 +19,7 @@ from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.reports.records import Ended
 from arq_graph.milestones.transcript import Event, Message
 from arq_graph.milestones.transcripts.messages import events_of
+from arq_graph.milestones.users.agenda import AgendaUser
 from arq_graph.milestones.users.hearing import asks_something
 from arq_graph.milestones.users.spec import User, last_words
 from arq_graph.reasoning.failures import read_failure
@@ -109,7 +110,7 @@ async def aconverse(
         user: Who talks to it; made for this conversation.
         limits: How far it may go; those of `Limits()` unless given.
         thread_id: Its thread, for an app that keeps threads; a new one unless given.
-        stopped: Asked before each turn: whether nothing more is to be begun.
+        stopped: Asked before anything that costs a call is begun: whether nothing more is to be.
         watch: Called whenever there is something new.
     """
     limits = limits or Limits()
@@ -167,6 +168,9 @@ class _Talk:
         held = self.held
         is_guided = getattr(getattr(self.user, "spec", None), "role", None) == "guide"
         while True:
+            # An agenda costs nothing, and may be at its end.
+            if self.stopped() and not isinstance(self.user, AgendaUser):
+                raise _Ended("budget")
             text = await self._hear()
             if self.stopped():
                 raise _Ended("budget")

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from arq_graph.errors import ArqGraphError, InputError, ModelUnavailableError
 from arq_graph.milestones.evaluation.arms import Arms, Made
-from arq_graph.milestones.evaluation.ceiling import Ceiling, Spent
+from arq_graph.milestones.evaluation.ceiling import Ceiling
 from arq_graph.milestones.evaluation.conversation import Conversation, aconverse, is_out_of_reach, told
 from arq_graph.milestones.evaluation.results import Outcome, entry_of, kept_in, transcript_of, written
 from arq_graph.milestones.evaluation.scenario import Scenario
@@ -33,6 +33,7 @@ from arq_graph.milestones.reports.records import (
 from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.users.simulated import make_user
+from arq_graph.reasoning.usage import track_usage
 
 MOST_OUT_OF_REACH = 3
 """So many conversations in a row whose model is out of reach end a run: the others would fare no better.
@@ -53,7 +54,6 @@ class Held(NamedTuple):
     outcome: Outcome
     calls: int
     cost: float
-    spent: Spent | None = None
     messages: Sequence[Mapping[str, Any]] = ()
     is_unreached: bool = False
 
@@ -110,7 +110,6 @@ class Run:
                     outcomes[one.id] = held.outcome
                     done(one, held.outcome)
                 for held in found:
-                    self.ceiling.cost_of(held.spent or {}, known=True)
                     lost = lost + 1 if held.is_unreached else 0
                     if lost >= MOST_OUT_OF_REACH:
                         raise ModelUnavailableError(
@@ -190,11 +189,14 @@ class Run:
 
     async def _hold(self, one: Planned) -> Held:
         """Hold one conversation; whatever goes wrong in it is told in what it gives."""
-        with self.ceiling.counting() as used:
+        with track_usage() as used:
+            self.ceiling.under_way.append(used)
             outcome, messages, failure = await self._held(one)
-            is_unreached = isinstance(outcome, BrokenConversation) and is_out_of_reach(failure, used.failures)
-            spent = used.by_model
-            return Held(outcome, used.calls, self.ceiling.cost_of(spent), spent, messages, is_unreached)
+            self.ceiling.under_way.remove(used)
+        cost = self.ceiling.cost_of(used)
+        self.ceiling.add(used.calls, cost)
+        is_unreached = isinstance(outcome, BrokenConversation) and is_out_of_reach(failure, used.failures)
+        return Held(outcome, used.calls, cost, messages, is_unreached)
 
     async def _held(self, one: Planned) -> tuple[Outcome, Sequence[Mapping[str, Any]], BaseException | None]:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from arq_graph.agent.fingerprint import fingerprint
@@ -19,7 +20,7 @@ GraphSource = MilestoneGraph | Mapping[str, MilestoneGraph] | Callable[[Transcri
 
 FAILED_IN_TAU_BENCH = "(?i)^error"
 _NAMES_SHOWN = 8
-_NOT_SHOWN = {"arguments": {}, "check": None}
+_NOT_SHOWN: dict[str, Any] = {"arguments": {}, "check": None}
 
 
 def gold_graph(transcript: Transcript) -> MilestoneGraph:

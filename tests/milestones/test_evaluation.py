@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeListLLM
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langgraph.checkpoint.memory import InMemorySaver
@@ -245,8 +246,10 @@ def test_a_run_that_changed_is_not_gone_on_with_and_told_what_changed(
 # --- what it costs ---------------------------------------------------------------------------------------------------
 
 
-def asks(calls: int, name: str = "gpt-4o-2024", usage: UsageMetadata | None = USAGE) -> Any:
-    """An app that makes so many calls a turn."""
+def asks(
+    calls: int, name: str = "gpt-4o-2024", usage: UsageMetadata | None = USAGE, fallback_of: Any = None
+) -> Any:
+    """An app that makes so many calls a turn, perhaps of a model that takes the place of another."""
     model = ScriptedChatModel(lambda call: AIMessage("hi", usage_metadata=usage), model_name=name)
 
     class Asks:
@@ -254,7 +257,8 @@ def asks(calls: int, name: str = "gpt-4o-2024", usage: UsageMetadata | None = US
 
         async def ainvoke(self, input: Any, config: Any = None) -> Any:
             for _ in range(calls):
-                await model.ainvoke(input["messages"])
+                asked = fallback_of.with_fallbacks([model]) if fallback_of else model
+                await asked.ainvoke(input["messages"])
             return "hi"
 
     return Asks()
@@ -301,16 +305,38 @@ def test_a_ceiling_for_cost_holds_by_the_price_of_the_longest_name_that_fits(tmp
 @pytest.mark.parametrize(
     ("app", "told"), [(asks(2, "other"), "other has no price"), (asks(2, usage=None), "reports no tokens")]
 )
-def test_a_cost_that_cannot_be_known_ends_the_run(app: Any, told: str):
+def test_a_cost_that_cannot_be_known_ends_the_run_and_is_not_kept(app: Any, told: str, tmp_path: Path):
+    settings: dict[str, Any] = {
+        "max_cost": 5,
+        "prices": {"gpt-4o": (2.5, 10)},
+        "results": tmp_path / "results",
+    }
     with pytest.raises(InputError, match=told):
-        evaluate(suite(), {"app": app}, runs=20, concurrency=1, max_cost=5, prices={"gpt-4o": (2.5, 10)})
-    assert len(app.made.calls) < 20
+        evaluate(suite(), {"app": app}, runs=20, concurrency=1, **settings)
+    assert len(app.made.calls) == 2
+    assert len(settings["results"].read_text().splitlines()) == 1
 
 
-def test_what_users_ask_counts_against_the_ceiling_and_not_for_the_arm():
+def test_a_call_that_failed_costs_nothing_whatever_its_model():
+    other = ScriptedChatModel(lambda call: no_way_there(), model_name="other")
+    app = asks(1, fallback_of=other)
+    report = evaluate(suite(), {"app": app}, max_cost=5, prices={"gpt-4o": (2.5, 10)})
+    assert [one.error for one in report.conversations] == [None]
+    assert len(other.calls) == len(app.made.calls) > 0
+
+
+def test_calls_of_a_model_that_completes_texts_count():
+    app = Answers(lambda messages: [AIMessage(FakeListLLM(responses=["hi"]).invoke("hello"))])
+    report = evaluate(suite(), {"app": app}, runs=9, concurrency=1, max_calls=5)
+    assert [one.model_calls for one in report.conversations] == [2, 2]
+    assert report.stopped == "max_calls: 5 of 5 model calls are made"
+
+
+@pytest.mark.parametrize("most", [11, 12])
+def test_what_users_ask_counts_against_the_ceiling_and_not_for_the_arm(most: int):
     speaks = ScriptedChatModel(lambda call: speaking("Hello."))
-    two, arms = suite(limits=Limits(turns=2)), {"app": asks(1)}
-    report = evaluate(two, arms, runs=9, concurrency=1, user_model=speaks, max_calls=11)
-    assert [one.model_calls for one in report.conversations] == [2] * len(report.conversations)
-    assert 0 < len(report.conversations) < 3
+    two, app = suite(limits=Limits(turns=2)), asks(1)
+    report = evaluate(two, {"app": app}, runs=9, concurrency=1, user_model=speaks, max_calls=most)
+    assert [one.model_calls for one in report.conversations] == [2, 2]
     assert report.stopped
+    assert len(speaks.calls) + len(app.made.calls) == most, "no user is asked beyond it"

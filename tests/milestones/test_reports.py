@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 from math import sqrt
 from random import Random
