@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, SystemMessage
+from pydantic import SecretStr
 
-from arq_graph.models.resolve import Called
+from arq_graph.models.resolve import Bare, Called
 
 Schema = dict[str, Any]
-
-_IDENTITY_FIELDS = (
-    *("model_name", "model", "model_id", "deployment_name"),
-    *("openai_api_base", "base_url", "azure_endpoint", "endpoint_url", "anthropic_api_url"),
-    *("region_name", "location"),
-)
 
 
 @dataclass(frozen=True)
@@ -89,13 +85,14 @@ class Endpoint:
     streams: bool = True
 
 
-_remembered: dict[tuple[Any, ...], Endpoint] = {}
+@lru_cache(maxsize=1_000)
+def _remembered(_kind: type[BaseChatModel], _settings: str) -> Endpoint:
+    return Endpoint()
 
 
-def endpoint_of(model: BaseChatModel) -> Endpoint:
-    """What this process knows of a model's endpoint: class, model name, and base URL or region tell endpoints apart.
-
-    A model that has neither a name nor a URL is not remembered beyond the reasoner that asks it.
-    """
-    told = [str(getattr(model, field, None) or "") for field in _IDENTITY_FIELDS]
-    return _remembered.setdefault((type(model), *told), Endpoint()) if any(told) else Endpoint()
+def endpoint_of(bare: Bare) -> Endpoint:
+    """What this process knows of a model's endpoint; models of one class and the same settings, keys too, share it."""
+    fields = type(bare.model).model_fields
+    values = [getattr(bare.model, name) for name, field in fields.items() if not field.exclude]
+    plain = [value.get_secret_value() if isinstance(value, SecretStr) else value for value in values]
+    return _remembered(type(bare.model), repr([plain, *(binding.kwargs for binding in bare.bindings)]))

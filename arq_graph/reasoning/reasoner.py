@@ -29,7 +29,7 @@ class Reasoner:
 
     How it asks depends on what the endpoint takes: a JSON schema in `response_format`, a forced tool call, JSON
     mode with the schema in the prompt, or the schema in the prompt alone. The first calls find this out, and it
-    is remembered for the model's class, name, and base URL or region. One ask gets at most `max_attempts` +
+    is remembered for models of the same class and settings. One ask gets at most `max_attempts` +
     `max_candidates` - 1 answers. Calls that the endpoint refused meanwhile, and retries of calls that were lost,
     come on top.
 

@@ -69,7 +69,7 @@ class Transport:
 
     def __init__(self, bare: Bare, *, timeout: float, backoff: float) -> None:
         self.name = model_name(bare.model)
-        self.endpoint = endpoint_of(bare.model)
+        self.endpoint = endpoint_of(bare)
         self._bare = bare
         # Without being told to, many endpoints count no tokens of a streamed answer.
         counts = {"stream_usage": True} if getattr(bare.model, "stream_usage", None) is None else {}

@@ -136,6 +136,18 @@ async def test_parallel_first_calls_find_out_each_for_itself_and_then_all_know()
     assert endpoint.methods == ["json_mode"] * 6
 
 
+def test_the_same_model_with_other_settings_is_asked_in_a_way_of_its_own():
+    def script(request):
+        thinks = "reasoning_effort" in request.body
+        return ok(GOOD) if request.method == ("json_mode" if thinks else "function_calling") else status(400)
+
+    with Endpoint(script) as endpoint:
+        model = endpoint.chat_model()
+        for each in (model, endpoint.chat_model(reasoning_effort="low"), model.bind(reasoning_effort="high")):
+            assert Reasoner(each).ask(Verdict, PROMPT).satisfied
+    assert endpoint.methods == [*ORDER[:2], *ORDER[:3], *ORDER[:3]]
+
+
 # One test a class of failure
 
 
