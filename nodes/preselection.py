@@ -13,7 +13,6 @@ from contextlib import suppress
 from functools import partial
 from heapq import nlargest
 from math import inf, log
-from threading import Lock
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
@@ -103,14 +102,12 @@ class _Meaning:
             raise InputError('embeddings need numpy: pip install "arq_graph[embeddings]"') from None
         self._texts, self._numpy = list(texts), numpy
         self._vectors: Any = None
-        self._lock = Lock()
 
     def scores(self, query: str) -> list[float]:
         try:
-            with self._lock:
-                if self._vectors is None:
-                    made = self._embeddings.embed_documents(self._texts)
-                    self._vectors = self._checked(made, len(self._texts))
+            if self._vectors is None:  # without a lock, as all turns would wait behind one call that hangs
+                made = self._embeddings.embed_documents(self._texts)
+                self._vectors = self._checked(made, len(self._texts))
             near = self._checked([self._embeddings.embed_query(query)], 1, self._vectors.shape[1])
         except Exception as error:
             if not (failure := read_failure(error)).from_provider:

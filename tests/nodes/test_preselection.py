@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -301,6 +302,22 @@ def test_embeddings_are_asked_for_the_guidelines_once_and_for_the_need_in_each_l
         stream = runs.stream(app, {"messages": said("Vouchers?")}, stream_mode="custom")
         assert stream[0].judged == ("vouchers-1", "vouchers-2")
     assert embeddings.asked == ["12 documents", "query", "query"]
+
+
+def test_while_one_call_of_the_embeddings_hangs_other_turns_go_on():
+    class Hanging(Counted):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            made = super().embed_documents(texts)
+            if len(self.asked) == 1:
+                other = Thread(target=lambda: others.append(look(node, said("Passwords?"))), daemon=True)
+                other.start()
+                other.join(timeout=5)
+                assert others
+            return made
+
+    others: list[Any] = []
+    node = matcher(brain(), desk(), embeddings=Hanging())
+    assert look(node, said("Vouchers?"))
 
 
 class Answered(Exception):
