@@ -210,7 +210,7 @@ def _rows(report: Report) -> Rows:
         rows[arm] = summary
         kinds = report.summary.arms_by_user.get(arm, {})
         if len(kinds) > 1:
-            rows |= {f"{arm}, {kind} user": cell for kind, cell in kinds.items()}
+            rows |= {f"{arm}, {kind}": cell for kind, cell in kinds.items()}
     return rows
 
 
@@ -230,7 +230,8 @@ def _reached(summary: Summary) -> str:
     if goal is None:
         return NOT_KNOWN
     unknown = f" (and {goal.unknown:,} undecided)" if goal.unknown else ""
-    return f"{goal.count:,} of {goal.n:,}{unknown}, {share(goal)}"
+    of = f" of {goal.n:,}" if goal.n < summary.conversations else ""
+    return f"{share(goal)}{of}{unknown}"
 
 
 def _completed(summary: Summary) -> str:

@@ -55,10 +55,13 @@ def test_a_model_that_costs_is_not_asked_to_be_evaluated_unless_one_says_so(cli)
 
 
 @pytest.mark.slow
-def test_it_ends_with_an_evaluation_by_arm_and_kind_of_user_and_a_page(cli):
+def test_it_ends_with_an_evaluation_by_arm_and_kind_of_user_and_a_page(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     done = cli("demo")
     assert done.code == 0
     assert "15 simulated customers" in done.out
-    kinds = [line.split(" user")[0] for line in done.out.splitlines() if "of 5," in line]
-    assert kinds == [f"{arm}, {kind}" for arm in ("guided", "pre-act") for kind in KINDS]
+    rows = [line for line in done.out.splitlines() if line.startswith(("guided", "pre-act"))]
+    of_arm = ["", *(f", {kind}" for kind in KINDS)]
+    assert [row.split("  ")[0] for row in rows] == [f"{a}{k}" for a in ("guided", "pre-act") for k in of_arm]
+    assert all(row.count("[") == row.count("]") == 3 for row in rows)  # no cell of them breaks
     assert "I would like to talk to a human" in Path(".arq_graph/demo.html").read_text(encoding="utf-8")
