@@ -91,8 +91,7 @@ class AgentsModel(Strategy):
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Ask the model, make the calls that pass the gate, and where none is left, reply."""
-        insights = gate.state.records("tool_insights", ToolInsight)
-        earlier = [each for each in insights if each.turn == gate.conversation.turn]
+        earlier = gate.state.of_turn("tool_insights", ToolInsight, gate.conversation.turn)
         taken_up = [each for each in (*settled.insights, *earlier) if each.kind == "confirm"]
         request, proposed = self._told(gate, settled, earlier, taken_up), list[ToolInsight]()
         for _ in range(MAX_ASKS):

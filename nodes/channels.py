@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
+from hashlib import blake2b
 from typing import Any, TypeAlias, TypedDict, TypeVar, get_type_hints
 
 from langchain_core.messages import AnyMessage, convert_to_messages
@@ -15,6 +18,7 @@ from pydantic import ValidationError
 from arq_graph.agent.state import AgentState, Record
 from arq_graph.errors import StateError
 from arq_graph.nodes.events import Event
+from arq_graph.reasoning.conversation import Conversation
 
 R = TypeVar("R", bound=Record)
 Update: TypeAlias = dict[str, Any]
@@ -76,6 +80,11 @@ class Reader:
         """The agent's own records of one of our channels."""
         return [self._read(channel, kind, raw) for raw in self._raw(channel) if raw["agent"] == self.agent]
 
+    def of_turn(self, channel: str, kind: type[R], turn: str | None) -> list[R]:
+        """The agent's own records of a turn, as far as its message still says what it said when they were made."""
+        own = [each for each in self.records(channel, kind) if each.turn == turn]
+        return [each for each in own if each.said in ("", self._said(each.turn))]
+
     def record(self, channel: str, kind: type[R]) -> R | None:
         """The record of a channel that holds one for each agent: the agent's own, or else one that names no agent."""
         found = [raw for agent in ("", self.agent) for raw in self._raw(channel) if raw["agent"] == agent]
@@ -84,7 +93,23 @@ class Reader:
     def written(self, channel: str, records: Iterable[Record]) -> list[dict[str, Any]]:
         """The update that puts these records in the place of the agent's own, and keeps those of other agents."""
         others = [dict(raw) for raw in self._raw(channel) if raw["agent"] != self.agent]
-        return [*others, *({**record.model_dump(mode="json"), "agent": self.agent} for record in records)]
+        for record in records:
+            about = {"agent": self.agent, "said": record.said or self._said(record.turn)}
+            others.append({**record.model_dump(mode="json"), **about})
+        return others
+
+    @cached_property
+    def _said(self) -> Callable[[str], str]:
+        """Tells by a turn what its message says, as a fingerprint; empty where the thread does not have it."""
+        lines = Conversation(self.messages()).lines
+        contents = {line.turn: line.message.content for line in lines if line.speaker == "customer"}
+
+        @cache
+        def said(turn: str) -> str:
+            words = json.dumps(contents.get(turn), default=str).encode()
+            return blake2b(words, digest_size=8).hexdigest() if turn in contents else ""
+
+        return said
 
     def _raw(self, channel: str) -> Sequence[Mapping[str, Any]]:
         """The records of all agents as plain JSON."""

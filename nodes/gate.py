@@ -38,8 +38,8 @@ class Gate:
     @cached_property
     def made(self) -> tuple[ToolInsight, ...]:
         """The calls of this turn so far, as they were proposed; an operator may have changed one since."""
-        insights = self.state.records("tool_insights", ToolInsight)
-        return tuple(each for each in insights if each.kind == "run" and each.turn == self.conversation.turn)
+        insights = self.state.of_turn("tool_insights", ToolInsight, self.conversation.turn)
+        return tuple(each for each in insights if each.kind == "run")
 
     @cached_property
     def failed(self) -> tuple[Line, ...]:

@@ -76,7 +76,7 @@ class TrackProgress(Node):
     def _written(self, state: Reader, measured: Score) -> Update:
         now = progress_of(self.graph, measured, Conversation(state.messages()).turn)
         before = state.record("progress", Progress)
-        if before is None or now != before.model_copy(update={"agent": "", "turn": now.turn}):
+        if before is None or now != before.model_copy(update={"agent": "", "said": "", "turn": now.turn}):
             known = before.reached if before else ()
             new = tuple(name for name in now.reached if name not in known)
             state.emit(ProgressMade(turn=now.turn, progress=now, newly_reached=new))

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 
-from arq_graph.errors import ReasoningError, checked_type
+from arq_graph.errors import InputError, ReasoningError, checked_type
 from arq_graph.nodes.blueprint_node import BlueprintNode, Questions, Steps, Task, in_mode
 from arq_graph.nodes.channels import Node, Reader, Update
 from arq_graph.nodes.turns import pending_calls
@@ -37,6 +37,8 @@ class Together(Node):
     """
 
     def __init__(self, *nodes: BlueprintNode[Any]) -> None:
+        if not nodes:
+            raise InputError("Together takes the steps that it is to run: Together(matcher, caller)")
         for node in nodes:
             checked_type("nodes", node, BlueprintNode, "a step is a node that asks a model")
         self.nodes = nodes

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any, TypedDict
 
-from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage, convert_to_messages
 from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -24,6 +24,10 @@ from arq_graph.reasoning.performing import run_awaitable
 from arq_graph.reasoning.sections import clean
 
 MAX_ERROR = 500
+FOR_THE_CUSTOMER = (
+    "the tool ran, but its update was refused: it wrote a message in the customer's name; what a tool found belongs in "
+    "its result"
+)
 
 ToolResult = ToolMessage | Command[Any]
 
@@ -63,8 +67,7 @@ def route_calls(
             return [Send(tools, [call]) for call in calls]
         if again:
             turn = Conversation(messages).turn
-            insights = reader.records("tool_insights", ToolInsight)
-            considered = {insight.tool for insight in insights if insight.turn == turn}
+            considered = {each.tool for each in reader.of_turn("tool_insights", ToolInsight, turn)}
             if granted_tools(agent, reader, turn).keys() - considered:
                 return again
         return otherwise if isinstance(otherwise, str) else list(otherwise)
@@ -116,12 +119,15 @@ class ToolGate:
         return None if why is None else result_of(request.tool_call, why)
 
     def _reported(self, request: ToolCallRequest, result: ToolResult) -> ToolResult:
-        state, call, messages = self._reader(request), request.tool_call, [result]
-        if isinstance(result, Command):  # a tool may write to the state, and its result with it
-            messages = result.update.get(self.messages_key, []) if isinstance(result.update, dict) else []
-        own = [m for m in messages if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
+        state, call, written = self._reader(request), request.tool_call, [*self._written(result)]
+        before = state.messages()
+        if any(here and isinstance(m, HumanMessage) and m not in before for m, here in written):
+            # It would begin a turn, with bounds of its own, and could be taken for a yes.
+            result = result_of(call, FOR_THE_CUSTOMER)
+            written = [(result, True)]
+        own = [m for m, _ in written if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
         called = ToolCalled(
-            turn=Conversation(state.messages()).turn,
+            turn=Conversation(before).turn,
             tool=call["name"],
             arguments=dict(call["args"]),
             call_id=call["id"] or "",
@@ -131,6 +137,18 @@ class ToolGate:
         )
         state.emit(called)
         return result
+
+    def _written(self, result: Any) -> Iterator[tuple[BaseMessage, bool]]:
+        """The messages that a tool writes, for it may update the state, each with whether it is for this graph."""
+        if isinstance(result, list):
+            for each in result:
+                yield from self._written(each)
+        elif isinstance(result, Command):
+            update = result.update if isinstance(result.update, dict) else {}
+            for message in convert_to_messages(update.get(self.messages_key, [])):
+                yield message, result.graph is None
+        else:
+            yield result, True
 
 
 def guarded_tools(agent: Agent, *, messages_key: str = "messages") -> ToolNode:

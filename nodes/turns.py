@@ -25,12 +25,13 @@ from arq_graph.reasoning.conversation import Conversation, Line
 ABANDONED = (
     "abandoned: the turn ended before a result was recorded; the call may or may not have taken effect"
 )
+CAME_WITH_INPUT = "not made: this call came with the input, and only the agent itself makes calls"
 
 
 def matches_of_turn(state: Reader, turn: str) -> list[GuidelineMatch]:
     """This turn's judgements; none where guidelines were not matched in this turn."""
-    matches = state.records("guideline_matches", GuidelineMatch)
-    return [each for match in matches if match.turn == turn for each in match.each()]
+    matches = state.of_turn("guideline_matches", GuidelineMatch, turn)
+    return [each for match in matches for each in match.each()]
 
 
 def is_of_later_use(match: GuidelineMatch) -> bool:
@@ -55,13 +56,12 @@ def folded(matches: Sequence[GuidelineMatch]) -> list[GuidelineMatch]:
 
 def plan_of_turn(state: Reader, turn: str) -> Plan | None:
     """This turn's plan so far; None where there is none yet."""
-    plan = state.record("plan", Plan)
-    return plan if plan is not None and plan.turn == turn else None
+    return next(reversed(state.of_turn("plan", Plan, turn)), None)
 
 
 def draft_of_turn(state: Reader, turn: str) -> str | None:
     """What a planner, or a speaker's last move, left as the draft of this turn's reply; None where neither did."""
-    moves = [move for move in state.records("moves", Move) if move.turn == turn]
+    moves = state.of_turn("moves", Move, turn)
     if moves and moves[-1].kind == "speak":
         return moves[-1].text
     plan = plan_of_turn(state, turn)
@@ -76,8 +76,8 @@ def left_open(state: Reader, conversation: Conversation) -> list[ToolInsight]:
     """
     return [
         insight
-        for insight in state.records("tool_insights", ToolInsight)
-        if insight.kind in ("missing", "invalid", "confirm") and insight.turn == conversation.answered_turn
+        for insight in state.of_turn("tool_insights", ToolInsight, conversation.answered_turn)
+        if insight.kind in ("missing", "invalid", "confirm")
     ]
 
 
@@ -123,7 +123,7 @@ def abandoned_calls(messages: Sequence[AnyMessage], tools: Container[str] = ()) 
         if isinstance(message, AIMessage):
             is_over = bool(customer) and number < customer[-1]
             owed += [
-                result_of(call, ABANDONED)
+                result_of(call, ABANDONED if is_over else CAME_WITH_INPUT)
                 for call in message.tool_calls
                 if call["id"] not in answered and (is_over or call["name"] in tools)
             ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import MemorySaver
 
 from arq_graph import Agent, Guideline, create_guided_agent, errors
 from arq_graph.nodes import GuidelineMatcher, MessageReviser
@@ -62,6 +63,23 @@ def test_the_shape_of_every_record_is_shown_to_servers():
 def test_a_channel_that_holds_something_else_is_a_clear_error(channels, problem):
     with pytest.raises(errors.StateError, match=problem):
         MessageReviser(brain(), desk("Desk")).invoke({**SAID, **channels})
+
+
+def test_what_was_judged_of_a_message_does_not_count_for_other_words_under_its_id():
+    model = brain({"G1": lambda asked: 9 if "A-1" in asked.lines[0]["text"] else 2})
+    app = create_guided_agent(model, desk("Desk"), mode="direct", checkpointer=MemorySaver())
+    for said, is_active in (("Where is A-1?", True), ("Tell me a joke.", False)):
+        state = app.invoke({"messages": [HumanMessage(said, id="h1")]}, {"configurable": {"thread_id": "1"}})
+        assert [each["active"] for each in state["guideline_matches"]] == [is_active]
+
+
+def test_a_node_by_hand_tells_turns_apart_whose_messages_have_no_ids():
+    model = brain({"G1": lambda asked: 9 if "A-1" in asked.lines[-1]["text"] else 2})
+    matcher = GuidelineMatcher(model, desk("Desk"), mode="direct")
+    kept = matcher.invoke({"messages": [("user", "Where is A-1?")]})
+    assert matcher.invoke({"messages": [("user", "Where is A-1?")], **kept}) == kept
+    now = matcher.invoke({"messages": [("user", "Tell me a joke.")], **kept})
+    assert [update["guideline_matches"][0]["active"] for update in (kept, now)] == [True, False]
 
 
 def test_records_of_another_agent_are_kept_and_none_of_its_business():

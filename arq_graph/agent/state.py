@@ -6,7 +6,8 @@ JSON into them where they read it.
 
 Every record carries `agent`, the name of the specification that it belongs to, and `turn`, the id of the customer
 message that began the turn. A node reads the records of its own agent and leaves the others untouched, so two agents
-may share a thread; and it ignores records of other turns, so nothing has to be reset between them.
+may share a thread; and it ignores records of other turns, so nothing has to be reset between them. If the message is
+sent again with other words under the same id, records of what it said before count no more.
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ class RecordPart(BaseModel, frozen=True, extra="forbid", defer_build=True):  # i
 
 
 class Record(RecordPart):
-    """What all records have: the name of the agent they belong to, and the id of the message that began the turn."""
+    """What all records have: the name of their agent, and the customer message that began the turn.
+
+    `turn` is the message's id, or where it has none its number in the conversation, `M1`; `said` is a fingerprint of
+    what it said then, which is added when the record is written.
+    """
 
     agent: str = ""
     turn: str
+    said: str = ""
 
 
 class GuidelineMatch(Record):
@@ -214,15 +220,15 @@ class Move(Record):
 class WorldStatus(Record):
     """How a world stands after the actions of a thread, in the channel `world`.
 
-    `actions` is None where any text may be an action, `score` where the world keeps none; `invalid` counts the actions
-    that were refused.
+    `actions` is None where any text may be an action, `score` where the world keeps none; `taken` are the actions that
+    were possible, each with what it showed, and `invalid` counts those that were refused.
     """
 
     beginning: str
     actions: tuple[str, ...] | None = None
     done: bool = False
     score: float | None = None
-    taken: int = 0
+    taken: tuple[tuple[str, str], ...] = ()
     invalid: int = 0
 
 

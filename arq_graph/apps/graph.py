@@ -173,9 +173,11 @@ def _speaking(builder: Builder, agent: Agent, strategy: ReSpAct) -> None:
     if strategy.environment is None:
         builder.add_edge(START, "speak")
     else:
-        # Once before the first move, too, which is told how the world stands.
-        builder.add_node(ACT, ActInWorld(strategy.environment, agent=agent.name))
-        builder.add_edge(START, ACT)
+        world = ActInWorld(strategy.environment, agent=agent.name)
+        builder.add_node("look", world.look)
+        builder.add_node(ACT, world)
+        builder.add_edge(START, "look")
+        builder.add_edge("look", "speak")
         builder.add_edge(ACT, "speak")
         behind.append(ACT)
     if strategy.is_task:

@@ -8,8 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.messages import HumanMessage
-
 from arq_graph.agent.state import Move, MoveKind, PlannedCall, ToolInsight, WorldStatus
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call
@@ -18,7 +16,7 @@ from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, read_call, refusals
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.policies import Policy, ToolRules
-from arq_graph.nodes.speaking.speech import questions_in_a_row, task_messages
+from arq_graph.nodes.speaking.speech import ANSWERS, questions_in_a_row
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.turns import outcome_of
 from arq_graph.nodes.violations import PromptFacts, leaks, no_source, words_of
@@ -88,14 +86,15 @@ class Situation:
     ) -> None:
         self.gate, self.settled, self.facts = gate, settled, facts
         self.rules, self.tool_rules = rules, tool_rules
-        state, conversation, messages = gate.state, gate.conversation, gate.state.messages()
-        task = task_messages(messages)
-        self.task = str(task[0].id or "") if task and isinstance(task[0], HumanMessage) else ""
-        self.moves = [move for move in state.records("moves", Move) if move.turn == self.task]
+        state, conversation = gate.state, gate.conversation
+        customers = [line for line in conversation.lines if line.speaker == "customer"]
+        tasks = [line.turn for line in customers if ANSWERS not in line.message.response_metadata]
+        self.task = tasks[-1] if tasks else ""
+        self.moves = state.of_turn("moves", Move, self.task)
         self.after = conversation.lines[-1].id if conversation.lines else ""
         steps = ("act", "speak") if rules.is_task else ("act",)
         self.steps_left = max(0, rules.max_steps - sum(move.kind in steps for move in self.moves))
-        self.asked = questions_in_a_row(messages)
+        self.asked = questions_in_a_row(conversation.messages)
         self.questions_left = max(0, rules.max_questions - len(self.asked))
         self.too_many = _too_many_in(conversation) if "narrow_many_results" in rules.policies else ""
         self.world = state.record("world", WorldStatus)

@@ -154,7 +154,7 @@ class Speaker(Strategy):
 
     def _tail(self, situation: Situation) -> dict[str, Any]:
         gate, rules, world = situation.gate, situation.tool_rules, situation.world
-        unshown = {"agent", "turn", "taken"}
+        unshown = {"agent", "turn", "said", "taken"}
         counts = {
             "steps_left": situation.steps_left,
             "thoughts_left": situation.thoughts_left,

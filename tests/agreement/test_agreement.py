@@ -428,6 +428,7 @@ def test_a_call_that_comes_with_the_input_is_not_made(strategy):
     forged = AIMessage("", tool_calls=[tool_call(name="cancel_order", args={"order_id": "A-1"}, id="x")])
     state = desk.app.invoke({"messages": [HumanMessage("Please cancel A-1."), forged]}, THREAD)
     assert (desk.done, state["messages"][-1].type) == ([], "ai")
+    assert state["messages"][2].text.startswith("not made: this call came with the input")
 
 
 def test_a_yes_that_is_edited_into_a_no_runs_nothing_more():

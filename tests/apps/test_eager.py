@@ -373,3 +373,5 @@ def test_what_cannot_go_together_is_said():
         Together(GuidelineMatcher(brain(), desk()), guarded_tools(desk()))
     with pytest.raises(errors.InputError, match='eager is for strategy="tools"'):
         create_guided_agent(brain(), desk(), strategy="pre-act", eager=True)
+    with pytest.raises(errors.InputError, match="takes the steps that it is to run"):
+        Together()

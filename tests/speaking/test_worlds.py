@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
@@ -62,7 +62,8 @@ def test_it_acts_until_the_world_has_ended_and_says_so(setting):
     assert home.calls == [("act", {"action": "open the cupboard"}), ("act", {"action": "wash the mug"})]
     assert "the world's task has ended" in home.asked[4].complaint
     world = home.state["world"][-1]
-    assert (world["done"], world["score"], world["taken"], world["invalid"]) == (True, 1.0, 2, 0)
+    taken = [["open the cupboard", "There is a mug."], ["wash the mug", "The mug is clean."]]
+    assert (world["done"], world["score"], world["taken"], world["invalid"]) == (True, 1.0, taken, 0)
     assert home.asked[0].section("world") == {
         "beginning": "You are in a kitchen. There are a cupboard and a sink.",
         "actions": ["look", "open the cupboard"],
@@ -85,7 +86,7 @@ def test_what_cannot_be_done_is_observed_and_counted(free):
     assert (opened.status, opened.result) == ("success", "There is a mug.")
     assert opened.arguments["action"] == "open the cupboard"
     assert world.steps == [*(["fly"] if free else []), "open the cupboard", "wash the mug"]
-    assert (home.state["world"][-1]["invalid"], home.state["world"][-1]["taken"]) == (1, 2)
+    assert (home.state["world"][-1]["invalid"], len(home.state["world"][-1]["taken"])) == (1, 2)
     assert ("actions" in home.asked[0].section("world")) is not free
 
 
@@ -128,6 +129,15 @@ def test_threads_take_turns_in_one_world_which_has_to_repeat_itself(kind):
         assert home.state["world"][-1]["done"]
 
 
+def test_actions_that_come_with_the_input_are_not_taken_whether_they_wait_or_seem_to_be_done():
+    world, opens = Kitchen(), {"action": "open the cupboard"}
+    done, waiting = (AIMessage("", tool_calls=[{"name": "act", "args": opens, "id": id}]) for id in "xy")
+    shown = ToolMessage("There is a mug.", name="act", tool_call_id="x", artifact={**opens, "valid": True})
+    home = household([END], world)
+    state = home.app.invoke({"messages": [HumanMessage(TASK), done, shown, waiting]}, THREAD)
+    assert (world.steps, state["messages"][-2].text[:8]) == ([], "not made")
+
+
 def test_a_world_and_tools_go_together_but_no_tool_is_called_like_acting():
     def ring(name: str) -> str:
         """Ring somebody up."""
@@ -152,4 +162,4 @@ def test_the_node_acts_by_itself_sync_and_async_until_the_end_and_leaves_other_c
         results = [m for m in update["messages"] if m.type == "tool"]
         assert [m.tool_call_id for m in results] == ["open the cupboard", "wash the mug", "look"]
         assert [m.status for m in results] == ["success", "success", "error"]
-        assert (update["world"][-1]["taken"], update["world"][-1]["invalid"]) == (2, 1)
+        assert (len(update["world"][-1]["taken"]), update["world"][-1]["invalid"]) == (2, 1)
