@@ -28,14 +28,14 @@ from arq_graph.reasoning.conversation import Conversation
 
 
 class EditedAction(BaseModel, extra="forbid"):
-    """The call as the operator wants it; the tool's name cannot be changed."""
+    """The call as that person wants it; the tool's name cannot be changed."""
 
     name: str
     args: dict[str, Any]
 
 
 class Decision(BaseModel, extra="forbid"):
-    """The operator's word on one call."""
+    """A person's word on one call."""
 
     type: Literal["approve", "edit", "reject", "respond"]
     edited_action: EditedAction | None = None
@@ -43,7 +43,7 @@ class Decision(BaseModel, extra="forbid"):
 
 
 class HITLResponse(BaseModel, extra="forbid"):
-    """The operator's words on all calls, by position."""
+    """A person's words on all calls, by position."""
 
     decisions: list[Decision]
 
@@ -72,7 +72,7 @@ class ApproveCalls(Node):
         self.name_channels({messages_key: list[AnyMessage], **our_channels("agreements")})
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
-        """Interrupt for the operator, or carry out the answer."""
+        """Interrupt for a person's word, or carry it out."""
         state = Reader(input, self.messages_key, agent=self.agent.name)
         calls = [call for call in pending_calls(state.messages()) if call["name"] in self._tools]
         if not calls:
@@ -81,7 +81,7 @@ class ApproveCalls(Node):
         try:
             answer: HITLResponse = interrupt(self._request(calls), response_schema=fitting)
         except ValidationError as error:
-            raise InputError(f"the operator's answer does not fit: {first_problem(error)}") from error
+            raise InputError(f"the answer does not fit: {first_problem(error)}") from error
         return self._carried_out(state, calls, answer.decisions)
 
     def _request(self, calls: Sequence[ToolCall]) -> dict[str, Any]:
@@ -118,11 +118,10 @@ class ApproveCalls(Node):
         edited, tool = decision.edited_action, self._tools[name]
         if edited is None or edited.name != name:
             return f'"edit" needs "edited_action": {{"name": "{name}", "args": {{…}}}}; it may change no more than args'
-        told = [
-            (each.argument.name if each.argument else "args", each.message or each.kind)
+        return "; ".join(
+            f"{each.argument.name if each.argument else 'args'}: {each.message or each.kind}"
             for each in tool.validate(edited.args)
-        ]
-        return "; ".join(f"{argument}: {why}" for argument, why in told)
+        )
 
     def _carried_out(self, state: Reader, calls: Sequence[ToolCall], decisions: Sequence[Decision]) -> Update:
         """What the decisions make of the calls: results, edits, and a yes that is spent on each call that runs."""
@@ -131,17 +130,18 @@ class ApproveCalls(Node):
         results: list[AnyMessage] = []
         agreed: list[Agreement] = []
         for call, decision in zip(calls, decisions, strict=True):
+            by = self.agent.confirm[call["name"]].by
             if decision.type == "respond":
                 results.append(result_of(call, decision.message or "", "success"))
             elif decision.type == "reject":
+                who = "an operator" if by == "operator" else "the customer"
                 reason = f": {decision.message}" if decision.message else ""
-                results.append(result_of(call, f"an operator did not allow this call{reason}"))
+                results.append(result_of(call, f"{who} did not allow this call{reason}"))
             else:
                 arguments = call["args"]
                 if decision.type == "edit" and decision.edited_action:
                     arguments = edits[call["id"]] = decision.edited_action.args
                 spent = WaitingCall(tool=call["name"], arguments=arguments, call=call["id"])
-                by = self.agent.confirm[call["name"]].by
                 agreed.append(Agreement(turn=turn, id=str(uuid4()), by=by, calls=(spent,), agreed_in=turn))
         if edits:
             asking = next(m for m in reversed(state.messages()) if isinstance(m, AIMessage) and m.tool_calls)

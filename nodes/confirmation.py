@@ -9,6 +9,7 @@ after anything else the strategy is asked which of them are still wanted.
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,14 +35,20 @@ list of yeses."""
 
 GO_AHEAD = "Reply yes to go ahead."
 
+# Markup and signs that may hide or turn what stands below them, or hide a question mark: HTML, entities, code fences.
+_HIDES = re.compile(r"<[A-Za-z/!?]|&#?\w+;|```|~~~|[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 def asks_beside(content: str, calls: Sequence[ToolInsight]) -> str | None:
-    """What is wrong with a reply that asks something itself where code's question follows it; None if nothing is.
+    """What is wrong with a reply that asks something itself, or could hide code's question below it; None if nothing.
 
     Have it revised once; after that `put` sends the question alone.
     """
-    beside = "code's own question stands below it, and a yes must not be one to anything else"
-    return f"it asks something: {beside}" if calls and asks(content) else None
+    if calls and asks(content):
+        return "it asks something: code's own question stands below it, and a yes must not be one to anything else"
+    if calls and (found := _HIDES.search(content)):
+        return f"it holds {json.dumps(found[0])}, which could hide code's own question below it: write plain text"
+    return None
 
 
 def put(
@@ -55,8 +62,9 @@ def put(
 ) -> tuple[AIMessage, dict[str, Any], ConfirmationAsked | None]:
     """Put calls to the customer: the reply with code's question behind it, the update that belongs to it, the event.
 
-    The message and the update must be written in one step: `{messages_key: [reply], **update}`. Where the text asks
-    something itself, the question goes alone. The event, if there is a question, is for behind the one of the reply.
+    The message and the update must be written in one step: `{messages_key: [reply], **update}`. Where the text
+    asks something itself or could hide the question, that goes alone. The event, if there is a question, is for behind
+    the one of the reply.
 
     Args:
         agent: The specification.
@@ -70,7 +78,7 @@ def put(
     if not calls:
         return reply, {}, None
     question = question_of(agent, calls)
-    above = "" if asks(text) else text.strip()
+    above = "" if asks_beside(text, calls) else text.strip()
     record = Agreement(
         turn=calls[0].turn,
         id=str(uuid4()),
@@ -97,26 +105,28 @@ def recorded(state: Reader, *new: Agreement) -> dict[str, Any]:
 
 def question_of(agent: Agent, calls: Sequence[ToolInsight | WaitingCall]) -> str:
     """Code's question about calls: each with its tool and every argument, then how to agree."""
-    asked = [_asked(agent, each.tool, each.arguments) for each in calls]
+    asked, replies = zip(*(_asked(agent, each.tool, each.arguments) for each in calls), strict=True)
     if len(asked) > 1:
-        asked = [f"{number}. {each}" for number, each in enumerate(asked, start=1)]
-    return "\n".join([*asked, GO_AHEAD])
+        asked = tuple(f"{number}. {each}" for number, each in enumerate(asked, start=1))
+    return "\n".join([*asked, *dict.fromkeys(replies)])
 
 
 def question_example(agent: Agent, tool: str) -> str:
     """Code's question about a tool, with the arguments' names in the place of their values."""
-    return f"{_asked(agent, tool, None)} {GO_AHEAD}"
+    return " ".join(_asked(agent, tool, None))
 
 
-def _asked(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -> str:
+def _asked(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -> tuple[str, str]:
+    """What is asked about a call, and how to agree."""
     tool, confirmation = ToolArguments(agent.toolbox[name]), agent.confirm.get(name)
+    reply = (confirmation and confirmation.reply) or GO_AHEAD
     values = {each.name: f"‹{each.name}›" for each in tool.arguments}
     if arguments is not None:
         values = {each: _shown(arguments.get(each, tool.defaults.get(each))) for each in values}
     if confirmation is not None and confirmation.ask:
-        return confirmation.ask.format_map(values)
+        return confirmation.ask.format_map(values), reply
     labelled = ", ".join(f"{each.replace('_', ' ')}: {value}" for each, value in values.items())
-    return f"{tool.title} ({labelled})" if labelled else tool.title
+    return f"{tool.title} ({labelled})" if labelled else tool.title, reply
 
 
 def _shown(value: Any) -> str:

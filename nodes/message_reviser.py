@@ -20,7 +20,7 @@ from arq_graph.nodes.gate import active_scores, granted_tools
 from arq_graph.nodes.reply_stream import ReplyStream
 from arq_graph.nodes.spec_sections import shown_guideline, shown_variables
 from arq_graph.nodes.turns import draft_of_turn, matches_of_turn
-from arq_graph.nodes.violations import PromptFacts, leaks, longest_spaced_leak, violations
+from arq_graph.nodes.violations import PromptFacts, leaks, unfit, violations
 from arq_graph.reasoning.answer import Answer, Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond, verify
 from arq_graph.reasoning.conversation import Conversation
@@ -211,18 +211,13 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         def must_not_show(content: str) -> bool:
             return bool(leaks(content, facts) or asks_beside(content, waiting))
 
-        prompt = self.prompt(conversation, sections, head=self.head)
-        most = 1 + self.extra_revisions
-        shown = None
-        if self.streams:
-            shown = ReplyStream(state, turn, must_not_show, longest_spaced_leak(facts), draft)
         question = Question(
             self.blueprint,
-            prompt,
+            self.prompt(conversation, sections, head=self.head),
             check,
-            max_candidates=most,
+            max_candidates=1 + self.extra_revisions,
             guidelines=tuple(active),
-            on_growth=shown,
+            on_growth=ReplyStream(state, turn, must_not_show, draft) if self.streams else None,
         )
         (answer,) = yield [question]
         # Code's own question stands in the place of the fallback.
@@ -236,8 +231,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         for id in followed:
             times = applied[id].times + 1 if id in applied else 1
             applied[id] = AppliedGuideline(guideline=id, turn=turn, message=str(reply.id), times=times)
-        is_satisfied = not sent.violations
-        state.emit(ReplySent(turn=turn, content=reply.text, followed=followed, satisfied=is_satisfied))
+        state.emit(ReplySent(turn=turn, content=reply.text, followed=followed, satisfied=not sent.violations))
         state.emit(asked)
         others = [each for each in candidates if each is not sent]
         return {
@@ -289,9 +283,8 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         """What is open in this turn: arguments, a question of code's, conditions that are not known yet."""
         for each in state.records("tool_insights", ToolInsight):
             if each.turn == turn and each.kind in ("missing", "invalid"):
-                told = {"argument": each.argument, "problem": each.problem}
-                named = {"tool": each.tool, "kind": each.kind, "description": each.description}
-                yield {**named, **{name: value for name, value in told.items() if value}}
+                told = {"tool", "kind", "argument", "description", "problem"}
+                yield each.model_dump(include=told, exclude_defaults=True)
         if waiting:
             yield {"kind": "confirm", "question": question_of(self.agent, waiting)}
         for match in matches_of_turn(state, turn):
@@ -320,13 +313,8 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         elif not candidates[-1].violations:
             return candidates[-1]
         elif self.on_unsatisfied == "send_last":
-            if _is_fit(candidates[-1].content, facts):
+            if not unfit(candidates[-1].content, facts):
                 return candidates[-1]
-            other = draft if draft is not None and _is_fit(draft, facts) else fallback
+            other = draft if draft and not unfit(draft, facts) else fallback
         what = "the draft" if other == draft else "the fallback"
         return Revision(turn=turn, content=other, violations=(f"{why}: {what} was sent",))
-
-
-def _is_fit(content: str, facts: PromptFacts) -> bool:
-    """Whether a reply may be sent at all, whatever else is wrong with it."""
-    return bool(content.strip()) and not leaks(content, facts)

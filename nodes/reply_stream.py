@@ -28,54 +28,43 @@ class ReplyStream:
         state: The reviser's view of the state, which writes for it.
         turn: The turn that it replies in.
         must_not_show: Whether a text, of which the end may still be missing, holds what must not show.
-        longest: How many characters something that must not show has at most, if a sentence may end within it.
         draft: What an empty content stands for.
     """
 
     state: Reader
     turn: str
     must_not_show: Callable[[str], object]
-    longest: int
     draft: str | None = None
-    _number = 0
-
-    def __post_init__(self) -> None:
-        self._begin(0)
-
-    def _begin(self, place: int) -> None:
-        self._place, self._sent, self._is_held = place, 0, False
+    _number = _place = _sent = 0
+    _is_held = False
 
     def __call__(self, answer: Mapping[str, Any]) -> None:
         """Look at an answer as far as it is written; an empty one begins anew."""
         revisions = answer.get("revisions")
         revisions = revisions if isinstance(revisions, list) else []
         if len(revisions) != self._place:
-            self._begin(len(revisions))
+            self._place, self._sent, self._is_held = len(revisions), 0, False
         revision = revisions[-1] if revisions else None
         if not isinstance(revision, dict) or not isinstance(content := revision.get("content"), str):
             return
         is_whole = next(reversed(revision)) != "content"
         if is_whole and not content.strip():
             content = self.draft or ""
-        if not self._is_held and (end := self._end(content, is_whole=is_whole)) > self._sent:
-            self._send(content, end)
-
-    def _end(self, content: str, *, is_whole: bool) -> int:
-        """How much of a content can go out: whole sentences, of one that is too long whole words."""
-        if is_whole:
-            return len(content)
-        known = max(len(content) - self.longest, 0)
-        ends = [end.end() for end in _END.finditer(content, self._sent) if end.end() <= known]
-        if not ends and known - self._sent > _MAX_PENDING:
-            ends = [content.rfind(" ", self._sent, known) + 1]
-        return ends[-1] if ends else 0
-
-    def _send(self, content: str, end: int) -> None:
+        if self._is_held or (end := self._end(content, is_whole=is_whole)) <= self._sent:
+            return
         if self.must_not_show(content):
             self._is_held = True
             return
         if not self._sent:  # by the clock, for another process may go on with the turn
             self._number = max(self._number + 1, time_ns() // 1_000)
-        delta = ReplyDelta(turn=self.turn, revision=self._number, text=content[self._sent : end])
-        self.state.emit(delta)
+        self.state.emit(ReplyDelta(turn=self.turn, revision=self._number, text=content[self._sent : end]))
         self._sent = end
+
+    def _end(self, content: str, *, is_whole: bool) -> int:
+        """How much of a content can go out: whole sentences, of one that is too long whole words."""
+        if is_whole:
+            return len(content)
+        ends = [end.end() for end in _END.finditer(content, self._sent)]
+        if not ends and len(content) - self._sent > _MAX_PENDING:
+            ends = [content.rfind(" ", self._sent) + 1]
+        return ends[-1] if ends else 0

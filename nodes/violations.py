@@ -9,14 +9,14 @@ from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
+from arq_graph.nodes.yes import seen
 from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
 _ID = re.compile(r"(?<![A-Za-z0-9])[GTKVMI]\d+(?![A-Za-z0-9])")
-_ONE_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_PLAIN_WORDS = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[ -](?:[A-Z]?[a-z]+|[A-Z]+))*")
-_UNSPACED = re.compile(r"[\w.-]*")
+_ONE_WORD = regex.compile(r"\p{Lu}?\p{Ll}+|\p{Lu}+")
+_PLAIN_WORDS = regex.compile(r"(?:\p{Lu}?\p{Ll}+|\p{Lu}+)(?:[ -](?:\p{Lu}?\p{Ll}+|\p{Lu}+))*")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -41,10 +41,8 @@ def violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]
     number = len(answer.revisions) - 1
     revision, name = answer.revisions[number], type(answer).__name__
     said = [words_of(line.message.text) for line in facts.conversation.lines if line.speaker == "agent"]
-    found = [("content", why) for why in leaks(content, facts)]
-    if not content.strip():
-        found = [("content", "the reply is empty")]
-    elif words_of(content) in said:
+    found = [("content", why) for why in unfit(content, facts)]
+    if (words := words_of(content)) and words in said:
         again = "an earlier message says exactly this: refer to it, take another way, or say that you are going round"
         found.append(("content", f"{again} in circles"))
     if "insights" in answer.model_fields_set:  # not asked in the modes without queries
@@ -56,27 +54,25 @@ def violations(answer: Any, content: str, facts: PromptFacts) -> list[Complaint]
     return complaints
 
 
+def unfit(content: str, facts: PromptFacts) -> list[str]:
+    """Why a reply may not be sent at all, whatever else is wrong with it: it is empty, or gives internals away."""
+    return leaks(content, facts) if seen(content).strip() else ["the reply is empty"]
+
+
 def leaks(content: str, facts: PromptFacts) -> list[str]:
     """Ids and internal names that a reply gives away (secrecy, Appendix C)."""
+    content = seen(content).replace("\\", "")  # `get\_order` is escaped, as Markdown may have it
     internal = {*facts.sources, *facts.internal_names, *(line.id for line in facts.conversation.lines)}
     ids = [each for each in _ID.findall(content) if each in internal and not _is_quoted(each, facts)]
-    names = [
-        *((tool, _ONE_WORD) for tool in facts.tools),
-        *((name, _PLAIN_WORDS) for name in facts.internal_names),
-    ]
-    plain = content.replace("\\", "").casefold()  # few names stand in it at all: these are looked at closely
-    there = [(name, word) for name, word in names if name.casefold() in plain]
-    named = [name for name, word in there if not _ID.fullmatch(name) and _shows(name, word, content)]
+    names = dict.fromkeys(map(seen, facts.internal_names), _PLAIN_WORDS)
+    names |= dict.fromkeys(map(seen, facts.tools), _ONE_WORD)
+    lower = content.casefold()  # few names stand in it at all: these are looked at closely
+    there = [name for name in names if name.casefold() in lower and not _ID.fullmatch(name)]
+    named = [name for name in there if _shows(name, names[name], content)]
     return [f"{name!r} is internal and must not show in a reply" for name in dict.fromkeys([*ids, *named])]
 
 
-def longest_spaced_leak(facts: PromptFacts) -> int:
-    """How long what a reply gives away can be where that may hold an end of a sentence, escaped as Markdown has it."""
-    names = (*facts.sources, *facts.internal_names, *facts.tools)
-    return 2 * max((len(name) for name in names if not _UNSPACED.fullmatch(name)), default=0)
-
-
-def _shows(name: str, word: re.Pattern[str], content: str) -> bool:
+def _shows(name: str, word: regex.Pattern[str], content: str) -> bool:
     """Whether a reply shows an internal name as such.
 
     `search`, `VIP` or `loyalty tier` are also words; they give something away only as code: in backticks or as
@@ -85,16 +81,15 @@ def _shows(name: str, word: re.Pattern[str], content: str) -> bool:
     escaped, letter = re.escape(name), r"\p{Latin}\d" if name.isascii() else r"\p{L}\p{M}\d"
     if word.fullmatch(name):
         return regex.search(rf"`{escaped}`|(?<![{letter}_]){escaped}\(", content) is not None
-    # In any case, and however Markdown has it: `_get_order_` is in italics, `get\_order` is escaped.
-    plain = content.replace("\\", "")
-    return regex.search(rf"(?<![{letter}]){escaped}(?![{letter}])", plain, regex.IGNORECASE) is not None
+    # In any case, and in italics, as `_get_order_` is.
+    return regex.search(rf"(?<![{letter}]){escaped}(?![{letter}])", content, regex.IGNORECASE) is not None
 
 
 def _is_quoted(token: str, facts: PromptFacts) -> bool:
     """Whether a word that looks like an id is one of the customer's or the business's: a product called `M2`."""
     spoken = {"tool"} if token.startswith("G") else {"tool", "customer"}
     said = (line.message.text for line in facts.conversation.lines if line.speaker in spoken)
-    return any(token in _ID.findall(text) for text in (facts.public_text, *said))
+    return any(token in _ID.findall(seen(text)) for text in (facts.public_text, *said))
 
 
 def words_of(text: str) -> list[str]:

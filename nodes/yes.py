@@ -34,6 +34,12 @@ def says_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
     return len(words) <= _MOST_WORDS and any(map(_is_yes, _readings(words, {**own, **_phrases()})))
 
 
+def seen(text: str) -> str:
+    """A text as it is read: compatibility forms made plain, and signs that nobody sees left out."""
+    plain = unicodedata.normalize("NFKC", text)
+    return "".join(each for each in plain if unicodedata.category(each) != "Cf")
+
+
 def asks(text: str) -> bool:
     """Whether a text holds a question mark, of any script."""
     names = [unicodedata.name(character, "") for character in text if not character.isalnum()]
@@ -42,7 +48,7 @@ def asks(text: str) -> bool:
 
 def _words(text: str) -> list[str]:
     """The words and signs of a text, however they are written, without punctuation."""
-    plain = unicodedata.normalize("NFKC", _SKIN_AND_STYLE.sub("", text)).casefold()
+    plain = seen(_SKIN_AND_STYLE.sub("", text)).casefold()
     kinds = [(character, unicodedata.category(character)) for character in plain]
     # A sign is a word of its own, so that it counts: "$5" is two words, and neither is on the list.
     spaced = (" " if kind[0] in "PZC" else f" {each} " if kind[0] == "S" else each for each, kind in kinds)

@@ -236,6 +236,8 @@ class Confirmation(Part):
             instead of a message).
         ask: The question to the customer, in any language, with every argument of the tool in braces: "Soll
             ich {order_id} stornieren?". None: code writes it from the tool's name and arguments.
+        reply: How to agree, in any language, with a word that counts as a yes: "Antworten Sie mit Ja." None:
+            "Reply yes to go ahead."
 
     Raises:
         SpecError: A value does not fit its field.
@@ -243,6 +245,7 @@ class Confirmation(Part):
 
     by: By
     ask: Text | None = None
+    reply: Text | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -251,8 +254,8 @@ class Confirmation(Part):
 
     @model_validator(mode="after")
     def _asks_the_customer(self) -> Self:
-        if self.ask and self.by == "operator":
-            raise ValueError("`ask` is a question to the customer; an operator sees the call itself")
+        if (self.ask or self.reply) and self.by == "operator":
+            raise ValueError("`ask` and `reply` are for the customer; an operator sees the call itself")
         return self
 
     @classmethod

@@ -104,6 +104,11 @@ def test_a_question_says_every_argument_to_the_customer_and_nothing_else(by, ask
         Agent("n", "p", tools=[cancel], confirm={"cancel": {"by": by, "ask": ask}})
 
 
+def test_how_to_agree_is_told_to_customers_alone():
+    with pytest.raises(SpecError, match="an operator sees the call itself"):
+        Agent("n", "p", tools=[cancel], confirm={"cancel": {"by": "operator", "reply": "Ja."}})
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

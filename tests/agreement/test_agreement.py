@@ -215,10 +215,12 @@ def test_where_a_call_cannot_run_any_more_the_rest_are_put_again():
     assert desk.done == [("A-1",)]
 
 
-def test_a_question_of_the_designers_own_names_every_value_in_quotes():
-    ask = {"by": "customer", "ask": "Soll ich {order_id} stornieren (Erstattung: {refund})?"}
+@pytest.mark.parametrize("reply", [None, "Antworten Sie mit Ja."])
+def test_a_question_of_the_designers_own_names_every_value_in_quotes(reply):
+    ask = {"by": "customer", "ask": "Soll ich {order_id} stornieren (Erstattung: {refund})?", "reply": reply}
     desk = Desk(confirm={"cancel_order": ask})
-    assert desk.asked().endswith('Soll ich "A-1" stornieren (Erstattung: yes)?\nReply yes to go ahead.')
+    how = reply or "Reply yes to go ahead."
+    assert desk.asked().endswith(f'Soll ich "A-1" stornieren (Erstattung: yes)?\n{how}')
     desk.say("Ja, bitte")
     assert desk.done == CANCELLED
 
@@ -309,6 +311,14 @@ def test_an_interrupt_asks_in_place_of_the_message(strategy):
     assert (request["description"], desk.done) == (QUESTION, [])
     desk.app.invoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
     assert desk.done == CANCELLED
+
+
+def test_who_rejects_a_call_by_interrupt_is_the_customer():
+    desk = Desk(confirm={"cancel_order": "interrupt"})
+    desk.app.invoke({"messages": [HumanMessage("Please cancel A-1.")]}, THREAD)
+    desk.app.invoke(Command(resume={"decisions": [{"type": "reject", "message": "too late"}]}), THREAD)
+    (refused,) = (each.text for each in desk.state["messages"] if isinstance(each, ToolMessage))
+    assert (refused, desk.done) == ("the customer did not allow this call: too late", [])
 
 
 @pytest.mark.parametrize("answer", ["Yes", "Hmm"])

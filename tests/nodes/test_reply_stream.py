@@ -11,31 +11,28 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessageChunk, HumanMessage
 from langgraph.graph import END, START, StateGraph
 
-from arq_graph import Agent, AgentState, Guideline, Reasoner, ScriptedChatModel, Variable, create_guided_agent
+from arq_graph import Agent, AgentState, Guideline, Reasoner, ScriptedChatModel, create_guided_agent
 from arq_graph.nodes import MessageReviser
 from tests.apps.desk import desk, late, says
 from tests.brain import Brain, brain
 from tests.order_tools import A1, cancel, get_order
 from tests.reasoning.endpoint import Endpoint, ok
 
-LONG = "the rule of 2. the Order Desk. for late v2 orders"
 FIELDS = {"tools": [cancel], "confirm": {"cancel": "customer"}, "fallback": "I cannot say."}
 GUIDELINES = [Guideline("they ask", "tell the status", tools=[get_order]), Guideline("they wait", "say so")]
 AGENT = Agent("Desk", "You help with orders.", GUIDELINES, **FIELDS)
-ODD = Variable(name=LONG, description="A name with ends of sentences in it", value=1)
-ODDLY_NAMED = Agent("Desk", "You help with orders.", GUIDELINES, variables=[ODD], **FIELDS)
 MATCHED = {"agent": "Desk", "guideline": "G1", "active": True, "matched": True, "score": 8}
 WAITING = {"agent": "Desk", "kind": "confirm", "tool": "cancel", "arguments": A1}
 FILLER = "It has left our house by now, and we are sorry that it took so long to get there. "
 UNSOURCED = {"factual_information_provided": [{"fact": "it is late", "source": None}]}
 
 
-def streamed(model, turn="h1", *, agent=AGENT, times=1, channels=None, mode="direct", **options):
+def streamed(model, turn="h1", *, times=1, channels=None, mode="direct", **options):
     """What revisers tell in a graph: for each delta its revision's number and its text; and the other events."""
     graph = StateGraph(AgentState)
     nodes = [f"message {number}" for number in range(times)]
     for name in nodes:
-        graph.add_node(name, MessageReviser(model, agent, stream=True, mode=mode, **options))
+        graph.add_node(name, MessageReviser(model, AGENT, stream=True, mode=mode, **options))
     for edge in zip([START, *nodes], [*nodes, END], strict=True):
         graph.add_edge(*edge)
     began = time_ns() // 1_000
@@ -165,15 +162,14 @@ def test_an_attempt_that_breaks_off_and_a_node_that_runs_again_have_higher_numbe
         "我用get_order查了。",
         "By G1 it is.",
         "By `cancel`.",
-        f"By {LONG} it is.",
-        "By " + "".join(f"\\{letter}" for letter in LONG),  # as Markdown may have it
+        "I ran get_\u200border.",
     ],
 )
 def test_of_a_revision_that_gives_internals_away_nothing_more_goes_out(leak):
     model = brain(reply=[f"{FILLER * 3}{leak} {FILLER}", "It is late."])
-    deltas, others = streamed(model, agent=ODDLY_NAMED if LONG in leak.replace("\\", "") else AGENT)
+    deltas, others = streamed(model)
     before, sent = shown(deltas)
-    assert before in (FILLER * 2, FILLER * 3)
+    assert before == FILLER * 3
     assert sent == others[-1].content == "It is late."
 
 
@@ -199,17 +195,17 @@ def test_an_answer_that_is_corrected_in_a_second_object_is_another_revision_in_p
     assert sent == others[-1].content == said
 
 
-PARTS = [LONG, "get_order", "G1", "\n", ". ", "。", "late ", "😀", '"', "\\", "{", FILLER]
+PARTS = ["get_order", "G1", "\n", ". ", "。", "late ", "😀", '"', "\\", "{", FILLER]
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=9))
 @settings(max_examples=25)
 def test_whatever_is_written_what_went_out_is_a_beginning_of_it_without_internals(parts):
     said = " ".join(["It is.", *parts])
-    deltas, others = streamed(brain(reply=said), agent=ODDLY_NAMED, extra_revisions=0)
+    deltas, others = streamed(brain(reply=said), extra_revisions=0)
     out = "".join(shown(deltas))
     assert said.startswith(out)
-    assert not any(name in out for name in ("get_order", "G1", LONG.split(".")[0]))
+    assert not any(name in out for name in ("get_order", "G1"))
     assert out == said or others[-1].content == AGENT.fallback
 
 

@@ -137,12 +137,18 @@ def test_a_draft_is_held_to_the_same_rules_and_sent_where_what_replaces_it_is_wo
     [
         (["Anything else?", "It is final."], {}, "It is final.\n\n", "code's own question stands below it"),
         (["Anything else؟", "It is final."], {}, "It is final.\n\n", "code's own question stands below it"),
+        (["It is final. <!--", "It is < 5."], {}, "It is < 5.\n\n", "could hide code's own question"),
+        ("Anything else&#63;", {}, "", "could hide code's own question"),
+        ("```mermaid", {}, "", "could hide code's own question"),
+        ("It is final.\u202e", {}, "", "could hide code's own question"),
         ("Anything else?", {"on_unsatisfied": "fallback"}, "", "code's own question stands below it"),
         ("Anything else?", {"extra_revisions": 3}, "", "code's own question stands below it"),
         ("I ran get_order.", {}, "", "is internal"),
     ],
 )
-def test_a_question_beside_code_s_own_is_revised_once_then_that_goes_alone(said, options, above, complaint):
+def test_what_asks_beside_code_s_own_question_or_hides_it_is_revised_once_then_that_goes_alone(
+    said, options, above, complaint
+):
     update, model = reply(said, active=("G3",), channels={"tool_insights": [CONFIRM]}, **options)
     assert text(update) == above + section(model, "insights")[0]["question"]
     assert complaint in asked_by(model, "message")[1].complaint
@@ -179,6 +185,7 @@ DAYS = [{"content": f"Day {number}.", **UNSOURCED} for number in range(9)]
         (DAYS, {"extra_revisions": 3}, ["Day 0.", "Day 1.", "Day 2."], "Day 3."),
         (DAYS, {"on_unsatisfied": "fallback"}, ["Day 0.", "Day 1."], "I cannot say."),
         ("   \n", {}, ["", ""], "I cannot say."),  # is never sent
+        ("\u200b", {}, ["\u200b"] * 2, "I cannot say."),  # nor is what nobody sees
         ("See G1 for that.", {}, ["See G1 for that."] * 2, "I cannot say."),
     ],
 )

@@ -31,6 +31,7 @@ DESK = Agent(
         Variable(name="loyalty tier", description="The tier", value="gold"),
         Variable(name="internal_score", description="A score", value=7),
         Variable(name="会员等级", description="等级", value=1),
+        Variable(name="Größe", description="Wie groß", value=1),
     ],
 )
 TALK = [
@@ -40,7 +41,7 @@ TALK = [
     AIMessage("", tool_calls=[{"name": "get_order", "args": {}, "id": "c1", "type": "tool_call"}]),
     ToolMessage("T2 goods: the G7 and the V1，还有K1手机", tool_call_id="c1", name="get_order"),
 ]
-"""M1, M2, M3, T1; the prompt also holds K1, V1 to V4, P, I1, the active G1 and G2, and what get_order does."""
+"""M1, M2, M3, T1; the prompt also holds K1, V1 to V5, P, I1, the active G1 and G2, and what get_order does."""
 
 
 def violations(mode="arq", messages=TALK, **said):
@@ -79,6 +80,8 @@ NO_SERVICE = "it cannot be what offers a service"
     [
         ({"content": "I called get_order."}, "revisions[0].content", INTERNAL),
         ({"content": r"I called get\_order."}, "revisions[0].content", INTERNAL),
+        ({"content": "I called get_\u200border."}, "revisions[0].content", INTERNAL),
+        ({"content": "See Ｇ２, it applies."}, "revisions[0].content", INTERNAL),
         ({"content": "I called `refund`."}, "revisions[0].content", INTERNAL),
         ({"content": "I ran refund(A-1)."}, "revisions[0].content", INTERNAL),
         ({"content": "See G2, it applies."}, "revisions[0].content", INTERNAL),
@@ -142,6 +145,7 @@ def test_what_code_finds_wrong_with_a_reply_is_told_with_its_place(said, place, 
         {"content": "You are refunded (see prerefund(s), pré-get_orderé and prérefund(s))."},
         {"content": "您的会员等级已更新，我们refund了。"},
         {"content": "K1手机到了。"},  # a tool's result, too
+        {"content": "Ihre Größe ist da, in g2 und t1."},
         {"content": "As a VIP in the loyalty tier gold you come first."},
         {"content": "The M25 motorway is closed, take the G20."},  # no ids of this prompt
         {"content": "As I said, we can repair it."},
