@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,7 @@ from arq_graph.errors import (
     ReasoningError,
     counted,
 )
-from arq_graph.milestones.event_loop import at_once
-from arq_graph.milestones.graph import MilestoneGraph
+from arq_graph.milestones.event_loop import at_once, run_in_loop
 from arq_graph.milestones.judging.judge import Judge, JudgeError
 from arq_graph.milestones.reports.graph_choice import (
     GraphNames,
@@ -27,12 +26,11 @@ from arq_graph.milestones.reports.graph_choice import (
 )
 from arq_graph.milestones.reports.records import BrokenConversation, ConversationRecord, conversation_record
 from arq_graph.milestones.reports.report import Report
-from arq_graph.milestones.scoring import Score, ascore, score
+from arq_graph.milestones.scoring import ascore
 from arq_graph.milestones.store import RunStore
 from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts.formats import BrokenRecord
-from arq_graph.reasoning.performing import aperform_steps, perform_steps
 
 CONCURRENCY = 8
 MOST_UNREACHED = 3
@@ -45,11 +43,10 @@ class UnansweredConversation(BrokenConversation):
 
 Outcome = ConversationRecord | BrokenConversation
 Done = Callable[[Outcome], None]
-_Asked = tuple[MilestoneGraph, Transcript]
 
 
 class ScoringRun:
-    """Conversations that are scored, once: one at a time by `report()`, several at once by `areport()`.
+    """Conversations that are scored, once, by `report()` or `areport()`.
 
     `score_transcripts` makes one, and says what its settings are and what is raised. `store` holds what was scored as
     it comes; `kept` is what it holds, and `outcomes` what became of each conversation so far, both by its number.
@@ -77,31 +74,17 @@ class ScoringRun:
         self._unreached = 0
 
     def report(self, *, done: Done = lambda _: None) -> Report:
-        """Score all conversations, and report them; `done` is called with each outcome as it comes."""
-        with self.store or nullcontext():
-            for number, one in self._conversations:
-                outcome = perform_steps(
-                    self._outcome(number, one), lambda asked: score(*asked, **self._settings)
-                )
-                self._keep(number, outcome, done)
-        return self._report()
+        """Score all conversations one at a time, from code that is not async; see `areport`."""
+        self._concurrency = 1
+        return run_in_loop(self.areport(done=done), "areport")
 
     async def areport(self, *, done: Done = lambda _: None) -> Report:
-        """Score all conversations, several at once, each told as it finishes; see `report`."""
-        works = (
-            (
-                number,
-                aperform_steps(self._outcome(number, one), lambda asked: ascore(*asked, **self._settings)),
-            )
-            for number, one in self._conversations
-        )
+        """Score all conversations, several at once, and report them; `done` is called with each outcome as it comes."""
+        works = ((number, self._outcome(number, one)) for number, one in self._conversations)
         with self.store or nullcontext():
             async with aclosing(at_once(works, self._concurrency)) as finished:
                 async for number, outcome in finished:
                     self._keep(number, outcome, done)
-        return self._report()
-
-    def _report(self) -> Report:
         stand_ins: tuple[str, ...] = ()
         if (judge := self._settings["judge"]) is not None:
             from arq_graph.models.offline.model import is_stand_in  # scoring without a model does not need it
@@ -115,8 +98,8 @@ class ScoringRun:
             graphs=self._graphs.used,
         )
 
-    def _outcome(self, number: int, one: Transcript | BrokenRecord) -> Generator[_Asked, Score, Outcome]:
-        """What becomes of a conversation; its score is asked for where none is kept."""
+    async def _outcome(self, number: int, one: Transcript | BrokenRecord) -> Outcome:
+        """What becomes of a conversation; it is scored where no score is kept."""
         if isinstance(one, BrokenRecord):
             return BrokenConversation(source=one.source, record=one.index, error=str(one.error))
         record = number if one.record is None else one.record
@@ -127,7 +110,7 @@ class ScoringRun:
             if kept is not None and (kept.id, kept.events) == (one.id, len(one)):
                 return kept.model_copy(update={"source": one.source})
             self.kept.pop(number, None)
-            measured = yield graph, one
+            measured = await ascore(graph, one, **self._settings)
             self._unreached = 0
             return conversation_record(one, measured, graph=name, source=one.source, record=record)
         except Exception as error:
@@ -178,7 +161,7 @@ def score_transcripts(
             `gold_graph`.
         tools: The agent's tools, for their schemas: OpenAI definitions, LangChain tools, or schemas by name; None:
             those that each transcript brings.
-        judge: Decides what code cannot, by `areport()` also an async one; None: such milestones stay undecided.
+        judge: Decides what code cannot; None: such milestones stay undecided.
         concurrency: How many are scored at once, from 1, while a judge waits for its model.
         results: A JSON Lines file in which each score is kept as it comes. Where it holds some of the same run, those
             conversations are not scored again. None: nowhere.
@@ -188,7 +171,7 @@ def score_transcripts(
         SpecError: A graph cannot be measured on, or a function that it names cannot be loaded.
         ToolError: A tool has no name.
         InputError: `concurrency` is below 1, or `results` holds another run or cannot be written. By `report()`: the
-            judge is async or gives no verdicts, or the source cannot be read at all.
+            judge gives no verdicts, the source cannot be read at all, or an event loop runs already.
         PromptError: The judge's template is wrong.
         ModelRequestError: The model behind the judge refused three conversations in a row.
         ModelUnavailableError: It could not be reached for three in a row.
