@@ -58,8 +58,9 @@ class AgendaUser:
         """Turn to an intent."""
         self._at, self._intent = at, self.spec.intents[at]
         self._wish = self._intent.request
-        known = {**dict(self.spec.facts), **self._intent.slots}
-        self._facts = [Fact(name, value, self.spec.asked_as.get(name, ())) for name, value in known.items()]
+        known = {fact.name: fact for fact in self.spec.facts}
+        known |= {name: replace(known[name], value=value) for name, value in self._intent.slots.items()}
+        self._facts = [*known.values()]
         self._slots = [fact for fact in self._facts if fact.name in self._intent.slots]
         self._told: set[str] = set()
         self._settled: set[tuple[str, str]] = set()
@@ -122,7 +123,7 @@ class AgendaUser:
 
     def _wrong_in(self, heard: Heard) -> tuple[Fact, ...]:
         """Slots that the agent was told and has with another value; the same one is objected to once, or asked anew."""
-        known = {str(value).casefold() for _, value in self.spec.facts if not isinstance(value, bool)}
+        known = {str(each.value).casefold() for each in self.spec.facts if not isinstance(each.value, bool)}
         wrong: dict[Fact, None] = {}
         for fact in () if self._is_ignorant else self._slots:
             for other in {each.casefold() for each in others_said(heard.text, fact)} - known:
@@ -219,7 +220,7 @@ class AgendaUser:
         value: Value | None = fact.value
         if self._is_ignorant:
             value = wrong_value(fact.value, f"{self._seed}/{self._turn // 2}", self.spec.facts)
-        elif self.spec.kind == "perturbed" and is_kept_back(fact.name, fact.value):
+        elif self.spec.kind == "perturbed" and is_kept_back(fact):
             return f"I do not have the {fact.label} at hand."
         if value is None:
             return VAGUE

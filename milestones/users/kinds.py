@@ -8,24 +8,22 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from random import Random
 
-from arq_graph.milestones.users.hearing import NAMES_OF_IDENTIFIERS, whole, words_of
+from arq_graph.milestones.users.hearing import NAMES_OF_IDENTIFIERS, Fact, whole, words_of
 from arq_graph.milestones.users.spec import Kind, Value
-
-Facts = Iterable[tuple[str, Value]]
 
 _NOT_AT_HAND = "I do not have that at hand."
 
 
-def is_kept_back(name: str, value: Value) -> bool:
+def is_kept_back(fact: Fact) -> bool:
     """Whether a perturbed user keeps a value back: a number, a date, an address of mail, an identifier."""
-    if isinstance(value, bool):
+    if isinstance(fact.value, bool):
         return False
-    text = str(value)
-    identifies = not NAMES_OF_IDENTIFIERS.isdisjoint(words_of(name))
+    text = str(fact.value)
+    identifies = not NAMES_OF_IDENTIFIERS.isdisjoint(words_of(fact.name))
     return identifies or "@" in text or any(map(str.isnumeric, text))
 
 
-def leaks(text: str, kind: Kind, facts: Facts) -> bool:
+def leaks(text: str, kind: Kind, facts: Iterable[Fact]) -> bool:
     """Whether a text says what this kind of user does not say, with whatever separators.
 
     A perturbed user says no digit of any script, and an unhelpful one no true value. Numbers in words are not found.
@@ -34,25 +32,25 @@ def leaks(text: str, kind: Kind, facts: Facts) -> bool:
     if kind == "perturbed" and any(map(str.isnumeric, plain)):
         return True
     joined = re.sub(r"[\W_]+", "", plain)
-    for name, value in facts if kind != "helpful" else ():
-        if isinstance(value, bool) or (kind == "perturbed" and not is_kept_back(name, value)):
+    for fact in facts if kind != "helpful" else ():
+        if isinstance(fact.value, bool) or (kind == "perturbed" and not is_kept_back(fact)):
             continue
-        said = _plain(str(value))
-        codes = (re.sub(r"[\W_]+", "", said), re.sub(r"\D", "", said)) if is_kept_back(name, value) else ()
+        said = _plain(str(fact.value))
+        codes = (re.sub(r"[\W_]+", "", said), re.sub(r"\D", "", said)) if is_kept_back(fact) else ()
         if re.search(whole(said), plain) or any(len(code) > 2 and code in joined for code in codes):
             return True
     return False
 
 
-def let_out(text: str, kind: Kind, facts: Facts, seed: object = 0) -> str:
+def let_out(text: str, kind: Kind, facts: Iterable[Fact], seed: object = 0) -> str:
     """A text as this kind of user says it: without numbers, or with wrong values for the true ones."""
     if kind == "helpful":
         return text
-    known = [(name, value) for name, value in facts if not isinstance(value, bool)]
-    for name, value in sorted(known, key=lambda each: -len(str(each[1]))):
-        instead = "" if kind == "perturbed" else str(wrong_value(value, seed, known) or "something")
-        if kind == "unhelpful" or is_kept_back(name, value):
-            text = re.sub(whole(value), lambda _, said=instead: said, text, flags=re.IGNORECASE)  # type: ignore[misc]
+    known = [fact for fact in facts if not isinstance(fact.value, bool)]
+    for fact in sorted(known, key=lambda each: -len(str(each.value))):
+        instead = "" if kind == "perturbed" else str(wrong_value(fact.value, seed, known) or "something")
+        if kind == "unhelpful" or is_kept_back(fact):
+            text = re.sub(whole(fact.value), lambda _, said=instead: said, text, flags=re.IGNORECASE)  # type: ignore[misc]
     if kind == "perturbed":
         text = " ".join(word for word in text.split(" ") if not any(map(str.isnumeric, word.rstrip(".!?"))))
     sentences = (
@@ -62,12 +60,12 @@ def let_out(text: str, kind: Kind, facts: Facts, seed: object = 0) -> str:
     return left or (_NOT_AT_HAND if known else "")
 
 
-def wrong_value(value: Value, seed: object, truths: Facts) -> Value | None:
+def wrong_value(value: Value, seed: object, truths: Iterable[Fact]) -> Value | None:
     """A value of the same form that is wrong; None where the form does not tell how, as of a name."""
     if isinstance(value, bool):
         return not value
     chance = Random(f"{seed}/{value}")
-    taken = {_plain(str(each)) for _, each in truths} | {_plain(str(value))}
+    taken = {_plain(str(each.value)) for each in truths} | {_plain(str(value))}
     wrongs = (_changed(value, chance) for _ in range(20))
     return next((wrong for wrong in wrongs if wrong is not None and _plain(str(wrong)) not in taken), None)
 

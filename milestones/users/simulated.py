@@ -106,6 +106,8 @@ class SimulatedUser:
         self.reasoner = reasoner_of(model, "user", TEMPERATURE)
         self._template = PromptTemplate(PROMPT, PROMPT.parent)
         self._seed = seed
+        kept_back = filter(is_kept_back, spec.facts if spec.kind == "perturbed" else ())
+        self._not_at_hand = {(each.name, each.value) for each in kept_back}
         self._blueprint: type[_Speaking] = IgnorantUserSpeaking if spec.kind == "unhelpful" else UserSpeaking
         self._head = self._template.render("head", self._shown_to_model())
         self._turn = 0
@@ -162,7 +164,7 @@ class SimulatedUser:
             return {key: self._allowed(each, key) for key, each in value.items()}
         if isinstance(value, tuple):
             return [self._allowed(each) for each in value]
-        if (name, value) in self.spec.facts and self.spec.kind == "perturbed" and is_kept_back(name, value):
+        if (name, value) in self._not_at_hand:
             return "not at hand"
         return (
             let_out(value, self.spec.kind, self.spec.facts, self._seed) if isinstance(value, str) else value

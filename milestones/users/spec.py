@@ -16,6 +16,7 @@ from arq_graph.agent.yaml_file import read_model
 from arq_graph.errors import SpecError, suggestion
 from arq_graph.milestones.patterns import PatternText
 from arq_graph.milestones.transcript import Message
+from arq_graph.milestones.users.hearing import Fact
 
 _PERSONAS = Path(__file__).with_name("personas.yaml")
 
@@ -127,10 +128,11 @@ class UserSpec(Part):
         return value
 
     @property
-    def facts(self) -> tuple[tuple[str, str | int | float | bool], ...]:
-        """Names and values of all that the user knows, those of slots with the same name included."""
+    def facts(self) -> tuple[Fact, ...]:
+        """All that the user knows, those of slots with the same name included."""
         groups = (self.knowledge, *(intent.slots for intent in self.intents))
-        return tuple(dict.fromkeys(fact for group in groups for fact in group.items()))
+        known = dict.fromkeys(fact for group in groups for fact in group.items())
+        return tuple(Fact(name, value, self.asked_as.get(name, ())) for name, value in known)
 
     def deviation(self, seed: int, turn: int) -> Deviation | None:
         """How a turn departs from the happy path, by chance; the first one only through the recogniser of speech."""
