@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -13,7 +13,7 @@ from arq_graph.milestones.judging.judge import Judge, Judgement, Remark, aask_ju
 from arq_graph.milestones.matching import ForbiddenEvent, Observations, observe
 from arq_graph.milestones.measure import coverage, frontier, goal_completed, path_taken, progress_rate, reach
 from arq_graph.milestones.transcript import Result, Transcript
-from arq_graph.milestones.verdicts import Verdict, apply_verdicts
+from arq_graph.milestones.verdicts import apply_verdicts
 
 _NOTHING_SAID = Judgement()
 
@@ -32,7 +32,7 @@ class Score:
         reached: The milestones that were reached for certain, and at which event, in order.
         possibly_reached: Those that were reached at most: the same where nothing is undecided.
         observations: What was observed, what is undecided, what happened that is forbidden.
-        judgement: What judges said, and what of it did not count; empty where none was asked.
+        judgement: What a judge said, its `reasons` and `agreement`, and what of it did not count; empty where none was asked.
     """
 
     goal_completed: bool | None
@@ -60,16 +60,6 @@ class Score:
     def forbidden(self) -> tuple[ForbiddenEvent, ...]:
         """What happened that must not."""
         return self.observations.forbidden
-
-    @property
-    def agreement(self) -> Mapping[str, float]:
-        """The share of a judge's votes that agree with its verdict, by milestone; see `Judgement`."""
-        return self.judgement.agreement
-
-    @cached_property
-    def reasons(self) -> Mapping[str, str]:
-        """Why judges decided so, by milestone; in brackets why a verdict did not count."""
-        return self.judgement.reasons
 
     @cached_property
     def frontier(self) -> tuple[str, ...]:
@@ -123,7 +113,6 @@ def score(
     transcript: Transcript,
     *,
     tools: Any = None,
-    verdicts: Iterable[Verdict] = (),
     judge: Judge | None = None,
 ) -> Score:
     """Measure one conversation on one graph.
@@ -136,20 +125,18 @@ def score(
         graph: The milestones.
         transcript: What happened.
         tools: The agent's tools, for their schemas; see `observe`.
-        verdicts: What judges have said, if any were asked before.
         judge: Whom to ask: an `LLMJudge`, or a function `(graph, transcript, observations)` that gives verdicts.
 
     Raises:
         SpecError: The graph cannot be measured on, or one of its patterns does not finish.
-        InputError: A verdict is about no milestone of the graph, or the judge is none, or is async.
+        InputError: The judge is none, or is async, or a verdict is about no milestone of the graph.
         ToolError: A tool has no name.
         ReasoningError: The judge's model gave no answer.
     """
-    observations, judgement = _heard(graph, transcript, observe(graph, transcript, tools=tools), verdicts)
-    if judge is not None and in_question(graph, observations):
-        said = ask_judge(judge, graph, transcript, observations)
-        observations, judgement = _heard(graph, transcript, observations, said, judgement)
-    return _scored(graph, transcript, observations, judgement)
+    seen, said = observe(graph, transcript, tools=tools), _NOTHING_SAID
+    if judge is not None and in_question(graph, seen):
+        said = ask_judge(judge, graph, transcript, seen)
+    return _scored(graph, transcript, seen, said)
 
 
 async def ascore(
@@ -157,7 +144,6 @@ async def ascore(
     transcript: Transcript,
     *,
     tools: Any = None,
-    verdicts: Iterable[Verdict] = (),
     judge: Judge | None = None,
 ) -> Score:
     """Measure one conversation on one graph without blocking.
@@ -170,32 +156,16 @@ async def ascore(
     observed = partial(observe, graph, transcript, tools=tools)
     may_block = any(isinstance(each.check, str) for each in graph.milestones)
     seen = await asyncio.to_thread(observed) if may_block else observed()
-    observations, judgement = _heard(graph, transcript, seen, verdicts)
-    if judge is not None and in_question(graph, observations):
-        said = await aask_judge(judge, graph, transcript, observations)
-        observations, judgement = _heard(graph, transcript, observations, said, judgement)
-    return _scored(graph, transcript, observations, judgement)
+    said = _NOTHING_SAID
+    if judge is not None and in_question(graph, seen):
+        said = await aask_judge(judge, graph, transcript, seen)
+    return _scored(graph, transcript, seen, said)
 
 
-def _heard(
-    graph: MilestoneGraph,
-    transcript: Transcript,
-    observations: Observations,
-    said: Iterable[Verdict],
-    before: Judgement = _NOTHING_SAID,
-) -> tuple[Observations, Judgement]:
-    """The observations once a judge was heard, and its word with a remark for each verdict that did not count."""
-    if not said:
-        return observations, before
-    said = said if isinstance(said, Judgement) else Judgement(tuple(said))
-    seen, objections = apply_verdicts(graph, transcript, observations, said.verdicts)
+def _scored(graph: MilestoneGraph, transcript: Transcript, seen: Observations, said: Judgement) -> Score:
+    """The score once a judge was heard, with a remark for each verdict that did not count."""
+    observations, objections = apply_verdicts(graph, transcript, seen, said)
     remarks = tuple(Remark(verdict.milestone, f"not counted: {why}") for verdict, why in objections)
-    return seen, before + said + Judgement(remarks=remarks)
-
-
-def _scored(
-    graph: MilestoneGraph, transcript: Transcript, observations: Observations, judgement: Judgement
-) -> Score:
     low = high = reach(graph, observations)
     worst = best = goal_completed(graph, low, observations.forbidden)
     least = most = progress_rate(graph, low)
@@ -211,5 +181,5 @@ def _scored(
         observations,
         graph,
         transcript,
-        judgement,
+        said + Judgement(remarks=remarks),
     )

@@ -46,7 +46,6 @@ class Conversation:
         failure: What was raised, where that ended it.
         by_user: Whether it was the user who failed, and not the app.
         turn_seconds: How long the app took for each turn.
-        seconds: How long it took altogether.
         usage: The calls of the app to its models.
     """
 
@@ -56,7 +55,6 @@ class Conversation:
     failure: BaseException | None = None
     by_user: bool = False
     turn_seconds: list[float] = field(default_factory=list)
-    seconds: float = 0.0
     usage: UsageTracker = field(default_factory=UsageTracker)
 
     @property
@@ -116,7 +114,7 @@ async def aconverse(
     limits = limits or Limits()
     held = Conversation(thread_id or str(uuid4()), usage=UsageTracker(limits.calls))
     talk = _Talk(app, user, limits, held, stopped, watch)
-    begun, clock = time.monotonic(), asyncio.timeout(limits.seconds)
+    clock = asyncio.timeout(limits.seconds)
     try:
         async with clock:
             await talk.take_turns()
@@ -132,7 +130,6 @@ async def aconverse(
             held.ended = "calls"
         if held.ended == "error":
             held.failure, held.by_user = error, talk.user_speaks
-    held.seconds = time.monotonic() - begun
     watch(held)
     return held
 

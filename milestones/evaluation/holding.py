@@ -249,7 +249,6 @@ class Run:
             model_calls=held.usage.calls,
             input_tokens=held.usage.total["input_tokens"],
             output_tokens=held.usage.total["output_tokens"],
-            seconds=round(held.seconds, 4),
             turn_seconds=tuple(round(each, 4) for each in held.turn_seconds),
         )
 

@@ -34,7 +34,7 @@ MAX_CHARACTERS = 4_000
 
 _SCRIPTS = ("dom.js", "figures.js", "graph.js", "list.js", "reader.js", "page.js")
 _SHOWN = {"name", "type", "description", "dependencies", "requires", "weight"}
-_NOT_SHOWN = {"progress_rate", "path_taken", "coverage", "seed", "seconds", "turn_seconds"}
+_NOT_SHOWN = {"progress_rate", "path_taken", "coverage", "seed", "turn_seconds"}
 
 # What could end a script element or begin another, and line ends that older JavaScript does not take in a text.
 _IN_A_SCRIPT = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})

@@ -17,7 +17,7 @@ Ended = Literal["user", "turns", "calls", "seconds", "budget", "error"]
 
 _MEASURED = (
     *("goal_completed", "progress_rate", "progress_range", "undecided", "frontier", "path_taken", "coverage"),
-    *("wasted_calls", "repeated_calls", "invented_arguments", "agreement", "reasons"),
+    *("wasted_calls", "repeated_calls", "invented_arguments"),
 )
 _EVALUATED = {"arm": str, "scenario": str, "user": str, "goal": str, "run": int, "seed": int}
 
@@ -69,7 +69,7 @@ class ConversationRecord(Record):
         ended: Why it ended; one that the run's ceiling stopped is not scored, and a `BrokenConversation`.
         model_calls: Requests of the app to its models, failed and repeated ones included.
         input_tokens: Tokens that they read, as far as they report them; `output_tokens` are those that they wrote.
-        seconds: How long it took, the user's time included; `turn_seconds` how long the app took for each turn.
+        turn_seconds: How long the app took for each turn.
     """
 
     id: str
@@ -109,7 +109,6 @@ class ConversationRecord(Record):
     model_calls: int | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
-    seconds: float | None = None
     turn_seconds: tuple[float, ...] = ()
 
     @property
@@ -168,6 +167,8 @@ def conversation_record(transcript: Transcript, score: Score, **about: Any) -> C
         turns=sum(isinstance(event, Message) and event.speaker == "user" for event in transcript.events),
         calls=sum(1 for _ in transcript.calls()),
         unanswered_calls=score.observations.unanswered,
+        agreement=score.judgement.agreement,
+        reasons=score.judgement.reasons,
         reward=reward if isinstance(reward, int | float) and isfinite(reward) else None,
         **fields,
     )

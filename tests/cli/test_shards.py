@@ -39,7 +39,7 @@ def report(cli, folder: Path, *more: str, code: int = 0):
         "--json", "out.json", "--html", "out.html",
     )  # fmt: skip
     assert done.code == code, done.err
-    times = {"seconds", "turn_seconds"}
+    times = {"turn_seconds"}
     read = read_report(folder / "out.json")
     assert (folder / "out.html").read_text().count("Where is my order?") > 0
     return done.words, [one.model_dump(exclude=times) for one in read.conversations]

@@ -120,7 +120,7 @@ def scored(graph: dict[str, Any], messages: list[dict[str, Any]], verdicts: list
     """The score of a case; None where the graph cannot be measured on."""
     try:
         read = MilestoneGraph.parse_yaml(json.dumps(graph))
-        return score(read, read_transcript(messages), verdicts=verdicts)
+        return score(read, read_transcript(messages), judge=lambda *_: verdicts)
     except SpecError:
         return None
 

@@ -32,7 +32,7 @@ def test_a_function_of_ones_own_is_a_judge_and_closes_the_range():
     assert seen == [(GRAPH, "t1", ("Offer Later", "User Agrees"), {"get_status": (3,)})]
     assert (measured.goal_completed, measured.progress_rate) == (True, 1)
     assert measured.reached["Offer Later"] == 5
-    assert measured.reasons == {"Offer Later": "the agent offers it"}
+    assert measured.judgement.reasons == {"Offer Later": "the agent offers it"}
 
 
 def test_a_word_that_says_no_closes_the_range_and_one_that_cannot_tell_does_not():
@@ -40,7 +40,7 @@ def test_a_word_that_says_no_closes_the_range_and_one_that_cannot_tell_does_not(
     assert (denied.goal_completed, denied.progress_rate, denied.undecided) == (False, 2 / 4, ())
     unclear = judged(OFFER, Verdict("User Agrees", None, reason="unclear"))
     assert (unclear.goal_completed, unclear.progress_range) == (None, (2 / 4, 1))
-    assert unclear.reasons["User Agrees"] == "unclear"
+    assert unclear.judgement.reasons["User Agrees"] == "unclear"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_word_without_evidence_counts_for_nothing_and_the_score_says_why(step,
     measured = judged(Verdict("Offer Later", True, step, quote), CONSENT)
     assert "Offer Later" in measured.undecided
     assert measured.goal_completed is None
-    assert why in measured.reasons["Offer Later"]
+    assert why in measured.judgement.reasons["Offer Later"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_quote_is_found_in_whole_words_and_says_more_than_stands_in_any_text(q
         "[{name: Start, type: NFC}, {name: End, type: NFC, dependencies: [Said]}, {name: Said, type: NFC}]"
     )
     said = Verdict("Said", True, 1, quote)
-    assert ("Said" in score(graph, conversation(agent(text)), verdicts=[said]).reached) is is_there
+    assert ("Said" in score(graph, conversation(agent(text)), judge=lambda *_: [said]).reached) is is_there
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_quote_is_found_in_whole_words_and_says_more_than_stands_in_any_text(q
 def test_a_veto_takes_a_call_away_by_its_step_or_that_of_its_result_or_all_of_them(step, quote, left, why):
     measured = judged(Verdict("get_status", False, step, quote), transcript=TWICE)
     assert measured.observations.events.get("get_status") == left
-    assert why in measured.reasons.get("get_status", "")
+    assert why in measured.judgement.reasons.get("get_status", "")
 
 
 def test_a_judge_grants_no_call_that_code_did_not_see_and_changes_nothing_that_code_decides():
@@ -118,24 +118,27 @@ milestones:
         said = [Verdict(name, achieved, 3, "get_status") for name in names]
         measured = judged(*said, graph=graph, transcript=transcript)
         assert measured.reached == score(graph, transcript).reached
-        assert "`check:` decides it" in measured.reasons["Told"]
-        assert "follows from its dependencies" in measured.reasons["End"]
-        assert ("code saw no genuine call" in measured.reasons.get("get_status", "")) is achieved
+        assert "`check:` decides it" in measured.judgement.reasons["Told"]
+        assert "follows from its dependencies" in measured.judgement.reasons["End"]
+        assert ("code saw no genuine call" in measured.judgement.reasons.get("get_status", "")) is achieved
 
 
-def test_a_judge_is_asked_only_where_its_word_can_matter_after_verdicts_that_were_given_before():
+def test_a_judge_is_asked_only_where_its_word_can_matter():
     asked = []
 
     def judge(_graph, _transcript, seen):
         asked.append(seen.undecided)
-        return [CONSENT]
+        return [OFFER, CONSENT]
 
-    measured = score(GRAPH, talk(), judge=judge, verdicts=[OFFER])
+    measured = score(GRAPH, talk(), judge=judge)
     assert measured.judgement.verdicts == (OFFER, CONSENT)
-    assert (measured.goal_completed, measured.reasons) == (True, {"Offer Later": "the agent offers it"})
+    assert (measured.goal_completed, measured.judgement.reasons) == (
+        True,
+        {"Offer Later": "the agent offers it"},
+    )
     # Nothing was called: what comes after the call is out of reach, whatever a judge would say.
     score(GRAPH, conversation(user("hi"), agent("Please try again later.")), judge=judge)
-    assert asked == [("User Agrees",)]
+    assert asked == [("Offer Later", "User Agrees")]
 
 
 def test_mistakes_of_a_judge_are_named():

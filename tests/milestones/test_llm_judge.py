@@ -25,8 +25,8 @@ def test_a_model_closes_the_range_in_every_mode(mode):
     measured = score(GRAPH, talk(), judge=LLMJudge(Reasoner(brain, mode=mode, temperature=0)))
     assert measured.goal_completed is True
     assert measured.reached == {"Start": 0, "get_status": 3, "Offer Later": 5, "User Agrees": 6, "End": 6}
-    assert set(measured.reasons) == {"get_status", "Offer Later", "User Agrees"}
-    assert measured.agreement == {}  # one vote has nobody to agree with
+    assert set(measured.judgement.reasons) == {"get_status", "Offer Later", "User Agrees"}
+    assert measured.judgement.agreement == {}  # one vote has nobody to agree with
     (call,) = brain.calls
     assert call.kwargs["temperature"] == 0
     assert_strict(call.schema)
@@ -112,7 +112,7 @@ def test_a_quote_that_is_not_there_is_asked_for_once_more_and_then_counts_for_no
     assert len(brain.calls) == 2
     assert "M3.quote: the quote is not in step 5" in str(brain.calls[1].messages[-1].text)
     assert (measured.undecided, measured.goal_completed) == (("Offer Later",), None)
-    assert measured.reasons["Offer Later"] == (
+    assert measured.judgement.reasons["Offer Later"] == (
         "so it is [not counted: the quote is not in step 5: 'call us again tomorrow']"
     )
 
@@ -127,7 +127,7 @@ def test_a_quote_that_is_not_there_is_asked_for_once_more_and_then_counts_for_no
 def test_the_first_genuine_call_takes_away_those_before_it_and_leaves_the_later_ones(step, quote, left):
     measured = judged({**ALL_GOOD, "M2": says(True, step, quote)}, transcript=TWICE)
     assert measured.observations.events["get_status"] == left
-    assert ("nowhere in the conversation" in measured.reasons["get_status"]) is (quote is not None)
+    assert ("nowhere in the conversation" in measured.judgement.reasons["get_status"]) is (quote is not None)
 
 
 YES = says(True, 6, "I agree to wait", "they agree")
@@ -157,9 +157,9 @@ def test_what_more_than_half_of_the_votes_say_is_the_verdict(words, step, agreem
     measured = elected(*words)
     assert measured.reached.get("User Agrees") == step
     assert ("User Agrees" in measured.undecided) == (step is None)
-    assert measured.agreement == {"get_status": 1, "Offer Later": 1, "User Agrees": agreement}
+    assert measured.judgement.agreement == {"get_status": 1, "Offer Later": 1, "User Agrees": agreement}
     if words == (YES, NO):
-        assert measured.reasons["User Agrees"] == "[undecided: no majority among 2 votes]"
+        assert measured.judgement.reasons["User Agrees"] == "[undecided: no majority among 2 votes]"
 
 
 def test_vetoes_are_voted_on_too():
@@ -173,7 +173,9 @@ def test_vetoes_are_voted_on_too():
     assert left(second, second, stands) == (7,)
     # No step means the first call that counts, or all of them; the only call is all of them.
     assert (
-        judged(*({"M2": says(True, step)} for step in (None, 3, 7)), transcript=TWICE).agreement["get_status"]
+        judged(*({"M2": says(True, step)} for step in (None, 3, 7)), transcript=TWICE).judgement.agreement[
+            "get_status"
+        ]
         == 2 / 3
     )
     assert "get_status" not in judged({"M2": veto}, {"M2": says(False, 3)}).reached
@@ -183,8 +185,11 @@ def test_votes_that_failed_are_missing_and_only_if_all_did_the_judge_failed():
     lost = errors.ModelRequestError("no such model")
     measured = elected(YES, lost, NO, YES)
     assert measured.reached["User Agrees"] == 6
-    assert measured.agreement["User Agrees"] == 2 / 3
-    assert "1 of 4 votes are missing: ModelRequestError: no such model" in measured.reasons["User Agrees"]
+    assert measured.judgement.agreement["User Agrees"] == 2 / 3
+    assert (
+        "1 of 4 votes are missing: ModelRequestError: no such model"
+        in measured.judgement.reasons["User Agrees"]
+    )
     with pytest.raises(errors.ModelRequestError):
         elected(lost, lost)
 

@@ -57,7 +57,7 @@ def test_the_range_holds_every_way_of_deciding_the_undecided(seed, data):
             event = data.draw(st.integers(1, len(transcript)))
             quote = transcript.events[event - 1].text
             verdicts.append(Verdict(name, True, event, quote) if is_observed else Verdict(name, False))
-        decided = score(graph, transcript, verdicts=verdicts)
+        decided = score(graph, transcript, judge=lambda *_, said=verdicts: said)
         assert low <= decided.progress_rate <= high
         if ranged.goal_completed is not None:
             assert decided.goal_completed == ranged.goal_completed

@@ -47,7 +47,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 def told(report: Report) -> list[Any]:
     """What a report says of each conversation, apart from how long it took."""
-    times = {"seconds", "turn_seconds"}
+    times = {"turn_seconds"}
     return [one.model_dump(exclude=times) for one in (*report.conversations, *report.broken)]
 
 

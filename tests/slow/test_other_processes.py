@@ -95,7 +95,7 @@ def test_processes_hold_what_one_would(tmp_path: Path, crew: str) -> None:
     file = tmp_path / "results.jsonl"
 
     def told(report: Report) -> Any:
-        times = {"seconds", "turn_seconds"}
+        times = {"turn_seconds"}
         return [one.model_dump(exclude=times) for one in (*report.conversations, *report.broken)]
 
     with CREWS[crew]() as executor:
