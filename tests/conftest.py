@@ -6,12 +6,19 @@ They try the same examples in every run, and no machine is too slow for them.
 """
 
 import gc
+import os
+from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
 from tests.running import runs
 
 __all__ = ["runs"]
+
+gc.disable()  # while all is imported: it would go through ever more that stays
+
+# No test speaks TLS, and to load all authorities for every client takes longer than most tests.
+os.environ |= {"SSL_CERT_FILE": "", "SSL_CERT_DIR": str(Path(__file__).parent)}
 
 _ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -23,3 +30,4 @@ settings.load_profile("repeatable")
 def pytest_collection_finish() -> None:
     """Let the collector of garbage pass over what is loaded by now: it stays, and there is much of it."""
     gc.freeze()
+    gc.enable()

@@ -72,10 +72,15 @@ LATE = "My order ORD-1004 is late, where is it?"
     [
         ([LATE, "Yes, I take the discount.", "Goodbye!"], "apply_discount"),
         ([LATE, "No, thanks, not necessary.", "Goodbye!"], "Goodwill Declined"),
-        (["Where is my order ORD-1001?", "Thanks, goodbye!"], "Delivery Day Told"),
-        (["Where is my order ORD-1003?", "Yes, it did. Goodbye!"], "Condition Asked"),
         (["I want to cancel my order.", "Then I want to speak to a human."], "hand_over_to_human"),
-        (["Where is my order ORD-1004?", "I am angry! Give me a human!"], "hand_over_to_human"),
+        *(
+            pytest.param(turns, through, marks=pytest.mark.slow)
+            for turns, through in (
+                (["Where is my order ORD-1001?", "Thanks, goodbye!"], "Delivery Day Told"),
+                (["Where is my order ORD-1003?", "Yes, it did. Goodbye!"], "Condition Asked"),
+                (["Where is my order ORD-1004?", "I am angry! Give me a human!"], "hand_over_to_human"),
+            )
+        ),
     ],
 )
 def test_each_goal_of_a_customer_of_the_desk_has_a_road_of_its_own(turns: list[str], through: str) -> None:
@@ -102,6 +107,7 @@ def test_the_desks_suite_has_each_wish_from_each_kind_of_user_in_a_world_of_its_
         assert second.get_order_details("ORD-1002")["shipping"] == "standard"
 
 
+@pytest.mark.slow
 def test_the_less_a_user_knows_the_less_the_desk_gets_done() -> None:
     suite = Suite.from_yaml(EXAMPLES / "order_desk" / "suite.yaml")
     few = [one for one in suite.scenarios if one.name.startswith(("order in transit", "late order"))]

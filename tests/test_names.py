@@ -33,6 +33,7 @@ def test_every_class_and_function_says_what_it_is(door: str) -> None:
     assert [name for name in described if not (offered[name].__doc__ or "").strip()] == []
 
 
+@pytest.mark.slow
 def test_no_agent_needs_a_providers_client_or_a_graph_library_to_be_made() -> None:
     code = """
 import sys

@@ -102,7 +102,8 @@ print(app.get_state(thread).values["revisions"][0]["agent"])
 """
 
 
-@pytest.mark.parametrize("strict", ["true", pytest.param("false", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("strict", ["true", "false"])
 def test_a_thread_is_kept_and_loaded_in_silence_strict_or_not(strict, monkeypatch):
     monkeypatch.setenv("LANGGRAPH_STRICT_MSGPACK", strict)
     run = subprocess.run([sys.executable, "-c", SILENT], capture_output=True, text=True, check=True)

@@ -124,10 +124,10 @@ def _neighbours(folder: Path) -> Iterator[None]:
     """Let modules import what stands beside them, but never the namesake that stands beside another file."""
     others = _FOLDERS - {folder}
     _FOLDERS.add(folder)
-    beside = {each.stem for each in folder.iterdir()}
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] not in beside:
-            continue  # the common case, and paths are slow to make
+    loaded = sys.modules.keys() & {each.stem for each in folder.iterdir()}
+    for name, module in list(sys.modules.items()) if loaded else ():  # there are thousands, and no namesake mostly
+        if name.partition(".")[0] not in loaded:
+            continue
         file = Path(getattr(module, "__file__", None) or "")
         if any(file.is_relative_to(other) for other in others) and _file(folder, name) not in (None, file):
             del sys.modules[name]

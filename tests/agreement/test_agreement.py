@@ -22,13 +22,17 @@ from arq_graph import (
     resume_or_invoke,
 )
 from arq_graph.nodes import guarded_tools
-from tests.agreement.desk import CANCEL, QUESTION, SETTINGS, THREAD, Cut, Desk
+from tests.agreement.desk import CANCEL, QUESTION, THREAD, Cut, Desk
 from tests.brain import Brain, act, brain, say
 
 CANCELLED = [("A-1", True)]
 
 
-@pytest.fixture(params=[*SETTINGS, "middleware", pytest.param("eager", marks=pytest.mark.slow)])
+# The slow suite takes those, too, that decide and speak as another does.
+ALIKE = [pytest.param(each, marks=pytest.mark.slow) for each in ("pre-act", "react", "eager")]
+
+
+@pytest.fixture(params=["tools", "respact", "middleware", *ALIKE])
 def strategy(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -269,7 +273,8 @@ async def says_si(message: str, question: str) -> bool | None:
 
 
 @pytest.mark.parametrize(
-    "agrees", [says_si, lambda message, question: asyncio.run(says_si(message, question))]
+    ("strategy", "agrees"),
+    [("tools", says_si), ("middleware", lambda message, question: asyncio.run(says_si(message, question)))],
 )
 def test_a_function_sync_or_async_may_say_what_else_is_a_yes(strategy, agrees):
     desk = Desk(strategy, agrees=agrees)

@@ -1,6 +1,6 @@
 """Whatever a model answers, under every strategy: what runs was granted, and what needs a yes had one.
 
-The normal run draws 30 conversations; the slow suite a thousand.
+The normal run draws 15 conversations; the slow suite a thousand.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def look_at(messages: list[Any], before: int, granted: dict[str, bool]) -> None:
 
 
 @given(conversations)
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_nothing_runs_without_grant_and_agreement(conversation):
     hold(*conversation)
 

@@ -66,10 +66,11 @@ plainly = cache(lambda strategy: talk(strategy, "word"))
 
 
 ALL = " ".join(HOSTILE.values())
-EACH = [pytest.param("respact", words, id=name) for name, words in HOSTILE.items()]
+EACH = [pytest.param("respact", words, id=name, marks=pytest.mark.slow) for name, words in HOSTILE.items()]
+TOGETHER = [pytest.param(strategy, ALL, id=strategy) for strategy in ("tools", "pre-act", "respact")]
 
 
-@pytest.mark.parametrize(("strategy", "words"), [*EACH, ("tools", ALL), ("pre-act", ALL), ("react", ALL)])
+@pytest.mark.parametrize(("strategy", "words"), [*TOGETHER, *EACH])
 def test_no_words_open_or_close_a_section_and_nothing_runs_that_is_not_granted(
     strategy: str, words: str
 ) -> None:

@@ -9,7 +9,7 @@ from langgraph.checkpoint.memory import MemorySaver
 from langgraph.graph import START, StateGraph
 
 from arq_graph import Agent, AgentState, Guideline, create_guided_agent
-from tests.agreement.desk import SETTINGS, THREAD
+from tests.agreement.desk import THREAD
 from tests.brain import act, brain, say
 
 
@@ -49,7 +49,7 @@ WANTED = [act("refund", {"order_id": "A-1"}), say()]
 BOTH = {"G1": 9, "G2": 9}
 
 
-@pytest.mark.parametrize("strategy", SETTINGS)
+@pytest.mark.parametrize("strategy", ["tools", "pre-act", "respact"])
 def test_what_one_agent_judges_opens_no_gate_of_the_other(strategy: str) -> None:
     granting = brain(BOTH, reply="I do what I can.", moves=WANTED)
     barred = brain({"G2": 9}, reply="Hello there.", moves=WANTED)
@@ -61,11 +61,11 @@ def test_what_one_agent_judges_opens_no_gate_of_the_other(strategy: str) -> None
     decided = by_agent(state, "tool_insights")
     assert "run" in {each["kind"] for each in decided["Shop"]}
     assert "run" not in {each["kind"] for each in decided.get("Bank", ())}
-    kept = {"pre-act": ("plan",), "react": ("plan",), "respact": ("moves",)}.get(strategy, ())
-    assert all(by_agent(state, channel).keys() == {"Shop", "Bank"} for channel in kept)
+    if kept := {"pre-act": "plan", "respact": "moves"}.get(strategy):
+        assert by_agent(state, kept).keys() == {"Shop", "Bank"}
 
 
-@pytest.mark.parametrize("strategy", SETTINGS)
+@pytest.mark.parametrize("strategy", ["tools", "respact"])
 def test_each_event_names_its_agent(strategy: str) -> None:
     models = {name: brain(BOTH, reply=f"{name} is done.", moves=[*WANTED]) for name in ("Shop", "Bank")}
     said = {"messages": [("user", "I want a refund of A-1!")]}
