@@ -121,13 +121,9 @@ def checked(setting: str, value: _T, choices: Any) -> _T:
 def refuse_options(
     given: Iterable[str], create: Callable[..., object], further: Iterable[str] = (), **parts: Any
 ) -> None:
-    """Refuse options that do not exist, and say how to give one that belongs to a part.
+    """Refuse options that are neither parameters of `create` nor `further` ones.
 
-    Args:
-        given: Names of options.
-        create: What they were given to.
-        further: Options that it takes besides its parameters.
-        **parts: The classes of an agent's parts, each by the parameter that takes one.
+    One that belongs to one of an agent's parts, each class by the parameter that takes it, is to be given to that part.
     """
     own = signature(create).parameters
     known = [*(name for name, each in own.items() if each.default is not each.empty), *further]

@@ -97,7 +97,6 @@ def _said(error: BaseException) -> str:
 
 
 def _file(folder: Path, name: str) -> Path | None:
-    """The file of a module that stands in a folder."""
     path = folder.joinpath(*name.split("."))
     places = (path.with_name(f"{path.name}.py"), path / "__init__.py")
     return next(filter(Path.is_file, places), None)
@@ -111,7 +110,6 @@ def _is_importable_from(folder: Path, name: str) -> bool:
 
 
 def _package(folder: Path) -> str:
-    """The name of a package that stands for a folder."""
     name = f"arq_graph_agent_{sha256(str(folder).encode()).hexdigest()[:12]}"
     if name not in sys.modules:
         sys.modules[name] = package = ModuleType(name)

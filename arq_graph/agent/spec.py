@@ -38,7 +38,6 @@ def prepared_path(file: Path) -> Path:
 
 
 def _with_ids(guidelines: tuple[Guideline, ...]) -> tuple[Guideline, ...]:
-    """Give `G` and its place to each guideline without an id, or the next number that is free."""
     taken = {guideline.id for guideline in guidelines}
     named = []
     for number, guideline in enumerate(guidelines, start=1):

@@ -84,7 +84,6 @@ def misfits(*found: Problem) -> ValidationError:
 
 
 def _sentence(place: Place, error: Any, model: type[BaseModel]) -> str:
-    """What is wrong at one place."""
     field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
     field = f"`{field.removeprefix('.')}` " if place else ""
     kind, _, fault = error["type"].partition("_")
@@ -115,7 +114,6 @@ def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that an annotation speaks of, however deep inside."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for argument in get_args(annotation):

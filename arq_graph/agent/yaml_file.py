@@ -135,7 +135,6 @@ class Document:
 
 
 def _word(node: yaml.ScalarNode) -> object:
-    """What a word means; in quotes it is text."""
     lower = node.value.lower()
     if not node.style and lower in ("", "~", "null"):
         return None

@@ -73,7 +73,6 @@ def _imported(name: str) -> Any:
 
 
 def _load_env_file() -> None:
-    """Take over what a `.env` file sets and the environment does not; nothing in a value is expanded."""
     has_own_key = _KEY in os.environ
     try:
         found = dotenv_values(".env", interpolate=False, encoding="utf-8-sig")

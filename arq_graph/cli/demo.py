@@ -80,7 +80,6 @@ def _hold(setup: Setup) -> None:
 
 
 def _evaluate(suite_file: Path, choice: options.ModelChoice, page: Path, tried: list[str]) -> None:
-    """Hold each conversation of a suite once with each arm, print a table, and write the page."""
     suite = Suite.from_yaml(suite_file)
     apps = arms(tried, folder=suite_file.parent)
     console = output()

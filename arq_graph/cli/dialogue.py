@@ -161,7 +161,6 @@ class Dialogue:
         return Outcome(turn, waiting, used.calls, used.by_module, time.monotonic() - started)
 
     def _ask_operator(self) -> tuple[Mapping[str, Any], ...]:
-        """Ask the operator as long as calls wait; return those that are left waiting."""
         problem: str | None = None
         while calls := self._waiting_calls():
             if self.operator is None:

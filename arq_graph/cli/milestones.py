@@ -118,7 +118,6 @@ def author(
 
 
 def _summary(graph: MilestoneGraph) -> Text:
-    """What a graph holds, in a line or two."""
     kinds = Counter(milestone.type for milestone in graph.milestones)
     joins = f", {counted(kinds['Aggregator'], 'join')}" if kinds["Aggregator"] else ""
     parts = [
@@ -140,14 +139,6 @@ def _show(title: str, style: str, found: Iterable[Finding], console: Console) ->
 
 
 def _mermaid(graph: MilestoneGraph) -> str:
-    """The graph as a Mermaid flowchart.
-
-    FCs, NFCs and joins differ in shape. Arrows are dashed where one of several dependencies is enough. Names
-    are escaped: whatever stands in them is shown, and nothing of it is taken for Mermaid.
-
-    Args:
-        graph: The graph; dependencies that are no milestones are left out.
-    """
     numbers = {name: number for number, name in enumerate(graph)}
     lines = ["flowchart TD", *_LEGEND.splitlines()]
     lines += [f"  m{numbers[each.name]}{_shape(each)}" for each in graph.milestones]

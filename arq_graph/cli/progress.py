@@ -36,7 +36,6 @@ class _Waits(logging.Handler):
     """Says that a model did not answer and is asked again soon; without a terminal, too, where nobody waits."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print what is logged."""
         diagnostics().print(words(record.getMessage(), "yellow"))
 
 

@@ -303,7 +303,6 @@ def _pair(each: ArmComparison) -> tuple[str, list[str]]:
 
 
 def _remarks(report: Report) -> Iterator[str]:
-    """What the tables mean, and what they leave out."""
     overall, arms = report.summary.overall, report.summary.arms
     if any(summary.goal_reached is not None for summary in arms.values()):
         yield (
@@ -333,7 +332,6 @@ def _remarks(report: Report) -> Iterator[str]:
 
 
 def _errors(report: Report) -> Iterator[str]:
-    """How many conversations ended in an error, and in which ones most often."""
     reasons = Counter(
         (one.arm or "all", one.error.strip().partition("\n")[0])
         for one in report.conversations

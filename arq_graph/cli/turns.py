@@ -105,7 +105,6 @@ def turns(
 
 
 def _show(asked: str, metrics: TurnMetrics) -> None:
-    """Print the figures, each with its n, and what went wrong."""
     console = output()
     said = f"{counted(metrics.steps, 'step')} of {counted(metrics.conversations, 'conversation')} · {asked}"
     console.print(words(said, "bold"), soft_wrap=True)

@@ -44,7 +44,6 @@ class InProcessChatModel(BaseChatModel):
 
 
 def _tokens(message: AIMessage) -> Iterator[AIMessageChunk]:
-    """An answer in pieces of four characters, and at the end what else is known of it."""
     text = message.content if isinstance(message.content, str) else ""
     yield from (AIMessageChunk(content=piece) for piece in _pieces(text))
     for index, call in enumerate([*message.tool_calls, *message.invalid_tool_calls]):

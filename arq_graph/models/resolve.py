@@ -84,7 +84,6 @@ def _require_known(model: BaseChatModel, arguments: Mapping[str, Any]) -> None:
 
 
 def _why(error: Exception) -> str:
-    """What a model's class says, or what to do where there is no such class."""
     if isinstance(error, ValidationError):  # not what the model was made with, which may be a secret
         return "; ".join(": ".join(map(str, (*each["loc"], each["msg"]))) for each in error.errors())
     is_unknown = "model_provider" in str(error)

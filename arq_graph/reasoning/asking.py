@@ -96,7 +96,6 @@ class Asking(Generic[B]):
         self._turn_to(first)
 
     def _turn_to(self, transport: Transport) -> None:
-        """From now on ask this model, in the way that its endpoint is known to take."""
         self._transport = transport
         self._endpoint = transport.endpoint
         temperature = self.settings.temperature if self._endpoint.takes_temperature else None
@@ -153,18 +152,12 @@ class Asking(Generic[B]):
             prompt = as_taken(self._method.messages(self._messages, self._schema), self._mark)
             prompt += retry
             bind = partial(self._method.bind, name=name, schema=self._schema)
+            tries = _TRIES_BEFORE_OTHERS if self._others else MAX_TRIES
+            call = self._transport.call(
+                self._asked, prompt, bind, self._model, self._settled, self._growing, tries
+            )
             try:
-                return (
-                    yield from self._transport.call(
-                        self._asked,
-                        prompt,
-                        bind,
-                        model=self._model,
-                        settled=self._settled,
-                        growing=self._growing,
-                        max_tries=_TRIES_BEFORE_OTHERS if self._others else MAX_TRIES,
-                    )
-                )
+                return (yield from call)
             except ModelUnavailableError as error:
                 self._turn_to_next(error, error)
             except ArqGraphError:

@@ -68,7 +68,6 @@ def _joined(content: str | list[Any]) -> str | list[Any]:
 
 
 def _is_text(block: Any) -> bool:
-    """Whether a block is nothing but a text."""
     return isinstance(block, dict) and block.keys() == {"type", "text"}
 
 

@@ -233,7 +233,6 @@ def _reasoning_key(blueprint: type[BaseModel]) -> str:
 
 
 def _response_model(blueprint: type[ARQ], mode: Mode) -> type[BaseModel]:
-    """A plain model of a blueprint's response, behind a field for free reasoning where the mode is `"cot"`."""
     made = blueprint.__arq_responses__
     if mode not in made:
         fields: dict[str, Any] = {
@@ -258,7 +257,6 @@ def _response_model(blueprint: type[ARQ], mode: Mode) -> type[BaseModel]:
 
 
 def _check_fields(blueprint: type[ARQ]) -> None:
-    """Raise BlueprintDefinitionError unless each field is one query, without default or alias, and one responds."""
     for name, field in blueprint.model_fields.items():
         if len(queries_in(field)) != 1:
             problem = (
@@ -288,7 +286,6 @@ def _no_json(blueprint: type[ARQ], error: PydanticUserError) -> BlueprintDefinit
 
 
 def _checked_schema(blueprint: type[ARQ]) -> dict[str, Any]:
-    """The strict JSON schema of a blueprint with all its queries, or BlueprintDefinitionError."""
     try:
         schema = strict_schema(blueprint.model_json_schema(schema_generator=AnswerJsonSchema))
     except NotStrict as error:

@@ -205,7 +205,6 @@ class Reasoner:
     def _asking(
         self, question: Question[B], transports: Sequence[Transport], config: RunnableConfig | None
     ) -> tuple[Steps[Answer[B]], RunnableConfig]:
-        """The steps of an ask, and the configuration that its calls run with."""
         labels = {
             "arq_module": self.settings.module,
             "arq_blueprint": question.blueprint.__name__,

@@ -83,7 +83,6 @@ class Transport:
         asked: str,
         messages: Sequence[BaseMessage],
         bind: Callable[[BaseChatModel], Called],
-        *,
         model: BaseChatModel | None = None,
         settled: bool = True,
         growing: GrowingAnswer | None = None,

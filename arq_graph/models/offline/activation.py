@@ -36,7 +36,6 @@ def _is_about_customer(condition: str | None) -> bool:
 
 
 def _reason(prompt: Prompt, entry: Mapping[str, Any]) -> tuple[bool, str]:
-    """Whether a guideline's condition holds now, and why."""
     condition = entry.get("condition")
     if is_constant(condition):
         return True, "There is no condition: it always holds."

@@ -78,7 +78,6 @@ def _answer(prompt: Prompt, schema: Mapping[str, Any]) -> Any:
 
 
 def _suggested(prompt: Prompt, kinds: Instances, properties: Mapping[str, Any]) -> Any:
-    """What the step that is asked says, known by the sections of its prompt and the queries of its blueprint."""
     sections = prompt.sections
     if "move" in properties:
         return move(prompt, properties["move"], kinds)

@@ -56,7 +56,6 @@ class Reply:
         return [*opening, *(body or [self._otherwise(is_greeted=bool(opening))])]
 
     def _otherwise(self, *, is_greeted: bool) -> str:
-        """What is said where there is nothing to tell, to ask or to quote."""
         is_short = len(words(self.prompt.request)) <= _SHORT
         if self._asks_for_agreement:
             return "Let me make sure that I have this right."
@@ -73,7 +72,6 @@ class Reply:
         return is_put or refused or (bool(self.prompt.waiting) and not self.prompt.says_no)
 
     def _term(self) -> str:
-        """What the glossary says about a term that the customer uses."""
         said = f" {label(self.prompt.request)} "
         for entry in self.prompt.entries("glossary"):
             name = str(entry.get("name"))
@@ -83,7 +81,6 @@ class Reply:
 
 
 def _told(line: Line) -> str:
-    """What a result tells: its fields as a short list, or its text."""
     if line.failed:
         return f"I am sorry, that did not work: {_KIND_OF_ERROR.sub('', line.text).strip().rstrip('.')}."
     told = line.result
