@@ -15,9 +15,6 @@ def write_atomically(path: str | Path, text: str) -> None:
 
     What a link points to is written, and the link stays. A file that was there keeps its mode. Lone surrogates become
     question marks.
-
-    Raises:
-        InputError: It cannot be written there.
     """
     content = text.encode(errors="replace")
     try:

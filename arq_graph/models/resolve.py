@@ -23,7 +23,7 @@ from arq_graph.errors import InputError, suggestion
 Called: TypeAlias = Runnable[LanguageModelInput, AIMessage]
 """What is called like a chat model."""
 ChatModelLike: TypeAlias = Called | str
-"""A chat model, a model string, or what LangChain makes of a chat model; `unwrapped` says what that may be."""
+"""A chat model, a model string, or what LangChain makes of a chat model; `Reasoner` says what that may be."""
 
 # How an answer is asked for; bound by the user it would undo what the reasoner binds.
 _OURS = ("response_format", "format", "tools", "tool_choice", "functions", "function_call")
@@ -35,18 +35,10 @@ _NO_KEY = "no-key-needed"
 def chat_model(
     spec: str, *, base_url: str | None = None, arguments: Mapping[str, Any] = MappingProxyType({})
 ) -> BaseChatModel:
-    """The chat model that a string names.
+    """The chat model that a string names: "offline", "openai:NAME", a bare NAME, or "provider:NAME".
 
-    Args:
-        spec: "offline"; "openai:NAME" or a bare NAME; or "provider:NAME" of any provider that LangChain's
-            `init_chat_model` knows (extra `arq_graph[providers]`).
-        base_url: An OpenAI-compatible endpoint. With it every name is one of that endpoint's models, colons
-            included ("llama3:8b").
-        arguments: What else the model's class is made with, such as `{"reasoning_effort": "low"}`.
-
-    Raises:
-        InputError: The string names no model, a key is missing, the endpoint is no web address, a provider's package
-            is not installed, or the class does not take an argument.
+    With an OpenAI-compatible `base_url` every name is one of that endpoint's models, colons included ("llama3:8b").
+    The model's class is made with the `arguments`, such as `{"reasoning_effort": "low"}`.
     """
     spec = spec.strip()
     provider, colon, name = spec.partition(":")
@@ -156,16 +148,8 @@ class Bare:
 def unwrapped(model: object, config: RunnableConfig | None) -> Iterator[Bare | None]:
     """The chat models inside what LangChain made of them: one, or more where there are fallbacks.
 
-    Args:
-        model: A chat model, or what `with_fallbacks`, `bind`, `with_config`, `with_listeners`,
-            `with_retry`, `configurable_fields`, `configurable_alternatives` or `init_chat_model` made of one. Retries
-            are left out: whoever calls the model knows how long it may take.
-        config: That of the run, which configurable models are made with. None: there is no run yet, and None is
-            yielded in the place of each of them.
-
-    Raises:
-        InputError: There is no chat model inside, what is bound collides with what the reasoner binds, or the config
-            makes no model.
+    Configurable ones are made with the run's config; without a run, None is yielded in the place of each. Retries are
+    left out: whoever calls the model knows how long it may take.
     """
     if isinstance(model, BaseChatModel):
         yield Bare(model)

@@ -44,12 +44,7 @@ class OfflineChatModel(InProcessChatModel):
 
 
 def is_stand_in(model: object) -> bool:
-    """Whether what a model says is evidence of nothing, because the offline model says it.
-
-    Args:
-        model: A chat model, a model string, a `Reasoner`, what asks one, or a mapping of these by module, of which one
-            is enough.
-    """
+    """Whether what a model says, or one of several by module, is evidence of nothing: the offline model says it."""
     if isinstance(model, Mapping):
         return any(map(is_stand_in, model.values()))
     if isinstance(model, str):
