@@ -9,14 +9,13 @@ after anything else the strategy is asked which of them are still wanted.
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 from uuid import uuid4
 
+import regex  # type: ignore[import-untyped]
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
 
 from arq_graph.agent.spec import Agent
@@ -35,8 +34,10 @@ list of yeses."""
 
 GO_AHEAD = "Reply yes to go ahead."
 
-# Markup and signs that may hide or turn what stands below them, or hide a question mark: HTML, entities, code fences.
-_HIDES = re.compile(r"<[A-Za-z/!?]|&#?\w+;|```|~~~|[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# What may hide or turn the words behind it, or be another sign when shown: HTML, its entities, code fences, controls.
+_MARKUP = r"<(?=[A-Za-z/!?])|&(?=#?\w+;)|`(?=``)|~(?=~~)"
+_HIDES = regex.compile(_MARKUP + r"|[\u202a-\u202e\u2066-\u2069]|(?!\s)\p{Cc}")
+_UNSEEN = regex.compile(_MARKUP + r"|[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]")
 
 
 def asks_beside(content: str, calls: Sequence[ToolInsight]) -> str | None:
@@ -130,14 +131,12 @@ def _asked(agent: Agent, name: str, arguments: Mapping[str, Any] | None) -> tupl
 
 
 def _shown(value: Any) -> str:
-    """A value as the customer reads it, uncut: texts in quotation marks, signs that cannot be seen spelled out."""
+    """A value as the customer reads it, uncut: texts in quotation marks, what hides or is not seen spelled out."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return "".join(f"\\u{ord(each):04x}" if unicodedata.category(each) in _UNSEEN else each for each in text)
-
-
-_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    spelled: str = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return spelled
 
 
 @dataclass(frozen=True)
