@@ -91,7 +91,7 @@ class AgentsModel(Strategy):
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Ask the model, make the calls that pass the gate, and where none is left, reply."""
-        earlier = gate.state.of_turn("tool_insights", ToolInsight, gate.conversation.turn)
+        earlier = gate.state.of_turn("tool_insights", ToolInsight, gate.state.turn)
         taken_up = [each for each in (*settled.insights, *earlier) if each.kind == "confirm"]
         request, proposed = self._told(gate, settled, earlier, taken_up), list[ToolInsight]()
         for _ in range(MAX_ASKS):
@@ -112,7 +112,7 @@ class AgentsModel(Strategy):
             calls, response = [], ModelResponse([message])  # code's question stands in the answer's place
         runs = [each for each in verdicts if each.kind == "run"]
         decided = kept_insights(settled, proposed, runs, below, asks=not calls)
-        gate.state.emit(ToolsDecided(turn=gate.conversation.turn, decisions=tuple(decided)))
+        gate.state.emit(ToolsDecided(decisions=tuple(decided)))
         update = self.update(gate, decided)
         if calls or response.structured_response is not None or not (self.revise or below or dropped):
             others = [each for each in response.result if each is not message]
@@ -154,7 +154,7 @@ class AgentsModel(Strategy):
                 if each.kind not in ("run", "confirm")
             ],
         }
-        active = map(self.agent.guideline, active_scores(self.agent, gate.state, gate.conversation.turn))
+        active = map(self.agent.guideline, active_scores(self.agent, gate.state))
         now = {
             "variables": shown_variables(self.agent, gate.state),
             "active_guidelines": [{**shown_guideline(each), "priority": each.priority} for each in active],

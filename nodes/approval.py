@@ -24,7 +24,6 @@ from arq_graph.nodes.channels import Node, Reader, Update, first_problem, our_ch
 from arq_graph.nodes.confirmation import open_agreement, question_of, recorded
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import pending_calls, result_of
-from arq_graph.reasoning.conversation import Conversation
 
 
 class EditedAction(BaseModel, extra="forbid"):
@@ -125,7 +124,6 @@ class ApproveCalls(Node):
 
     def _carried_out(self, state: Reader, calls: Sequence[ToolCall], decisions: Sequence[Decision]) -> Update:
         """What the decisions make of the calls: results, edits, and a yes that is spent on each call that runs."""
-        turn = Conversation(state.messages()).turn
         edits: dict[str | None, dict[str, Any]] = {}
         results: list[AnyMessage] = []
         agreed: list[Agreement] = []
@@ -142,7 +140,9 @@ class ApproveCalls(Node):
                 if decision.type == "edit" and decision.edited_action:
                     arguments = edits[call["id"]] = decision.edited_action.args
                 spent = WaitingCall(tool=call["name"], arguments=arguments, call=call["id"])
-                agreed.append(Agreement(turn=turn, id=str(uuid4()), by=by, calls=(spent,), agreed_in=turn))
+                agreed.append(
+                    Agreement(turn=state.turn, id=str(uuid4()), by=by, calls=(spent,), agreed_in=state.turn)
+                )
         if edits:
             asking = next(m for m in reversed(state.messages()) if isinstance(m, AIMessage) and m.tool_calls)
             changed: list[ToolCall] = [

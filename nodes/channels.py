@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, TypeAlias, TypedDict, TypeVar, get_type_hints
 
@@ -52,14 +52,14 @@ class Reader:
         return getattr(self.state, channel, None)
 
     def emit(self, event: Event | None) -> None:
-        """Write an event to `stream_mode="custom"` under the agent's name, unless the node is asked ahead."""
+        """Write an event of the agent and the turn to `stream_mode="custom"`, unless the node is asked ahead."""
         if event is None or self.ahead:
             return
         try:
             writer = get_stream_writer()
         except (RuntimeError, KeyError):  # outside a graph there is no stream
             return
-        writer(event.model_copy(update={"agent": self.agent}))
+        writer(event.model_copy(update={"agent": self.agent, "turn": self.turn}))
 
     def messages(self) -> list[AnyMessage]:
         """The thread's messages."""
@@ -82,8 +82,8 @@ class Reader:
 
     def of_turn(self, channel: str, kind: type[R], turn: str | None) -> list[R]:
         """The agent's own records of a turn, as far as its message still says what it said when they were made."""
-        own = [each for each in self.records(channel, kind) if each.turn == turn]
-        return [each for each in own if each.said in ("", self._said(each.turn))]
+        known = ("", self._said(turn or ""))
+        return [each for each in self.records(channel, kind) if each.turn == turn and each.said in known]
 
     def record(self, channel: str, kind: type[R]) -> R | None:
         """The record of a channel that holds one for each agent: the agent's own, or else one that names no agent."""
@@ -92,24 +92,28 @@ class Reader:
 
     def written(self, channel: str, records: Iterable[Record]) -> list[dict[str, Any]]:
         """The update that puts these records in the place of the agent's own, and keeps those of other agents."""
-        others = [dict(raw) for raw in self._raw(channel) if raw["agent"] != self.agent]
-        for record in records:
-            about = {"agent": self.agent, "said": record.said or self._said(record.turn)}
-            others.append({**record.model_dump(mode="json"), **about})
-        return others
+        others, own = [dict(raw) for raw in self._raw(channel) if raw["agent"] != self.agent], [*records]
+        said = {turn: self._said(turn) for turn in {each.turn for each in own}}
+        about = [{"agent": self.agent, "said": each.said or said[each.turn]} for each in own]
+        return [
+            *others,
+            *(each.model_dump(mode="json") | told for each, told in zip(own, about, strict=True)),
+        ]
 
     @cached_property
-    def _said(self) -> Callable[[str], str]:
-        """Tells by a turn what its message says, as a fingerprint; empty where the thread does not have it."""
-        lines = Conversation(self.messages()).lines
-        contents = {line.turn: line.message.content for line in lines if line.speaker == "customer"}
+    def _conversation(self) -> Conversation:
+        return Conversation(self.messages())
 
-        @cache
-        def said(turn: str) -> str:
-            words = json.dumps(contents.get(turn), default=str).encode()
-            return blake2b(words, digest_size=8).hexdigest() if turn in contents else ""
+    @property
+    def turn(self) -> str:
+        """What records of the current turn carry."""
+        return self._conversation.turn
 
-        return said
+    def _said(self, turn: str) -> str:
+        """A fingerprint of what the message says that began a turn; empty where the thread does not have it."""
+        customers = (line for line in self._conversation.lines if line.speaker == "customer")
+        words = [json.dumps(line.message.content, default=str) for line in customers if line.turn == turn]
+        return blake2b(words[-1].encode(), digest_size=8).hexdigest() if words else ""
 
     def _raw(self, channel: str) -> Sequence[Mapping[str, Any]]:
         """The records of all agents as plain JSON."""

@@ -90,7 +90,7 @@ def put(
             for each in calls
         ),
     )
-    asked = ConfirmationAsked(turn=record.turn, id=record.id, question=question, calls=record.calls)
+    asked = ConfirmationAsked(id=record.id, question=question, calls=record.calls)
     said = reply.model_copy(update={"content": f"{above}\n\n{question}" if above else question})
     return said, recorded(state, record), asked
 
@@ -183,7 +183,7 @@ def settle(
         return Settled()
     failed = {getattr(line.message, "tool_call_id", "") for line in gate.failed}
     # One yes is for as many rounds as calls were put: whatever else goes wrong, a turn ends.
-    is_spent = rounds_of_turn(gate.state.messages(), gate.agent.name) >= len(record.calls)
+    is_spent = rounds_of_turn(gate.state) >= len(record.calls)
     if is_spent or any(call.call in failed for call in record.calls):
         return Settled(insights=tuple(_put_again(gate, left)))
     first, *others = left

@@ -10,12 +10,15 @@ from arq_graph.agent.state import GuidelineMatch, Plan, Progress, ToolInsight, W
 
 
 class Event(BaseModel):
-    """An event of one turn: the name of the agent it is about, and the id of the customer message that began it."""
+    """An event of one turn: the name of the agent it is about, and the id of the customer message that began it.
+
+    Both are added when it is written.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     agent: str = ""
-    turn: str
+    turn: str = ""
 
 
 class GuidelinesMatched(Event):

@@ -33,12 +33,12 @@ class Gate:
     @cached_property
     def granted(self) -> Mapping[str, tuple[str, ...]]:
         """The tools that may be called now, each with the active guidelines that grant it."""
-        return granted_tools(self.agent, self.state, self.conversation.turn)
+        return granted_tools(self.agent, self.state)
 
     @cached_property
     def made(self) -> tuple[ToolInsight, ...]:
         """The calls of this turn so far, as they were proposed; an operator may have changed one since."""
-        insights = self.state.of_turn("tool_insights", ToolInsight, self.conversation.turn)
+        insights = self.state.of_turn("tool_insights", ToolInsight, self.state.turn)
         return tuple(each for each in insights if each.kind == "run")
 
     @cached_property
@@ -78,7 +78,7 @@ class Gate:
         own schema may have changed since.
         """
         tool = self.tools[call.tool]
-        by = standing_grants(self.agent, self.state, self.conversation.turn, call.granted_by)
+        by = standing_grants(self.agent, self.state, call.granted_by)
         if tool.name not in self.agent.always_available and not by:
             return [self.insight(tool, "declined", call.arguments, "no guideline grants it any more")]
         if problems := tool.validate(call.arguments):
@@ -102,7 +102,7 @@ class Gate:
             "granted_by": self.granted.get(tool.name, ()),
             **further,
         }
-        turn, given = self.conversation.turn, dict(arguments)
+        turn, given = self.state.turn, dict(arguments)
         return ToolInsight(turn=turn, tool=tool.name, kind=kind, problem=problem, arguments=given, **about)
 
     def lacking(
@@ -139,17 +139,16 @@ def active_guidelines(agent: Agent, state: Any, *, messages_key: str = "messages
     Raises:
         StateError: A channel of this library holds something that it did not write.
     """
-    reader = Reader(state, messages_key, agent=agent.name)
-    scores = active_scores(agent, reader, Conversation(reader.messages()).turn)
+    scores = active_scores(agent, Reader(state, messages_key, agent=agent.name))
     return [agent.guideline(id) for id in scores]
 
 
-def active_scores(agent: Agent, state: Reader, turn: str) -> dict[str, int]:
+def active_scores(agent: Agent, state: Reader) -> dict[str, int]:
     """Ids of the guidelines active in this turn, with their scores.
 
     Where guidelines were not matched in this turn, only those that are always true count, with a warning.
     """
-    matches = matches_of_turn(state, turn)
+    matches = matches_of_turn(state)
     if not matches:
         if not state.ahead and any(guideline.condition is not None for guideline in agent.guidelines):
             warnings.warn(
@@ -163,16 +162,16 @@ def active_scores(agent: Agent, state: Reader, turn: str) -> dict[str, int]:
     return {each.guideline: each.score or 10 for each in matches if each.active and each.guideline in known}
 
 
-def granted_tools(agent: Agent, state: Reader, turn: str) -> dict[str, tuple[str, ...]]:
+def granted_tools(agent: Agent, state: Reader) -> dict[str, tuple[str, ...]]:
     """The tools that may be called in this turn, each with the active guidelines that grant it."""
-    active = active_scores(agent, state, turn)
+    active = active_scores(agent, state)
     granting = {name: tuple(id for id in agent.grants[name] if id in active) for name in agent.toolbox}
     return {name: ids for name, ids in granting.items() if ids or name in agent.always_available}
 
 
-def standing_grants(agent: Agent, state: Reader, turn: str, granted_by: Sequence[str]) -> tuple[str, ...]:
+def standing_grants(agent: Agent, state: Reader, granted_by: Sequence[str]) -> tuple[str, ...]:
     """Which of the guidelines that granted a call when it was put still do, whatever is judged of the yes itself."""
-    matches = matches_of_turn(state, turn)
+    matches = matches_of_turn(state)
     given = {guideline.id for guideline in agent.guidelines}.intersection(granted_by)
     while more := {needed for id in given for needed in agent.guideline(id).depends_on} - given:
         given |= more  # what it rests on was active, too
@@ -185,19 +184,18 @@ def standing_grants(agent: Agent, state: Reader, turn: str, granted_by: Sequence
 
 def refusal(agent: Agent, state: Reader, call: Mapping[str, Any]) -> str | None:
     """Why a call must not run, whoever wrote it into the messages; None if it may."""
-    name, messages = call["name"], state.messages()
+    name = call["name"]
     agreed = [each for record in state.records("agreements", Agreement) for each in record.calls]
     spent = next((each for each in agreed if each.call and each.call == call["id"]), None)
-    turn = Conversation(messages).turn
     if spent is None:
         if name in agent.confirm:
             return "this call needs an agreement that nobody has given to it"
     elif (spent.tool, spent.arguments) != (name, call["args"]):
         return "this is not the call that was agreed to"
-    elif any(getattr(each, "tool_call_id", None) == spent.call for each in messages):
+    elif any(getattr(each, "tool_call_id", None) == spent.call for each in state.messages()):
         return "this call has run already: one yes is for one call"
-    elif standing_grants(agent, state, turn, spent.granted_by):
+    elif standing_grants(agent, state, spent.granted_by):
         return None
-    if name in granted_tools(agent, state, turn):
+    if name in granted_tools(agent, state):
         return None
     return "this tool cannot be called now: no active guideline grants it"

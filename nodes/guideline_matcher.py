@@ -140,7 +140,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
         """Judge what is left to judge in this turn."""
         conversation = self.read_conversation(state)
         turn = conversation.turn
-        matches = {match.guideline: match for match in matches_of_turn(state, turn)}
+        matches = {match.guideline: match for match in matches_of_turn(state)}
         holds = yield from self._conditions_in_code(state)
         # What the last reply asked the customer for is granted by these: they are judged, and not done with.
         waiting = left_open(state, conversation)
@@ -182,7 +182,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
                 matches[id] = self._match(self.agent.guideline(id), answer, turn, holds.get(id, False))
         related = self._related(matches)
         judged_now = tuple(id for _, ids in asked for id in ids)
-        state.emit(GuidelinesMatched(turn=turn, matches=tuple(related), judged=judged_now))
+        state.emit(GuidelinesMatched(matches=tuple(related), judged=judged_now))
         kept = related if self.keep_matches == "all" else folded(related)
         return {**before_it, "guideline_matches": state.written("guideline_matches", kept)}
 

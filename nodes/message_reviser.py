@@ -180,12 +180,12 @@ class MessageReviser(AgentNode[MessageBlueprint]):
     def steps(self, state: Reader) -> Steps:
         """Write the reply of this turn."""
         conversation = self.read_conversation(state)
-        turn = conversation.turn
-        scores = active_scores(self.agent, state, turn)
+        turn = state.turn
+        scores = active_scores(self.agent, state)
         active = {id: score for id, score in scores.items() if self.agent.guideline(id).action is not None}
-        draft = state.get(self.draft_key) if self.draft_key else draft_of_turn(state, turn)
-        insights = state.records("tool_insights", ToolInsight)
-        waiting = [each for each in insights if each.kind == "confirm" and each.turn == turn]
+        draft = state.get(self.draft_key) if self.draft_key else draft_of_turn(state)
+        insights = state.of_turn("tool_insights", ToolInsight, turn)
+        waiting = [each for each in insights if each.kind == "confirm"]
         sections = {**self._sections(state, conversation, active, waiting), "draft": draft}
         sources = [each["id"] for each in sections["insights"]]
         sources += [each["name"] for each in sections["tool_descriptions"]]
@@ -205,7 +205,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             candidates.append(
                 Revision(turn=turn, content=content, followed=tuple(last.followed), violations=wrong)
             )
-            state.emit(ReplyRevised(turn=turn, content=content, violations=wrong))
+            state.emit(ReplyRevised(content=content, violations=wrong))
             return found
 
         def must_not_show(content: str) -> bool:
@@ -217,7 +217,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             check,
             max_candidates=1 + self.extra_revisions,
             guidelines=tuple(active),
-            on_growth=ReplyStream(state, turn, must_not_show, draft) if self.streams else None,
+            on_growth=ReplyStream(state, must_not_show, draft) if self.streams else None,
         )
         (answer,) = yield [question]
         # Code's own question stands in the place of the fallback.
@@ -231,7 +231,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         for id in followed:
             times = applied[id].times + 1 if id in applied else 1
             applied[id] = AppliedGuideline(guideline=id, turn=turn, message=str(reply.id), times=times)
-        state.emit(ReplySent(turn=turn, content=reply.text, followed=followed, satisfied=not sent.violations))
+        state.emit(ReplySent(content=reply.text, followed=followed, satisfied=not sent.violations))
         state.emit(asked)
         others = [each for each in candidates if each is not sent]
         return {
@@ -252,15 +252,15 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         last, staged = conversation.last_customer_line, [line.id for line in conversation.results]
         # What is known of the tools of this turn: what a deed costs, and whether it can be undone.
         used = {line.call["name"] for line in conversation.results if line.call}
-        used |= granted_tools(self.agent, state, conversation.turn).keys()
-        told = self._insights(state, conversation.turn, waiting)
+        used |= granted_tools(self.agent, state).keys()
+        told = self._insights(state, waiting)
         return {
             "variables": shown_variables(self.agent, state),
             "active_guidelines": [
                 {**shown_guideline(guideline), "priority": guideline.priority, "score": score}
                 for guideline, score in ((self.agent.guideline(id), score) for id, score in active.items())
             ],
-            "set_aside": list(self._set_aside(state, conversation.turn)),
+            "set_aside": list(self._set_aside(state)),
             "tool_descriptions": [
                 {"name": name, "description": tool.description}
                 for name, tool in self.agent.toolbox.items()
@@ -270,24 +270,24 @@ class MessageReviser(AgentNode[MessageBlueprint]):
             "now": {"turn": last.id if last else None, **({"staged": staged} if staged else {})},
         }
 
-    def _set_aside(self, state: Reader, turn: str) -> Iterator[dict[str, Any]]:
+    def _set_aside(self, state: Reader) -> Iterator[dict[str, Any]]:
         """The guidelines that would be followed, were they not overridden by another one."""
-        matches = matches_of_turn(state, turn)
+        matches = matches_of_turn(state)
         active = [self.agent.guideline(match.guideline) for match in matches if match.active]
         for match in matches:
             by = [guideline.id for guideline in active if match.guideline in guideline.overrides]
             if match.matched and not match.active and by:
                 yield {**shown_guideline(self.agent.guideline(match.guideline)), "replaced_by": by}
 
-    def _insights(self, state: Reader, turn: str, waiting: Sequence[ToolInsight]) -> Iterator[dict[str, Any]]:
+    def _insights(self, state: Reader, waiting: Sequence[ToolInsight]) -> Iterator[dict[str, Any]]:
         """What is open in this turn: arguments, a question of code's, conditions that are not known yet."""
-        for each in state.records("tool_insights", ToolInsight):
-            if each.turn == turn and each.kind in ("missing", "invalid"):
+        for each in state.of_turn("tool_insights", ToolInsight, state.turn):
+            if each.kind in ("missing", "invalid"):
                 told = {"tool", "kind", "argument", "description", "problem"}
                 yield each.model_dump(include=told, exclude_defaults=True)
         if waiting:
             yield {"kind": "confirm", "question": question_of(self.agent, waiting)}
-        for match in matches_of_turn(state, turn):
+        for match in matches_of_turn(state):
             if match.undecided and not match.active:
                 guideline = self.agent.guideline(match.guideline)
                 yield {

@@ -124,9 +124,8 @@ class Planner(Strategy):
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Make or refine the plan of this turn, and take one action."""
-        plan = plan_of_turn(gate.state, gate.conversation.turn)
-        made = rounds_of_turn(gate.state.messages(), self.agent.name)
-        situation = Situation(gate, settled, plan, max(0, self.max_steps - made))
+        plan = plan_of_turn(gate.state)
+        situation = Situation(gate, settled, plan, max(0, self.max_steps - rounds_of_turn(gate.state)))
 
         def check(value: Any) -> list[Complaint]:
             action = self._action(value, situation)
@@ -183,7 +182,7 @@ class Planner(Strategy):
         gate, before, proposed = situation.gate, situation.plan, situation.taken[-1]
         accepted = Action() if proposed.refusals else proposed
         plan = Plan(
-            turn=gate.conversation.turn,
+            turn=gate.state.turn,
             version=before.version + 1 if before else 1,
             call=accepted.call,
             final_answer=accepted.answer,
@@ -195,7 +194,7 @@ class Planner(Strategy):
         waiting = [] if plan.call else situation.waiting(answer.value)
         made = accepted.insights if plan.call else ()
         decided = kept_insights(situation.settled, situation.insights, made, waiting, asks=plan.call is None)
-        gate.state.emit(PlanMade(turn=plan.turn, plan=plan, decisions=tuple(decided)))
+        gate.state.emit(PlanMade(plan=plan, decisions=tuple(decided)))
         update: Update = {"plan": gate.state.written("plan", [plan])}
         if plan.call:
             call = new_call(plan.call.tool, plan.call.arguments)

@@ -16,7 +16,6 @@ from arq_graph.milestones.scoring import Score, ascore, score
 from arq_graph.milestones.transcripts.formats import read_transcript
 from arq_graph.nodes.channels import Node, Reader, Update, our_channels
 from arq_graph.nodes.events import ProgressMade
-from arq_graph.reasoning.conversation import Conversation
 
 
 class TrackProgress(Node):
@@ -74,12 +73,12 @@ class TrackProgress(Node):
         return self._written(state, measured)
 
     def _written(self, state: Reader, measured: Score) -> Update:
-        now = progress_of(self.graph, measured, Conversation(state.messages()).turn)
+        now = progress_of(self.graph, measured, state.turn)
         before = state.record("progress", Progress)
         if before is None or now != before.model_copy(update={"agent": "", "said": "", "turn": now.turn}):
             known = before.reached if before else ()
             new = tuple(name for name in now.reached if name not in known)
-            state.emit(ProgressMade(turn=now.turn, progress=now, newly_reached=new))
+            state.emit(ProgressMade(progress=now, newly_reached=new))
         return {"progress": state.written("progress", [now])}
 
 

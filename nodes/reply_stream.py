@@ -26,13 +26,11 @@ class ReplyStream:
 
     Args:
         state: The reviser's view of the state, which writes for it.
-        turn: The turn that it replies in.
         must_not_show: Whether a text, of which the end may still be missing, holds what must not show.
         draft: What an empty content stands for.
     """
 
     state: Reader
-    turn: str
     must_not_show: Callable[[str], object]
     draft: str | None = None
     _number = _place = _sent = 0
@@ -57,7 +55,7 @@ class ReplyStream:
             return
         if not self._sent:  # by the clock, for another process may go on with the turn
             self._number = max(self._number + 1, time_ns() // 1_000)
-        self.state.emit(ReplyDelta(turn=self.turn, revision=self._number, text=content[self._sent : end]))
+        self.state.emit(ReplyDelta(revision=self._number, text=content[self._sent : end]))
         self._sent = end
 
     def _end(self, content: str, *, is_whole: bool) -> int:

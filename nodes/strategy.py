@@ -63,7 +63,7 @@ class Strategy(AgentNode[ARQ]):
         settled = yield from settle(gate, self.agrees, partial(self.objection, gate))
         if settled.call is None:
             return (yield from self.decide(gate, settled))
-        state.emit(ToolsDecided(turn=gate.conversation.turn, decisions=settled.insights))
+        state.emit(ToolsDecided(decisions=settled.insights))
         return {**self.update(gate, settled.insights, [self.calling([settled.call])]), **settled.agreements}
 
     @abstractmethod
@@ -84,7 +84,7 @@ class Strategy(AgentNode[ARQ]):
         objection: Callable[[str], str] = lambda _: "",
     ) -> dict[str, Any]:
         """How things stand, for a prompt's tail; of the section `now`, what holds nothing is left out."""
-        active = list(active_scores(self.agent, gate.state, gate.conversation.turn))
+        active = list(active_scores(self.agent, gate.state))
         guidelines = [shown_guideline(self.agent.guideline(id)) for id in active]
         results, last = gate.conversation.results, gate.conversation.last_customer_line
         shown = [(each, {"tool": each.tool, "arguments": each.arguments}) for each in settled.insights]

@@ -155,7 +155,7 @@ class ToolCaller(Strategy):
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Decide on every candidate tool."""
-        if rounds_of_turn(gate.state.messages(), self.agent.name) >= self.max_rounds:
+        if rounds_of_turn(gate.state) >= self.max_rounds:
             return self.update(gate, settled.insights) if settled.insights else {}
         wanted = {*gate.granted, *(call.tool for call in settled.waiting.values())}
         asked = [tool for name, tool in self.tools.items() if name in wanted]
@@ -169,7 +169,7 @@ class ToolCaller(Strategy):
             decided += settled.still_wanted(gate, getattr(answer.value, "still_wanted", None) or ())
             if tool.name in gate.granted:
                 decided += _decided(gate, tool, getattr(answer.value, tool_property(tool.name)))
-        gate.state.emit(ToolsDecided(turn=gate.conversation.turn, decisions=tuple(decided)))
+        gate.state.emit(ToolsDecided(decisions=tuple(decided)))
         calls = [new_call(each.tool, each.arguments) for each in decided if each.kind == "run"]
         return self.update(gate, decided, [self.calling(calls)] if calls else ())
 

@@ -19,7 +19,6 @@ from arq_graph.nodes.channels import Reader, our_channels
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.gate import granted_tools, refusal
 from arq_graph.nodes.turns import pending_calls, result_of
-from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.performing import run_awaitable
 from arq_graph.reasoning.sections import clean
 
@@ -59,16 +58,14 @@ def route_calls(
 
     def route(state: Any) -> Any:
         reader = Reader(state, messages_key, agent=agent.name)
-        messages = reader.messages()
-        calls = pending_calls(messages)
+        calls = pending_calls(reader.messages())
         if any(call["name"] in asked for call in calls):
             return approve
         if calls:
             return [Send(tools, [call]) for call in calls]
         if again:
-            turn = Conversation(messages).turn
-            considered = {each.tool for each in reader.of_turn("tool_insights", ToolInsight, turn)}
-            if granted_tools(agent, reader, turn).keys() - considered:
+            considered = {each.tool for each in reader.of_turn("tool_insights", ToolInsight, reader.turn)}
+            if granted_tools(agent, reader).keys() - considered:
                 return again
         return otherwise if isinstance(otherwise, str) else list(otherwise)
 
@@ -127,7 +124,6 @@ class ToolGate:
             written = [(result, True)]
         own = [m for m, _ in written if isinstance(m, ToolMessage) and m.tool_call_id == call["id"]]
         called = ToolCalled(
-            turn=Conversation(before).turn,
             tool=call["name"],
             arguments=dict(call["args"]),
             call_id=call["id"] or "",

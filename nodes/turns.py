@@ -28,9 +28,9 @@ ABANDONED = (
 CAME_WITH_INPUT = "not made: this call came with the input, and only the agent itself makes calls"
 
 
-def matches_of_turn(state: Reader, turn: str) -> list[GuidelineMatch]:
+def matches_of_turn(state: Reader) -> list[GuidelineMatch]:
     """This turn's judgements; none where guidelines were not matched in this turn."""
-    matches = state.of_turn("guideline_matches", GuidelineMatch, turn)
+    matches = state.of_turn("guideline_matches", GuidelineMatch, state.turn)
     return [each for match in matches for each in match.each()]
 
 
@@ -54,17 +54,17 @@ def folded(matches: Sequence[GuidelineMatch]) -> list[GuidelineMatch]:
     return kept
 
 
-def plan_of_turn(state: Reader, turn: str) -> Plan | None:
+def plan_of_turn(state: Reader) -> Plan | None:
     """This turn's plan so far; None where there is none yet."""
-    return next(reversed(state.of_turn("plan", Plan, turn)), None)
+    return next(reversed(state.of_turn("plan", Plan, state.turn)), None)
 
 
-def draft_of_turn(state: Reader, turn: str) -> str | None:
+def draft_of_turn(state: Reader) -> str | None:
     """What a planner, or a speaker's last move, left as the draft of this turn's reply; None where neither did."""
-    moves = state.of_turn("moves", Move, turn)
+    moves = state.of_turn("moves", Move, state.turn)
     if moves and moves[-1].kind == "speak":
         return moves[-1].text
-    plan = plan_of_turn(state, turn)
+    plan = plan_of_turn(state)
     return plan.final_answer if plan else None
 
 
@@ -94,13 +94,13 @@ def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
     return []
 
 
-def rounds_of_turn(messages: Sequence[AnyMessage], agent: str) -> int:
-    """How many times an agent has called tools since the customer last spoke; what others called does not count."""
+def rounds_of_turn(state: Reader) -> int:
+    """How many times the agent has called tools since the customer last spoke; what others called does not count."""
     rounds = 0
-    for message in reversed(messages):
+    for message in reversed(state.messages()):
         if isinstance(message, HumanMessage):
             break
-        rounds += isinstance(message, AIMessage) and bool(message.tool_calls) and message.name == agent
+        rounds += isinstance(message, AIMessage) and bool(message.tool_calls) and message.name == state.agent
     return rounds
 
 

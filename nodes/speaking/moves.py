@@ -16,7 +16,7 @@ from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, read_call, refusals
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.policies import Policy, ToolRules
-from arq_graph.nodes.speaking.speech import ANSWERS, questions_in_a_row
+from arq_graph.nodes.speaking.speech import questions_in_a_row, task_messages
 from arq_graph.nodes.tool_arguments import Argument, Problem, ToolArguments
 from arq_graph.nodes.turns import outcome_of
 from arq_graph.nodes.violations import PromptFacts, leaks, no_source, words_of
@@ -87,9 +87,9 @@ class Situation:
         self.gate, self.settled, self.facts = gate, settled, facts
         self.rules, self.tool_rules = rules, tool_rules
         state, conversation = gate.state, gate.conversation
-        customers = [line for line in conversation.lines if line.speaker == "customer"]
-        tasks = [line.turn for line in customers if ANSWERS not in line.message.response_metadata]
-        self.task = tasks[-1] if tasks else ""
+        task = next(iter(task_messages(conversation.messages)), None)
+        customers = (line for line in conversation.lines if line.speaker == "customer")
+        self.task = next((line.turn for line in customers if line.message is task), "")
         self.moves = state.of_turn("moves", Move, self.task)
         self.after = conversation.lines[-1].id if conversation.lines else ""
         steps = ("act", "speak") if rules.is_task else ("act",)

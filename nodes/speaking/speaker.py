@@ -121,7 +121,7 @@ class Speaker(Strategy):
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Think as often as it may, then speak or act."""
         conversation, variables = gate.conversation, shown_variables(self.agent, gate.state)
-        active = active_scores(self.agent, gate.state, conversation.turn)
+        active = active_scores(self.agent, gate.state)
         facts = self.facts(conversation, variables, [*active, *self.tools, *settled.waiting])
         tool_rules = yield from ToolRules.of(self.rules.policies.values(), gate)
         situation = Situation(gate, settled, self.rules, tool_rules, variables, facts)
@@ -150,7 +150,7 @@ class Speaker(Strategy):
                 return self._update(situation, answer)
             thought = Move(turn=situation.task, kind=THINK, text=move.text, after=situation.after)
             situation.moves.append(thought)
-            gate.state.emit(Thought(turn=conversation.turn, text=move.text))
+            gate.state.emit(Thought(text=move.text))
 
     def _tail(self, situation: Situation) -> dict[str, Any]:
         gate, rules, world = situation.gate, situation.tool_rules, situation.world
@@ -179,19 +179,19 @@ class Speaker(Strategy):
         waiting = waiting if made.call is None else []
         decided = made.insights if made.call else ()
         insights = kept_insights(situation.settled, situation.insights, decided, waiting, asks=made.asks)
-        kept: dict[str, Any] = {"turn": situation.gate.conversation.turn, "decisions": tuple(insights)}
+        decisions = tuple(insights)
         faults = tuple(map(str, answer.complaints))
         labels: dict[str, Any] = {}
         agreements: Update = {}
         messages: list[BaseMessage] = []
         if made.call:
             messages.append(self.calling([new_call(made.call.tool, made.call.arguments)]))
-            state.emit(ToolsDecided(**kept))
+            state.emit(ToolsDecided(decisions=decisions))
         else:
             labels = self._labels(made, puts=bool(waiting))
             waits = self.rules.is_task and (bool(waiting) or not getattr(made.speech, "ends_task", True))
             said = {**labels, "asks": made.asks or waits, "waits": waits}
-            state.emit(Spoke(text=made.text, draft=self.draft, faults=faults, **said, **kept))
+            state.emit(Spoke(text=made.text, draft=self.draft, faults=faults, decisions=decisions, **said))
             if not self.draft:
                 reply, agreements, asked = put(
                     self.agent, state, made.text, waiting, name=self.reply_name, metadata={SPEECH: said}

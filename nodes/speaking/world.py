@@ -16,7 +16,6 @@ from arq_graph.nodes.channels import Node, Reader, Update, our_channels
 from arq_graph.nodes.events import ToolCalled
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.turns import abandoned_calls, pending_calls, result_of
-from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import clean
 
 MAX_SHOWN = 60
@@ -66,7 +65,7 @@ class ActInWorld(Node):
             seen = [self._step(str(call["args"].get("action", ""))) for call in calls]
             allowed = None if world.done else world.actions()
             status = WorldStatus(
-                turn=Conversation(state.messages()).turn,
+                turn=state.turn,
                 beginning=self._beginning,
                 actions=None if allowed is None else tuple(map(clean, allowed)),
                 done=world.done,
@@ -79,7 +78,7 @@ class ActInWorld(Node):
             result = result_of(call, clean(each.text), "success" if each.valid else "error")
             results.append(result)
             told = {"tool": ACT, "arguments": dict(call["args"]), "result": result.text}
-            state.emit(ToolCalled(turn=status.turn, call_id=call["id"] or "", status=result.status, **told))
+            state.emit(ToolCalled(call_id=call["id"] or "", status=result.status, **told))
         return {"world": state.written("world", [status]), **({"messages": results} if results else {})}
 
     def _stand_at(self, taken: tuple[tuple[str, str], ...]) -> None:
