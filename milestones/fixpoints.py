@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from heapq import heappop, heappush
 from math import inf, lcm, nextafter
-from types import MappingProxyType
 
 from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import END, START
@@ -48,13 +47,13 @@ class Structure:
         whole = {step: int(weight * self.unit) for step, weight in exact.items()}
         self.step = [whole[step] for step in steps]
         self.depth = needs(self, {self.start})
-        self.end_is_given = reached_at(self)[self.end] < NEVER
+        self.end_is_given = reached_at(self, {}, 0)[self.end] < NEVER
 
 
 def reached_at(
     structure: Structure,
-    observed: Mapping[int, Sequence[int]] = MappingProxyType({}),
-    now: int = 0,
+    observed: Mapping[int, Sequence[int]],
+    now: int,
     always: Collection[int] = (),
 ) -> list[Whole]:
     """The event at which each milestone was reached, by number; `NEVER` for what was not. See `measure.reach`.

@@ -146,7 +146,6 @@ class MilestoneGraph(_DiGraph):
         *,
         ordered: bool = True,
         failed_if: Pattern | str | None = None,
-        grounded: Literal["strict"] | None = None,
         forbidden: Iterable[Forbidden | Mapping[str, Any]] = (),
     ) -> MilestoneGraph:
         """A graph from a gold list of tool calls: End is reached when all were made.
@@ -158,7 +157,6 @@ class MilestoneGraph(_DiGraph):
                 be made twice. An empty list makes a graph on which nothing can be measured.
             ordered: Each call must come after the one before it; otherwise in any order.
             failed_if: A result in which this pattern occurs is a failed call.
-            grounded: `strict`: a call with an argument that nobody gave before does not count.
             forbidden: What must not happen, as in a milestone file.
 
         Raises:
@@ -181,7 +179,7 @@ class MilestoneGraph(_DiGraph):
             of_tool.append((arguments, name))
         last = tuple(milestone.name for milestone in (gold[-1:] if ordered else gold))
         end = Milestone(name=END, type="NFC", dependencies=last, requires="all")
-        return cls([_START, *gold, end], failed_if=failed_if, grounded=grounded, forbidden=forbidden)
+        return cls([_START, *gold, end], failed_if=failed_if, forbidden=forbidden)
 
     @property
     def is_unreviewed(self) -> bool:

@@ -67,32 +67,6 @@ def progress_rate(graph: MilestoneGraph, reached: Collection[str]) -> float | No
     return progress(structure, _numbers(structure, reached))[0]
 
 
-def frontier(graph: MilestoneGraph, reached: Collection[str]) -> tuple[str, ...]:
-    """The milestones that could come next: not reached, their dependencies are; in the graph's order.
-
-    One of the dependencies for alternatives, each of them where all are required. Cost O(V + E).
-    """
-    structure = require_sound(graph)
-    return tuple(
-        name
-        for name, needs_all in zip(structure.names, structure.needs_all, strict=True)
-        if name not in reached
-        and (all if needs_all else any)(before in reached for before in graph.pred[name])
-    )
-
-
-def coverage(graph: MilestoneGraph, reached: Collection[str]) -> float | None:
-    """The share of all milestones that were reached; Start and joins, which are no steps, do not count.
-
-    It is no progress: it punishes the branches that were rightly not taken. None as for `goal_completed`. Cost O(V).
-    """
-    structure = require_sound(graph)
-    if structure.end_is_given and not graph.forbidden:
-        return None
-    steps = [name for name, step in zip(structure.names, structure.step, strict=True) if step]
-    return sum(name in reached for name in steps) / len(steps)
-
-
 def path_taken(graph: MilestoneGraph, reached: Mapping[str, int]) -> tuple[str, ...]:
     """The reached milestones on the road that the progress rate is about, in the order in which they were.
 

@@ -11,8 +11,9 @@ from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.grounding import invented_arguments
 from arq_graph.milestones.judging.judge import Judge, Judgement, Remark, aask_judge, ask_judge, in_question
 from arq_graph.milestones.matching import ForbiddenEvent, Observations, observe
-from arq_graph.milestones.measure import coverage, frontier, goal_completed, path_taken, progress_rate, reach
+from arq_graph.milestones.measure import goal_completed, path_taken, progress_rate, reach
 from arq_graph.milestones.transcript import Result, Transcript
+from arq_graph.milestones.values import as_text
 from arq_graph.milestones.verdicts import apply_verdicts
 
 _NOTHING_SAID = Judgement()
@@ -32,7 +33,7 @@ class Score:
         reached: The milestones that were reached for certain, and at which event, in order.
         possibly_reached: Those that were reached at most: the same where nothing is undecided.
         observations: What was observed, what is undecided, what happened that is forbidden.
-        judgement: What a judge said, its `reasons` and `agreement`, and what of it did not count; empty where none was asked.
+        judgement: What a judge said, with its `reasons` and `agreement`; empty where none was asked.
     """
 
     goal_completed: bool | None
@@ -63,13 +64,29 @@ class Score:
 
     @cached_property
     def frontier(self) -> tuple[str, ...]:
-        """The milestones that could come next; see `measure.frontier`."""
-        return frontier(self._graph, self.reached)
+        """The milestones that could come next: not reached, their dependencies are; in the graph's order.
+
+        One of the dependencies for alternatives, each of them where all are required. Cost O(V + E).
+        """
+        return tuple(
+            each.name
+            for each in self._graph.milestones
+            if each.name not in self.reached
+            and (all if each.requires == "all" else any)(
+                before in self.reached for before in self._graph.pred[each.name]
+            )
+        )
 
     @cached_property
     def coverage(self) -> float | None:
-        """The share of all milestones that were reached; see `measure.coverage`."""
-        return coverage(self._graph, self.reached)
+        """The share of all milestones that were reached; Start and joins, which are no steps, do not count.
+
+        It is no progress: it punishes the branches that were rightly not taken. None as for `goal_completed`.
+        """
+        if self.progress_range is None:
+            return None
+        steps = [each.name for each in self._graph.milestones if each.step]
+        return sum(name in self.reached for name in steps) / len(steps)
 
     @cached_property
     def path_taken(self) -> tuple[str, ...]:
@@ -97,7 +114,8 @@ class Score:
         seen: set[str] = set()
         repeated: list[int] = []
         for number, call in self._transcript.calls():
-            if (key := call.key()) in seen:
+            arguments = call.arguments if call.malformed is None else call.malformed
+            if (key := as_text([call.tool, arguments], sort_keys=True)) in seen:
                 repeated.append(number)
             seen.add(key)
         return tuple(repeated)

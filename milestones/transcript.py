@@ -55,11 +55,6 @@ class Call:
         """The call in its own words: `tool({arguments as JSON})`."""
         return f"{self.tool}({self.written})"
 
-    def key(self) -> str:
-        """Tool and arguments as one text: equal for calls that ask the same, whatever the order of keys."""
-        arguments = self.arguments if self.malformed is None else self.malformed
-        return as_text([self.tool, arguments], sort_keys=True)
-
 
 @dataclass(frozen=True, slots=True)
 class Result:

@@ -186,7 +186,7 @@ def _tables(report: Report) -> Iterator[Table]:
     for arm, of in arms.items() or {"": report.summary.overall}.items():
         if of.stops:
             yield _stops(of, arm)
-    if any(of.model_calls is not None for of in arms.values()):
+    if any(of.model_calls.n for of in arms.values()):
         yield _table("a conversation", _COSTS, arms)
     reasons = [reason for reason in ENDS if any(reason in one.ended for one in arms.values())]
     if any(reason != "user" for reason in reasons):
@@ -259,9 +259,8 @@ def _pass_hat_k(rows: Rows) -> list[Column]:
     return [(f"k = {k}", lambda summary, k=k: percent(summary.pass_hat_k.get(k))) for k in every]  # type: ignore[misc]
 
 
-def _mean(of: Mean | None, form: str = "") -> str:
-    value = of.mean if of is not None else None
-    return number(value, form or (".1f" if value is None or value < 1_000 else ",.0f"))
+def _mean(of: Mean, form: str = "") -> str:
+    return number(of.mean, form or (".1f" if of.mean is None or of.mean < 1_000 else ",.0f"))
 
 
 _WAY: list[Column] = [

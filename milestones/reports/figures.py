@@ -90,7 +90,7 @@ class Summary(Record):
             those in which something forbidden happened on the way.
         agreement: The share of a judge's votes that agree with its verdict, over all its verdicts.
         reward: How GC (A) goes with the outcome that the records hold (B); None where they hold none.
-        model_calls: Requests of the app to its models, a conversation; None where not known, as for those below.
+        model_calls: Requests of the app to its models, a conversation.
         input_tokens: Tokens that they read; `output_tokens` are those that they wrote.
         turn_seconds: How long the app took for a turn, over all turns.
     """
@@ -114,10 +114,10 @@ class Summary(Record):
     stops: Mapping[str, int] = {}
     agreement: Mean
     reward: Fourfold | None = None
-    model_calls: Mean | None = None
-    input_tokens: Mean | None = None
-    output_tokens: Mean | None = None
-    turn_seconds: Mean | None = None
+    model_calls: Mean
+    input_tokens: Mean
+    output_tokens: Mean
+    turn_seconds: Mean
     ended: Mapping[Ended, int] = {}
 
 
@@ -157,10 +157,10 @@ def summarize(records: Iterable[ConversationRecord]) -> Summary:
         stops=dict(Counter(_known(group, "stopped_at")).most_common()),
         agreement=_mean([share for record in group for share in record.agreement.values()]),
         reward=Fourfold.of(rewarded) if rewarded else None,
-        model_calls=_spent(_known(group, "model_calls")),
-        input_tokens=_spent(_known(group, "input_tokens")),
-        output_tokens=_spent(_known(group, "output_tokens")),
-        turn_seconds=_spent([each for record in group for each in record.turn_seconds]),
+        model_calls=_count(_known(group, "model_calls")),
+        input_tokens=_count(_known(group, "input_tokens")),
+        output_tokens=_count(_known(group, "output_tokens")),
+        turn_seconds=_count([each for record in group for each in record.turn_seconds]),
         ended=dict(Counter(_known(group, "ended")).most_common()),
     )
 
@@ -183,10 +183,6 @@ def _mean(values: Sequence[float]) -> Mean:
 
 def _count(values: Sequence[float]) -> Mean:
     return Mean(n=len(values), mean=sum(values) / len(values) if values else None)
-
-
-def _spent(values: Sequence[float]) -> Mean | None:
-    return _count(values) if values else None
 
 
 def _pass_hat_k(group: Sequence[ConversationRecord]) -> tuple[dict[int, float], int]:

@@ -229,7 +229,8 @@ class AgendaUser:
         return f"The {fact.label} is {value}."
 
     def _line(self, moment: str, said: str) -> str:
-        line = self._chance("line", moment).choice(self._persona.lines_for(moment))
+        lines = self._persona.lines.get(moment) or persona_of("plain").lines[moment]
+        line = self._chance("line", moment).choice(lines)
         return line.replace("{said}", said) if "{said}" in line else f"{line} {said}".strip()
 
     def _chance(self, *about: object) -> Random:

@@ -33,7 +33,7 @@ _HOW: dict[Deviation, str] = {
 }
 
 
-class _Speaking(ARQ):
+class UserSpeaking(ARQ):
     """Say what the user says next."""
 
     what_the_agent_asked: list[str] = reinstate(
@@ -46,6 +46,13 @@ class _Speaking(ARQ):
         "Which of your wishes have not been dealt with, those included that you have not spoken of yet?",
         max_length=20,
     )
+    what_i_know_of_it: list[str] = query(
+        "For each thing that was asked: what of `known` or `wishes` answers it, word for word? Or `unknown`.",
+        max_length=8,
+    )
+    what_i_may_say: list[str] = query(
+        "What is said of each now, as the rules, the kind of user and `now` have it?", max_length=8
+    )
     message: str = respond("The one message that you send now; `Exit.` if `finished`.")
     finished: bool = respond(
         "Have all wishes been dealt with or given up and leave been taken, so that you say nothing more?"
@@ -55,30 +62,10 @@ class _Speaking(ARQ):
         "agent would write?",
         must_be=True,
     )
-
-
-class UserSpeaking(_Speaking):
-    """Say what the user says next, of what it knows."""
-
-    what_i_know_of_it: list[str] = query(
-        "For each thing that was asked: what of `known` or `wishes` answers it, word for word? Or `unknown`.",
-        max_length=8,
-    )
-    what_i_may_say: list[str] = query(
-        "What of that is said now, as the rules, the kind of user and `now` have it?", max_length=8
-    )
     tells_what_is_not_known: bool = verify(
         "Does the message claim a fact about you or your wishes that stands nowhere in `wishes` or `known`, and that "
-        "`now` does not ask you to make up?",
+        "neither the rules nor `now` ask you to make up?",
         must_be=False,
-    )
-
-
-class IgnorantUserSpeaking(_Speaking):
-    """Say what the user says next, who knows nothing of it."""
-
-    what_seems_plausible: list[str] = query(
-        "For each thing that was asked: what would somebody say who guesses?", max_length=8
     )
 
 
@@ -108,7 +95,6 @@ class SimulatedUser:
         self._seed = seed
         kept_back = filter(is_kept_back, spec.facts if spec.kind == "perturbed" else ())
         self._not_at_hand = {(each.name, each.value) for each in kept_back}
-        self._blueprint: type[_Speaking] = IgnorantUserSpeaking if spec.kind == "unhelpful" else UserSpeaking
         self._head = self._template.render("head", self._shown_to_model())
         self._turn = 0
 
@@ -131,7 +117,7 @@ class SimulatedUser:
         ]
         tail = self._template.render("tail", {"talk": shown, "now": now, "opening": not shown})
         prompt = [SystemMessage(self._head), HumanMessage(tail)]
-        answer = await self.reasoner.aask(self._blueprint, prompt, check=self._complaints)
+        answer = await self.reasoner.aask(UserSpeaking, prompt, check=self._complaints)
         message = _said(answer.value)
         if answer.value.finished or _EXIT.fullmatch(message):
             return None
@@ -170,7 +156,7 @@ class SimulatedUser:
             let_out(value, self.spec.kind, self.spec.facts, self._seed) if isinstance(value, str) else value
         )
 
-    def _complaints(self, answer: _Speaking) -> list[Complaint]:
+    def _complaints(self, answer: UserSpeaking) -> list[Complaint]:
         message, wrong = _said(answer), ""
         if not message and not answer.finished:
             wrong = "it is empty: say something, or set `finished`"
@@ -193,6 +179,6 @@ def make_user(spec: UserSpec, *, seed: int, model: ModelLike | None = None) -> U
     return SimulatedUser(spec, model, seed=seed)
 
 
-def _said(answer: _Speaking) -> str:
+def _said(answer: UserSpeaking) -> str:
     """The message without the name of a speaker before it."""
     return _NAME_OF_USER.sub("", answer.message).strip()[:LONGEST_MESSAGE]

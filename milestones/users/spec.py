@@ -42,10 +42,6 @@ class Persona(Part):
     challenges: tuple[str, ...] = ()
     """What it puts to the agent beyond its wishes, one a turn, once all of them are dealt with."""
 
-    def lines_for(self, moment: str) -> tuple[str, ...]:
-        """The words that it may choose from at a moment."""
-        return self.lines.get(moment) or shipped_personas()["plain"].lines[moment]
-
 
 @cache
 def shipped_personas() -> Mapping[str, Persona]:

@@ -129,9 +129,9 @@ def said(domain: dict[str, Any], *lines: Line, seed: int = 0, **changes: Any) ->
     return talk(AgendaUser(UserSpec.model_validate(domain | changes), seed=seed), *lines)
 
 
-def speaking(message: str, *, finished: bool = False, knows: bool = True) -> dict[str, Any]:
+def speaking(message: str, *, finished: bool = False) -> dict[str, Any]:
     """An answer to all queries of the blueprint."""
     known = {"what_i_know_of_it": [], "what_i_may_say": [], "tells_what_is_not_known": False}
     asked = {"what_the_agent_asked": [], "what_the_agent_got_wrong": None, "what_is_open": []}
     said = {"message": message, "finished": finished, "one_message_of_the_user": True}
-    return asked | (known if knows else {"what_seems_plausible": []}) | said
+    return asked | known | said

@@ -24,10 +24,9 @@ SHOP: dict[str, Any] = {
 }
 
 
-def finished(*messages: str, knows: bool = True) -> ScriptedChatModel:
+def finished(*messages: str) -> ScriptedChatModel:
     """A model that says these messages, and then has finished."""
-    script = [speaking(each, knows=knows) for each in messages]
-    return ScriptedChatModel([*script, speaking("Bye!", finished=True, knows=knows)])
+    return ScriptedChatModel([*map(speaking, messages), speaking("Bye!", finished=True)])
 
 
 def user(model: Any, **changes: Any) -> SimulatedUser:
@@ -71,7 +70,7 @@ def test_of_what_the_agent_writes_the_end_is_shown_and_nothing_can_open_a_sectio
     ],
 )
 def test_the_model_is_told_no_more_than_its_kind_of_user_says(kind: str, told: str, kept: tuple[str, ...]):
-    model = finished(knows=kind == "perturbed")
+    model = finished()
     talk(user(model, kind=kind), QUESTION)
     assert told in model.calls[0].text
     assert not any(each in model.calls[0].text for each in kept)
@@ -80,10 +79,9 @@ def test_the_model_is_told_no_more_than_its_kind_of_user_says(kind: str, told: s
 @pytest.mark.parametrize("form", ["It is ORD-1002.", "ＯＲＤ-１００２", "o r d ١٠٠٢", "K X Q W Z T"])
 @pytest.mark.parametrize("kind", ["perturbed", "unhelpful"])
 def test_what_a_kind_of_user_must_not_say_is_asked_for_again_and_then_taken_out(form: str, kind: str):
-    knows = kind == "perturbed"
-    asked_again = finished(form, "I do not have it.", knows=knows)
+    asked_again = finished(form, "I do not have it.")
     assert talk(user(asked_again, kind=kind), QUESTION) == ["I do not have it."]
-    stubborn = ScriptedChatModel(lambda call: speaking(form, knows=knows))
+    stubborn = ScriptedChatModel(lambda call: speaking(form))
     text = " ".join(talk(user(stubborn, kind=kind), QUESTION))
     assert form not in text
     assert "1002" not in text
@@ -97,7 +95,7 @@ def test_a_perturbed_user_says_no_number_at_all_even_one_that_nobody_gave_it(for
 
 
 def test_an_unhelpful_user_keeps_its_wrong_numbers():
-    assert talk(user(finished("Maybe T-977?", knows=False), kind="unhelpful"), QUESTION) == ["Maybe T-977?"]
+    assert talk(user(finished("Maybe T-977?"), kind="unhelpful"), QUESTION) == ["Maybe T-977?"]
 
 
 def test_deviations_are_drawn_by_code_and_asked_for_in_the_prompt():
