@@ -123,7 +123,7 @@ def _neighbours(folder: Path) -> Iterator[None]:
     others = _FOLDERS - {folder}
     _FOLDERS.add(folder)
     loaded = sys.modules.keys() & {each.stem for each in folder.iterdir()}
-    for name, module in list(sys.modules.items()) if loaded else ():  # there are thousands, and no namesake mostly
+    for name, module in list(sys.modules.items()) if loaded else ():  # mostly there is no namesake
         if name.partition(".")[0] not in loaded:
             continue
         file = Path(getattr(module, "__file__", None) or "")
