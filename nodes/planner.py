@@ -145,8 +145,8 @@ class Planner(Strategy):
             waiting = situation.waiting(value)
             wrong = [] if said.answer.strip() or waiting else ["it is empty"]
             if not self.draft:
-                gate = situation.gate
-                facts = self.facts(gate.conversation, shown_variables(self.agent, gate.state))
+                gate, ids = situation.gate, situation.settled.waiting
+                facts = self.facts(gate.conversation, shown_variables(self.agent, gate.state), ids)
                 wrong += leaks(said.answer, facts)
                 wrong += [why] if (why := asks_beside(said.answer, waiting)) else []
             refused = tuple((f"action.{key}.answer", why) for why in wrong)

@@ -14,7 +14,7 @@ from arq_graph.reasoning.answer import Complaint
 from arq_graph.reasoning.conversation import Conversation
 from arq_graph.reasoning.sections import as_json
 
-_ID = re.compile(r"(?<![A-Za-z0-9])[GTKVMI]\d+(?![A-Za-z0-9])")
+_ID = re.compile(r"(?<![A-Za-z0-9])[GTKVMIC]\d+(?![A-Za-z0-9])")
 _ONE_WORD = regex.compile(r"\p{Lu}?\p{Ll}+|\p{Lu}+")
 _PLAIN_WORDS = regex.compile(r"(?:\p{Lu}?\p{Ll}+|\p{Lu}+)(?:[ -](?:\p{Lu}?\p{Ll}+|\p{Lu}+))*")
 _WORD = re.compile(r"[^\W_]+")

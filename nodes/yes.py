@@ -36,8 +36,8 @@ def says_yes(answers: Sequence[BaseMessage], tools: Iterable[str] = ()) -> bool:
 
 def seen(text: str) -> str:
     """A text as it is read: compatibility forms made plain, and signs that nobody sees left out."""
-    plain = unicodedata.normalize("NFKC", text)
-    return "".join(each for each in plain if unicodedata.category(each) != "Cf")
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return plain if plain.isascii() else "".join(each for each in plain if unicodedata.category(each) != "Cf")
 
 
 def asks(text: str) -> bool:

@@ -379,7 +379,8 @@ def test_an_agent_without_guidelines_asks_in_the_same_way(create):
     agent = Agent("Desk", "You help.", tools=tools, confirm={"cancel_order": "customer"})
     desk.app = create(desk.model, agent, **options)
     assert desk.asked().endswith(QUESTION)
-    assert desk.say("And if it has been sent?").endswith(QUESTION)
+    desk.moves = [say("C1 still waits."), say("It waits.")]
+    assert desk.say("And if it has been sent?") == f"It waits.\n\n{QUESTION}"
     desk.say("yes")
     assert desk.done == CANCELLED
 
