@@ -36,6 +36,7 @@ from pydantic import (
 )
 from pydantic.errors import PydanticUserError
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import ModelSchema
 
 from arq_graph.errors import BlueprintDefinitionError, checked
 from arq_graph.reasoning.queries import (
@@ -181,7 +182,8 @@ class ARQ(BaseModel):
         if cls.__bases__ == (BaseModel,):
             return
         _check_fields(cls)
-        cls.__arq_schemas__ = {"arq": _checked_schema(cls)}
+        _check_schema(cls)
+        cls.__arq_schemas__ = {}
 
     if not TYPE_CHECKING:  # or else every attribute would seem to exist
 
@@ -204,8 +206,10 @@ def schema_in_mode(blueprint: type[ARQ], mode: Mode) -> dict[str, Any]:
         blueprint.model_rebuild()  # has references forward
     schemas = blueprint.__arq_schemas__
     if mode not in schemas:
-        response = _response_model(blueprint, mode)
-        schemas[mode] = strict_schema(response.model_json_schema(schema_generator=ResponseJsonSchema))
+        by = AnswerJsonSchema if mode == "arq" else ResponseJsonSchema
+        schemas[mode] = _strict(
+            blueprint, blueprint if mode == "arq" else _response_model(blueprint, mode), by
+        )
     return schemas[mode]
 
 
@@ -285,18 +289,27 @@ def _no_json(blueprint: type[ARQ], error: PydanticUserError) -> BlueprintDefinit
     )
 
 
-def _checked_schema(blueprint: type[ARQ]) -> dict[str, Any]:
+def _strict(blueprint: type[ARQ], asked: type[BaseModel], by: type[AnswerJsonSchema]) -> dict[str, Any]:
     try:
-        schema = strict_schema(blueprint.model_json_schema(schema_generator=AnswerJsonSchema))
+        return strict_schema(asked.model_json_schema(schema_generator=by))
     except NotStrict as error:
         reason, path = error.args
         raise BlueprintDefinitionError(f"{blueprint.__name__}.{path}: {reason}.") from error
     except PydanticUserError as error:
         raise _no_json(blueprint, error) from error
+
+
+def _check_schema(blueprint: type[ARQ]) -> None:
+    class Own(AnswerJsonSchema):
+        def model_schema(self, schema: ModelSchema) -> dict[str, Any]:
+            if schema["cls"] is not blueprint and issubclass(schema["cls"], ARQ):
+                return {"properties": {}, "additionalProperties": False}  # which is checked by itself
+            return super().model_schema(schema)
+
+    schema = _strict(blueprint, blueprint, Own)
     for name, asked in queries_of(blueprint).items():
         if asked.when and {"type": "null"} not in schema["properties"][name].get("anyOf", ()):
             raise BlueprintDefinitionError(
                 f"{blueprint.__name__}.{name} has when=…, so it may stay unanswered, but its type does not admit "
                 "None: add `| None` to it."
             )
-    return schema

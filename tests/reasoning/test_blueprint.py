@@ -181,6 +181,17 @@ def test_a_field_that_cannot_be_asked_is_named_when_the_class_is_made(annotation
         defined(annotation, field)
 
 
+def test_what_is_built_late_is_checked_when_it_is_asked():
+    class Late(ARQ, defer_build=True):
+        x: dict[str, int] = respond("X?")
+
+    class Asked(ARQ):
+        late: Late = respond("Late?")
+
+    with pytest.raises(errors.BlueprintDefinitionError, match=r"Asked\.late\.x: an open dictionary"):
+        Asked.response_schema()
+
+
 def test_a_forward_reference_is_checked_when_it_is_resolved():
     class Late(ARQ):
         x: Later = respond("X?")
