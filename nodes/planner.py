@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Unpack
 
 from arq_graph.agent.spec import Agent
-from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress, ToolInsight
+from arq_graph.agent.state import Plan, PlanChange, PlannedCall, PlanStep, Progress
 from arq_graph.errors import counted
 from arq_graph.nodes.blueprint_node import Steps
 from arq_graph.nodes.channels import Update
@@ -17,8 +17,9 @@ from arq_graph.nodes.events import PlanMade
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.plan_schema import FINAL_ANSWER, pre_act_blueprint, react_blueprint
 from arq_graph.nodes.proposed_calls import (
+    Proposal,
+    Proposals,
     asked_for,
-    calls_to_put,
     chosen,
     kept_insights,
     property_of,
@@ -30,61 +31,22 @@ from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.turns import plan_of_turn, rounds_of_turn
 from arq_graph.nodes.violations import leaks, words_of
 from arq_graph.reasoning.answer import Answer, Complaint
-from arq_graph.reasoning.conversation import Line
 from arq_graph.reasoning.reasoner import ModelLike
 
 Fault = tuple[str, str, bool]
 """Where in an answer something is wrong, what is wrong there, and whether its action is therefore not taken."""
 
 
-@dataclass(frozen=True)
-class Action:
-    """What one answer does, a call or the final answer, what is kept about it, and where and why it is refused."""
+class Situation(Proposals[Proposal]):
+    """What a planner's answers are held against: this turn's plan so far, and the results, those new to it apart."""
 
-    call: PlannedCall | None = None
-    answer: str | None = None
-    insights: tuple[ToolInsight, ...] = ()
-    refusals: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def tool(self) -> str | None:
-        """The tool that it calls."""
-        return self.call.tool if self.call else None
-
-
-@dataclass(frozen=True)
-class Situation:
-    """What a planner's answer is held against; `plan` is this turn's so far, `taken` what its answers wanted to do."""
-
-    gate: Gate
-    settled: Settled
-    plan: Plan | None
-    steps_left: int
-    taken: list[Action] = field(default_factory=list)
-
-    @property
-    def insights(self) -> list[ToolInsight]:
-        """What is kept about all calls that were proposed."""
-        return [each for action in self.taken for each in action.insights]
-
-    def waiting(self, value: Any) -> list[ToolInsight]:
-        """The calls that code puts to the customer, should the turn end with an answer."""
-        return calls_to_put(self.gate, self.settled, getattr(value, "still_wanted", None), self.insights)
-
-    @property
-    def results(self) -> tuple[Line, ...]:
-        """The results of this turn."""
-        return self.gate.conversation.results
-
-    @property
-    def new_results(self) -> tuple[Line, ...]:
-        """The results that the plan so far did not know."""
-        return self.results[self.plan.results if self.plan else 0 :]
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether one of these tells of a failure."""
-        return any(line in self.gate.failed for line in self.new_results)
+    def __init__(self, gate: Gate, settled: Settled, max_steps: int) -> None:
+        super().__init__(gate, settled)
+        self.plan = plan_of_turn(gate.state)
+        self.steps_left = max(0, max_steps - rounds_of_turn(gate.state))
+        self.results = gate.conversation.results
+        self.new_results = self.results[self.plan.results if self.plan else 0 :]
+        self.has_failed = any(line in gate.failed for line in self.new_results)
 
 
 class Planner(Strategy):
@@ -124,25 +86,25 @@ class Planner(Strategy):
 
     def decide(self, gate: Gate, settled: Settled) -> Steps:
         """Make or refine the plan of this turn, and take one action."""
-        plan = plan_of_turn(gate.state)
-        situation = Situation(gate, settled, plan, max(0, self.max_steps - rounds_of_turn(gate.state)))
+        situation = Situation(gate, settled, self.max_steps)
 
         def check(value: Any) -> list[Complaint]:
+            situation.still_wanted = getattr(value, "still_wanted", None) or ()
             action = self._action(value, situation)
             found = list(self.faults(value, situation, action.tool))
             refusals = (*action.refusals, *((place, why) for place, why, blocks in found if blocks))
-            situation.taken.append(replace(action, refusals=refusals))
+            situation.checked.append(replace(action, refusals=refusals))
             wrong = [*((place, why) for place, why, blocks in found if not blocks), *refusals]
             return [Complaint(type(value).__name__, place, why) for place, why in wrong]
 
         (answer,) = yield from self.asked(self.question(gate.conversation, self._tail(situation), check))
         return self._update(situation, answer)
 
-    def _action(self, value: Any, situation: Situation) -> Action:
+    def _action(self, value: Any, situation: Situation) -> Proposal:
         """An answer's action, and what code says to it."""
         key, said = chosen(value.action)
         if key == FINAL_ANSWER:
-            waiting = situation.waiting(value)
+            waiting = situation.waiting
             wrong = [] if said.answer.strip() or waiting else ["it is empty"]
             if not self.draft:
                 gate, ids = situation.gate, situation.settled.waiting
@@ -150,7 +112,8 @@ class Planner(Strategy):
                 wrong += leaks(said.answer, facts)
                 wrong += [why] if (why := asks_beside(said.answer, waiting)) else []
             refused = tuple((f"action.{key}.answer", why) for why in wrong)
-            return Action(None, said.answer, tuple(asked_for(said.asks_for, situation.gate)), refused)
+            asked = tuple(asked_for(said.asks_for, situation.gate))
+            return Proposal(said.answer, refusals=refused, insights=asked)
         tool = self.by_property[key]
         arguments, problems, doubts = read_call(tool, said)
         verdict = situation.gate.check(
@@ -161,11 +124,12 @@ class Planner(Strategy):
             doubt="; ".join(doubts.values()),
         )
         expected = str(getattr(said, "expected", ""))
-        return Action(
-            PlannedCall(tool=tool.name, arguments=arguments, expected=expected),
-            None,
-            tuple(each.model_copy(update={"rationale": expected}) for each in verdict),
-            tuple((f"action.{key}{at}", why) for at, why in refusals(tool, verdict, "the final answer")),
+        return Proposal(
+            call=PlannedCall(tool=tool.name, arguments=arguments, expected=expected),
+            refusals=tuple(
+                (f"action.{key}{at}", why) for at, why in refusals(tool, verdict, "the final answer")
+            ),
+            insights=tuple(each.model_copy(update={"rationale": expected}) for each in verdict),
         )
 
     def _tail(self, situation: Situation) -> dict[str, Any]:
@@ -179,26 +143,26 @@ class Planner(Strategy):
         }
 
     def _update(self, situation: Situation, answer: Answer[Any]) -> Update:
-        gate, before, proposed = situation.gate, situation.plan, situation.taken[-1]
-        accepted = Action() if proposed.refusals else proposed
+        gate, before, proposed = situation.gate, situation.plan, situation.checked[-1]
+        is_refused = bool(proposed.refusals)
         plan = Plan(
             turn=gate.state.turn,
             version=before.version + 1 if before else 1,
-            call=accepted.call,
-            final_answer=accepted.answer,
+            call=None if is_refused else proposed.call,
+            final_answer=None if is_refused or proposed.call else proposed.text,
             results=len(situation.results),
             faults=tuple(map(str, answer.complaints)),
             **self.record(answer.value, situation, proposed.tool),
         )
         # What waits is put once the turn ends, if it is still proposed then.
-        waiting = [] if plan.call else situation.waiting(answer.value)
-        made = accepted.insights if plan.call else ()
+        waiting = [] if plan.call else situation.waiting
+        made = proposed.insights if plan.call else ()
         decided = kept_insights(situation.settled, situation.insights, made, waiting, asks=plan.call is None)
         gate.state.emit(PlanMade(plan=plan, decisions=tuple(decided)))
         update: Update = {"plan": gate.state.written("plan", [plan])}
         if plan.call:
-            call = new_call(plan.call.tool, plan.call.arguments)
-            return {**update, **self.update(gate, decided, [self.calling([call])])}
+            calling = self.calling([new_call(plan.call.tool, plan.call.arguments)])
+            return {**update, **self.update(gate, decided, [calling])}
         if self.draft:
             return {**update, **self.update(gate, decided)}
         content = plan.final_answer or ("" if waiting else self.agent.fallback)

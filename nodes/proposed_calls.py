@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import Discriminator, Tag, create_model
 
-from arq_graph.agent.state import ToolInsight
+from arq_graph.agent.state import PlannedCall, ToolInsight
 from arq_graph.nodes.confirmation import Settled
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.tool_arguments import Problem, ToolArguments
@@ -23,6 +24,8 @@ from arq_graph.reasoning.blueprint import ARQ, respond
 from arq_graph.reasoning.sections import as_json
 
 Field = tuple[Any, Any]
+Fault = tuple[str, str]
+"""A place in an answer, and what is wrong there."""
 
 MAX_WAITING = 16
 _DOUBTFUL = {"another_request": "was stated for another request", "inferred": "is inferred"}
@@ -135,13 +138,48 @@ def asked_for(asked: Iterable[Any], gate: Gate) -> list[ToolInsight]:
     ]
 
 
-def calls_to_put(
-    gate: Gate, settled: Settled, still_wanted: Sequence[str] | None, proposed: Iterable[ToolInsight]
-) -> list[ToolInsight]:
-    """The calls that code puts to the customer below the answer: the newest version of each tool's."""
-    again = [*settled.insights, *settled.still_wanted(gate, still_wanted or ())]
-    newest = {each.tool: each for each in proposed if each.kind == "confirm"}
-    return [*(each for each in again if each.kind == "confirm"), *newest.values()]
+@dataclass(frozen=True)
+class Proposal:
+    """What an answer would do, make a call or say something, and what code says to it.
+
+    For `refusals` it is not done, for `faults` it is asked for again. `insights` are what the gate said to the call, or
+    what is asked of the customer.
+    """
+
+    text: str = ""
+    call: PlannedCall | None = None
+    refusals: tuple[Fault, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    insights: tuple[ToolInsight, ...] = ()
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that it calls."""
+        return self.call.tool if self.call else None
+
+
+P = TypeVar("P", bound=Proposal)
+
+
+class Proposals(Generic[P]):
+    """What the answers to one question propose, the newest last; `still_wanted` is what it says of calls that wait."""
+
+    def __init__(self, gate: Gate, settled: Settled) -> None:
+        self.gate, self.settled = gate, settled
+        self.checked: list[P] = []
+        self.still_wanted: Sequence[str] = ()
+
+    @property
+    def insights(self) -> list[ToolInsight]:
+        """What is kept about everything that was proposed."""
+        return [insight for each in self.checked for insight in each.insights]
+
+    @property
+    def waiting(self) -> list[ToolInsight]:
+        """The calls that code puts to the customer below what is said: the newest version of each tool's."""
+        again = [*self.settled.insights, *self.settled.still_wanted(self.gate, self.still_wanted)]
+        newest = {each.tool: each for each in self.insights if each.kind == "confirm"}
+        return [*(each for each in again if each.kind == "confirm"), *newest.values()]
 
 
 def kept_insights(

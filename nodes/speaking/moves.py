@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from arq_graph.agent.state import Move, MoveKind, PlannedCall, ToolInsight, WorldStatus
+from arq_graph.agent.state import Move, MoveKind, PlannedCall, WorldStatus
 from arq_graph.milestones.grounding import Grounding
 from arq_graph.milestones.transcript import Call
 from arq_graph.nodes.confirmation import Settled, asks_beside
 from arq_graph.nodes.gate import Gate
-from arq_graph.nodes.proposed_calls import asked_for, calls_to_put, read_call, refusals
+from arq_graph.nodes.proposed_calls import Fault, Proposal, Proposals, asked_for, read_call, refusals
 from arq_graph.nodes.speaking.move_schema import ACT
 from arq_graph.nodes.speaking.policies import Policy, ToolRules
 from arq_graph.nodes.speaking.speech import questions_in_a_row, task_messages
@@ -34,24 +34,12 @@ NO_STEP_LEFT = "no step is left: speak"
 HALF_SAID = "the request is only half said: ask how it goes on"
 MAY_BE_A_TYPE = "it may be a name or a type, or fit elsewhere: ask which"
 
-Fault = tuple[str, str]
-"""A place below the move's property, and what is wrong there."""
-
 
 @dataclass(frozen=True)
-class CheckedMove:
-    """What became of one answer's move: for `refusals` it cannot be made, for `faults` it is asked for again.
+class CheckedMove(Proposal):
+    """A move, whether it asks something, and what the model said of an utterance; `act` in a world is a call."""
 
-    `call` is the one that it makes, of a tool or of `act` in a world; `insights` are what the gate said to it, or what
-    an utterance asks for; `speech` is what the model said of an utterance.
-    """
-
-    kind: MoveKind
-    text: str
-    call: PlannedCall | None = None
-    refusals: tuple[Fault, ...] = ()
-    faults: tuple[Fault, ...] = ()
-    insights: tuple[ToolInsight, ...] = ()
+    kind: MoveKind = "speak"
     asks: bool = False
     speech: Any = None
 
@@ -66,13 +54,12 @@ class SpeakingRules:
     max_questions: int
 
 
-class Situation:
+class Situation(Proposals[CheckedMove]):
     """How things stand before a move, and what happened in this run of the node.
 
     `moves` are those of the turn or task, which message `task` began, with the thoughts of this run; `after` is the id
-    of the newest line of the conversation; `asked` the agent's last questions in a row;
-    `too_many` is the id of the newest result where it lists more than it should. `half_request` and `still_wanted` are
-    what the newest answer says beside its move.
+    of the newest line of the conversation; `asked` the agent's last questions in a row; `too_many` is the id of the
+    newest result where it lists more than it should; `half_request` is what the newest answer says beside its move.
     """
 
     def __init__(
@@ -84,8 +71,8 @@ class Situation:
         variables: list[dict[str, Any]],
         facts: PromptFacts,
     ) -> None:
-        self.gate, self.settled, self.facts = gate, settled, facts
-        self.rules, self.tool_rules = rules, tool_rules
+        super().__init__(gate, settled)
+        self.rules, self.tool_rules, self.facts = rules, tool_rules, facts
         state, conversation = gate.state, gate.conversation
         task = next(iter(task_messages(conversation.messages)), None)
         customers = (line for line in conversation.lines if line.speaker == "customer")
@@ -102,8 +89,6 @@ class Situation:
         said = [line.message.text for line in conversation.lines if line.speaker in ("customer", "tool")]
         for text in (gate.agent.profile, *(as_json(each["value"]) for each in variables), *said):
             self.grounding.tell(text)
-        self.checked: list[CheckedMove] = []
-        self.still_wanted: Sequence[str] = ()
         self.half_request = False
 
     @property
@@ -125,16 +110,6 @@ class Situation:
         """How many thoughts may still come before a move."""
         return MAX_THOUGHTS - sum("after" not in thought for thought in self.thoughts)
 
-    @property
-    def insights(self) -> list[ToolInsight]:
-        """What the gate said to every call so far, and what utterances ask for."""
-        return [insight for move in self.checked for insight in move.insights]
-
-    @property
-    def waiting(self) -> list[ToolInsight]:
-        """The calls that code puts to the customer below what is said."""
-        return calls_to_put(self.gate, self.settled, self.still_wanted, self.insights)
-
     def thought(self, text: str) -> CheckedMove:
         """A thought: there are not too many, and none comes twice."""
         wrong = ""
@@ -142,13 +117,14 @@ class Situation:
             wrong = f"{MAX_THOUGHTS} thoughts before a move are enough: speak or act"
         elif not text.strip() or words_of(text) in [words_of(each["thought"]) for each in self.thoughts]:
             wrong = "this was thought before: speak or act"
-        return CheckedMove("think", text, refusals=((".thought", wrong),) if wrong else ())
+        return CheckedMove(text, kind="think", refusals=((".thought", wrong),) if wrong else ())
 
     def action(self, action: str) -> CheckedMove:
         """An action in the world, which says itself what it refuses."""
         wrong = "the world's task has ended: speak" if self.steps_left else NO_STEP_LEFT
         call = PlannedCall(tool=ACT, arguments={"action": action})
-        return CheckedMove("act", action, call, refusals=((".action", wrong),) if self.is_over else ())
+        refused = ((".action", wrong),) if self.is_over else ()
+        return CheckedMove(action, call, kind="act", refusals=refused)
 
     def call(self, tool: ToolArguments, said: Any) -> CheckedMove:
         """A call: what the gate says to it, with what the policies and the bound of steps say."""
@@ -171,9 +147,9 @@ class Situation:
             doubt="; ".join(doubts.values()),
         )
         return CheckedMove(
-            "act",
             tool.name,
             PlannedCall(tool=tool.name, arguments=arguments),
+            kind="act",
             refusals=tuple(refusals(tool, verdict, "your message")),
             faults=(("", HALF_SAID),) if self.half_request else (),
             insights=tuple(verdict),
@@ -195,7 +171,6 @@ class Situation:
         if not (asks or waiting) and (owed := self.tool_rules.owed()):
             refused.append(("", f"{owed}; ask for what it lacks"))
         return CheckedMove(
-            "speak",
             text,
             refusals=tuple(refused),
             faults=() if asks or waiting else tuple(self._faults(said)),

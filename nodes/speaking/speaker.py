@@ -175,7 +175,7 @@ class Speaker(Strategy):
         """Make the last answer's move; where it cannot be made, say the fallback, or code's question alone."""
         made, waiting, state = situation.checked[-1], situation.waiting, situation.gate.state
         if made.refusals:
-            made = CheckedMove("speak", "" if waiting else self.agent.fallback)
+            made = CheckedMove("" if waiting else self.agent.fallback)
         waiting = waiting if made.call is None else []
         decided = made.insights if made.call else ()
         insights = kept_insights(situation.settled, situation.insights, decided, waiting, asks=made.asks)
