@@ -61,12 +61,7 @@ class SpecError(ArqGraphError, ValueError):
 
     @classmethod
     def of_several(cls, problems: Sequence[tuple[int | None, str]], *, file: str | None = None) -> SpecError:
-        """Return one error for all problems of a file, each on a line of its own.
-
-        Args:
-            problems: The line and the message of each, in the order in which they are told; at least one.
-            file: The file that they stand in.
-        """
+        """Return one error for all problems of a file, each told on a line of its own: its line, and its message."""
         told = [str(cls(message, file=file, line=line)) for line, message in problems[1:]]
         line, message = problems[0]
         return cls("\n".join([message, *told]), file=file, line=line)
