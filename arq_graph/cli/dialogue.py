@@ -158,7 +158,7 @@ class Dialogue:
             waiting = self._ask_operator()
         turn = self.last_turn()
         assert turn is not None  # it was begun with a message
-        return Outcome(turn, waiting, used.calls, used.by_module, time.monotonic() - started)
+        return Outcome(turn, waiting, used, time.monotonic() - started)
 
     def _ask_operator(self) -> tuple[Mapping[str, Any], ...]:
         problem: str | None = None

@@ -85,13 +85,13 @@ def read_customer_turns(path: Path) -> list[str]:
 
 
 def _report(dialogue: Dialogue, setup: Setup, outcome: Outcome) -> None:
-    turn = outcome.turn
-    usage = {module: {"calls": used.calls, **(used.usage or {})} for module, used in outcome.usage.items()}
+    turn, used = outcome.turn, outcome.used
+    usage = {module: {"calls": of.calls, **(of.usage or {})} for module, of in used.by_module.items()}
     told = turn.model_dump(mode="json")
-    record = {"thread": dialogue.thread, **told, "calls": outcome.calls, "usage": usage}
+    record = {"thread": dialogue.thread, **told, "calls": used.calls, "usage": usage}
     if not outcome.waiting:
         print_json(record)
-        note(f"turn {turn.turn}: {outcome.calls} model calls, {outcome.seconds:.1f} s")
+        note(f"turn {turn.turn}: {used.calls} model calls, {outcome.seconds:.1f} s")
         return
     what_to_do = "a tool call waits for an operator's word: run again with --approve to approve all of them"
     if dialogue.way_on is not None:

@@ -16,7 +16,7 @@ from rich.text import Text
 from arq_graph.agent.spec import Agent
 from arq_graph.agent.state import GuidelineMatch, Move, Plan, Progress, Revision, ToolInsight
 from arq_graph.cli.screen import Row, labelled, named, printable, sentence, spoken, words
-from arq_graph.reasoning.usage import ModuleUsage
+from arq_graph.reasoning.usage import UsageTracker
 
 LEGEND = "M1, M2, … are the messages of the thread and T1, T2, … its tool results, as the model counts them."
 _MOVES = {"think": "thought", "speak": "said", "act": "called"}
@@ -71,8 +71,7 @@ class Outcome:
 
     turn: Turn
     waiting: tuple[Mapping[str, Any], ...]
-    calls: int
-    usage: Mapping[str, ModuleUsage]
+    used: UsageTracker
     seconds: float
 
 
@@ -156,10 +155,10 @@ def outcome_of(outcome: Outcome, agent: Agent) -> Iterator[RenderableType]:
     yield reply_of(turn)
     if turn.progress is not None:
         yield labelled([("progress", "dim", [progress_line(turn.progress)])])
-    tokens = sum(used.usage["total_tokens"] for used in outcome.usage.values() if used.usage)
+    calls, tokens = outcome.used.calls, outcome.used.total["total_tokens"]
     parts = [
         f"follows {', '.join(turn.followed)}" if turn.followed else "",
-        f"{outcome.calls} model call{'s' if outcome.calls != 1 else ''}" if outcome.calls else "",
+        f"{calls} model call{'s' if calls != 1 else ''}" if calls else "",
         f"{tokens:,} tokens" if tokens else "",
         f"{outcome.seconds:.1f} s",
     ]

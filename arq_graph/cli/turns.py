@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Exit, Option
+from typer import Argument, Option
 
 from arq_graph.agent.fingerprint import fingerprint
 from arq_graph.agent.spec import Agent
 from arq_graph.apps.guided import create_guided_agent
-from arq_graph.cli import NO_ANSWER, options
+from arq_graph.cli import options
 from arq_graph.cli.progress import progress_bar
-from arq_graph.cli.screen import note, output, print_json, show_error, warn, words
+from arq_graph.cli.screen import note, output, print_json, warn, words
 from arq_graph.cli.tables import columns, counted, number, show_broken
-from arq_graph.errors import InputError
+from arq_graph.errors import InputError, ReasoningError
 from arq_graph.milestones.event_loop import run_in_loop
 from arq_graph.milestones.turn_level.evaluation import aevaluate_turns
 from arq_graph.milestones.turn_level.metrics import TurnMetrics, lexical_similarity
@@ -99,9 +99,7 @@ def turns(
     else:
         _show(name, found.metrics)
     if found.metrics.errors == found.metrics.steps:
-        error = InputError(f"every step ended in an error; the last: {found.outcomes[-1].error}")
-        show_error(error, str(error))
-        raise Exit(NO_ANSWER)
+        raise ReasoningError(f"every step ended in an error; the last: {found.outcomes[-1].error}")
 
 
 def _show(asked: str, metrics: TurnMetrics) -> None:
