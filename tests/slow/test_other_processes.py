@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
 
 from arq_graph import ScriptedChatModel, arms
-from arq_graph.milestones import Report, Suite, evaluate, read_report
+from arq_graph.milestones import Report, Suite, Transcript, evaluate, read_report, read_transcripts
 from tests.cli.shop import write_shop
 
 pytestmark = pytest.mark.slow
@@ -28,12 +29,12 @@ Settings = dict[str, Any]
 
 
 @contextmanager
-def dask(threads: int = 2) -> Iterator[Settings]:
+def dask(threads: int = 2, failures: int = 1) -> Iterator[Settings]:
     distributed = pytest.importorskip("distributed")
     import dask
 
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        dask.config.set({"distributed.scheduler.allowed-failures": failures}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=threads, dashboard_address=None, host="127.0.0.1", silence_logs=50
         ) as cluster,
@@ -87,16 +88,31 @@ class Dies:
         return {"messages": [AIMessage("I live.")]}
 
 
+class DiesOnce:
+    """An app whose process is killed in the second turn of one conversation, and never again."""
+
+    def __init__(self, killed: Path) -> None:
+        self.killed = killed
+
+    async def ainvoke(self, given: Any, config: Any = None) -> Any:
+        is_it = config["configurable"]["thread_id"].startswith("order (helpful) / app / 2 / ")
+        if is_it and len(given["messages"]) > 1 and not self.killed.exists():
+            self.killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"messages": [AIMessage("I live.")]}
+
+
+def told(report: Report) -> list[Any]:
+    """What a report says of each conversation, apart from how long it took."""
+    return [one.model_dump(exclude={"turn_seconds"}) for one in (*report.conversations, *report.broken)]
+
+
 @pytest.mark.parametrize("crew", ["fork", "spawn", "own", "dask"])
 def test_processes_hold_what_one_would(tmp_path: Path, crew: str) -> None:
     tried = Suite.from_yaml(write_shop(tmp_path).with_name("suite.yaml"))
     apps = {**arms(["guided:direct", "desk:echo"], folder=tmp_path), "graph": GRAPH}
     settings: Settings = {"model": "offline", "runs": 4, "concurrency": 3}
     file = tmp_path / "results.jsonl"
-
-    def told(report: Report) -> Any:
-        times = {"turn_seconds"}
-        return [one.model_dump(exclude=times) for one in (*report.conversations, *report.broken)]
 
     with CREWS[crew]() as executor:
         there = evaluate(tried, apps, results=file, **executor, **settings)
@@ -132,3 +148,53 @@ def test_a_process_that_dies_costs_its_conversations_alone(tmp_path: Path, crew:
     assert (len(report.conversations), report.missing) == (12 - len(lost), 0)
     # Dask may have sent a dead worker something more before it notices.
     assert lost == [2, 2] or crew != "own"
+
+
+def test_shards_that_have_workers_and_run_at_the_same_time_make_the_report_of_one_process(
+    tmp_path: Path,
+) -> None:
+    write_shop(tmp_path)
+    arms = ["--arms", "guided:direct,desk:echo", "--runs", "6", "--model", "offline"]
+
+    def began(*options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "arq_graph", "evaluate", "suite.yaml", *options, *arms]
+        return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    shards = [began("--shard", f"{number}/2", "--workers", "2", "--concurrency", "3") for number in (1, 2)]
+    assert [shard.wait(120) for shard in shards] == [0, 0]
+    files = [f"suite.{number}-of-2.results.jsonl" for number in (1, 2)]
+    held = [
+        {one.id for one in read_transcripts(tmp_path / file) if isinstance(one, Transcript)} for file in files
+    ]
+    assert all(held) and held[0].isdisjoint(held[1])
+    assert began(*files, "--json", "merged.json").wait(120) == 0
+    assert began("--json", "alone.json").wait(120) == 0
+    merged, alone = (read_report(tmp_path / name) for name in ("merged.json", "alone.json"))
+    assert len(alone.conversations) == 2 * 2 * 6
+    assert told(merged) == told(alone)
+    assert merged.missing == 0
+
+
+@pytest.mark.parametrize("failures", [0, 3], ids=["its work is lost", "Dask does its work again"])
+def test_a_worker_of_a_cluster_that_is_killed_loses_no_conversation_and_none_is_held_twice(
+    tmp_path: Path, failures: int
+) -> None:
+    tried = Suite.from_yaml(write_shop(tmp_path).with_name("suite.yaml"))
+    apps, killed, file = (
+        {"app": DiesOnce(tmp_path / "killed")},
+        tmp_path / "killed",
+        tmp_path / "results.jsonl",
+    )
+    settings: Settings = {"runs": 6, "concurrency": 2, "results": file}
+    with dask(threads=1, failures=failures) as executor:
+        first = evaluate(tried, apps, **executor, **settings)
+        assert killed.exists()
+        again = evaluate(tried, apps, resume=True, **executor, **settings)
+    everything = {f"order ({kind}) / app / {run}" for kind in ("helpful", "unhelpful") for run in range(1, 7)}
+    lost = [one.error.partition(": ")[0] for one in first.broken]
+    assert sorted([*lost, *(one.id for one in first.conversations)]) == sorted(everything)
+    assert ("order (helpful) / app / 2" in lost) is (failures == 0)
+    assert all("its worker died: KilledWorker" in one.error for one in first.broken)
+    assert (sorted(one.id for one in again.conversations), again.broken) == (sorted(everything), ())
+    finished = [one.id for one in read_transcripts(file) if isinstance(one, Transcript)]
+    assert sorted(finished) == sorted(everything), "each is kept once"
