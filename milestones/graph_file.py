@@ -11,7 +11,6 @@ from pydantic import ConfigDict, model_validator
 from arq_graph.agent.parts import Part, Text
 from arq_graph.agent.yaml_file import parse_model
 from arq_graph.errors import SpecError
-from arq_graph.milestones.graph import MilestoneGraph
 from arq_graph.milestones.milestone import Forbidden, Milestone, Reviewed
 from arq_graph.milestones.patterns import PatternText
 
@@ -37,20 +36,20 @@ class MilestoneFile(Part):
         return {"milestones": written} if isinstance(written, list) else written
 
 
-def parse_yaml(text: str, *, file: str | None = None) -> MilestoneGraph:
-    """Read the text of a milestone file as it stands; see `MilestoneGraph.parse_yaml`."""
+def parsed(text: str, source: str) -> dict[str, Any]:
+    """What the text of a milestone file says, as it stands."""
     try:
-        read = parse_model(text, MilestoneFile, what=WHAT, source=file or "<text>")
+        read = parse_model(text, MilestoneFile, what=WHAT, source=source)
     except SpecError:
         # Published files have descriptions with colons and quotes in them, unquoted.
         quoted = _with_quoted_descriptions(text)
         if quoted == text:
             raise
-        read = parse_model(quoted, MilestoneFile, what=WHAT, source=file or "<text>")
-    return MilestoneGraph(**{name: getattr(read, name) for name in MilestoneFile.model_fields}, file=file)
+        read = parse_model(quoted, MilestoneFile, what=WHAT, source=source)
+    return {name: getattr(read, name) for name in MilestoneFile.model_fields}
 
 
-def written(graph: MilestoneGraph) -> str:
+def written(graph: object) -> str:
     """The text of a milestone file; the optional keys stand only where they say something."""
     fields = {name: value for name in MilestoneFile.model_fields if (value := getattr(graph, name))}
     data = MilestoneFile.model_construct(**fields).model_dump(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from arq_graph.errors import InputError, ToolError
 from arq_graph.milestones.store import is_head
@@ -16,22 +16,13 @@ from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts import glaive, messages, preact, tau_bench
 
 
-class Reader(Protocol):
-    """One format: a module with two functions."""
+READERS = (messages, glaive, tau_bench, preact)
+"""Every format, a module with two functions: `fits(record)`, and `read(record)` where that is true.
 
-    def fits(self, record: Any, /) -> bool:
-        """Whether a record looks like it."""
-
-    def read(self, record: Any, /) -> dict[str, Any]:
-        """A record that fits, with what was said as chat messages under `messages`, each perhaps with its own `step`.
-
-        Of the other keys `id`, `task_id`, `use_case` and `tools` are known; the rest is kept beside them. Raises
-        `InputError` where the record is broken.
-        """
-
-
-READERS: tuple[Reader, ...] = (messages, glaive, tau_bench, preact)
-"""Every format; the first that fits a record reads it."""
+The first that fits a record reads it: it gives an object with what was said as chat messages under `messages`, each
+perhaps with its own `step`. Of the other keys `id`, `task_id`, `use_case` and `tools` are known; the rest is kept
+beside them. It raises `InputError` where the record is broken.
+"""
 
 
 @dataclass(frozen=True, slots=True)
