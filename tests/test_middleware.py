@@ -324,6 +324,7 @@ def test_where_all_is_refused_the_model_is_told_why_once_and_its_next_word_count
     assert kinds == {"refund": "declined", "get_order": "missing"}
 
 
+@pytest.mark.parametrize("runs", ["sync"], indirect=True)
 def test_a_tools_result_is_never_sent_in_the_place_of_the_reply(runs):
     @tool(return_direct=True)
     def read_record(order_id: str) -> str:
@@ -464,6 +465,7 @@ def streamed(runs: Any, shop: Shop, text: str = "Hi") -> tuple[list[str], list[A
     return tokens, [part.text for part in parts if part.type == "ai"]
 
 
+@pytest.mark.parametrize("runs", ["async"], indirect=True)
 def test_no_word_of_a_draft_that_is_revised_reaches_the_stream(runs):
     for judge in ({"G1": 9}, {}):  # with a tool that may be called, and without
         shop = Shop("It comes today!", kind=Tokens, judge=judge, reply="I do not know.")
@@ -475,6 +477,7 @@ def test_no_word_of_a_draft_that_is_revised_reaches_the_stream(runs):
         assert (tokens, set(said)) == ([], {"", "Hm."} if isinstance(end, str) else {""})
 
 
+@pytest.mark.parametrize("runs", ["sync"], indirect=True)
 def test_what_is_not_revised_streams_unless_code_may_refuse_or_ask_something(runs):
     shop = Shop("It comes today!", kind=Tokens, judge={}, rules={"revise": False})
     tokens, _ = streamed(runs, shop)
@@ -580,6 +583,7 @@ FIRST = [(kind, places[0]) for kind, (_, places) in BESIDE.items()]
         *(pytest.param([each], marks=pytest.mark.slow, id=" ".join(each)) for each in PLACED),
     ],
 )
+@pytest.mark.parametrize("runs", ["async"], indirect=True)
 def test_a_conversation_goes_beside_other_middleware_as_it_goes_without(others, runs):
     made = {where: [BESIDE[kind][0]() for kind, place in others if place == where] for where in BEFORE}
     down = [ValueError("down")] * {"other model": 9, "model again": 1}.get(others[-1][0], 0)

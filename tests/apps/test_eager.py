@@ -122,7 +122,7 @@ def test_a_turn_decides_and_tells_the_same_in_fewer_waves(case, runs):
     assert [e.type for e in eagerly][:3] == [e.type for e in plainly][:3]
 
 
-def test_of_many_guidelines_those_near_are_judged_and_their_tools_alone_are_asked_about_ahead(runs):
+def test_of_many_guidelines_those_near_are_judged_and_their_tools_alone_are_asked_about_ahead():
     """The customer's words lead the first look to parcels, and the tool's result the later ones to vouchers."""
 
     def find_parcel() -> str:
@@ -145,7 +145,7 @@ def test_of_many_guidelines_those_near_are_judged_and_their_tools_alone_are_aske
         matcher = GuidelineMatcher(each, agent, batch_size=2, max_judged=2)
         app = create_guided_agent(each, agent, matcher=matcher, eager=eager)
         asked = {"messages": [{"role": "user", "content": "Where is my parcel?", "id": "m1"}]}
-        parts = runs.stream(app, asked, stream_mode=["values", "custom"])
+        parts = list(app.stream(asked, stream_mode=["values", "custom"]))
         judged = [part.judged for _, part in parts if getattr(part, "type", "") == "guidelines_matched"]
         turns.append((told([part for mode, part in parts if mode == "values"][-1]), judged))
         candidates = [set(call.now["candidates"]) for call in asked_by(each, "tools")]
@@ -156,7 +156,7 @@ def test_of_many_guidelines_those_near_are_judged_and_their_tools_alone_are_aske
 
 
 @pytest.mark.parametrize(("active", "asked"), [("A", 2), ("B", 2), ("AB", 1), ("", 1)])
-def test_a_call_is_made_as_the_guidelines_that_are_active_ask_for_it(active, asked, runs):
+def test_a_call_is_made_as_the_guidelines_that_are_active_ask_for_it(active, asked):
     """Of two that grant one tool, the one that does not match has no say in its arguments."""
     rules = [Guideline(f"about {id}", "look it up", id=id, tools=[get_order]) for id in "AB"]
     turns = []
@@ -167,7 +167,7 @@ def test_a_call_is_made_as_the_guidelines_that_are_active_ask_for_it(active, ask
         app = create_guided_agent(
             model, Agent("Desk", "You help.", rules), strategy=ToolCalling(max_rounds=1), eager=eager
         )
-        turns.append((told(runs.invoke(app, ASKED)), len(asked_by(model, "tools"))))
+        turns.append((told(app.invoke(ASKED)), len(asked_by(model, "tools"))))
     (eagerly, times), (plainly, _) = turns
     assert eagerly == plainly
     assert [call for calls in eagerly[1] for call in calls] == (
@@ -176,14 +176,14 @@ def test_a_call_is_made_as_the_guidelines_that_are_active_ask_for_it(active, ask
     assert times == asked
 
 
-def test_a_draft_is_streamed_as_a_whole_once_it_is_kept_and_not_at_all_if_it_is_dropped(runs):
+def test_a_draft_is_streamed_as_a_whole_once_it_is_kept_and_not_at_all_if_it_is_dropped():
     for judge, said, sent in (
         (2, ["It is late."], "It is late."),
         (late, ["Soon.", "It is late. Sorry!"], None),
     ):
         model = brain({"G1": 9, "G2": judge}, {"get_order": A1}, said)
         app = create_guided_agent(model, desk(), eager=True, stream=True, mode="direct")
-        seen = runs.stream(app, ASKED, stream_mode="custom")
+        seen = list(app.stream(ASKED, stream_mode="custom"))
         replies = [event for event in seen if event.type.startswith("reply_")]
         assert [event.type for event in replies][-2:] == ["reply_revised", "reply_sent"]
         deltas = [event for event in replies if event.type == "reply_delta"]

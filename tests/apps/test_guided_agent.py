@@ -37,7 +37,8 @@ from tests.order_tools import A1, get_order
 from tests.reasoning.endpoint import Endpoint, ok
 
 ASKED = says("Where is A-1?")
-STRATEGIES = pytest.mark.parametrize("strategy", ["tools", "pre-act", "react", "respact"])
+ALIKE = pytest.param("react", marks=pytest.mark.slow)
+STRATEGIES = pytest.mark.parametrize("strategy", ["tools", "pre-act", "respact", ALIKE])
 
 
 def turn(model, agent=None, said=ASKED, **options):
@@ -218,7 +219,9 @@ def test_nodes_with_settings_of_your_own_are_taken():
     assert len(asked_by(own, "matcher")) == 2 * 3
 
 
-@pytest.mark.parametrize("strategy", ["tools", PreAct(), ReAct(), ReSpAct()])
+@pytest.mark.parametrize(
+    "strategy", ["tools", PreAct(), pytest.param(ReAct(), marks=pytest.mark.slow), ReSpAct()]
+)
 def test_every_strategy_works_in_every_mode(strategy):
     for mode in ("arq", "cot", "direct"):
         model = brain(judge={"G1": 9}, moves=[act("get_order", A1), say()], reply="It is late.")

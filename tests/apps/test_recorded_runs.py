@@ -92,11 +92,15 @@ def held(strategy: str, decided: Callable[[Asked], Move] | None = None, **option
     return lines
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+ALIKE = [pytest.param(strategy, marks=pytest.mark.slow) for strategy in ("pre-act", "react")]
+
+
+@pytest.mark.parametrize("strategy", ["tools", "respact", *ALIKE])
 def test_a_conversation_leaves_the_records_that_it_left_before(strategy: str) -> None:
     assert held(strategy) == (RECORDED / f"{strategy}.jsonl").read_text().splitlines()
 
 
+@pytest.mark.slow
 def test_an_eager_agent_leaves_the_same_records() -> None:
     def decided(asked: Asked) -> Move:
         said = [line["text"] for line in asked.lines if line["from"] == "customer"]

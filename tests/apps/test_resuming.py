@@ -82,7 +82,7 @@ def test_an_unfinished_turn_can_be_finished_alone_and_a_finished_one_is_simply_g
     assert desk.ran == ["A-1", "A-1"]
 
 
-@pytest.mark.parametrize("place", ["matcher", "message"])
+@pytest.mark.parametrize(("place", "runs"), [("matcher", "sync"), ("message", "async")], indirect=["runs"])
 def test_a_message_that_is_sent_again_gets_one_reply(runs, place):
     desk = Desk(place)
     with pytest.raises(Broken):

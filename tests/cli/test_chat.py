@@ -34,8 +34,8 @@ def test_a_piped_conversation_is_answered_line_by_line_and_why_explains_the_last
     ("answer", "ran", "shown"),
     [
         ('e\n{"order_id": "B-9"}', ["cancel B-9"], 'order_id="B-9"'),
-        ("r\ntoo late", [], "did not allow this call: too late"),
-        ("s\nit was cancelled by phone", [], "it was cancelled by phone"),
+        pytest.param("r\ntoo late", [], "did not allow this call: too late", marks=pytest.mark.slow),
+        pytest.param("s\nit was done by phone", [], "it was done by phone", marks=pytest.mark.slow),
         ("what?\ne\nnonsense\n[]\n{}\napprove", ["cancel B-1"], '"cancelled": true'),
     ],
     ids=["edit", "reject", "respond", "unclear, then approve"],

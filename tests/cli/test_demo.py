@@ -28,6 +28,7 @@ def test_without_a_key_a_conversation_is_held_and_can_be_explained(cli):
     assert Path(".arq_graph/.gitignore").read_text() == "*\n"  # threads are kept out of repositories
 
 
+@pytest.mark.slow
 def test_it_stays_within_the_terminal(cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "24")
     done = cli("demo", ALONE)
@@ -37,6 +38,7 @@ def test_it_stays_within_the_terminal(cli, monkeypatch):
         assert word in "".join("".join(text).split()), word
 
 
+@pytest.mark.slow
 def test_without_the_sqlite_package_it_is_held_in_memory(cli, monkeypatch):
     monkeypatch.setitem(sys.modules, "langgraph.checkpoint.sqlite", None)
     done = cli("demo", ALONE)
@@ -47,6 +49,7 @@ def test_without_the_sqlite_package_it_is_held_in_memory(cli, monkeypatch):
     assert cli("chat", desk, "--db", "mine.sqlite").code == 1  # what cannot be kept is not pretended to be
 
 
+@pytest.mark.slow
 def test_a_model_that_costs_is_not_asked_to_be_evaluated_unless_one_says_so(cli):
     with Endpoint(serving(OfflineChatModel())) as endpoint:
         done = cli("demo", *options(endpoint))

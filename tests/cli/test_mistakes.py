@@ -150,6 +150,7 @@ def test_a_terminal_that_knows_ascii_alone_is_shown_the_rest_in_escapes(shop):
     assert "\\xb7" in done.stdout  # the dot between two notes
 
 
+@pytest.mark.slow
 def test_help_tells_the_options_and_loads_no_library_that_takes_its_time(cli):
     short, long = (cli("milestones", "check", option) for option in ("-h", "--help"))
     assert (short.code, short.out) == (0, long.out)

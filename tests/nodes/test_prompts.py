@@ -16,7 +16,7 @@ from tests.order_tools import get_order
 
 THREAD = {"configurable": {"thread_id": "1"}}
 MODULES = ("matcher", "tools", "planner", "speaker", "message")
-STRATEGIES = ("tools", "pre-act", "react", "respact")
+STRATEGIES = ("tools", "pre-act", pytest.param("react", marks=pytest.mark.slow), "respact")
 MODES = ("arq", "cot", "direct")
 
 

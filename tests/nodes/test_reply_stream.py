@@ -54,7 +54,7 @@ def shown(deltas):
     return list(texts.values())
 
 
-@pytest.mark.parametrize("mode", ["arq", "direct"])
+@pytest.mark.parametrize(("runs", "mode"), [("sync", "arq"), ("async", "direct")], indirect=["runs"])
 def test_a_reply_goes_out_sentence_by_sentence_while_it_is_written(runs, mode):
     said = f"It is late. {FILLER}Here is what I know:\n- it left on 3.5. at 4.30\n{FILLER}Is that all right?"
     model = brain(judge={"G1": 9}, call={"get_order": A1}, reply=said)
@@ -70,12 +70,13 @@ def test_a_reply_goes_out_sentence_by_sentence_while_it_is_written(runs, mode):
     assert {(event.agent, event.turn) for event in events} == {(desk().name, events[-1].turn)}
 
 
-def test_by_default_no_piece_of_a_reply_goes_out(runs):
+def test_by_default_no_piece_of_a_reply_goes_out():
     app = create_guided_agent(brain(judge={"G1": 9}, reply="It is late."), desk())
-    events = runs.stream(app, says("Where?"), stream_mode="custom")
+    events = list(app.stream(says("Where?"), stream_mode="custom"))
     assert "reply_delta" not in [event.type for event in events]
 
 
+@pytest.mark.parametrize("runs", ["async"], indirect=True)
 def test_no_token_reaches_the_stream_of_messages(runs):
     answer = {"revisions": [{"content": "It is late. I am sorry.", "followed": []}]}
     with Endpoint(lambda _: ok(answer)) as endpoint:
@@ -228,12 +229,12 @@ def test_code_s_own_question_comes_behind_the_reply_and_nothing_that_asks_beside
 
 
 @pytest.mark.parametrize("judge", [{"G1": 9}, {"G1": 9, "G2": late}])
-def test_a_reply_that_is_drafted_ahead_goes_out_once_it_stands_and_one_that_is_taken_back_never(judge, runs):
+def test_a_reply_that_is_drafted_ahead_goes_out_once_it_stands_and_one_that_is_taken_back_never(judge):
     def said(asked):
         return f"{FILLER}{len(asked.section('active_guidelines'))} rules apply."
 
     model = brain(judge=judge, call={"get_order": A1}, reply=said)
     app = create_guided_agent(model, desk(), eager=True, stream=True)
-    events = runs.stream(app, says("Where is A-1?"), stream_mode="custom")
+    events = list(app.stream(says("Where is A-1?"), stream_mode="custom"))
     deltas = [(event.revision, event.text) for event in events if event.type == "reply_delta"]
     assert shown(deltas) == [events[-1].content]

@@ -296,7 +296,13 @@ KEYS = {
 
 
 @pytest.mark.parametrize(
-    ("strategy", "mode"), [("tools", "arq"), ("pre-act", "cot"), ("react", "direct"), ("respact", "arq")]
+    ("strategy", "mode"),
+    [
+        ("tools", "arq"),
+        ("respact", "arq"),
+        pytest.param("pre-act", "cot", marks=pytest.mark.slow),
+        pytest.param("react", "direct", marks=pytest.mark.slow),
+    ],
 )
 def test_what_is_asked_for_an_agent_is_strict_and_has_the_keys_that_endpoints_may_rely_on(strategy, mode):
     agent = Agent(
