@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import networkx as nx
 
-from arq_graph.agent.yaml_file import read_text
 from arq_graph.errors import SpecError
 from arq_graph.milestones.constraints import Constraint
-from arq_graph.milestones.graph_file import parsed, written
 from arq_graph.milestones.milestone import END, START, Forbidden, Milestone, Reviewed
 from arq_graph.milestones.patterns import Pattern
 from arq_graph.milestones.values import same_value
@@ -110,6 +108,7 @@ class MilestoneGraph(_DiGraph):
         Raises:
             SpecError: The file cannot be read, or the graph cannot be measured on; file and line are named.
         """
+        from arq_graph.agent.yaml_file import read_text  # a graph made in Python needs none of it
         from arq_graph.milestones.findings import require_sound
 
         graph = cls.parse_yaml(read_text(path, what="milestone file"), file=str(path))
@@ -130,10 +129,14 @@ class MilestoneGraph(_DiGraph):
         Raises:
             SpecError: It is no YAML, or no list of milestones; the line is named.
         """
+        from arq_graph.milestones.graph_file import parsed
+
         return cls(**parsed(text, file or "<text>"), file=file)
 
     def to_yaml(self) -> str:
         """The graph as the text of a milestone file; reading it gives an equal graph."""
+        from arq_graph.milestones.graph_file import written
+
         return written(self)
 
     @classmethod

@@ -15,7 +15,6 @@ from arq_graph.milestones.tool_schemas import argument_schemas
 from arq_graph.milestones.transcript import Transcript
 from arq_graph.milestones.transcripts import glaive, messages, preact, tau_bench
 
-
 READERS = (messages, glaive, tau_bench, preact)
 """Every format, a module with two functions: `fits(record)`, and `read(record)` where that is true.
 
