@@ -18,7 +18,8 @@ __all__ = ["runs"]
 gc.disable()  # while all is imported: it would go through ever more that stays
 
 # No test speaks TLS, and to load all authorities for every client takes longer than most tests.
-os.environ |= {"SSL_CERT_FILE": "", "SSL_CERT_DIR": str(Path(__file__).parent)}
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
 
 _ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
