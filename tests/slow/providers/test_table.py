@@ -65,11 +65,11 @@ def temperature(name: str) -> str:
     stub, make = serving(name, good)
     with stub:
         reasoner_of(make(), temperature=0.3).ask(Verdict, PROMPT)
+        sent = stub.asked[-1].temperature
         with_its_own = reasoner_of(make(temperature=1.0), temperature=0.3)
         with_its_own.ask(Verdict, PROMPT)
-    own, last = stub.asked[-1].temperature, stub.asked[-2].temperature
-    assert own in (1.0, None)
-    return {0.3: "sent", None: "left out"}[last]
+    assert stub.asked[-1].temperature in (1.0, None)
+    return {0.3: "sent", None: "left out"}[sent]
 
 
 def refusal(name: str, grown: list[Any] | None = None) -> str:
