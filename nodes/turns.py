@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
+from itertools import takewhile
 from typing import Any, Literal
 
 from langchain_core.messages import (
@@ -84,9 +85,7 @@ def left_open(state: Reader, conversation: Conversation) -> list[ToolInsight]:
 def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
     """The calls of the last message with calls that have no result yet, if they belong to this turn."""
     answered: set[str] = set()
-    for message in reversed(messages):
-        if isinstance(message, HumanMessage):
-            break
+    for message in _since_the_customer(messages):
         if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
         elif isinstance(message, AIMessage) and message.tool_calls:
@@ -96,12 +95,13 @@ def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
 
 def rounds_of_turn(state: Reader) -> int:
     """How many times the agent has called tools since the customer last spoke; what others called does not count."""
-    rounds = 0
-    for message in reversed(state.messages()):
-        if isinstance(message, HumanMessage):
-            break
-        rounds += isinstance(message, AIMessage) and bool(message.tool_calls) and message.name == state.agent
-    return rounds
+    said = [each for each in _since_the_customer(state.messages()) if isinstance(each, AIMessage)]
+    return sum(bool(each.tool_calls) and each.name == state.agent for each in said)
+
+
+def _since_the_customer(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
+    """The messages since the customer last spoke, the newest first."""
+    return takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
 
 
 def abandoned_calls(messages: Sequence[AnyMessage], tools: Container[str] = ()) -> list[BaseMessage]:
