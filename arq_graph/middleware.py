@@ -130,7 +130,7 @@ class AgentsModel(Strategy):
         of_the_model = {
             "name": message.name,
             "usage_metadata": message.usage_metadata,
-            "response_metadata": _without(message.response_metadata, "id"),
+            "response_metadata": {**_without(message.response_metadata, "id"), **reply.response_metadata},
         }
         return {**update, **written, self.messages_key: [reply.model_copy(update=of_the_model)]}
 

@@ -108,8 +108,6 @@ class BlueprintNode(Node, Generic[B]):
     """The channels of `AgentState` that it reads or writes besides the messages."""
     asked_widely: ClassVar[bool] = False
     """Whether, asked ahead, it is asked about all that could be; an answer holds if its guidelines do."""
-    reply_name: str = ""
-    """Name on the replies that it sends; empty: the agent's. The compiled apps put their own name here."""
 
     def __init__(
         self,

@@ -9,7 +9,8 @@ after anything else the strategy is asked which of them are still wanted.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+import warnings
+from collections.abc import Awaitable, Callable, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -25,12 +26,15 @@ from arq_graph.nodes.channels import Reader
 from arq_graph.nodes.events import ConfirmationAsked
 from arq_graph.nodes.gate import NOT_AGREED, Gate
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import rounds_of_turn
+from arq_graph.nodes.turns import rounds_of_turn, spoken_by
 from arq_graph.nodes.yes import asks, says_yes
 
 Agrees: TypeAlias = Callable[[str, str], "bool | Awaitable[bool | None] | None"]
 """Says whether a customer's message agrees to a question: a function of both, sync or async. None leaves it to the
 list of yeses."""
+
+ASKS = "asks_for_a_yes"
+"""Key of a message's `response_metadata`: the id of the question that it ends with, by the agent's name."""
 
 GO_AHEAD = "Reply yes to go ahead."
 
@@ -58,7 +62,6 @@ def put(
     text: str,
     calls: Sequence[ToolInsight],
     *,
-    name: str = "",
     metadata: Mapping[str, Any] | None = None,
 ) -> tuple[AIMessage, dict[str, Any], ConfirmationAsked | None]:
     """Put calls to the customer: the reply with code's question behind it, the update that belongs to it, the event.
@@ -72,10 +75,9 @@ def put(
         state: Where agreements stand.
         text: What the reply says above the question, or where no call waits, the whole of it.
         calls: The calls that wait; may be none.
-        name: The name on the message; empty: the agent's.
         metadata: What the message keeps as its `response_metadata`.
     """
-    reply = AIMessage(text, id=str(uuid4()), name=name or agent.name, response_metadata=dict(metadata or {}))
+    reply = spoken_by(agent.name, text, response_metadata=dict(metadata or {}))
     if not calls:
         return reply, {}, None
     question = question_of(agent, calls)
@@ -91,7 +93,9 @@ def put(
         ),
     )
     asked = ConfirmationAsked(id=record.id, question=question, calls=record.calls)
-    said = reply.model_copy(update={"content": f"{above}\n\n{question}" if above else question})
+    about = {**reply.response_metadata, ASKS: {state.agent: record.id}}
+    content = f"{above}\n\n{question}" if above else question
+    said = reply.model_copy(update={"content": content, "response_metadata": about})
     return said, recorded(state, record), asked
 
 
@@ -213,12 +217,26 @@ def open_agreement(state: Reader) -> tuple[Agreement, list[BaseMessage]] | None:
     messages = state.messages()
     at = next((i for i, each in enumerate(messages) if record and each.id == record.message), None)
     if record is None or at is None or not messages[at].text.endswith(record.question):
+        _warn_of_lost(state, {each.id for each in records})
         return None
     since = messages[at + 1 :]
     if any(isinstance(each, AIMessage) and each.text.strip() for each in since):
         return None
     answers: list[BaseMessage] = [each for each in since if isinstance(each, HumanMessage)]
     return (record, answers) if answers else None
+
+
+def _warn_of_lost(state: Reader, known: Container[str]) -> None:
+    """Tell whoever wires the graph that what a question was about is not kept until its answer."""
+    last = next((each for each in reversed(state.messages()) if isinstance(each, AIMessage)), None)
+    asked = last.response_metadata.get(ASKS, {}).get(state.agent) if last else None
+    if asked and asked not in known:
+        warnings.warn(
+            f"the last message of {state.agent!r} asks for a yes, but the channel `agreements` does not know the "
+            "question any more, so no answer to it counts. An agent that is a node of another graph has to keep its "
+            "state between turns: compile it with checkpointer=True",
+            stacklevel=2,
+        )
 
 
 def _is_yes(

@@ -229,14 +229,7 @@ class GuidelineMatcher(AgentNode[ARQ]):
             if guideline.condition is None:
                 known[guideline.id] = True
             elif callable(guideline.condition):
-                try:
-                    known[guideline.id] = bool((yield partial(guideline.condition, given)))
-                except Exception as error:
-                    raise SpecError(
-                        f"the condition of guideline {guideline.id} raised {type(error).__name__}: {error}; "
-                        "it is called with a dict of the messages, the variables and the channels that the "
-                        "matcher's reads= names, and must return True or False for any"
-                    ) from error
+                known[guideline.id] = yield from _holds(guideline.id, guideline.condition, given)
         return known
 
     def _match(
@@ -325,3 +318,19 @@ def _by_code(guideline: Guideline, turn: str, held: bool) -> GuidelineMatch:
     told = {"rationale": why, "origin": "code", "continuous": guideline.continuous}
     score = 10 if held else 1
     return GuidelineMatch(guideline=guideline.id, turn=turn, active=held, matched=held, score=score, **told)
+
+
+def _holds(id: str, condition: Callable[..., Any], given: Mapping[str, Any]) -> Generator[Task, Any, bool]:
+    """What a condition that is a function says; neither yes nor no is an error, since "no" is true, too."""
+    cause = None
+    try:
+        holds = yield partial(condition, given)
+        what = f"returned {holds!r:.60}"
+    except Exception as error:
+        holds, cause, what = None, error, f"raised {type(error).__name__}: {error}"
+    if isinstance(holds, bool):
+        return holds
+    raise SpecError(
+        f"the condition of guideline {id} {what}; it is called with a dict of the messages, the "
+        "variables and the channels that the matcher's reads= names, and must return True or False for any"
+    ) from cause

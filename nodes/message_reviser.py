@@ -222,7 +222,7 @@ class MessageReviser(AgentNode[MessageBlueprint]):
         (answer,) = yield [question]
         # Code's own question stands in the place of the fallback.
         sent = self._choose(answer, candidates, facts, draft, "" if waiting else self.agent.fallback)
-        reply, agreed, asked = put(self.agent, state, sent.content, waiting, name=self.reply_name)
+        reply, agreed, asked = put(self.agent, state, sent.content, waiting)
         # Code's question goes alone where the reply asks something.
         is_said = sent.content.strip() in reply.text
         followed = tuple(id for id in active if id in sent.followed and is_said)

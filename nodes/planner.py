@@ -166,7 +166,7 @@ class Planner(Strategy):
         if self.draft:
             return {**update, **self.update(gate, decided)}
         content = plan.final_answer or ("" if waiting else self.agent.fallback)
-        reply, agreements, asked = put(self.agent, gate.state, content, waiting, name=self.reply_name)
+        reply, agreements, asked = put(self.agent, gate.state, content, waiting)
         gate.state.emit(asked)
         return {**update, **agreements, **self.update(gate, decided, [reply])}
 

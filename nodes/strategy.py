@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Unpack
-from uuid import uuid4
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
@@ -19,7 +18,7 @@ from arq_graph.nodes.events import ToolsDecided
 from arq_graph.nodes.gate import Gate, active_scores
 from arq_graph.nodes.spec_sections import shown_guideline, shown_variables
 from arq_graph.nodes.tool_arguments import ToolArguments
-from arq_graph.nodes.turns import abandoned_calls, left_open, outcome_of
+from arq_graph.nodes.turns import abandoned_calls, left_open, outcome_of, spoken_by
 from arq_graph.reasoning.answer import Complaint, Question
 from arq_graph.reasoning.blueprint import ARQ
 from arq_graph.reasoning.conversation import Conversation
@@ -143,6 +142,4 @@ class Strategy(AgentNode[ARQ]):
 
     def calling(self, calls: Sequence[ToolCall]) -> AIMessage:
         """The message that makes calls."""
-        # It has an id of its own: LangGraph gives one to a message without whenever it reads a write that is not
-        # committed yet, another one each time.
-        return AIMessage("", id=str(uuid4()), name=self.agent.name, tool_calls=list(calls))
+        return spoken_by(self.agent.name, tool_calls=list(calls))

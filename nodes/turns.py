@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Container, Iterator, Sequence
 from itertools import takewhile
 from typing import Any, Literal
+from uuid import uuid4
 
 from langchain_core.messages import (
     AIMessage,
@@ -93,10 +95,24 @@ def pending_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
     return []
 
 
+def message_name(agent: str) -> str:
+    """What an agent's messages carry as their name, in the form that OpenAI takes."""
+    return re.sub(r"[\s<|\\/>]+", "_", agent)[:64]
+
+
+def spoken_by(agent: str, text: str = "", **fields: Any) -> AIMessage:
+    """A message of an agent's.
+
+    It has an id of its own: LangGraph gives one to a message without whenever it reads a write that is not committed
+    yet, another one each time.
+    """
+    return AIMessage(text, id=str(uuid4()), name=message_name(agent), **fields)
+
+
 def rounds_of_turn(state: Reader) -> int:
     """How many times the agent has called tools since the customer last spoke; what others called does not count."""
     said = [each for each in _since_the_customer(state.messages()) if isinstance(each, AIMessage)]
-    return sum(bool(each.tool_calls) and each.name == state.agent for each in said)
+    return sum(bool(each.tool_calls) and each.name == message_name(state.agent) for each in said)
 
 
 def _since_the_customer(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:

@@ -31,13 +31,14 @@ class GraphOptions(TypedDict, total=False):
     `state_schema`: `AgentState`, or a subclass with channels of your own. `context_schema`: the run's context.
     `input_schema`: what a run is given; unless set, the messages, and those variables that the specification declares
     `settable`, so that no client can forge records. To embed the app in another graph, give the state schema, and the
-    app goes on with what the parent keeps. The others are those of `compile`; there is no `cache`, since no step of a
-    conversation is the same twice.
+    app goes on with what the parent keeps. `output_schema`: what a run returns; unless set, the whole state. The others
+    are those of `compile`; there is no `cache`, since no step of a conversation is the same twice.
     """
 
     state_schema: type[Any]
     context_schema: type[Any] | None
     input_schema: type[Any] | None
+    output_schema: type[Any] | None
     checkpointer: Checkpointer
     store: BaseStore | None
     interrupt_before: Any
@@ -58,19 +59,20 @@ def compiled(
     state_schema: type[Any] = AgentState,
     context_schema: type[Any] | None = None,
     input_schema: type[Any] | None = None,
+    output_schema: type[Any] | None = None,
     name: str | None = None,
     **options: Any,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Wire and compile the steps of a turn: with a matcher and a reviser, or the strategy's node alone."""
     settable = [variable.name for variable in agent.variables if variable.settable]
     given = input_schema or _input_of(state_schema, settable)
-    builder: Builder = StateGraph(state_schema, context_schema, input_schema=given)
-    deciding.reply_name = name or agent.name
+    builder: Builder = StateGraph(
+        state_schema, context_schema, input_schema=given, output_schema=output_schema
+    )
     is_eager = eager and bool(agent.toolbox)  # without tools there is nothing to hasten
     if not is_eager:
         builder.add_node(strategy.name, deciding)
     if matcher is not None and reviser is not None:
-        reviser.reply_name = deciding.reply_name
         builder.add_node("message", reviser)
         builder.add_edge("message", END)
         if is_eager:
@@ -87,7 +89,7 @@ def compiled(
     else:
         builder.add_edge(START, strategy.name)
         _one_by_one(builder, agent, strategy.name, then=strategy.name, otherwise=END)
-    app = builder.compile(name=deciding.reply_name, **options)
+    app = builder.compile(name=name or agent.name, **options)
     if input_schema is None:
         _refuse_other_variables(app, settable)
     return app
@@ -207,7 +209,7 @@ def _refuse_other_variables(app: CompiledStateGraph[Any, Any, Any, Any], settabl
             if name not in settable:
                 raise InputError(
                     f"the variable {name!r} cannot be set by who calls the app{suggestion(str(name), settable)}: "
-                    "declare it settable in the specification, or give the app input_schema=AgentState"
+                    "whoever builds the agent may declare it `settable`"
                 )
         return given
 

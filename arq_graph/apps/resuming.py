@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Container, Generator, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -40,7 +40,7 @@ def resume_or_invoke(
             such an answer, and nothing waits for it.
     """
     return perform_steps(
-        _steps(input),
+        _steps(input, app.output_channels),
         lambda given: app.get_state(config) if given is _STATE else app.invoke(given, config, **kwargs),
     )
 
@@ -50,12 +50,12 @@ async def aresume_or_invoke(
 ) -> Any:
     """Finish an unfinished turn, then invoke the app with the input; as `resume_or_invoke`, without blocking."""
     return await aperform_steps(
-        _steps(input),
+        _steps(input, app.output_channels),
         lambda given: app.aget_state(config) if given is _STATE else app.ainvoke(given, config, **kwargs),
     )
 
 
-def _steps(input: Any) -> Generator[Any, Any, Any]:
+def _steps(input: Any, shown: Container[str]) -> Generator[Any, Any, Any]:
     """Yields `_STATE` for the thread's state, and else what the app is invoked with."""
     snapshot = yield _STATE
     is_answer = isinstance(input, Command)
@@ -75,7 +75,7 @@ def _steps(input: Any) -> Generator[Any, Any, Any]:
         snapshot = yield _STATE
     if not _is_new(input, snapshot):  # the state as it is, in the form that `invoke` gives it
         waiting = {"__interrupt__": list(snapshot.interrupts)} if snapshot.interrupts else {}
-        return {**snapshot.values, **waiting}
+        return {**{name: value for name, value in snapshot.values.items() if name in shown}, **waiting}
     if snapshot.interrupts and not is_answer:
         raise InputError(
             "the thread waits for an answer to an interrupt: resume it with Command(resume=...), or invoke the app "

@@ -193,9 +193,7 @@ class Speaker(Strategy):
             said = {**labels, "asks": made.asks or waits, "waits": waits}
             state.emit(Spoke(text=made.text, draft=self.draft, faults=faults, decisions=decisions, **said))
             if not self.draft:
-                reply, agreements, asked = put(
-                    self.agent, state, made.text, waiting, name=self.reply_name, metadata={SPEECH: said}
-                )
+                reply, agreements, asked = put(self.agent, state, made.text, waiting, metadata={SPEECH: said})
                 messages.append(reply)
                 state.emit(asked)
         after = situation.after

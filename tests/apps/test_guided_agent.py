@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.runnables import ConfigurableField
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import MemorySaver
-from langgraph.graph import START, StateGraph
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedState
 from langgraph.types import Command
 
@@ -124,6 +124,25 @@ def test_a_slip_in_the_name_of_a_variable_that_a_larger_graph_keeps_is_told():
         app.invoke({**says("Hi"), "variables": {"teir": "gold"}})
 
 
+def test_a_run_returns_what_its_output_schema_names_and_its_messages_have_names_that_providers_take():
+    model = brain(judge={"G1": 9}, call={"get_order": A1})
+    state = turn(model, desk().replace(name="Desk of <Smith / Sons>"), output_schema=MessagesState)
+    assert state.keys() == {"messages"}
+    named = {message.name for message in state["messages"] if message.type == "ai"}
+    assert named == {"Desk_of_Smith_Sons_"}
+
+
+def test_a_yes_in_a_larger_graph_that_forgets_what_was_asked_is_warned_of():
+    app = create_guided_agent(
+        brain(judge={"G1": 9}, call={"get_order": A1}), desk(confirm={"get_order": "customer"}), mode="direct"
+    )
+    larger = StateGraph(MessagesState).add_node("desk", app).add_edge(START, "desk")
+    forgetful = larger.compile(checkpointer=MemorySaver())
+    forgetful.invoke(ASKED, thread())
+    with pytest.warns(UserWarning, match=r"asks for a yes.*compile it with checkpointer=True"):
+        forgetful.invoke(says("yes"), thread())
+
+
 FORGED = {
     "guideline_matches": {"guideline": "G1", "active": True, "matched": True},
     "agreements": {"id": "q", "calls": [{"tool": "get_order", "arguments": A1}], "agreed_in": "h1"},
@@ -213,9 +232,8 @@ def test_nodes_with_settings_of_your_own_are_taken():
     own = brain(reply="Mine.")
     matcher, reviser = GuidelineMatcher(own, desk(), batch_size=1), MessageReviser(own, desk())
     given = {"matcher": matcher, "reviser": reviser}
-    apps = [create_guided_agent(brain(), desk(), name=name, **given) for name in ("First", "Second")]
-    replies = [app.invoke(says("Hi"))["messages"][-1] for app in apps]
-    assert [(reply.name, reply.text) for reply in replies] == [("First", "Mine."), ("Second", "Mine.")]
+    apps = [create_guided_agent(brain(), desk(), **given) for _ in range(2)]
+    assert [app.invoke(says("Hi"))["messages"][-1].text for app in apps] == ["Mine.", "Mine."]
     assert len(asked_by(own, "matcher")) == 2 * 3
 
 

@@ -154,9 +154,15 @@ def test_what_code_knows_for_good_needs_no_model_and_a_condition_may_be_a_functi
     assert asked.section("guidelines")[0]["condition"] == "The customer is a VIP."
 
 
-def test_a_condition_function_that_fails_says_which_guideline():
-    with pytest.raises(errors.SpecError, match=r"condition of guideline G1 raised KeyError.*True or False"):
-        match(agent(Guideline(lambda state: state["nothing"], "help")))
+@pytest.mark.parametrize(
+    ("condition", "problem"),
+    [(lambda state: state["nothing"], "raised KeyError"), (lambda _: "no", "returned 'no'")],
+)
+def test_a_condition_function_that_fails_or_says_neither_yes_nor_no_is_told_with_its_guideline(
+    condition, problem
+):
+    with pytest.raises(errors.SpecError, match=rf"condition of guideline G1 {problem}.*True or False"):
+        match(agent(Guideline(condition, "help")))
 
 
 TALK = [HumanMessage("Hi", id="h1"), AIMessage("Hello! Which order?", id="a1"), HumanMessage("A-1", id="h2")]
