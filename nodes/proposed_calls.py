@@ -20,7 +20,7 @@ from arq_graph.agent.state import PlannedCall, ToolInsight
 from arq_graph.nodes.confirmation import Settled
 from arq_graph.nodes.gate import Gate
 from arq_graph.nodes.tool_arguments import Problem, ToolArguments
-from arq_graph.reasoning.blueprint import ARQ, respond
+from arq_graph.reasoning.blueprint import ARQ, InnerARQ, respond
 from arq_graph.reasoning.sections import as_json
 
 Field = tuple[Any, Any]
@@ -46,7 +46,7 @@ def one_of(question: str, options: Mapping[str, tuple[type[ARQ], str]]) -> Field
     made = {}
     for key, (blueprint, words) in options.items():
         only: Any = {key: (blueprint, respond(words))}
-        made[key] = create_model(f"{key}_chosen", __base__=ARQ, __doc__=words, **only)
+        made[key] = create_model(f"{key}_chosen", __base__=InnerARQ, __doc__=words, **only)
     if len(made) == 1:
         return next(iter(made.values())), respond(question)
     tagged: list[Any] = [Annotated[option, Tag(key)] for key, option in made.items()]
@@ -78,7 +78,7 @@ def call_options(
             fields = {"arguments": (tool.blueprint(basis), respond("Each of its arguments.")), **fields}
         if not fields:
             fields["go_ahead"] = (Literal[True], respond("It takes no arguments: true makes the call."))
-        call = create_model(f"{tool.name}_call", __base__=ARQ, __doc__="The call.", **fields)
+        call = create_model(f"{tool.name}_call", __base__=InnerARQ, __doc__="The call.", **fields)
         options[property_of(tool.name, taken)] = (call, f"A call of {tool.name}.")
     return options
 

@@ -20,7 +20,7 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ValidationError, WithJsonSchema, create_model
 
 from arq_graph.agent.tools import argument_schema
-from arq_graph.reasoning.blueprint import ARQ, query, respond
+from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, respond
 from arq_graph.reasoning.schema import NotStrict, strict_schema
 
 _KEY = re.compile(r"(?!argument_\d+$)[a-z][A-Za-z0-9_]{0,63}")
@@ -134,7 +134,7 @@ class ToolArguments:
             each.key: (_decision(json.dumps(each.schema), basis), respond(each.description))
             for each in self.arguments
         }
-        return create_model(f"{self.name}_arguments", __base__=ARQ, __doc__=words, **fields)
+        return create_model(f"{self.name}_arguments", __base__=InnerARQ, __doc__=words, **fields)
 
     def read(self, decisions: Any) -> tuple[dict[str, Any], list[Problem]]:
         """The arguments that an answer gives, and what is missing or invalid; a call can only be made without.

@@ -24,7 +24,7 @@ from arq_graph.nodes.strategy import Strategy, StrategyOptions
 from arq_graph.nodes.tool_arguments import ToolArguments
 from arq_graph.nodes.turns import rounds_of_turn
 from arq_graph.reasoning.answer import Question
-from arq_graph.reasoning.blueprint import ARQ, query, reinstate, respond
+from arq_graph.reasoning.blueprint import ARQ, InnerARQ, query, reinstate, respond
 from arq_graph.reasoning.reasoner import ModelLike
 
 CALL_FROM = 5
@@ -61,7 +61,7 @@ class Comparison(ARQ):
     )
 
 
-class CandidateTool(ARQ, ABC):
+class CandidateTool(InnerARQ, ABC):
     """Which calls of this tool should be made now?"""
 
     subtleties_to_be_aware_of: str = query("What is easy to get wrong when using this tool here?")
@@ -95,7 +95,7 @@ def _candidate(tool: ToolArguments, compared: bool) -> type[ARQ]:
     if tool.arguments:
         arguments = tool.blueprint()
         asked = (arguments, respond(str(arguments.__doc__)))
-        parts.append(create_model(f"{tool.name}_call_arguments", __base__=ARQ, arguments=asked))
+        parts.append(create_model(f"{tool.name}_call_arguments", __base__=InnerARQ, arguments=asked))
     parts.append(Applicability)
     call = create_model(f"{tool.name}_call", __base__=tuple(parts), __doc__="One call of this tool.")
     calls = respond("One entry per set of arguments; empty if none.", max_length=MAX_CALLS_PER_TOOL)

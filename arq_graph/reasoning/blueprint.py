@@ -196,6 +196,10 @@ class ARQ(BaseModel):
             return super().__getattr__(name)
 
 
+class InnerARQ(ARQ, ABC, defer_build=True):
+    """The base of a blueprint that code makes to stand inside another, with which it is built and checked."""
+
+
 B = TypeVar("B", bound=ARQ)
 
 
